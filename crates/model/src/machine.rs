@@ -1,0 +1,196 @@
+//! What a machine is: core types with their operating points, clusters, cores, and what moving a thread costs.
+
+use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
+
+/// An asymmetric (or symmetric) multicore machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The name that commands use, such as `2B4S`.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// The kinds of cores, fastest first: the first is "big", the last is "little".
+    pub core_types: Vec<CoreType>,
+    /// Groups of cores of one type that share a last-level cache and a clock.
+    pub clusters: Vec<Cluster>,
+    /// The cores, in the order in which the operating system numbers them.
+    pub cores: Vec<Core>,
+    /// What the operating system and the caches charge for switching and moving threads.
+    pub costs: Costs,
+}
+
+/// One kind of core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreType {
+    /// Name, such as `cortex-a57`.
+    pub name: String,
+    /// The most instructions that this core sustains in a cycle.
+    pub width: f64,
+    /// The share of a program's instruction-level parallelism that the core finds: near 1 for a large
+    /// out-of-order window, near 0.5 for an in-order pipeline.
+    pub extract: f64,
+    /// The share of memory time that the core hides behind other work (0..1).
+    pub overlap: f64,
+    /// Operating points from the lowest frequency up. Never empty.
+    pub opps: Vec<Opp>,
+    /// Switching activity `a` of `P = a IPC f V^2 + V I_leak`: watts per (instructions per ns) per V^2.
+    pub activity: f64,
+    /// Leakage current `I_leak`, in amperes.
+    pub leakage: f64,
+    /// Power of an idle core as a share of its leakage power (0..1), since idle states gate the core.
+    pub idle_share: f64,
+}
+
+/// An operating performance point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Opp {
+    /// Clock frequency.
+    pub frequency: Hz,
+    /// Supply voltage at that frequency.
+    pub voltage: Volts,
+}
+
+/// Cores of one type that share a last-level cache, a clock and a voltage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// Name, such as `big`.
+    pub name: String,
+    /// The type of all its cores.
+    pub core_type: CoreTypeId,
+    /// Its cores.
+    pub cores: CoreSet,
+    /// The memory node that it belongs to.
+    pub node: u8,
+}
+
+/// One core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Core {
+    /// Its type.
+    pub core_type: CoreTypeId,
+    /// Its cluster.
+    pub cluster: ClusterId,
+}
+
+/// What the operating system and the caches charge, as time during which a core does no work of the thread's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Switching from one thread to another.
+    pub context_switch: Ns,
+    /// Refilling private caches after a move to another core of the cluster.
+    pub migrate_in_cluster: Ns,
+    /// Refilling private and shared caches after a move to another cluster.
+    pub migrate_across_clusters: Ns,
+    /// Changing the operating point of a cluster.
+    pub dvfs_transition: Ns,
+    /// The period of the scheduler's tick on a busy core (1/HZ).
+    pub tick: Ns,
+}
+
+/// The order in which the operating system numbers the cores (COLAB 5.1 simulates both).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CoreOrder {
+    /// As the machine file lists them.
+    Declared,
+    /// Fastest type first.
+    BigFirst,
+    /// Slowest type first.
+    LittleFirst,
+}
+
+impl Machine {
+    /// The type of a core.
+    pub fn core_type(&self, core: CoreId) -> &CoreType {
+        &self.core_types[self.cores[core.index()].core_type.index()]
+    }
+
+    /// Every core.
+    pub fn all(&self) -> CoreSet {
+        CoreSet::first(self.cores.len())
+    }
+
+    /// The cores of one type.
+    pub fn cores_of(&self, core_type: CoreTypeId) -> CoreSet {
+        let ids = (0..self.cores.len() as u16).map(CoreId);
+        ids.filter(|core| self.cores[core.index()].core_type == core_type).collect()
+    }
+
+    /// The cores of the fastest type.
+    pub fn big(&self) -> CoreSet {
+        self.cores_of(CoreTypeId(0))
+    }
+
+    /// The cores of every other type; empty on a symmetric machine.
+    pub fn little(&self) -> CoreSet {
+        self.all().minus(self.big())
+    }
+
+    /// How fast a core of this type retires instructions at a frequency, in instructions per nanosecond:
+    /// `1 / (CPI / f + memory time)`, where out-of-order cores hide a part of the memory time.
+    pub fn rate(&self, core_type: CoreTypeId, frequency: Hz, behaviour: &Behaviour) -> f64 {
+        let core = &self.core_types[core_type.index()];
+        let ipc = (behaviour.ilp * core.extract).min(core.width);
+        let compute = 1.0 / (ipc * frequency.per_ns());
+        let memory = behaviour.memory_ns / 1000.0 * (1.0 - core.overlap);
+        1.0 / (compute + memory)
+    }
+
+    /// How many times faster `behaviour` runs on the biggest core type than on `core_type`, both at their highest
+    /// frequency.
+    pub fn speedup_over(&self, core_type: CoreTypeId, behaviour: &Behaviour) -> f64 {
+        let rate = |id: CoreTypeId| self.rate(id, self.core_types[id.index()].max_frequency(), behaviour);
+        rate(CoreTypeId(0)) / rate(core_type)
+    }
+
+    /// The capacity of a core type as Linux counts it: 1024 is the biggest core at its highest frequency, measured
+    /// with compute-bound code.
+    pub fn capacity(&self, core_type: CoreTypeId) -> u32 {
+        (1024.0 / self.speedup_over(core_type, &Behaviour::REFERENCE)).round() as u32
+    }
+
+    /// The same machine with its cores numbered in another order.
+    #[must_use]
+    pub fn ordered(&self, order: CoreOrder) -> Self {
+        let mut cores: Vec<CoreId> = (0..self.cores.len() as u16).map(CoreId).collect();
+        match order {
+            CoreOrder::Declared => {}
+            CoreOrder::BigFirst => cores.sort_by_key(|core| self.cores[core.index()].core_type),
+            CoreOrder::LittleFirst => {
+                cores.sort_by_key(|core| std::cmp::Reverse(self.cores[core.index()].core_type));
+            }
+        }
+        let mut machine = self.clone();
+        machine.cores = cores.iter().map(|core| self.cores[core.index()]).collect();
+        for (id, cluster) in machine.clusters.iter_mut().enumerate() {
+            let ids = (0..machine.cores.len() as u16).map(CoreId);
+            cluster.cores = ids.filter(|core| machine.cores[core.index()].cluster.index() == id).collect();
+        }
+        machine
+    }
+
+    /// A symmetric machine with as many cores as this one, all of one type, in one cluster: the baseline of the
+    /// heterogeneous metrics (COLAB 5.1) and the two machines that `train` runs on (COLAB 4.1).
+    #[must_use]
+    pub fn symmetric(&self, core_type: CoreTypeId) -> Self {
+        let count = self.cores.len();
+        let kind = self.core_types[core_type.index()].clone();
+        let core = Core { core_type: CoreTypeId(0), cluster: ClusterId(0) };
+        let cluster =
+            Cluster { name: kind.name.clone(), core_type: CoreTypeId(0), cores: CoreSet::first(count), node: 0 };
+        Self {
+            name: format!("{}x{}", count, kind.name),
+            description: format!("{} with only {} cores", self.name, kind.name),
+            core_types: vec![kind],
+            clusters: vec![cluster],
+            cores: vec![core; count],
+            costs: self.costs,
+        }
+    }
+}
+
+impl CoreType {
+    /// The highest frequency.
+    pub fn max_frequency(&self) -> Hz {
+        self.opps[self.opps.len() - 1].frequency
+    }
+}

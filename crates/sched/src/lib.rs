@@ -1,0 +1,1 @@
+//! The scheduler core: threads, run queues, hooks, one file per policy. A pure state machine.

@@ -1,0 +1,7 @@
+//! Host 1: a discrete-event machine that plays a workload under a scheduler.
+
+mod observer;
+mod outcome;
+
+pub use observer::{Event, Observer, Stop};
+pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};

@@ -1,0 +1,87 @@
+//! Somebody who watches a run: a trace writer, a timeline, a test.
+
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId, Watts};
+
+/// Receives every decision of a run in order of time. All methods do nothing by default, so that a run that nobody
+/// watches pays nothing.
+pub trait Observer {
+    /// Something happened at a time.
+    fn observe(&mut self, _at: Ns, _event: &Event<'_>) {}
+}
+
+impl Observer for () {}
+
+/// What can be observed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// A thread was created; `program` and `name` say who it is.
+    Created {
+        /// The thread.
+        thread: ThreadId,
+        /// Its program's name.
+        program: &'a str,
+        /// Its name.
+        name: &'a str,
+    },
+    /// A thread became ready and was queued on a core.
+    Ready {
+        /// The thread.
+        thread: ThreadId,
+        /// Where it was queued.
+        core: CoreId,
+        /// Who woke it, if somebody did.
+        by: Option<ThreadId>,
+    },
+    /// A core began to run a thread.
+    Run {
+        /// The core.
+        core: CoreId,
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// A core stopped running its thread and has none.
+    Stop {
+        /// The core.
+        core: CoreId,
+        /// The thread.
+        thread: ThreadId,
+        /// Why it stopped.
+        why: Stop<'a>,
+    },
+    /// The policy's decision about a thread's affinity.
+    Affinity {
+        /// The thread.
+        thread: ThreadId,
+        /// Where it may run now.
+        cores: CoreSet,
+    },
+    /// A cluster changed its frequency.
+    Frequency {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The new frequency.
+        frequency: Hz,
+    },
+    /// The power of a cluster changed.
+    Power {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The new power.
+        power: Watts,
+    },
+}
+
+/// Why a thread left its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop<'a> {
+    /// Another thread runs instead.
+    Preempted,
+    /// Another core took it over while it ran.
+    Taken,
+    /// It gave way.
+    Yielded,
+    /// It waits for something, such as `lock mutex11`.
+    Blocked(&'a str),
+    /// It is done.
+    Exited,
+}

@@ -1,0 +1,315 @@
+//! A program is threads of operations on shared objects. Every importer produces this; every host plays it.
+
+use evenkeel_model::{Behaviour, Ns};
+
+/// What a run consists of: one or more programs that start together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The name that tables show, such as `Sync-2`.
+    pub name: String,
+    /// The programs, which share nothing but the cores.
+    pub programs: Vec<Program>,
+    /// The run ends here even if threads are left (rt-app's `duration`). `None`: when all threads have exited.
+    pub duration: Option<Ns>,
+}
+
+/// A program: threads, the phases of their code, and the objects that they share.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Kinds of code, which [`Op::Compute`] refers to by position.
+    pub phases: Vec<Phase>,
+    /// Threads. Those with [`Start::Spawned`] wait for an [`Op::Spawn`].
+    pub threads: Vec<Thread>,
+    /// Names of the mutexes.
+    pub locks: Vec<String>,
+    /// Barriers.
+    pub barriers: Vec<Barrier>,
+    /// Bounded queues.
+    pub queues: Vec<Queue>,
+    /// Names of the condition variables.
+    pub conditions: Vec<String>,
+    /// Counting semaphores.
+    pub semaphores: Vec<Semaphore>,
+    /// Names of the suspend/resume events: a resume wakes every thread that is suspended and is lost if none is.
+    pub events: Vec<String>,
+    /// Names of the timers. Each keeps the time of its next expiry.
+    pub timers: Vec<String>,
+    /// The core on whose speed [`Work::Time`] was calibrated.
+    pub calibration: Calibration,
+}
+
+/// A named kind of code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Name, for messages.
+    pub name: String,
+    /// How it uses a core.
+    pub behaviour: Behaviour,
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// What it does, in order; it exits at the end.
+    pub ops: Vec<Op>,
+    /// When it begins.
+    pub start: Start,
+    /// Whether it does the program's work or serves the runtime system (garbage collector, JIT compiler).
+    pub kind: ThreadKind,
+    /// How the operating system is asked to schedule it, until an [`Op::Set`] changes that.
+    pub sched: SchedParams,
+}
+
+/// When a thread begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// This long after the run begins.
+    At(Ns),
+    /// When another thread spawns it.
+    Spawned,
+}
+
+/// Application threads do the work; service threads serve the runtime system (WASH, section 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadKind {
+    /// Does the program's own work.
+    #[default]
+    Application,
+    /// Garbage collector, JIT compiler, profiler.
+    Service,
+}
+
+/// Scheduling parameters as `sched_setattr` and `sched_setaffinity` take them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SchedParams {
+    /// The scheduling class with its priority.
+    pub class: Class,
+    /// The cores that the program allows, by number; `None` for all.
+    pub cpus: Option<Vec<u16>>,
+    /// Utilisation is taken to be at least this (0..1024).
+    pub util_min: Option<u32>,
+    /// Utilisation is taken to be at most this (0..1024).
+    pub util_max: Option<u32>,
+}
+
+/// Scheduling classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// `SCHED_OTHER` and `SCHED_BATCH`: the fair class, nice -20 to 19.
+    Fair {
+        /// Nice value.
+        nice: i8,
+    },
+    /// `SCHED_IDLE`: the fair class at the lowest weight.
+    Idle,
+    /// `SCHED_FIFO`, `SCHED_RR` and `SCHED_DEADLINE`: before every fair thread; the higher priority first (1 to 99,
+    /// deadline counts as 100).
+    RealTime {
+        /// Static priority.
+        priority: u8,
+    },
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self::Fair { nice: 0 }
+    }
+}
+
+/// A barrier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Barrier {
+    /// Name, for messages.
+    pub name: String,
+    /// How many threads meet.
+    pub parties: u32,
+}
+
+/// A bounded queue between stages. It is finished when every producer has closed it and it is empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// Name, for messages.
+    pub name: String,
+    /// How many items fit; a thread that puts one more waits.
+    pub capacity: u64,
+    /// Items in it from the start. A queue with items and no producer is a shared loop counter: threads take
+    /// iterations from it until none is left.
+    pub filled: u64,
+    /// How many [`Op::Close`] finish it.
+    pub producers: u32,
+}
+
+/// A counting semaphore.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Semaphore {
+    /// Name, for messages.
+    pub name: String,
+    /// Its count at the start.
+    pub count: u64,
+}
+
+/// Which core one unit of [`Work::Time`] was measured on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calibration {
+    /// The biggest core at its highest frequency (capacity 1024).
+    #[default]
+    Biggest,
+    /// This core of the machine as its file declares it, at its highest frequency (rt-app's `"CPU0"`).
+    Core(u16),
+}
+
+macro_rules! index {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the program's table.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+index!(
+    /// A phase of the program.
+    PhaseId,
+    /// A mutex of the program.
+    LockId,
+    /// A barrier of the program.
+    BarrierId,
+    /// A queue of the program.
+    QueueId,
+    /// A condition variable of the program.
+    ConditionId,
+    /// A semaphore of the program.
+    SemaphoreId,
+    /// A suspend/resume event of the program.
+    EventId,
+    /// A timer of the program.
+    TimerId,
+    /// A thread, by its position in the program.
+    ThreadIndex
+);
+
+/// One operation of a thread. Only `Compute` and `Spin` take time on a core.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Work whose duration depends on the core.
+    Compute {
+        /// The kind of code.
+        phase: PhaseId,
+        /// How much of it.
+        work: Work,
+        /// How the amount varies from one execution to the next.
+        spread: Spread,
+    },
+    /// Busy for this long on whatever core (rt-app's `runtime`).
+    Spin(Ns),
+    /// Takes a mutex, in order of arrival.
+    Lock(LockId),
+    /// Releases a mutex that this thread holds.
+    Unlock(LockId),
+    /// Waits until all parties have arrived.
+    Barrier(BarrierId),
+    /// Puts an item into a queue; waits while it is full.
+    Put(QueueId),
+    /// Takes an item from a queue; waits while it is empty. Passes if the queue is finished.
+    Get(QueueId),
+    /// Says that this producer puts no more.
+    Close(QueueId),
+    /// Takes an item and runs the body, again and again until the queue is finished.
+    Drain {
+        /// Where the items come from.
+        queue: QueueId,
+        /// What is done with each.
+        body: Vec<Op>,
+    },
+    /// Releases the mutex, waits for a signal, takes the mutex again.
+    Wait {
+        /// What is waited for.
+        condition: ConditionId,
+        /// The mutex, which this thread holds.
+        lock: LockId,
+    },
+    /// Wakes the first waiter of a condition, if there is one.
+    Signal(ConditionId),
+    /// Wakes all waiters of a condition.
+    Broadcast(ConditionId),
+    /// Increments a semaphore.
+    Post(SemaphoreId),
+    /// Decrements a semaphore; waits while it is zero.
+    Acquire(SemaphoreId),
+    /// Waits for a resume of the event.
+    Suspend(EventId),
+    /// Wakes the threads that are suspended on the event.
+    Resume(EventId),
+    /// Leaves the core for a time (sleep, or I/O that takes that long).
+    Sleep {
+        /// How long.
+        span: Ns,
+        /// How it varies.
+        spread: Spread,
+    },
+    /// Sleeps until the timer's next expiry.
+    Timer {
+        /// Which timer.
+        timer: TimerId,
+        /// The time between expiries.
+        period: Ns,
+        /// What an expiry in the past does.
+        mode: TimerMode,
+    },
+    /// Goes to the end of its run queue.
+    Yield,
+    /// Starts a thread of this program ([`Start::Spawned`]). A second spawn starts it once more from its beginning
+    /// after it has exited.
+    Spawn(ThreadIndex),
+    /// Waits until a thread has exited.
+    Join(ThreadIndex),
+    /// Changes the scheduling parameters of this thread.
+    Set(SchedParams),
+    /// Runs the body `times` times; `None`: for ever.
+    Repeat {
+        /// How often.
+        times: Option<u64>,
+        /// What.
+        body: Vec<Op>,
+    },
+}
+
+/// An amount of computation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work {
+    /// Instructions retired.
+    Instructions(u64),
+    /// What the calibration core does in this time.
+    Time(Ns),
+}
+
+/// How an amount varies around its mean, drawn from the run's seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Spread {
+    /// Always the same.
+    #[default]
+    None,
+    /// Uniform within this share of the mean, 0 to 1.
+    Uniform(f64),
+    /// Exponentially distributed.
+    Exponential,
+}
+
+/// What a timer does with an expiry that has passed (rt-app's tutorial, "timer").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimerMode {
+    /// Passes at once and counts the next period from now.
+    #[default]
+    Relative,
+    /// Passes at once and keeps its grid.
+    Absolute,
+}
