@@ -1,0 +1,66 @@
+//! The entry point: one workload on one machine under one policy.
+
+use evenkeel_model::{Machine, Ns};
+use evenkeel_sched::Policy;
+use evenkeel_workload::Workload;
+
+use crate::{Observer, Outcome};
+
+/// How a run is carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Every random draw of the run derives from this.
+    pub seed: u64,
+    /// A run that lasts longer ends with [`Error::MaxTime`].
+    pub max_time: Ns,
+    /// Every answer of the scheduler takes effect this much later, as with an asynchronous host. Zero: at once.
+    pub delay: Ns,
+    /// Background noise: short kernel work and interrupts on every core, drawn from the seed.
+    pub noise: bool,
+    /// Policies see the true speedup of every thread instead of a prediction.
+    pub oracle: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 1, max_time: Ns::from_secs(3600), delay: Ns::ZERO, noise: false, oracle: false }
+    }
+}
+
+/// Why a run could not be carried to its end.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum Error {
+    /// The workload asks for something that cannot be done.
+    #[error("{0}")]
+    Invalid(String),
+    /// Every thread that is left waits for another one. The text names the waiting cycle.
+    #[error("deadlock at {at}: {cycle}")]
+    Deadlock {
+        /// When nothing could happen any more.
+        at: Ns,
+        /// Who waits for whom.
+        cycle: String,
+    },
+    /// The run lasted longer than [`Options::max_time`].
+    #[error("still running after {limit}: {threads}")]
+    MaxTime {
+        /// The limit.
+        limit: Ns,
+        /// What was still running, and on what.
+        threads: String,
+    },
+}
+
+/// Plays `workload` on `machine` under `policy`.
+///
+/// # Errors
+/// See [`Error`]. All of them are the workload's fault, never the policy's.
+pub fn run(
+    _machine: &Machine,
+    _workload: &Workload,
+    _policy: Box<dyn Policy>,
+    _options: &Options,
+    _observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
+    Err(Error::Invalid("the simulator is not built yet".into()))
+}
