@@ -128,7 +128,7 @@ fn mistakes_name_their_line_and_the_way_out() {
         ("{ repeat = \"n\", do = [] }", "w.toml:10: repeat: cannot work out \"n\""),
         ("{ compute = \"1 inst\", taper = 1 }", "w.toml:10: compute: taper needs a repeat"),
         ("{ drain = \"q\", do = [{ share = \"1 inst\" }] }", "w.toml:10: share: not inside drain"),
-        ("{ compue = \"1 inst\" }", "w.toml:10: unknown field `compue`"),
+        ("{ compue = \"1 inst\" }", "w.toml:10: unknown key \"compue\": did you mean \"compute\"?"),
         ("{ repeat = 2000000, do = [{ single = [] }] }", "w.toml:10: the program has more than 1000000 operations"),
         ("{ drain = \"q\", do = [] }", "w.toml:1: p: queue q is drained, but nobody puts"),
     ];
