@@ -2,6 +2,10 @@
 
 /// The known name that is most like `name`, if one is alike enough to be meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // A name of a megabyte is no typing mistake, and likeness takes quadratic time.
+    if name.len() > 64 {
+        return None;
+    }
     let name = name.to_lowercase();
     let alike = known.into_iter().map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));
     // The first of equals, as lists are in the order in which people know them.

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use evenkeel_model::{
-    Cluster, ClusterId, Core, CoreId, CoreSet, CoreType, CoreTypeId, Costs, Hz, Machine, Ns, Opp, ThreadId, Volts,
+    Cluster, ClusterId, Core, CoreId, CoreSet, CoreType, CoreTypeId, Costs, Hz, Machine, Ns, Opp, Volts,
 };
 use evenkeel_sched::{Action, Scheduler};
 

@@ -77,9 +77,6 @@ impl Notes {
 
 /// `: did you mean "..."?` if one of the candidates is close to `name`, else nothing.
 pub(super) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    let close = |candidate: &&str| strsim::damerau_levenshtein(name, candidate) <= 1 + candidate.len() / 4;
-    // A name of a megabyte is no typing mistake, and the distance takes quadratic time.
-    let candidates = candidates.into_iter().filter(|candidate| name.len().max(candidate.len()) <= 64);
-    let nearest = candidates.filter(close).min_by_key(|candidate| strsim::damerau_levenshtein(name, candidate));
+    let nearest = evenkeel_model::names::nearest(name, candidates);
     nearest.map_or_else(String::new, |nearest| format!(": did you mean \"{nearest}\"?"))
 }
