@@ -1,0 +1,170 @@
+//! Names on the command line become machines, workloads and policies.
+
+use anyhow::{Result, anyhow};
+use evenkeel_model::Machine;
+use evenkeel_sched::policy::{POLICIES, PolicyInfo};
+use evenkeel_workload::Workload;
+use serde::Serialize;
+
+use crate::{files, messages};
+
+/// A machine by its name, or from a file.
+pub fn machine(name: &str) -> Result<Machine> {
+    if is_path(name) { machine_file(name) } else { bundled_machine(name) }
+}
+
+/// A workload and what its importer warns about.
+pub struct Imported {
+    /// The workload.
+    pub workload: Workload,
+    /// What the importer could not carry over, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// A workload by its name, or from a file.
+pub fn workload(name: &str) -> Result<Imported> {
+    if is_path(name) { workload_file(name) } else { bundled_workload(name) }
+}
+
+/// Workloads by their names, each once. Warnings go to standard error.
+pub fn workloads<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Workload>> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut workloads = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let Imported { workload, warnings } = workload(name)?;
+        warnings.iter().for_each(messages::warning);
+        workloads.push(workload);
+    }
+    Ok(workloads)
+}
+
+/// Machines by their names, each once.
+pub fn machines(names: &[String]) -> Result<Vec<Machine>> {
+    once(names).map(machine).collect()
+}
+
+/// Policies by their names, each once.
+pub fn policies(names: &[String]) -> Result<Vec<&'static PolicyInfo>> {
+    once(names).map(policy).collect()
+}
+
+/// A policy by its name.
+pub fn policy(name: &str) -> Result<&'static PolicyInfo> {
+    POLICIES
+        .iter()
+        .find(|policy| policy.name == name)
+        .ok_or_else(|| unknown("policy", name, POLICIES.iter().map(|policy| policy.name), Some("evenkeel policies")))
+}
+
+/// The error for a name that does not exist: with the nearest one if there is one near, and where to find all.
+pub fn unknown<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    list: Option<&str>,
+) -> anyhow::Error {
+    let known: Vec<&str> = known.into_iter().collect();
+    let distance = |other: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
+    // A third of the letters wrong is a typing error; more is another word.
+    let near = known.iter().copied().min_by_key(distance).filter(|best| distance(best) * 3 <= name.len().max(3));
+    let suggestion = near.map(|near| format!(": did you mean \"{near}\"?")).unwrap_or_default();
+    let all = match list {
+        Some(command) => format!("`{command}` lists all"),
+        None => format!("there is: {}", known.join(", ")),
+    };
+    let separator = if suggestion.is_empty() { "; " } else { " " };
+    anyhow!("unknown {kind} \"{name}\"{suggestion}{separator}{all}")
+}
+
+/// Names in the order given, without repetitions.
+fn once(names: &[String]) -> impl Iterator<Item = &str> {
+    let first = |position: usize, name: &String| names.iter().position(|other| other == name) == Some(position);
+    names.iter().enumerate().filter(move |(position, name)| first(*position, name)).map(|(_, name)| name.as_str())
+}
+
+/// Whether a name is meant as a path: no bundled name has a slash or one of these endings.
+fn is_path(name: &str) -> bool {
+    name.contains(std::path::is_separator) || [".toml", ".json"].iter().any(|ending| name.ends_with(ending))
+}
+
+fn bundled_machine(name: &str) -> Result<Machine> {
+    Err(unknown("machine", name, [], Some("evenkeel machines")))
+}
+
+fn machine_file(path: &str) -> Result<Machine> {
+    files::read(path)?;
+    Err(anyhow!("{path}: machine files are not built yet"))
+}
+
+fn bundled_workload(name: &str) -> Result<Imported> {
+    Err(unknown("workload", name, [], Some("evenkeel workloads")))
+}
+
+fn workload_file(path: &str) -> Result<Imported> {
+    files::read(path)?;
+    Err(anyhow!("{path}: workload files are not built yet"))
+}
+
+/// A bundled program, as it is listed.
+#[derive(Debug, Serialize)]
+pub struct ProgramEntry {
+    /// Its name.
+    pub name: String,
+    /// How many threads it has unless told otherwise.
+    pub threads: usize,
+    /// One line for people.
+    pub description: String,
+}
+
+/// A bundled mix, as it is listed.
+#[derive(Debug, Serialize)]
+pub struct MixEntry {
+    /// Its name.
+    pub name: String,
+    /// Threads of all its programs.
+    pub threads: usize,
+    /// Its programs.
+    pub programs: Vec<String>,
+}
+
+/// Every bundled machine.
+pub fn all_machines() -> Result<Vec<Machine>> {
+    Ok(Vec::new())
+}
+
+/// Every bundled program.
+pub fn all_programs() -> Result<Vec<ProgramEntry>> {
+    Ok(Vec::new())
+}
+
+/// Every bundled mix.
+pub fn all_mixes() -> Result<Vec<MixEntry>> {
+    Ok(Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_gets_its_nearest_neighbour_if_it_is_near() {
+        let message =
+            |name| unknown("machine", name, ["2B2S", "4B4S", "odroid-xu3"], Some("evenkeel machines")).to_string();
+        assert_eq!(message("2b3s"), "unknown machine \"2b3s\": did you mean \"2B2S\"? `evenkeel machines` lists all");
+        assert_eq!(message("odroid"), "unknown machine \"odroid\"; `evenkeel machines` lists all");
+        assert_eq!(
+            message("odroid-xu4"),
+            "unknown machine \"odroid-xu4\": did you mean \"odroid-xu3\"? `evenkeel machines` lists all"
+        );
+    }
+
+    #[test]
+    fn paths_are_told_from_names() {
+        assert!(is_path("./x") && is_path("browser.json") && is_path("/m.toml"));
+        assert!(!is_path("ferret:8") && !is_path("Sync-2"));
+    }
+}
