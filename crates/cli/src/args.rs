@@ -24,10 +24,10 @@ Start here:
   evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab
   evenkeel reproduce colab
 
-Units: times in output are seconds, energy is joules, EDP is joules x seconds. H_ANTT (turnaround against a machine of
-big cores only) is better when lower, H_STP (throughput) is better when higher.
-Exit codes: 0 done, 2 something is wrong with the request, 1 something is wrong with Evenkeel or the disk.
-Read on: docs/commands.md (every command), docs/json.md (every JSON field), docs/ARCHITECTURE.md.";
+Units: seconds, joules, and joule seconds for EDP. H_ANTT is turnaround against a machine of big
+cores only: lower is better. H_STP is throughput against it: higher is better.
+Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written.
+Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (the house).";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -90,9 +90,10 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   evenkeel compare Sync-2 --machine 2B2S --policy cfs,wash,colab
   evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab --seeds 5
-  evenkeel compare ./browser.json --machine odroid-xu3 --policy cfs,gts --baseline gts --html compare.html
+  evenkeel compare ./browser.json --machine odroid-xu3 --policy cfs,gts --html page.html
 
-Percentages are against --baseline, for the same workload and machine: -20 % of H_ANTT is 20 % less waiting.
+Percentages are against --baseline, for the same workload and machine: -20 % of H_ANTT means that
+programs come to their end in 20 % less time.
 Read on: docs/commands.md, and docs/json.md for the fields of --format json.";
 
 const REPRODUCE_EXAMPLES: &str = "\
@@ -109,7 +110,8 @@ Examples:
   evenkeel train
   evenkeel train --machine odroid-xu3 -o odroid.toml
 
-Speedup is instructions per second on the big core divided by that on the little one, each at its highest frequency.";
+Speedup is instructions per second on the biggest core type divided by those on the smallest, each
+at its highest frequency.";
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Args)]
