@@ -1,0 +1,162 @@
+use evenkeel_model::Ns;
+use proptest::prelude::*;
+
+use super::*;
+use crate::program::{Op, Work};
+
+const PIPELINE: &str = r#"
+[[program]]
+name = "pipeline"
+n = 2
+locks = ["table[n]"]
+phases.scan = { ilp = 2.0 }
+queues = { raw = 8, done = 8 }
+
+[[program.threads]]
+name = "source"
+do = [{ repeat = 10, do = [{ compute = "100 kinst" }, { put = "raw" }] }, { close = "raw" }]
+
+[[program.threads]]
+name = "worker"
+count = "n"
+skew = { linear = 0.5 }
+do = [
+    { drain = "raw", do = [{ lock = "table[i+1]", do = [{ compute = "1 Minst" }] }, { put = "done" }] },
+    { close = "done" },
+    { share = "10 Minst" },
+]
+
+[[program.threads]]
+name = "sink"
+do = [{ drain = "done", do = [{ compute = "20 us" }] }]
+"#;
+
+fn one(text: &str, n: Option<u32>) -> Program {
+    load("w", text, "w.toml", n).unwrap().programs.remove(0)
+}
+
+fn complaint(text: &str) -> String {
+    load("w", text, "w.toml", None).unwrap_err().to_string()
+}
+
+/// A program with one worker group of three threads, given its objects and operations.
+fn three(objects: &str, ops: &str) -> String {
+    format!(
+        "[[program]]\nname = \"p\"\nphases.x = {{ ilp = 2.0 }}\n{objects}\n[[program.threads]]\nname = \"t\"\ncount = 3\ndo = [\n{ops}\n]\n"
+    )
+}
+
+fn works(program: &Program) -> Vec<Vec<u64>> {
+    let amounts = |ops: &[Op]| {
+        let mut all = Vec::new();
+        crate::validate::walk(ops, &mut |op| {
+            if let Op::Compute { work: Work::Instructions(amount), .. } = op {
+                all.push(*amount);
+            }
+        });
+        all
+    };
+    program.threads.iter().map(|thread| amounts(&thread.ops)).collect()
+}
+
+#[test]
+fn a_pipeline_counts_its_producers_and_shares_its_work() {
+    let p = one(PIPELINE, Some(3));
+    assert_eq!(p.threads.len(), 5);
+    assert_eq!((p.queues[1].name.as_str(), p.queues[1].producers), ("raw", 1));
+    assert_eq!((p.queues[0].name.as_str(), p.queues[0].producers), ("done", 3));
+    let shares: Vec<u64> = works(&p)[1..4].iter().map(|all| all[1]).collect();
+    assert_eq!(shares, [5_000_000, 3_333_333, 1_666_667], "1.5 : 1 : 0.5, and nothing lost in rounding");
+    assert_eq!(p.threads[3].name, "worker-2");
+}
+
+#[test]
+fn the_parties_of_a_barrier_are_its_users() {
+    let text = three("barriers = [\"b\"]", "{ repeat = 4, do = [{ compute = \"1 kinst\" }, { barrier = \"b\" }] }");
+    assert_eq!(one(&text, None).barriers[0].parties, 3);
+}
+
+#[test]
+fn each_execution_of_a_loop_has_its_own_iterations() {
+    let text = three("loops = { rows = 40 }", "{ repeat = 2, do = [{ loop = \"rows\", taper = 1, do = [{ compute = \"1 kinst\" }] }] }");
+    let p = one(&text, None);
+    let filled: Vec<(&str, u64)> = p.queues.iter().map(|queue| (queue.name.as_str(), queue.filled)).collect();
+    assert_eq!(filled, [("rows#0", 40), ("rows#1", 20)]);
+}
+
+#[test]
+fn a_single_goes_round_and_a_deal_gives_everything_out() {
+    let text = three("", "{ repeat = 3, do = [{ single = [{ compute = \"7 inst\" }] }] }, { deal = 10, do = [{ compute = \"1 inst\" }] }");
+    let p = one(&text, None);
+    let dealt: Vec<u64> = p.threads.iter().map(|thread| match thread.ops[..] {
+        [Op::Compute { .. }, Op::Repeat { times: Some(times), .. }] => times,
+        _ => 0,
+    }).collect();
+    assert_eq!(dealt, [3, 4, 3]);
+}
+
+#[test]
+fn a_taper_shrinks_the_rounds() {
+    let p = one(&three("", "{ repeat = 4, do = [{ compute = \"1600 inst\", taper = 2 }] }"), None);
+    assert_eq!(works(&p)[0], [1600, 900, 400, 100]);
+}
+
+#[test]
+fn mistakes_name_their_line_and_the_way_out() {
+    let cases = [
+        ("{ compute = \"1 kinst\" },\n{ lock = \"cell\" }", "w.toml:11: lock: unknown lock \"cell\": did you mean \"cells\"?"),
+        ("{ compute = \"5\" }", "w.toml:10: compute: expected work such as"),
+        ("{ sleep = \"-1 ms\" }", "w.toml:10: sleep: \"-1 ms\" is negative"),
+        ("{ compute = \"1 inst\", spread = 2 }", "w.toml:10: compute: expected spread from 0 to 1"),
+        ("{ compute = \"1 inst\", put = \"q\" }", "w.toml:10: \"compute\" and \"put\" are two operations"),
+        ("{ put = \"q\", spread = 0.1 }", "w.toml:10: \"spread\" does not go with \"put\""),
+        ("{ repeat = 3 }", "w.toml:10: repeat: expected `do"),
+        ("{ join = \"t\" }", "w.toml:1: p, thread t-0: joins itself"),
+        ("{ repeat = \"n\", do = [] }", "w.toml:10: repeat: cannot work out \"n\""),
+        ("{ compute = \"1 inst\", taper = 1 }", "w.toml:10: compute: taper needs a repeat"),
+        ("{ drain = \"q\", do = [{ share = \"1 inst\" }] }", "w.toml:10: share: not inside drain"),
+        ("{ compue = \"1 inst\" }", "w.toml:10: unknown field `compue`"),
+        ("{ repeat = 2000000, do = [{ single = [] }] }", "w.toml:10: the program has more than 1000000 operations"),
+        ("{ drain = \"q\", do = [] }", "w.toml:1: p: queue q is drained, but nobody puts"),
+    ];
+    for (ops, expected) in cases {
+        let text = three("locks = [\"cells\"]\nqueues = { q = 4 }", ops);
+        let message = complaint(&text);
+        assert!(message.starts_with(expected), "{message}\n  expected {expected}");
+    }
+    assert!(complaint("").contains("no program"));
+    assert!(complaint("[[program]]\nname = 3").starts_with("w.toml:2: "));
+    assert!(complaint("name = \"x").starts_with("w.toml:1: "));
+}
+
+#[test]
+fn a_thread_count_needs_a_program_that_takes_one() {
+    let fixed = three("", "{ compute = \"1 inst\" }");
+    assert!(load("w", &fixed, "w.toml", Some(4)).unwrap_err().message.contains("add `n = 4`"));
+    assert!(load("w", PIPELINE, "w.toml", Some(0)).unwrap_err().message.contains("from 1 to"));
+}
+
+#[test]
+fn a_duration_and_a_name_may_be_given() {
+    let text = format!("name = \"mine\"\nduration = \"2 s\"\n{PIPELINE}");
+    let workload = load("file", &text, "w.toml", None).unwrap();
+    assert_eq!((workload.name.as_str(), workload.duration), ("mine", Some(Ns::from_secs(2))));
+}
+
+proptest! {
+    /// Whatever stands in a file, the answer is a workload that validates or an error.
+    #[test]
+    fn damaged_files_never_panic(cut in 0usize..PIPELINE.len(), len in 0usize..40, put in "[-\\[\\]{}()\"=,a-z0-9*/+ \n]{0,12}", n in 0u32..9) {
+        let end = (cut + len).min(PIPELINE.len());
+        let text = format!("{}{put}{}", &PIPELINE[..cut], &PIPELINE[end..]);
+        if let Ok(workload) = load("w", &text, "w.toml", Some(n)) {
+            prop_assert_eq!(crate::validate::workload(&workload), Ok(()));
+        }
+    }
+
+    #[test]
+    fn shares_sum_up_to_the_total(n in 1u32..40, skew in -1.0f64..1.0, total in 0u64..1_000_000_000) {
+        let text = format!("[[program]]\nname = \"p\"\nn = {n}\nphases.x = {{ ilp = 2.0 }}\n[[program.threads]]\nname = \"t\"\ncount = \"n\"\nskew = {{ linear = {skew:?} }}\ndo = [{{ share = \"{total} inst\" }}]\n");
+        prop_assert_eq!(works(&one(&text, None)).iter().flatten().sum::<u64>(), total);
+    }
+}

@@ -1,0 +1,337 @@
+//! What can be known to be wrong with a workload before it runs, whoever made it.
+//!
+//! A lock released by a stranger and a deadlock depend on the order of events; the simulator finds those.
+
+use std::fmt;
+
+use crate::program::{Class, Op, Program, SchedParams, Spread, Start, Workload, Work};
+
+/// Something that keeps a workload from running.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problem {
+    /// The program.
+    pub program: String,
+    /// The thread whose operations are meant, if it is one.
+    pub thread: Option<String>,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.thread {
+            Some(thread) => write!(f, "{}, thread {thread}: {}", self.program, self.what),
+            None => write!(f, "{}: {}", self.program, self.what),
+        }
+    }
+}
+
+/// Checks every program of a workload.
+///
+/// # Errors
+/// The first problem found, in the order of programs and threads.
+pub fn workload(workload: &Workload) -> Result<(), Problem> {
+    if workload.programs.is_empty() {
+        let what = "the workload has no programs".to_owned();
+        return Err(Problem { program: workload.name.clone(), thread: None, what });
+    }
+    workload.programs.iter().try_for_each(program)
+}
+
+/// Checks one program.
+///
+/// # Errors
+/// The first problem found.
+pub fn program(program: &Program) -> Result<(), Problem> {
+    let here = |what| Problem { program: program.name.clone(), thread: None, what };
+    if program.threads.is_empty() {
+        return Err(here("has no threads".into()));
+    }
+    if program.threads.iter().all(|thread| thread.start == Start::Spawned) {
+        return Err(here("all threads wait to be spawned: one must start by itself".into()));
+    }
+    phases(program).map_err(here)?;
+    for (index, thread) in program.threads.iter().enumerate() {
+        let there = |what| Problem { program: program.name.clone(), thread: Some(thread.name.clone()), what };
+        sched(&thread.sched).map_err(there)?;
+        let mut first = Ok(());
+        walk(&thread.ops, &mut |op| {
+            if first.is_ok() {
+                first = operation(program, index, op);
+            }
+        });
+        first.map_err(there)?;
+    }
+    meeting_points(program).map_err(here)
+}
+
+/// Calls `visit` for every operation, bodies included, in the order of the text.
+pub(crate) fn walk(ops: &[Op], visit: &mut impl FnMut(&Op)) {
+    for op in ops {
+        visit(op);
+        if let Op::Drain { body, .. } | Op::Repeat { body, .. } = op {
+            walk(body, visit);
+        }
+    }
+}
+
+fn phases(program: &Program) -> Result<(), String> {
+    for phase in &program.phases {
+        let b = &phase.behaviour;
+        let rates = [b.branches, b.fp, b.stores];
+        if !(b.ilp > 0.0 && b.ilp.is_finite()) {
+            return Err(format!("phase {}: ilp is {}, expected a number above 0", phase.name, b.ilp));
+        }
+        if !(b.memory_ns >= 0.0 && b.memory_ns.is_finite()) {
+            return Err(format!("phase {}: memory_ns is {}, expected 0 or more", phase.name, b.memory_ns));
+        }
+        if !rates.iter().all(|rate| (0.0..=1000.0).contains(rate)) {
+            return Err(format!("phase {}: branches, fp and stores are 0 to 1000 per 1000 instructions", phase.name));
+        }
+    }
+    Ok(())
+}
+
+fn sched(params: &SchedParams) -> Result<(), String> {
+    match params.class {
+        Class::Fair { nice } if !(-20..=19).contains(&nice) => return Err(format!("nice is {nice}, not -20 to 19")),
+        Class::RealTime { priority } if !(1..=100).contains(&priority) => {
+            return Err(format!("the real-time priority is {priority}, not 1 to 100"));
+        }
+        _ => {}
+    }
+    if params.cpus.as_ref().is_some_and(Vec::is_empty) {
+        return Err("no core is allowed: name one, or none at all to allow every core".into());
+    }
+    let (min, max) = (params.util_min.unwrap_or(0), params.util_max.unwrap_or(1024));
+    if min > max || max > 1024 {
+        return Err(format!("the utilisation clamp is {min} to {max}, expected 0 <= min <= max <= 1024"));
+    }
+    Ok(())
+}
+
+/// One operation by itself.
+fn operation(program: &Program, me: usize, op: &Op) -> Result<(), String> {
+    let inside = |kind: &str, index: usize, len: usize| {
+        if index < len { Ok(()) } else { Err(format!("uses {kind} number {index}, but there are {len}")) }
+    };
+    match op {
+        Op::Compute { phase, spread, .. } => {
+            inside("phase", phase.index(), program.phases.len())?;
+            share(*spread)
+        }
+        Op::Sleep { spread, .. } => share(*spread),
+        Op::Lock(lock) | Op::Unlock(lock) => inside("lock", lock.index(), program.locks.len()),
+        Op::Barrier(barrier) => {
+            inside("barrier", barrier.index(), program.barriers.len())?;
+            let barrier = &program.barriers[barrier.index()];
+            if barrier.parties == 0 {
+                return Err(format!("barrier {} is for 0 threads: it can never open", barrier.name));
+            }
+            Ok(())
+        }
+        Op::Put(queue) => {
+            inside("queue", queue.index(), program.queues.len())?;
+            let queue = &program.queues[queue.index()];
+            if queue.capacity == 0 {
+                return Err(format!("puts into queue {}, which has room for 0 items", queue.name));
+            }
+            Ok(())
+        }
+        Op::Get(queue) | Op::Close(queue) | Op::Drain { queue, .. } => {
+            inside("queue", queue.index(), program.queues.len())
+        }
+        Op::Wait { condition, lock } => {
+            inside("condition", condition.index(), program.conditions.len())?;
+            inside("lock", lock.index(), program.locks.len())
+        }
+        Op::Signal(condition) | Op::Broadcast(condition) => {
+            inside("condition", condition.index(), program.conditions.len())
+        }
+        Op::Post(semaphore) | Op::Acquire(semaphore) => {
+            inside("semaphore", semaphore.index(), program.semaphores.len())
+        }
+        Op::Suspend(event) | Op::Resume(event) => inside("event", event.index(), program.events.len()),
+        Op::Timer { timer, .. } => inside("timer", timer.index(), program.timers.len()),
+        Op::Spawn(thread) => {
+            inside("thread", thread.index(), program.threads.len())?;
+            let thread = &program.threads[thread.index()];
+            if thread.start != Start::Spawned {
+                return Err(format!("spawns {}, which starts by itself: give it start = \"spawned\"", thread.name));
+            }
+            Ok(())
+        }
+        Op::Join(thread) => {
+            inside("thread", thread.index(), program.threads.len())?;
+            if thread.index() == me { Err("joins itself: it would wait for ever".into()) } else { Ok(()) }
+        }
+        Op::Set(params) => sched(params),
+        Op::Repeat { times: None, body } if !takes_time(program, body) => {
+            Err("repeats for ever something that never takes time: add a compute or a sleep".into())
+        }
+        Op::Repeat { times: Some(times), body } if *times > 1_000_000 && !takes_time(program, body) => {
+            Err(format!("repeats {times} times something that never takes time: add a compute or a sleep"))
+        }
+        Op::Spin(_) | Op::Yield | Op::Repeat { .. } => Ok(()),
+    }
+}
+
+fn share(spread: Spread) -> Result<(), String> {
+    match spread {
+        Spread::Uniform(share) if !(0.0..=1.0).contains(&share) => {
+            Err(format!("a uniform spread of {share}: expected a share of the mean from 0 to 1"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a body can let time pass, by work or by waiting. A loop of none of these would never come to an end.
+fn takes_time(program: &Program, body: &[Op]) -> bool {
+    body.iter().any(|op| match op {
+        Op::Compute { work: Work::Instructions(amount), .. } => *amount > 0,
+        Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
+        Op::Timer { period, .. } => period.0 > 0,
+        Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
+        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) => true,
+        Op::Repeat { times, body } => *times != Some(0) && takes_time(program, body),
+        _ => false,
+    })
+}
+
+/// What the threads of a program expect of each other.
+#[derive(Clone, Default)]
+struct Use {
+    /// Threads that meet here, or that close a queue.
+    threads: u32,
+    puts: bool,
+    takes: bool,
+}
+
+fn meeting_points(program: &Program) -> Result<(), String> {
+    let mut barriers = vec![Use::default(); program.barriers.len()];
+    let mut queues = vec![Use::default(); program.queues.len()];
+    let mut spawned = vec![false; program.threads.len()];
+    for thread in &program.threads {
+        let mut meets = vec![false; barriers.len()];
+        walk(&thread.ops, &mut |op| match op {
+            Op::Barrier(barrier) => meets[barrier.index()] = true,
+            Op::Put(queue) => queues[queue.index()].puts = true,
+            Op::Get(queue) | Op::Drain { queue, .. } => queues[queue.index()].takes = true,
+            // Every close counts: one thread may stand for several producers.
+            Op::Close(queue) => queues[queue.index()].threads = queues[queue.index()].threads.saturating_add(1),
+            Op::Spawn(thread) => spawned[thread.index()] = true,
+            _ => {}
+        });
+        for (barrier, _) in barriers.iter_mut().zip(&meets).filter(|(_, meets)| **meets) {
+            barrier.threads += 1;
+        }
+    }
+    for (barrier, used) in program.barriers.iter().zip(&barriers) {
+        if used.threads > 0 && used.threads < barrier.parties {
+            let (name, parties, threads) = (&barrier.name, barrier.parties, used.threads);
+            return Err(format!("barrier {name} waits for {parties} threads, but only {threads} ever come"));
+        }
+    }
+    for (queue, used) in program.queues.iter().zip(&queues) {
+        let name = &queue.name;
+        if queue.filled > queue.capacity {
+            let (filled, capacity) = (queue.filled, queue.capacity);
+            return Err(format!("queue {name} starts with {filled} items, but has room for {capacity}"));
+        }
+        if used.takes && queue.filled == 0 && !used.puts {
+            return Err(format!("queue {name} is drained, but nobody puts an item into it"));
+        }
+        if used.takes && used.puts && queue.producers == 0 {
+            return Err(format!("queue {name} has no producers: whoever puts into it last must close it"));
+        }
+        if used.takes && used.threads < queue.producers {
+            let (producers, closes) = (queue.producers, used.threads);
+            return Err(format!("queue {name} is finished after {producers} closes, but there are only {closes}"));
+        }
+    }
+    let forgotten = program.threads.iter().zip(&spawned).find(|(thread, spawned)| thread.start == Start::Spawned && !**spawned);
+    match forgotten {
+        Some((thread, _)) => Err(format!("thread {} waits to be spawned, but nobody spawns it", thread.name)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Barrier, BarrierId, LockId, Queue, QueueId, Thread, ThreadIndex, ThreadKind};
+
+    fn with(ops: Vec<Op>) -> Program {
+        let thread = Thread {
+            name: "t".into(),
+            ops,
+            start: Start::At(evenkeel_model::Ns::ZERO),
+            kind: ThreadKind::Application,
+            sched: SchedParams::default(),
+        };
+        Program { name: "p".into(), threads: vec![thread], ..Program::default() }
+    }
+
+    fn complaint(of: &Program) -> String {
+        program(of).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_index_out_of_range_is_found_inside_bodies() {
+        let inner = Op::Repeat { times: Some(2), body: vec![Op::Lock(LockId(3))] };
+        assert_eq!(complaint(&with(vec![inner])), "p, thread t: uses lock number 3, but there are 0");
+    }
+
+    #[test]
+    fn a_barrier_needs_its_threads() {
+        let mut p = with(vec![Op::Barrier(BarrierId(0))]);
+        p.barriers = vec![Barrier { name: "b".into(), parties: 2 }];
+        assert!(complaint(&p).contains("only 1 ever come"));
+        p.barriers[0].parties = 0;
+        assert!(complaint(&p).contains("0 threads"));
+        p.barriers[0].parties = 1;
+        assert_eq!(program(&p), Ok(()));
+    }
+
+    #[test]
+    fn a_drain_needs_items_and_a_close() {
+        let drain = Op::Drain { queue: QueueId(0), body: Vec::new() };
+        let mut p = with(vec![drain.clone()]);
+        p.queues = vec![Queue { name: "q".into(), capacity: 1, filled: 0, producers: 0 }];
+        assert!(complaint(&p).contains("nobody puts"));
+        p.queues[0].filled = 2;
+        assert!(complaint(&p).contains("room for 1"));
+        p.queues[0].capacity = 2;
+        assert_eq!(program(&p), Ok(()));
+        p.threads[0].ops = vec![Op::Put(QueueId(0)), drain];
+        assert!(complaint(&p).contains("must close"));
+        p.queues[0].producers = 1;
+        assert!(complaint(&p).contains("only 0"));
+    }
+
+    #[test]
+    fn nobody_waits_for_himself_or_for_a_thread_that_never_starts() {
+        assert!(complaint(&with(vec![Op::Join(ThreadIndex(0))])).contains("joins itself"));
+        let mut p = with(vec![]);
+        p.threads.push(Thread { name: "late".into(), start: Start::Spawned, ..p.threads[0].clone() });
+        assert!(complaint(&p).contains("nobody spawns it"));
+        p.threads.remove(0);
+        assert!(complaint(&p).contains("all threads wait"));
+    }
+
+    #[test]
+    fn a_loop_must_let_time_pass() {
+        let mut p = with(vec![Op::Repeat { times: None, body: vec![Op::Lock(LockId(0)), Op::Unlock(LockId(0))] }]);
+        p.locks.push("l".into());
+        assert!(complaint(&p).contains("never takes time"));
+        p.threads[0].ops = vec![Op::Repeat { times: None, body: vec![Op::Spin(evenkeel_model::Ns(1))] }];
+        assert_eq!(program(&p), Ok(()));
+    }
+
+    #[test]
+    fn a_workload_needs_a_program() {
+        let empty = Workload { name: "w".into(), programs: Vec::new(), duration: None };
+        assert_eq!(workload(&empty).unwrap_err().to_string(), "w: the workload has no programs");
+        assert_eq!(complaint(&Program { name: "p".into(), ..Program::default() }), "p: has no threads");
+    }
+}
