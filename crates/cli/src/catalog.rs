@@ -1,9 +1,11 @@
 //! Names on the command line become machines, workloads and policies.
 
-use anyhow::{Result, anyhow};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_model::Machine;
 use evenkeel_sched::policy::{POLICIES, PolicyInfo};
-use evenkeel_workload::Workload;
+use evenkeel_workload::{Workload, format, validate};
 use serde::Serialize;
 
 use crate::{files, messages};
@@ -105,8 +107,19 @@ fn bundled_workload(name: &str) -> Result<Imported> {
 }
 
 fn workload_file(path: &str) -> Result<Imported> {
-    files::read(path)?;
-    Err(anyhow!("{path}: workload files are not built yet"))
+    let text = files::read(path)?;
+    let stem = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
+    let imported = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+        Some("json") => rt_app(path, &text)?,
+        Some("toml") => Imported { workload: format::load(&stem, &text, path, None)?, warnings: Vec::new() },
+        _ => bail!("{path}: expected an rt-app file (.json) or a native workload (.toml)"),
+    };
+    validate::workload(&imported.workload).with_context(|| path.to_string())?;
+    Ok(imported)
+}
+
+fn rt_app(path: &str, _text: &str) -> Result<Imported> {
+    bail!("{path}: rt-app files are not built yet")
 }
 
 /// A bundled program, as it is listed.
