@@ -1,5 +1,22 @@
-//! The scheduler core: threads, run queues, hooks, one file per policy. A pure state machine.
+//! The scheduler core: threads, run queues, hooks, one file per policy.
+//!
+//! A pure state machine. It does no I/O, reads no clock, spawns no thread and draws no random number; a host passes the
+//! time in and carries the answers out. It never knows which host that is.
 
+pub mod cfs;
 pub mod policy;
 
-pub use policy::Policy;
+mod action;
+mod pelt;
+mod run_queue;
+mod scheduler;
+mod state;
+mod thread;
+
+pub use action::{Action, Next, Why};
+pub use pelt::{FULL as FULL_LOAD, Pelt};
+pub use policy::{POLICIES, Policy, PolicyInfo};
+pub use run_queue::RunQueue;
+pub use scheduler::{Predict, Scheduler, Span};
+pub use state::{Core, State};
+pub use thread::{Class, Kind, NICE_0_WEIGHT, NewThread, OnType, Run, Thread, Wait, Window};

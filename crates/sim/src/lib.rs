@@ -1,8 +1,17 @@
 //! Host 1: a discrete-event machine that plays a workload under a scheduler.
 
+mod calendar;
+mod code;
+mod core;
+mod engine;
+mod objects;
 mod observer;
 mod outcome;
+mod pmu;
+mod report;
 mod run;
+mod step;
+mod task;
 
 pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};

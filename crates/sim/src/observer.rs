@@ -7,9 +7,18 @@ use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId, Watts};
 pub trait Observer {
     /// Something happened at a time.
     fn observe(&mut self, _at: Ns, _event: &Event<'_>) {}
+
+    /// Whether it wants to hear of anything at all.
+    fn watches(&self) -> bool {
+        true
+    }
 }
 
-impl Observer for () {}
+impl Observer for () {
+    fn watches(&self) -> bool {
+        false
+    }
+}
 
 /// What can be observed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! What a run produced.
 
-use evenkeel_model::{CoreId, CoreTypeId, Instructions, Joules, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreId, CoreTypeId, Counters, Instructions, Joules, Ns, ProgramId, ThreadId};
 
 /// The result of one simulated run.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +76,8 @@ pub struct ThreadOutcome {
     pub blame: Ns,
     /// Work done.
     pub instructions: Instructions,
+    /// Everything that its counters counted, if [`crate::Options::counters`] asked for it.
+    pub counters: Option<Counters>,
     /// Moves to another core.
     pub migrations: u64,
 }

@@ -1,10 +1,11 @@
 //! The entry point: one workload on one machine under one policy.
 
 use evenkeel_model::{Machine, Ns};
-use evenkeel_sched::Policy;
+use evenkeel_sched::{Policy, Predict, Scheduler};
 use evenkeel_workload::Workload;
 
-use crate::{Observer, Outcome};
+use crate::engine::Engine;
+use crate::{Observer, Outcome, report};
 
 /// How a run is carried out.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +20,13 @@ pub struct Options {
     pub noise: bool,
     /// Policies see the true speedup of every thread instead of a prediction.
     pub oracle: bool,
+    /// Counters are read for every thread, whatever the policy needs, and reported in [`crate::ThreadOutcome`].
+    pub counters: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, max_time: Ns::from_secs(3600), delay: Ns::ZERO, noise: false, oracle: false }
+        Self { seed: 1, max_time: Ns::from_secs(3600), delay: Ns::ZERO, noise: false, oracle: false, counters: false }
     }
 }
 
@@ -51,16 +54,22 @@ pub enum Error {
     },
 }
 
-/// Plays `workload` on `machine` under `policy`.
+/// Plays `workload` on `machine` under `policy`. Policies that want predicted speedups get them from `predict`; without
+/// it they fall back on the machine's capacities.
 ///
 /// # Errors
 /// See [`Error`]. All of them are the workload's fault, never the policy's.
-pub fn run(
-    _machine: &Machine,
-    _workload: &Workload,
-    _policy: Box<dyn Policy>,
-    _options: &Options,
-    _observer: &mut dyn Observer,
+pub fn run<O: Observer + ?Sized>(
+    machine: &Machine,
+    workload: &Workload,
+    policy: Box<dyn Policy>,
+    predict: Option<Predict>,
+    options: &Options,
+    observer: &mut O,
 ) -> Result<Outcome, Error> {
-    Err(Error::Invalid("the simulator is not built yet".into()))
+    let predict = predict.filter(|_| !options.oracle);
+    let sched = Scheduler::new(machine.clone(), policy, predict);
+    let mut engine = Engine::new(machine, workload, sched, options, observer);
+    engine.run()?;
+    Ok(report::outcome(engine))
 }

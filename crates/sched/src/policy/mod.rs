@@ -1,9 +1,108 @@
-//! Policies: what a scheduler may decide, and a registry of those that exist.
+//! Policies: what a scheduler may decide, and the registry of those that exist.
+//!
+//! A policy overrides exactly the hooks that its paper changed; the default of every hook is CFS ([`crate::cfs`]).
+//! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
-/// A scheduling policy. Every hook's default is CFS; a policy overrides the hooks that its paper changes.
-pub trait Policy {
+mod colab;
+mod fair;
+mod gts;
+mod pinned;
+mod wash;
+
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
+
+use crate::action::Why;
+use crate::cfs;
+use crate::state::State;
+
+pub use colab::Colab;
+pub use fair::Cfs;
+pub use gts::Gts;
+pub use pinned::Static;
+pub use wash::Wash;
+
+/// What a core should run next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// This waiting thread, from whichever queue it waits in.
+    Queued(ThreadId),
+    /// This thread, which runs on another core and is to be taken over from it.
+    Running(ThreadId),
+    /// Nothing.
+    Idle,
+}
+
+/// A scheduling policy.
+pub trait Policy: Send {
     /// The name that commands use.
     fn name(&self) -> &'static str;
+
+    /// How often [`Policy::refresh`] is called; `None` for never.
+    fn period(&self) -> Option<Ns> {
+        None
+    }
+
+    /// Whether the policy reads counters or predicted speedups. Hosts need not sample them otherwise.
+    fn counters(&self) -> bool {
+        false
+    }
+
+    /// The cores that a thread may use from its creation on.
+    fn admit(&mut self, s: &State, _thread: ThreadId) -> CoreSet {
+        s.machine.all()
+    }
+
+    /// The core on which a thread that became ready is queued. Must be one of [`crate::Thread::allowed`].
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        cfs::place(s, thread, why)
+    }
+
+    /// What a core without a thread runs next.
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        cfs::pick(s, core)
+    }
+
+    /// How long a thread may run on a core while others wait for it.
+    fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
+        cfs::slice(s, thread, core)
+    }
+
+    /// What a span of running on a core costs a thread in virtual time.
+    fn charge(&self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
+        cfs::charge(s, thread, ran)
+    }
+
+    /// Whether a woken thread, queued on the core, preempts the one that runs there.
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
+        cfs::preempts(s, woken, running)
+    }
+
+    /// At a tick: a waiting thread that this core should pull from another's queue.
+    fn balance(&mut self, s: &State, core: CoreId) -> Option<ThreadId> {
+        cfs::balance(s, core)
+    }
+
+    /// Once a period: looks at what the threads did and changes where they may run, or how fast.
+    fn refresh(&mut self, _s: &State, _changes: &mut Changes) {}
+}
+
+/// What a policy changes in a refresh.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    pub(crate) affinities: Vec<(ThreadId, CoreSet)>,
+    pub(crate) frequencies: Vec<(ClusterId, Hz)>,
+}
+
+impl Changes {
+    /// From now on the thread may run on these cores (within what its program allows).
+    pub fn affinity(&mut self, thread: ThreadId, cores: CoreSet) {
+        self.affinities.push((thread, cores));
+    }
+
+    /// From now on the cluster runs at this frequency.
+    pub fn frequency(&mut self, cluster: ClusterId, frequency: Hz) {
+        self.frequencies.push((cluster, frequency));
+    }
 }
 
 /// An entry of the registry.
@@ -19,4 +118,40 @@ pub struct PolicyInfo {
 }
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
-pub const POLICIES: &[PolicyInfo] = &[];
+pub const POLICIES: &[PolicyInfo] = &[
+    PolicyInfo {
+        name: "cfs",
+        summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
+        source: "Linux 3.16, kernel/sched/fair.c",
+        make: || Box::new(Cfs),
+    },
+    PolicyInfo {
+        name: "static",
+        summary: "threads dealt to the cores one by one; none ever leaves its cluster",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
+        make: || Box::new(Static::default()),
+    },
+    PolicyInfo {
+        name: "gts",
+        summary: "busy threads go to big cores, idle ones to little cores, by load average",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
+        make: || Box::new(Gts),
+    },
+    PolicyInfo {
+        name: "wash",
+        summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
+        source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
+        make: || Box::new(Wash::default()),
+    },
+    PolicyInfo {
+        name: "colab",
+        summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
+        source: "Yu et al., COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors, CGO 2020",
+        make: || Box::new(Colab::default()),
+    },
+];
+
+/// The policy of a name.
+pub fn by_name(name: &str) -> Option<&'static PolicyInfo> {
+    POLICIES.iter().find(|policy| policy.name == name)
+}

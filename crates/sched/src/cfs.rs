@@ -1,0 +1,191 @@
+//! The default of every hook: Linux's Completely Fair Scheduler, oblivious to core types.
+//!
+//! Constants and rules are those of Linux 3.16 (kernel/sched/fair.c), the kernel of COLAB's evaluation (COLAB 4):
+//! targeted latency, minimum and wake-up granularity scaled by 1 + log2 of the number of cores (at most 8), sleepers
+//! credited with half a latency, wake-affine placement among idle siblings, idle and periodic balancing that moves
+//! waiting threads and never a running one. All capacities count the same, as on a machine whose firmware does not
+//! tell them. Simplified: groups are compared by runnable weight at this moment, not by its decayed average.
+
+use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
+
+use crate::action::Why;
+use crate::policy::Pick;
+use crate::state::State;
+use crate::thread::{Class, NICE_0_WEIGHT, Run};
+
+/// sysctl_sched_latency, before scaling.
+const LATENCY: Ns = Ns::from_ms(6);
+/// sysctl_sched_min_granularity, before scaling.
+const MIN_GRANULARITY: Ns = Ns::from_us(750);
+/// sysctl_sched_wakeup_granularity, before scaling.
+const WAKEUP_GRANULARITY: Ns = Ns::from_ms(1);
+/// sched_nr_latency: with more threads than this on a core the period stretches.
+const NR_LATENCY: u64 = 8;
+/// sysctl_sched_migration_cost: a thread that ran this recently is cache hot and is not pulled away.
+const MIGRATION_COST: Ns = Ns::from_us(500);
+/// A busy core balances this much more rarely than an idle one (sched_domain::busy_factor).
+const BUSY_FACTOR: u64 = 32;
+
+/// SCHED_TUNABLESCALING_LOG: 1 + log2(cores), counting at most 8 cores.
+fn scale(s: &State) -> u64 {
+    1 + u64::from(s.cores.len().min(8).ilog2())
+}
+
+/// sched_latency of this machine: the period in which every thread of a core runs once.
+pub fn latency(s: &State) -> Ns {
+    Ns(LATENCY.0 * scale(s))
+}
+
+/// sched_min_granularity of this machine.
+pub fn min_granularity(s: &State) -> Ns {
+    Ns(MIN_GRANULARITY.0 * scale(s))
+}
+
+/// Where a ready thread is queued (select_task_rq_fair).
+pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
+    let allowed = s.thread(thread).allowed();
+    let previous = s.thread(thread).core;
+    match why {
+        Why::New { by } => idlest(s, by.map(|by| s.thread(by).core), allowed),
+        Why::Woken { by } => {
+            let waker = by.filter(|by| s.thread(*by).run == Run::Running).map(|by| s.thread(by).core);
+            let target = wake_affine(s, previous, waker, allowed);
+            idle_sibling(s, target, previous, allowed)
+        }
+        Why::Preempted | Why::Yielded if allowed.contains(previous) => previous,
+        Why::Preempted | Why::Yielded => idlest(s, Some(previous), allowed),
+        Why::Taken { by } => by,
+    }
+}
+
+/// find_idlest_group and find_idlest_cpu: the cluster with the least weight a core, the parent's own if it is as good,
+/// and in it the core with the least weight.
+fn idlest(s: &State, parent: Option<CoreId>, allowed: CoreSet) -> CoreId {
+    let mut best: Option<(u64, bool, CoreId)> = None;
+    for cluster in &s.machine.clusters {
+        let cores = cluster.cores.and(allowed);
+        if cores.is_empty() {
+            continue;
+        }
+        let weight: u64 = cores.iter().map(|core| s.weight(core)).sum();
+        let per_core = weight * 1024 / cores.len() as u64;
+        let foreign = parent.is_some_and(|parent| !cluster.cores.contains(parent));
+        let Some(core) = least(s, cores) else { continue };
+        let candidate = (per_core, foreign, core);
+        if best.is_none_or(|best| candidate < best) {
+            best = Some(candidate);
+        }
+    }
+    best.map_or(CoreId(0), |(_, _, core)| core)
+}
+
+/// The core with the least weight, the lowest number first.
+pub fn least(s: &State, cores: CoreSet) -> Option<CoreId> {
+    cores.iter().min_by_key(|core| s.weight(*core))
+}
+
+/// wake_affine: the waker's core if the woken thread may run there and it is no busier than where the thread was.
+fn wake_affine(s: &State, previous: CoreId, waker: Option<CoreId>, allowed: CoreSet) -> CoreId {
+    let previous = if allowed.contains(previous) { Some(previous) } else { None };
+    let waker = waker.filter(|core| allowed.contains(*core));
+    match (previous, waker) {
+        (Some(previous), Some(waker)) if s.weight(waker) < s.weight(previous) => waker,
+        (Some(previous), _) => previous,
+        (None, Some(waker)) => waker,
+        (None, None) => least(s, allowed).unwrap_or(CoreId(0)),
+    }
+}
+
+/// select_idle_sibling: the target if idle, else where the thread was if idle and in the same cluster, else the first
+/// idle core that shares the target's last-level cache, else the target.
+fn idle_sibling(s: &State, target: CoreId, previous: CoreId, allowed: CoreSet) -> CoreId {
+    let siblings = s.domains[target.index()][0].and(allowed);
+    if s.idle(target) {
+        return target;
+    }
+    if siblings.contains(previous) && s.idle(previous) {
+        return previous;
+    }
+    siblings.iter().find(|core| s.idle(*core)).unwrap_or(target)
+}
+
+/// What a core runs next: the first in its queue, or, when that is empty, a waiting thread from the busiest core around
+/// (idle_balance), the cluster before the machine.
+pub fn pick(s: &State, core: CoreId) -> Pick {
+    if let Some(first) = s.core(core).queue.first() {
+        return Pick::Queued(first);
+    }
+    for domain in &s.domains[core.index()] {
+        if let Some(thread) = pull_from_busiest(s, core, *domain, 0) {
+            return Pick::Queued(thread);
+        }
+    }
+    Pick::Idle
+}
+
+/// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
+/// threads more than `occupancy`: the last in line that may run here, cold ones first (can_migrate_task).
+fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize) -> Option<ThreadId> {
+    let others = domain.without(core).iter().filter(|other| {
+        s.occupancy(*other) >= occupancy + 2 || (s.core(*other).current.is_none() && !s.core(*other).queue.is_empty())
+    });
+    let mut busiest: Option<(u64, CoreId)> = None;
+    for other in others {
+        if busiest.is_none_or(|(weight, _)| s.weight(other) > weight) {
+            busiest = Some((s.weight(other), other));
+        }
+    }
+    let (_, busiest) = busiest?;
+    let movable = |thread: &ThreadId| s.thread(*thread).allowed().contains(core);
+    let cold = |thread: &ThreadId| {
+        let thread = s.thread(*thread);
+        thread.executed == Ns::ZERO || s.now.since(thread.last_ran) >= MIGRATION_COST
+    };
+    let queue = &s.core(busiest).queue;
+    queue.iter().rev().filter(movable).find(cold).or_else(|| queue.iter().rev().find(movable))
+}
+
+/// Periodic balancing (rebalance_domains): a waiting thread to pull to `core`, once an interval of as many ms as the
+/// domain has cores; busy cores 32 times as rarely.
+pub fn balance(s: &State, core: CoreId) -> Option<ThreadId> {
+    let domains = s.domains[core.index()].iter().enumerate();
+    let mut due = domains.filter(|(level, _)| balance_due(s, core, *level));
+    due.find_map(|(_, domain)| pull_from_busiest(s, core, *domain, s.occupancy(core)))
+}
+
+/// Whether a core should look for work in one of its domains again.
+pub(crate) fn balance_due(s: &State, core: CoreId, level: usize) -> bool {
+    let factor = if s.occupancy(core) > 0 { BUSY_FACTOR } else { 1 };
+    let interval = Ns::from_ms(s.domains[core.index()][level].len() as u64 * factor);
+    s.now.since(s.core(core).balanced[level]) >= interval
+}
+
+/// How long a thread may run while others wait (sched_slice): its share of a period that gives everybody at least the
+/// minimum granularity.
+pub fn slice(s: &State, thread: ThreadId, core: CoreId) -> Ns {
+    let queue = &s.core(core).queue;
+    let running = queue.len() as u64 + 1;
+    let period = if running > NR_LATENCY { min_granularity(s).0 * running } else { latency(s).0 };
+    let weight = s.thread(thread).weight();
+    Ns(period * weight / (queue.weight() + weight))
+}
+
+/// What a span of running costs in virtual time (calc_delta_fair).
+pub fn charge(s: &State, thread: ThreadId, ran: Ns) -> Ns {
+    match s.thread(thread).class {
+        Class::Fair { weight: NICE_0_WEIGHT } => ran,
+        Class::Fair { weight } => Ns((u128::from(ran.0) * u128::from(NICE_0_WEIGHT) / u128::from(weight)) as u64),
+        Class::RealTime { .. } => Ns::ZERO,
+    }
+}
+
+/// Whether a woken thread should preempt the running one (wakeup_preempt_entity): it is behind by more than the wake-up
+/// granularity, scaled to its own weight.
+pub fn preempts(s: &State, woken: ThreadId, running: ThreadId) -> bool {
+    s.thread(running).vruntime - s.thread(woken).vruntime > wakeup_granularity(s, woken).0 as i64
+}
+
+/// By how much a thread must be behind to preempt at its wake-up, scaled to its own weight (wakeup_gran).
+pub fn wakeup_granularity(s: &State, woken: ThreadId) -> Ns {
+    charge(s, woken, Ns(WAKEUP_GRANULARITY.0 * scale(s)))
+}

@@ -1,0 +1,125 @@
+//! Per-entity load tracking: the share of recent time in which a thread was runnable.
+//!
+//! A geometric series over periods of about a millisecond in which a contribution halves after 32 periods, as Linux
+//! has done since 3.8. Fixed point, so that every machine computes the same bits.
+
+use evenkeel_model::Ns;
+
+/// The load of a thread that is always runnable.
+pub const FULL: u32 = 1024;
+
+/// 2^20 ns, Linux's 1024 us.
+const PERIOD: u64 = 1 << 20;
+
+/// y^n in units of 2^-32, with y^32 = 1/2.
+const DECAY: [u64; 32] = [
+    0xffff_ffff,
+    0xfa83_b2da,
+    0xf525_7d14,
+    0xefe4_b99a,
+    0xeac0_c6e6,
+    0xe5b9_06e6,
+    0xe0cc_deeb,
+    0xdbfb_b796,
+    0xd744_fcc9,
+    0xd2a8_1d91,
+    0xce24_8c14,
+    0xc9b9_bd85,
+    0xc567_2a10,
+    0xc12c_4cc9,
+    0xbd08_a39e,
+    0xb8fb_af46,
+    0xb504_f333,
+    0xb123_f581,
+    0xad58_3ee9,
+    0xa9a1_5ab4,
+    0xa5fe_d6a9,
+    0xa270_4302,
+    0x9ef5_325f,
+    0x9b8d_39b9,
+    0x9837_f050,
+    0x94f4_efa8,
+    0x91c3_d373,
+    0x8ea4_398a,
+    0x8b95_c1e3,
+    0x8898_0e80,
+    0x85aa_c367,
+    0x82cd_8698,
+];
+
+/// A load average.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pelt {
+    /// Average over whole periods, in units of 2^-20 of [`FULL`]/1024.
+    average: u64,
+    /// Time in the current period, and how much of it was runnable.
+    elapsed: u64,
+    runnable: u64,
+    last: Ns,
+}
+
+const ONE: u64 = 1 << 20;
+
+impl Pelt {
+    /// Accounts for the time since the last update, during which the thread was or was not runnable.
+    pub fn update(&mut self, now: Ns, runnable: bool) {
+        let mut delta = now.since(self.last).0;
+        self.last = now;
+        let room = PERIOD - self.elapsed;
+        if delta < room {
+            self.elapsed += delta;
+            self.runnable += if runnable { delta } else { 0 };
+            return;
+        }
+        delta -= room;
+        let share = (self.runnable + if runnable { room } else { 0 }) * ONE / PERIOD;
+        self.average = decay(self.average, 1) + share - decay(share, 1);
+        let whole = delta / PERIOD;
+        if whole > 0 {
+            let full = if runnable { ONE } else { 0 };
+            self.average = decay(self.average, whole) + full - decay(full, whole);
+        }
+        self.elapsed = delta % PERIOD;
+        self.runnable = if runnable { self.elapsed } else { 0 };
+    }
+
+    /// The load, 0 to [`FULL`].
+    pub fn load(&self) -> u32 {
+        (self.average * u64::from(FULL) / ONE) as u32
+    }
+
+    /// A thread that has always been runnable: what a new thread counts as, so that it is not mistaken for idle.
+    pub fn full(now: Ns) -> Self {
+        Self { average: ONE, last: now, ..Self::default() }
+    }
+}
+
+fn decay(value: u64, periods: u64) -> u64 {
+    if periods >= 32 * 21 {
+        return 0;
+    }
+    ((value >> (periods / 32)) * DECAY[(periods % 32) as usize]) >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_follows_the_duty_cycle() {
+        let mut pelt = Pelt::default();
+        for millisecond in 0..2_000u64 {
+            pelt.update(Ns::from_ms(millisecond), millisecond % 4 == 0);
+        }
+        assert!((200..320).contains(&pelt.load()), "a quarter of 1024, give or take the ripple: {}", pelt.load());
+    }
+
+    #[test]
+    fn load_halves_in_32_periods() {
+        let mut pelt = Pelt::full(Ns::ZERO);
+        pelt.update(Ns(32 * PERIOD), false);
+        assert!((505..=520).contains(&pelt.load()), "{}", pelt.load());
+        pelt.update(Ns::from_secs(10), false);
+        assert_eq!(pelt.load(), 0);
+    }
+}

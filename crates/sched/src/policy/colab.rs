@@ -1,0 +1,247 @@
+//! COLAB: core allocation, thread selection and fairness decided together (Yu et al., CGO 2020).
+//!
+//! Problem: a scheduler that sends both the threads that profit most and the threads that others wait for to the big
+//! cores crowds them there. COLAB separates the two. Where a thread is queued follows from its core sensitivity; which
+//! waiting thread runs next follows from how long others have waited for it; and equal progress follows from shorter
+//! slices on big cores (sections 3 and 4, Algorithm 1).
+//!
+//! Where the paper is silent: "high" and "low" mean half a standard deviation above and below the mean of all living
+//! threads, and at least 5 % of it, so that equal threads get no label (assumed); blame halves from one labelling to the
+//! next, so that it tells of the present phase (assumed); and a thread that is a whole latency ahead of the queue's
+//! vruntime floor lets the others go first, without which `max_block` would starve them (3.1 asks for fairness in the
+//! selector). Section 4.1 says that vruntime is *divided* by the speedup on big cores; what it explains, shorter slices
+//! there and equal progress, needs the charge multiplied and the slice divided, and that is what is done here.
+
+use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Ns, ThreadId};
+
+use super::{Changes, Pick, Policy};
+use crate::action::Why;
+use crate::cfs;
+use crate::state::State;
+
+/// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean.
+const LABEL_DEVIATIONS: f64 = 0.5;
+const LABEL_MARGIN: f64 = 0.05;
+
+/// The COLAB scheduler.
+#[derive(Debug, Default)]
+pub struct Colab {
+    labels: Vec<Labels>,
+    round_robin: RoundRobin,
+}
+
+/// What the labeller knows of a thread: one label for the allocator, one for the selector (3.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct Labels {
+    sensitivity: Sensitivity,
+    /// For how long others waited for the thread in recent periods, in ns.
+    block: f64,
+    high_block: bool,
+    /// The thread's blame at the last labelling.
+    blame_then: Ns,
+}
+
+/// Which cores the allocator deals a thread to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sensitivity {
+    /// High predicted speedup: big cores.
+    Big,
+    /// Low predicted speedup and nobody waits for it: little cores.
+    Little,
+    /// The rest: all cores, to balance the load.
+    #[default]
+    Either,
+}
+
+/// The core after which each of the three groups of cores is dealt to next.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundRobin {
+    big: u16,
+    little: u16,
+    either: u16,
+}
+
+impl Policy for Colab {
+    fn name(&self) -> &'static str {
+        "colab"
+    }
+
+    /// "updated only every 10 msec" (4.2).
+    fn period(&self) -> Option<Ns> {
+        Some(Ns::from_ms(10))
+    }
+
+    fn counters(&self) -> bool {
+        true
+    }
+
+    /// The hierarchical core allocator (Algorithm 1, `_core_allocator_`).
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        if !matches!(why, Why::New { .. } | Why::Woken { .. }) {
+            return cfs::place(s, thread, why);
+        }
+        let (group, turn) = match self.labels(thread).sensitivity {
+            Sensitivity::Big => (s.big, &mut self.round_robin.big),
+            Sensitivity::Little => (s.little, &mut self.round_robin.little),
+            Sensitivity::Either => (s.machine.all(), &mut self.round_robin.either),
+        };
+        let allowed = s.thread(thread).allowed();
+        let group = if group.and(allowed).is_empty() { allowed } else { group.and(allowed) };
+        deal(s, group, turn)
+    }
+
+    /// The biased-global thread selector (Algorithm 1, `_thread_selector_`).
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        if let Some(thread) = self.max_block_local(s, core) {
+            return Pick::Queued(thread);
+        }
+        for domain in &s.domains[core.index()] {
+            let waiting = domain.iter().flat_map(|other| s.core(other).queue.iter());
+            let waiting = waiting.filter(|thread| s.thread(*thread).allowed().contains(core));
+            if let Some(thread) = self.max_block(s, core, waiting) {
+                return Pick::Queued(thread);
+            }
+        }
+        if s.big.contains(core) {
+            let running = s.little.iter().filter_map(|little| s.movable_current(little, core));
+            if let Some(thread) = self.max_block(s, core, running) {
+                return Pick::Running(thread);
+            }
+        }
+        Pick::Idle
+    }
+
+    /// "The slices of threads on big cores are relative shorter than on little cores" (3.2).
+    fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
+        Ns((cfs::slice(s, thread, core).0 as f64 / progress_rate(s, thread, core)) as u64)
+    }
+
+    /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice).
+    fn charge(&self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+        Ns((cfs::charge(s, thread, ran).0 as f64 * progress_rate(s, thread, core)) as u64)
+    }
+
+    /// The wake-up preemption check, scaled in the same way (4.1, `wakeup_preempt_entity`).
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        let ahead = s.thread(running).vruntime - s.thread(woken).vruntime;
+        let scaled = ahead as f64 * progress_rate(s, woken, core);
+        scaled as i64 > cfs::wakeup_granularity(s, woken).0 as i64
+    }
+
+    /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
+    fn balance(&mut self, _s: &State, _core: CoreId) -> Option<ThreadId> {
+        None
+    }
+
+    /// The multi-factor labeller (Figure 3).
+    fn refresh(&mut self, s: &State, _changes: &mut Changes) {
+        self.labels.resize(s.threads.len(), Labels::default());
+        for thread in s.living() {
+            let labels = &mut self.labels[thread.index()];
+            let blame = s.thread(thread).blame;
+            labels.block = labels.block / 2.0 + blame.since(labels.blame_then).0 as f64;
+            labels.blame_then = blame;
+        }
+        let speedup = Spread::of(s.living().map(|thread| s.speedup(thread)));
+        let block = Spread::of(s.living().map(|thread| self.labels[thread.index()].block));
+        for thread in s.living() {
+            let labels = &mut self.labels[thread.index()];
+            labels.high_block = block.high(labels.block);
+            labels.sensitivity = match s.speedup(thread) {
+                value if speedup.high(value) => Sensitivity::Big,
+                value if speedup.low(value) && !labels.high_block => Sensitivity::Little,
+                _ => Sensitivity::Either,
+            };
+        }
+    }
+}
+
+impl Colab {
+    fn labels(&self, thread: ThreadId) -> Labels {
+        self.labels.get(thread.index()).copied().unwrap_or_default()
+    }
+
+    /// `max_block_(c.rq)`: the most blamed of the threads whose turn it may be.
+    fn max_block_local(&self, s: &State, core: CoreId) -> Option<ThreadId> {
+        let queue = &s.core(core).queue;
+        let first = queue.first()?;
+        let bound = queue.first_vruntime()? + cfs::latency(s).0 as i64;
+        let eligible = queue.iter().filter(|thread| s.thread(*thread).vruntime <= bound);
+        let mut best = first;
+        for thread in eligible {
+            // Strictly more blamed: among equals the order of vruntime stands.
+            if self.urgency(thread) > self.urgency(best) {
+                best = thread;
+            }
+        }
+        Some(best)
+    }
+
+    /// The most blamed thread that a core without a queue should fetch. For a big core equals are ordered by what they
+    /// gain there, "the speedup factors ... should be considered only in this case" (3.1); for a little core by the
+    /// reverse.
+    fn max_block(&self, s: &State, core: CoreId, threads: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
+        let sign = if s.big.contains(core) { 1.0 } else { -1.0 };
+        let mut best: Option<(f64, f64, ThreadId)> = None;
+        for thread in threads {
+            let candidate = (self.urgency(thread), sign * s.speedup(thread), thread);
+            if best.is_none_or(|best| (candidate.0, candidate.1) > (best.0, best.1)) {
+                best = Some(candidate);
+            }
+        }
+        best.map(|(_, _, thread)| thread)
+    }
+
+    /// The selector's priority: only threads with the label differ by how much they block.
+    fn urgency(&self, thread: ThreadId) -> f64 {
+        let labels = self.labels(thread);
+        if labels.high_block { labels.block } else { 0.0 }
+    }
+}
+
+/// `rr_allocator_`: the next core of the group in turn, idle cores before busy ones (3.2, "if there exists a core of the
+/// same type with an empty runqueue").
+fn deal(s: &State, group: CoreSet, turn: &mut u16) -> CoreId {
+    let cores = s.cores.len() as u16;
+    let in_turn = (0..cores).map(|step| CoreId((*turn + step) % cores)).filter(|core| group.contains(*core));
+    let chosen = in_turn.clone().find(|core| s.idle(*core)).or(in_turn.clone().next()).unwrap_or(CoreId(0));
+    *turn = (chosen.0 + 1) % cores;
+    chosen
+}
+
+/// How much faster a thread progresses on a core than on the smallest core type.
+fn progress_rate(s: &State, thread: ThreadId, core: CoreId) -> f64 {
+    let on = s.machine.cores[core.index()].core_type;
+    match on.index() {
+        0 if s.little.is_empty() => 1.0,
+        0 => s.speedup(thread).max(1.0),
+        on if on == s.machine.core_types.len() - 1 => 1.0,
+        _ => {
+            let smallest = CoreTypeId(s.machine.core_types.len() as u8 - 1);
+            f64::from(s.machine.capacity(on)) / f64::from(s.machine.capacity(smallest))
+        }
+    }
+}
+
+/// Mean and margin of a factor over all threads, which decide what is high and what is low.
+struct Spread {
+    mean: f64,
+    margin: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let count = values.clone().count().max(1) as f64;
+        let mean = values.clone().sum::<f64>() / count;
+        let variance = values.map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
+        Self { mean, margin: (LABEL_DEVIATIONS * variance.sqrt()).max(LABEL_MARGIN * mean) }
+    }
+
+    fn high(&self, value: f64) -> bool {
+        value > self.mean + self.margin
+    }
+
+    fn low(&self, value: f64) -> bool {
+        value < self.mean - self.margin
+    }
+}

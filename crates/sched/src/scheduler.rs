@@ -1,0 +1,446 @@
+//! The scheduler itself: keeps the books that every policy needs and asks the policy where the paper decides.
+//!
+//! A host reports what happened; the scheduler answers with [`Next`], and with [`Action`]s in an outbox that the host
+//! empties after every call. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
+
+use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Counters, Instructions, Machine, Ns, ThreadId};
+
+use crate::action::{Action, Next, Why};
+use crate::cfs;
+use crate::pelt::Pelt;
+use crate::policy::{Changes, Pick, Policy};
+use crate::state::State;
+use crate::thread::{Class, NewThread, OnType, Run, Thread, Wait};
+
+/// A span of running, as a host reports it. The thread may go on running.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    /// How long.
+    pub time: Ns,
+    /// Instructions retired, if the host can count them.
+    pub instructions: Option<Instructions>,
+    /// Other counters, if the host can read them.
+    pub counters: Option<Counters>,
+    /// The true speedup of the code that ran, which only a simulator's oracle can tell.
+    pub speedup: Option<f64>,
+}
+
+/// Predicts the speedup of the biggest over the smallest core type from counters read on a core type.
+pub type Predict = Box<dyn Fn(CoreTypeId, &Counters) -> Option<f64> + Send>;
+
+/// The scheduler core: one for every host.
+pub struct Scheduler {
+    state: State,
+    policy: Box<dyn Policy>,
+    predict: Option<Predict>,
+    outbox: Vec<Action>,
+    changes: Changes,
+}
+
+impl Scheduler {
+    /// A scheduler for a machine. Without `predict`, policies fall back on the machine's capacities.
+    pub fn new(machine: Machine, policy: Box<dyn Policy>, predict: Option<Predict>) -> Self {
+        Self { state: State::new(machine), policy, predict, outbox: Vec::new(), changes: Changes::default() }
+    }
+
+    /// What the scheduler knows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// How often the host should call [`Self::refresh`].
+    pub fn period(&self) -> Option<Ns> {
+        self.policy.period()
+    }
+
+    /// Whether reports of [`Self::ran`] should carry counters.
+    pub fn wants_counters(&self) -> bool {
+        self.policy.counters()
+    }
+
+    /// Takes one request out of the outbox. Hosts call it until it is empty.
+    pub fn action(&mut self) -> Option<Action> {
+        if self.outbox.is_empty() { None } else { Some(self.outbox.remove(0)) }
+    }
+
+    /// Introduces a thread. It is not scheduled before [`Self::ready`].
+    pub fn create(&mut self, spec: &NewThread) -> ThreadId {
+        let id = ThreadId(self.state.threads.len() as u32);
+        self.state.threads.push(Thread::new(spec, self.state.machine.core_types.len()));
+        let threads = self.state.threads.len();
+        for core in &mut self.state.cores {
+            core.queue.reserve(threads);
+        }
+        self.outbox.reserve(2 * threads + 2 * self.state.cores.len());
+        self.changes.affinities.reserve(threads);
+        id
+    }
+
+    /// A thread became ready. Returns the core that it waits for; whether to preempt there is in the outbox.
+    pub fn ready(&mut self, now: Ns, thread: ThreadId, why: Why) -> CoreId {
+        self.state.now = now;
+        self.leave_core(thread);
+        self.end_of_wait(thread);
+        if let Why::New { .. } = why {
+            self.begin(thread);
+        }
+        let previous = self.state.thread(thread).core;
+        let core = self.choose_core(thread, why);
+        let state = &mut self.state;
+        let floor = state.core(core).queue.min_vruntime;
+        let previous_floor = state.core(previous).queue.min_vruntime;
+        let vruntime = state.thread(thread).vruntime - previous_floor + floor;
+        state.threads[thread.index()].vruntime = match why {
+            // place_entity: a new thread starts behind the others by one slice, a sleeper gets half a latency of credit.
+            Why::New { .. } => floor + cfs::charge(state, thread, self.policy.slice(state, thread, core)).0 as i64,
+            Why::Woken { .. } => vruntime.max(floor - cfs::latency(state).0 as i64 / 2),
+            Why::Preempted | Why::Yielded | Why::Taken { .. } => vruntime,
+        };
+        if let Why::Yielded = why {
+            // yield_task_fair with the skip hint: behind everybody who waits.
+            let last = state.core(core).queue.iter().next_back();
+            if let Some(last) = last.map(|last| state.thread(last).vruntime) {
+                let own = &mut state.threads[thread.index()].vruntime;
+                *own = (*own).max(last + 1);
+            }
+        }
+        self.enqueue(thread, core);
+        if let Why::New { .. } | Why::Woken { .. } = why {
+            self.check_preemption(thread, core);
+        } else if core != previous && !matches!(why, Why::Taken { .. }) {
+            self.check_preemption(thread, core);
+        }
+        core
+    }
+
+    /// A core has nothing to run: what next?
+    pub fn next(&mut self, now: Ns, core: CoreId) -> Next {
+        self.state.now = now;
+        let pick = match self.state.core(core).queue.first_real_time() {
+            Some(thread) => Pick::Queued(thread),
+            None => self.policy.pick(&self.state, core),
+        };
+        match pick {
+            Pick::Queued(thread) if self.state.ready(thread) && self.may_run(thread, core) => {
+                let slice = self.policy.slice(&self.state, thread, core);
+                self.dispatch(thread, core);
+                Next::Run { thread, slice }
+            }
+            Pick::Running(thread) => {
+                let from = self.state.thread(thread).core;
+                if self.state.thread(thread).run == Run::Running && from != core && self.may_run(thread, core) {
+                    self.outbox.push(Action::Take { thread, from, to: core });
+                }
+                Next::Idle
+            }
+            Pick::Queued(_) | Pick::Idle => Next::Idle,
+        }
+    }
+
+    /// A thread ran for a span on a core, and maybe still runs. Hosts report this before every tick, refresh and stop.
+    pub fn ran(&mut self, now: Ns, thread: ThreadId, core: CoreId, span: &Span) {
+        self.state.now = now;
+        let cost = self.policy.charge(&self.state, thread, core, span.time);
+        let on = self.state.machine.cores[core.index()].core_type.index();
+        let t = &mut self.state.threads[thread.index()];
+        t.vruntime += cost.0 as i64;
+        t.executed += span.time;
+        t.stint += span.time;
+        t.last_ran = now;
+        t.load.update(now, true);
+        t.speedup = span.speedup.or(t.speedup);
+        let window = &mut t.window.on_type[on];
+        window.time += span.time;
+        if let Some(instructions) = span.instructions {
+            *t.instructions.get_or_insert_default() += instructions;
+            *window.instructions.get_or_insert_default() += instructions;
+        }
+        if let Some(counters) = &span.counters {
+            *window.counters.get_or_insert_default() += counters;
+        }
+        let vruntime = t.vruntime;
+        let queue = &mut self.state.cores[core.index()].queue;
+        let floor = queue.first_vruntime().map_or(vruntime, |first| first.min(vruntime));
+        queue.min_vruntime = queue.min_vruntime.max(floor);
+    }
+
+    /// A running thread began to wait for something.
+    pub fn blocked(&mut self, now: Ns, thread: ThreadId, on: Wait) {
+        self.state.now = now;
+        self.leave_core(thread);
+        let t = &mut self.state.threads[thread.index()];
+        t.load.update(now, true);
+        t.run = Run::Blocked(on);
+        t.since = now;
+    }
+
+    /// A thread is gone, wherever it was.
+    pub fn exited(&mut self, now: Ns, thread: ThreadId) {
+        self.state.now = now;
+        if self.state.ready(thread) {
+            let core = self.state.thread(thread).core;
+            self.state.cores[core.index()].queue.remove(thread);
+        }
+        self.leave_core(thread);
+        self.state.threads[thread.index()].run = Run::Absent;
+    }
+
+    /// A thread's wait ended because `waker` let it go on: the waker made it wait for so long (COLAB 4.1).
+    pub fn blame(&mut self, waker: ThreadId, waited: Ns) {
+        self.state.threads[waker.index()].blame += waited;
+    }
+
+    /// The scheduler's tick on a core, after the host has reported what ran there.
+    pub fn tick(&mut self, now: Ns, core: CoreId) {
+        self.state.now = now;
+        self.preempt_at_tick(core);
+        if let Some(thread) = self.policy.balance(&self.state, core) {
+            self.pull(thread, core);
+        }
+        for level in 0..self.state.domains[core.index()].len() {
+            if cfs::balance_due(&self.state, core, level) {
+                self.state.cores[core.index()].balanced[level] = now;
+            }
+        }
+        self.kick_idle_core(core);
+    }
+
+    /// Once a [`Self::period`], after the host has reported what ran on every core.
+    pub fn refresh(&mut self, now: Ns) {
+        self.state.now = now;
+        self.update_speedups();
+        let mut changes = std::mem::take(&mut self.changes);
+        self.policy.refresh(&self.state, &mut changes);
+        for (thread, cores) in changes.affinities.drain(..) {
+            self.set_affinity(thread, cores);
+        }
+        for (cluster, frequency) in changes.frequencies.drain(..) {
+            self.outbox.push(Action::Frequency { cluster, frequency });
+        }
+        self.changes = changes;
+        for thread in &mut self.state.threads {
+            thread.window.on_type.fill(OnType::default());
+        }
+        for core in self.state.machine.all().iter() {
+            if self.state.core(core).current.is_none() {
+                self.outbox.push(Action::Reschedule(core));
+            }
+        }
+    }
+
+    /// The program changed the scheduling parameters of a thread of its own.
+    pub fn set_params(&mut self, now: Ns, thread: ThreadId, class: Class, cores: CoreSet) {
+        self.state.now = now;
+        let queued = self.state.ready(thread);
+        let core = self.state.thread(thread).core;
+        if queued {
+            self.state.cores[core.index()].queue.remove(thread);
+        }
+        let t = &mut self.state.threads[thread.index()];
+        t.class = class;
+        t.requested = cores;
+        if queued {
+            self.enqueue(thread, core);
+        }
+        self.leave_forbidden_core(thread);
+    }
+
+    fn may_run(&self, thread: ThreadId, core: CoreId) -> bool {
+        self.state.thread(thread).allowed().contains(core)
+    }
+
+    /// First steps of a new thread: counts as busy until its history says otherwise.
+    fn begin(&mut self, thread: ThreadId) {
+        self.state.threads[thread.index()].load = Pelt::full(self.state.now);
+        self.state.threads[thread.index()].affinity = self.state.machine.all();
+        let cores = self.policy.admit(&self.state, thread);
+        let t = &mut self.state.threads[thread.index()];
+        t.run = Run::Blocked(Wait::Sleep);
+        if cores != t.affinity {
+            t.affinity = cores;
+            self.outbox.push(Action::Affinity { thread, cores: t.allowed() });
+        }
+    }
+
+    fn leave_core(&mut self, thread: ThreadId) {
+        if self.state.thread(thread).run == Run::Running {
+            let core = self.state.thread(thread).core;
+            let current = &mut self.state.cores[core.index()].current;
+            if *current == Some(thread) {
+                *current = None;
+            }
+        }
+    }
+
+    fn end_of_wait(&mut self, thread: ThreadId) {
+        let now = self.state.now;
+        let t = &mut self.state.threads[thread.index()];
+        match t.run {
+            Run::Blocked(on) => {
+                t.load.update(now, false);
+                if on == Wait::Futex {
+                    t.contended += now.since(t.since);
+                }
+            }
+            Run::Ready | Run::Running => t.load.update(now, true),
+            Run::Absent => {}
+        }
+    }
+
+    /// The policy's choice for a fair thread; the real-time class goes to an idle core or to one that runs a fair thread.
+    fn choose_core(&mut self, thread: ThreadId, why: Why) -> CoreId {
+        let s = &self.state;
+        let allowed = s.thread(thread).allowed();
+        let chosen = match (s.thread(thread).class, why) {
+            (Class::RealTime { .. }, Why::New { .. } | Why::Woken { .. }) => {
+                let fair = |core: &CoreId| {
+                    let runs = s.core(*core).current.map(|current| s.thread(current).class);
+                    !matches!(runs, Some(Class::RealTime { .. }))
+                };
+                let idle = allowed.iter().find(|core| s.idle(*core));
+                let previous = s.thread(thread).core;
+                idle.or(Some(previous).filter(|core| allowed.contains(*core) && fair(core)))
+                    .or_else(|| allowed.iter().find(fair))
+                    .unwrap_or(previous)
+            }
+            _ => self.policy.place(s, thread, why),
+        };
+        if allowed.contains(chosen) { chosen } else { cfs::least(&self.state, allowed).unwrap_or(chosen) }
+    }
+
+    fn enqueue(&mut self, thread: ThreadId, core: CoreId) {
+        let now = self.state.now;
+        let t = &mut self.state.threads[thread.index()];
+        t.run = Run::Ready;
+        t.core = core;
+        t.since = now;
+        let (class, vruntime, weight) = (t.class, t.vruntime, t.weight());
+        let queue = &mut self.state.cores[core.index()].queue;
+        match class {
+            Class::Fair { .. } => queue.push_fair(thread, vruntime, weight),
+            Class::RealTime { priority } => queue.push_real_time(thread, priority, weight),
+        }
+    }
+
+    fn dispatch(&mut self, thread: ThreadId, core: CoreId) {
+        self.move_queue(thread, core);
+        self.state.cores[core.index()].queue.remove(thread);
+        let now = self.state.now;
+        let t = &mut self.state.threads[thread.index()];
+        t.waited += now.since(t.since);
+        t.since = now;
+        t.load.update(now, true);
+        t.run = Run::Running;
+        t.stint = Ns::ZERO;
+        self.state.cores[core.index()].current = Some(thread);
+    }
+
+    /// Moves a waiting thread to the queue of another core. Its time of waiting goes on.
+    fn move_queue(&mut self, thread: ThreadId, to: CoreId) {
+        let from = self.state.thread(thread).core;
+        if from == to {
+            return;
+        }
+        let shift = self.state.core(to).queue.min_vruntime - self.state.core(from).queue.min_vruntime;
+        self.state.cores[from.index()].queue.remove(thread);
+        let t = &mut self.state.threads[thread.index()];
+        t.vruntime += shift;
+        let since = t.since;
+        self.enqueue(thread, to);
+        self.state.threads[thread.index()].since = since;
+    }
+
+    fn pull(&mut self, thread: ThreadId, core: CoreId) {
+        if self.state.ready(thread) && self.may_run(thread, core) && self.state.thread(thread).core != core {
+            self.move_queue(thread, core);
+            self.check_preemption(thread, core);
+        }
+    }
+
+    fn check_preemption(&mut self, woken: ThreadId, core: CoreId) {
+        let s = &self.state;
+        let wins = match s.core(core).current {
+            None => true,
+            Some(running) => match (s.thread(woken).class, s.thread(running).class) {
+                (Class::RealTime { priority: new }, Class::RealTime { priority: old }) => new > old,
+                (Class::RealTime { .. }, Class::Fair { .. }) => true,
+                (Class::Fair { .. }, Class::RealTime { .. }) => false,
+                (Class::Fair { .. }, Class::Fair { .. }) => self.policy.preempts(s, woken, running, core),
+            },
+        };
+        if wins {
+            self.outbox.push(Action::Reschedule(core));
+        }
+    }
+
+    /// check_preempt_tick: the slice is over, or the first in line is a whole slice behind.
+    fn preempt_at_tick(&mut self, core: CoreId) {
+        let s = &self.state;
+        let Some(running) = s.core(core).current else { return };
+        let t = s.thread(running);
+        let Some(first) = s.core(core).queue.first_vruntime() else { return };
+        if let Class::RealTime { .. } = t.class {
+            return;
+        }
+        let slice = self.policy.slice(s, running, core);
+        let behind = t.vruntime - first > slice.0 as i64 && t.stint >= cfs::min_granularity(s);
+        if t.stint >= slice || behind {
+            self.outbox.push(Action::Reschedule(core));
+        }
+    }
+
+    /// nohz_balancer_kick: somebody waits here while a core that may run it sleeps.
+    fn kick_idle_core(&mut self, core: CoreId) {
+        let s = &self.state;
+        if s.core(core).queue.is_empty() {
+            return;
+        }
+        for domain in &s.domains[core.index()] {
+            let helper = domain.iter().find(|other| {
+                s.idle(*other) && s.core(core).queue.iter().any(|thread| s.thread(thread).allowed().contains(*other))
+            });
+            if let Some(helper) = helper {
+                self.outbox.push(Action::Reschedule(helper));
+                return;
+            }
+        }
+    }
+
+    fn update_speedups(&mut self) {
+        let Some(predict) = &self.predict else { return };
+        for thread in &mut self.state.threads {
+            let longest = (0..thread.window.on_type.len()).max_by_key(|on| thread.window.on_type[*on].time);
+            let Some(on) = longest else { continue };
+            if let Some(counters) = &thread.window.on_type[on].counters {
+                thread.speedup = predict(CoreTypeId(on as u8), counters).or(thread.speedup);
+            }
+        }
+    }
+
+    fn set_affinity(&mut self, thread: ThreadId, cores: CoreSet) {
+        let t = &mut self.state.threads[thread.index()];
+        if !t.alive() || t.affinity == cores {
+            return;
+        }
+        t.affinity = cores;
+        let cores = t.allowed();
+        self.outbox.push(Action::Affinity { thread, cores });
+        self.leave_forbidden_core(thread);
+    }
+
+    /// After a change of what a thread may use: a waiting one moves now, a running one is stopped and placed anew.
+    fn leave_forbidden_core(&mut self, thread: ThreadId) {
+        let core = self.state.thread(thread).core;
+        if self.may_run(thread, core) {
+            return;
+        }
+        match self.state.thread(thread).run {
+            Run::Ready => {
+                let to = self.choose_core(thread, Why::Preempted);
+                self.pull(thread, to);
+            }
+            Run::Running => self.outbox.push(Action::Reschedule(core)),
+            Run::Blocked(_) | Run::Absent => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a policy sees: the machine, the threads, and who runs and waits where.
+
+use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
+
+use crate::run_queue::RunQueue;
+use crate::thread::{Run, Thread};
+
+/// The scheduler's knowledge of the world. Policies read it; only [`crate::Scheduler`] changes it.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The machine, its cores numbered as the operating system numbers them.
+    pub machine: Machine,
+    /// The time of the host's latest call.
+    pub now: Ns,
+    /// Every thread ever introduced.
+    pub threads: Vec<Thread>,
+    /// Every core.
+    pub cores: Vec<Core>,
+    /// For each core the scheduling domains around it, smallest first: its cluster, then the machine.
+    pub domains: Vec<Vec<CoreSet>>,
+    /// The cores of the fastest type.
+    pub big: CoreSet,
+    /// All other cores.
+    pub little: CoreSet,
+    capacity_speedup: f64,
+}
+
+/// One core as the scheduler sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Core {
+    /// Who waits for it.
+    pub queue: RunQueue,
+    /// Who runs on it or has been sent there.
+    pub current: Option<ThreadId>,
+    /// When it last looked for work in each of its domains.
+    pub(crate) balanced: [Ns; 2],
+}
+
+impl State {
+    pub(crate) fn new(machine: Machine) -> Self {
+        let all = machine.all();
+        let cluster = |core: CoreId| machine.clusters[machine.cores[core.index()].cluster.index()].cores;
+        let domains = all.iter().map(|core| match cluster(core) {
+            cluster if cluster == all => vec![all],
+            cluster => vec![cluster, all],
+        });
+        Self {
+            domains: domains.collect(),
+            now: Ns::ZERO,
+            threads: Vec::new(),
+            cores: vec![Core::default(); machine.cores.len()],
+            big: machine.big(),
+            little: machine.little(),
+            capacity_speedup: {
+                let smallest = CoreTypeId(machine.core_types.len() as u8 - 1);
+                1024.0 / f64::from(machine.capacity(smallest))
+            },
+            machine,
+        }
+    }
+
+    /// A thread.
+    pub fn thread(&self, thread: ThreadId) -> &Thread {
+        &self.threads[thread.index()]
+    }
+
+    /// A core.
+    pub fn core(&self, core: CoreId) -> &Core {
+        &self.cores[core.index()]
+    }
+
+    /// The ids of all living threads, in order of creation.
+    pub fn living(&self) -> impl Iterator<Item = ThreadId> + Clone + '_ {
+        let ids = (0..self.threads.len() as u32).map(ThreadId);
+        ids.filter(|thread| self.thread(*thread).alive())
+    }
+
+    /// Whether a core has neither a thread nor a queue.
+    pub fn idle(&self, core: CoreId) -> bool {
+        let core = self.core(core);
+        core.current.is_none() && core.queue.is_empty()
+    }
+
+    /// How many threads run on or wait for a core.
+    pub fn occupancy(&self, core: CoreId) -> usize {
+        let core = self.core(core);
+        core.queue.len() + usize::from(core.current.is_some())
+    }
+
+    /// The summed weight of the threads that run on or wait for a core.
+    pub fn weight(&self, core: CoreId) -> u64 {
+        let core = self.core(core);
+        core.queue.weight() + core.current.map_or(0, |thread| self.thread(thread).weight())
+    }
+
+    /// The thread that runs on a core, if it is a thread that may move to `to`.
+    pub fn movable_current(&self, core: CoreId, to: CoreId) -> Option<ThreadId> {
+        let movable = |thread: &ThreadId| self.thread(*thread).allowed().contains(to);
+        self.core(core).current.filter(movable)
+    }
+
+    /// The speedup of the biggest over the smallest core type for a thread: predicted, else that of the machine's
+    /// capacities.
+    pub fn speedup(&self, thread: ThreadId) -> f64 {
+        self.thread(thread).speedup.unwrap_or(self.capacity_speedup)
+    }
+
+    /// Whether a thread waits for a core.
+    pub fn ready(&self, thread: ThreadId) -> bool {
+        self.thread(thread).run == Run::Ready
+    }
+}

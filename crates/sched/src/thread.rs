@@ -1,0 +1,198 @@
+//! What the scheduler knows about a thread. The same fields in every host; what a host cannot read is `None`.
+
+use evenkeel_model::{CoreId, CoreSet, Counters, Instructions, Ns, ProgramId};
+
+use crate::pelt::Pelt;
+
+/// Weight of nice 0, the unit of all weights.
+pub const NICE_0_WEIGHT: u64 = 1024;
+
+/// What a host says when it introduces a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewThread {
+    /// The program that it belongs to.
+    pub program: ProgramId,
+    /// Application or service.
+    pub kind: Kind,
+    /// Scheduling class.
+    pub class: Class,
+    /// The cores that the program itself allows.
+    pub cores: CoreSet,
+}
+
+/// Application threads do the program's work; service threads serve its runtime system (WASH 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Does the program's own work.
+    Application,
+    /// Garbage collector, JIT compiler, profiler.
+    Service,
+}
+
+/// The scheduling class of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Shares the cores by weight. See [`Class::fair`].
+    Fair {
+        /// Share relative to [`NICE_0_WEIGHT`].
+        weight: u64,
+    },
+    /// Runs before every fair thread, the highest priority first, first in first out.
+    RealTime {
+        /// 1 to 100.
+        priority: u8,
+    },
+}
+
+impl Class {
+    /// The fair class at a nice value. Each step changes the share by 1.25, as Linux's table does; values outside
+    /// -20..=19 are taken as the nearest.
+    pub fn fair(nice: i8) -> Self {
+        // Linux's sched_prio_to_weight: 1024 / 1.25^nice, rounded.
+        const WEIGHTS: [u64; 40] = [
+            88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
+            2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23,
+            18, 15,
+        ];
+        Self::Fair { weight: WEIGHTS[(nice.clamp(-20, 19) + 20) as usize] }
+    }
+
+    /// `SCHED_IDLE`: a share of 3, Linux's WEIGHT_IDLEPRIO.
+    pub fn idle() -> Self {
+        Self::Fair { weight: 3 }
+    }
+}
+
+/// Where a thread is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Introduced, or exited: not to be scheduled.
+    Absent,
+    /// Waits in the run queue of [`Thread::core`].
+    Ready,
+    /// Runs on [`Thread::core`], or has been sent there.
+    Running,
+    /// Waits for something.
+    Blocked(Wait),
+}
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Another thread: a lock, a barrier, a queue, a condition. On Linux all of these are futexes (COLAB 4.1).
+    Futex,
+    /// Time or a device.
+    Sleep,
+}
+
+/// A thread as policies see it.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its program.
+    pub program: ProgramId,
+    /// Application or service.
+    pub kind: Kind,
+    /// Scheduling class.
+    pub class: Class,
+    /// The cores that the program itself allows.
+    pub requested: CoreSet,
+    /// The cores that the policy allows; what counts is [`Thread::allowed`].
+    pub affinity: CoreSet,
+    /// Where it is in its life.
+    pub run: Run,
+    /// The core that it runs on, waits for, or was on last.
+    pub core: CoreId,
+    /// Weighted, policy-charged run time in ns, comparable within one run queue only.
+    pub vruntime: i64,
+    /// When it began to run, became ready or blocked.
+    pub since: Ns,
+    /// When it last stopped running.
+    pub last_ran: Ns,
+    /// Load average: the share of recent time in which it was runnable.
+    pub load: Pelt,
+    /// All time spent running.
+    pub executed: Ns,
+    /// Time it has run since it was last put on a core.
+    pub stint: Ns,
+    /// All time spent ready, waiting for a core.
+    pub waited: Ns,
+    /// All time spent blocked on other threads.
+    pub contended: Ns,
+    /// All time that others waited for it (COLAB 4.1, "bottleneck identification").
+    pub blame: Ns,
+    /// Instructions retired, if the host can count them.
+    pub instructions: Option<Instructions>,
+    /// Since the last [`crate::Scheduler::refresh`].
+    pub window: Window,
+    /// Predicted speedup of the biggest over the smallest core type, once there is a prediction.
+    pub speedup: Option<f64>,
+}
+
+/// What a thread did since the last refresh, by core type.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// One entry a core type.
+    pub on_type: Vec<OnType>,
+}
+
+/// What a thread did on one core type.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OnType {
+    /// Time run there.
+    pub time: Ns,
+    /// Counters read there, if the host has any.
+    pub counters: Option<Counters>,
+    /// Instructions retired there, if the host can count them.
+    pub instructions: Option<Instructions>,
+}
+
+impl Thread {
+    pub(crate) fn new(spec: &NewThread, core_types: usize) -> Self {
+        Self {
+            program: spec.program,
+            kind: spec.kind,
+            class: spec.class,
+            requested: spec.cores,
+            affinity: spec.cores,
+            run: Run::Absent,
+            core: spec.cores.iter().next().unwrap_or(CoreId(0)),
+            vruntime: 0,
+            since: Ns::ZERO,
+            last_ran: Ns::ZERO,
+            load: Pelt::default(),
+            executed: Ns::ZERO,
+            stint: Ns::ZERO,
+            waited: Ns::ZERO,
+            contended: Ns::ZERO,
+            blame: Ns::ZERO,
+            instructions: None,
+            window: Window { on_type: vec![OnType::default(); core_types] },
+            speedup: None,
+        }
+    }
+
+    /// The cores that it may run on: what the policy wants within what the program allows. A policy that would
+    /// leave none is overruled.
+    pub fn allowed(&self) -> CoreSet {
+        let both = self.affinity.and(self.requested);
+        if both.is_empty() { self.requested } else { both }
+    }
+
+    /// Whether it is alive: introduced to the scheduler and not exited.
+    pub fn alive(&self) -> bool {
+        self.run != Run::Absent
+    }
+
+    /// Whether it runs or waits for a core.
+    pub fn runnable(&self) -> bool {
+        matches!(self.run, Run::Ready | Run::Running)
+    }
+
+    /// Its weight among fair threads; real-time threads count as the heaviest.
+    pub fn weight(&self) -> u64 {
+        match self.class {
+            Class::Fair { weight } => weight,
+            Class::RealTime { .. } => 88761,
+        }
+    }
+}

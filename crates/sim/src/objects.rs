@@ -1,0 +1,93 @@
+//! What threads share: locks, barriers, queues, conditions, semaphores, events, timers. Who waits is kept in order of
+//! arrival; who goes on after a wake-up is decided when it runs again, as with futexes.
+
+use std::collections::VecDeque;
+
+use evenkeel_model::{Ns, ThreadId};
+
+use crate::code::Code;
+
+#[derive(Debug, Default)]
+pub(crate) struct Lock {
+    pub holder: Option<ThreadId>,
+    pub waiters: VecDeque<ThreadId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    pub parties: usize,
+    pub waiters: VecDeque<ThreadId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub items: u64,
+    pub capacity: u64,
+    pub open_producers: u32,
+    pub getters: VecDeque<ThreadId>,
+    pub putters: VecDeque<ThreadId>,
+    pub taken: u64,
+    /// Items x time in the queue so far, in item-nanoseconds; by Little's law the sum of all waits.
+    pub waited: u64,
+    changed: Ns,
+}
+
+impl Queue {
+    /// Adds or removes an item.
+    pub(crate) fn change(&mut self, now: Ns, items: u64) {
+        self.waited += self.items * now.since(self.changed).0;
+        self.changed = now;
+        self.taken += self.items.saturating_sub(items);
+        self.items = items;
+    }
+
+    /// No item is left and none will come.
+    pub(crate) fn finished(&self) -> bool {
+        self.items == 0 && self.open_producers == 0
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Semaphore {
+    pub count: u64,
+    pub waiters: VecDeque<ThreadId>,
+}
+
+/// All shared objects of a run.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    pub locks: Vec<Lock>,
+    pub barriers: Vec<Barrier>,
+    pub queues: Vec<Queue>,
+    pub conditions: Vec<VecDeque<ThreadId>>,
+    pub semaphores: Vec<Semaphore>,
+    pub events: Vec<VecDeque<ThreadId>>,
+    /// The latest expiry of each timer, once it was used.
+    pub timers: Vec<Option<Ns>>,
+}
+
+impl Objects {
+    pub(crate) fn new(code: &Code) -> Self {
+        let barrier = |(_, parties): &(String, u32)| Barrier { parties: *parties as usize, waiters: VecDeque::new() };
+        let queue = |queue: &evenkeel_workload::program::Queue| Queue {
+            items: queue.filled,
+            capacity: queue.capacity,
+            open_producers: queue.producers,
+            getters: VecDeque::new(),
+            putters: VecDeque::new(),
+            taken: 0,
+            waited: 0,
+            changed: Ns::ZERO,
+        };
+        let semaphore = |(_, count): &(String, u64)| Semaphore { count: *count, waiters: VecDeque::new() };
+        Self {
+            locks: code.locks.iter().map(|_| Lock::default()).collect(),
+            barriers: code.barriers.iter().map(barrier).collect(),
+            queues: code.queues.iter().map(queue).collect(),
+            conditions: code.conditions.iter().map(|_| VecDeque::new()).collect(),
+            semaphores: code.semaphores.iter().map(semaphore).collect(),
+            events: code.events.iter().map(|_| VecDeque::new()).collect(),
+            timers: vec![None; code.timers],
+        }
+    }
+}

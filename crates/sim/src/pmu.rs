@@ -1,0 +1,73 @@
+//! Synthesised performance counters: a mock of a PMU that counts what the model of the core implies, with noise.
+//!
+//! The counts follow from the phase and the core type through stated, assumed ratios, never from the speedup itself, so
+//! that a predictor has something honest to learn.
+
+use evenkeel_model::{Behaviour, COUNTERS, Counter, Counters, Hz, Machine};
+
+/// Average cost of a miss that the L2 serves and of one that goes to memory, in ns: what splits a phase's memory time
+/// into L1 and L2 refills (assumed; LPDDR4 systems of the A57's time).
+const L2_HIT_NS: f64 = 10.0;
+const MEMORY_NS: f64 = 100.0;
+/// Cycles from a mispredicted branch to the next useful instruction, for a narrow core and for each step of width.
+const REDIRECT_CYCLES: f64 = 8.0;
+/// Each count is off by up to this share: multiplexing and skid (assumed).
+const NOISE: f64 = 0.05;
+
+/// Counts per instruction of a phase on a core type at a frequency.
+pub(crate) fn per_instruction(
+    machine: &Machine,
+    core_type: evenkeel_model::CoreTypeId,
+    at: Hz,
+    code: &Behaviour,
+) -> Counters {
+    let core = &machine.core_types[core_type.index()];
+    let rate = machine.rate(core_type, at, code);
+    let memory = code.memory_ns / 1000.0;
+    let branch = code.branches / 1000.0;
+    // Branchy code with little parallelism is hard to predict (assumed).
+    let misses = branch * 0.08 / code.ilp;
+    let l2_refills = memory / MEMORY_NS;
+    let mut counts = [0.0; COUNTERS];
+    let mut set = |counter: Counter, value: f64| counts[counter as usize] = value;
+    set(Counter::Instructions, 1.0);
+    set(Counter::Cycles, at.per_ns() / rate);
+    set(Counter::Branches, branch);
+    set(Counter::BranchMisses, misses);
+    set(Counter::FpOps, code.fp / 1000.0);
+    set(Counter::Loads, 0.22 + 0.3 * code.stores / 1000.0);
+    set(Counter::Stores, code.stores / 1000.0);
+    set(Counter::L1dRefills, 4.0 * l2_refills + 0.002 * L2_HIT_NS / 10.0);
+    set(Counter::L2Refills, l2_refills);
+    set(Counter::L1iRefills, 0.05 * branch);
+    set(Counter::TlbRefills, 0.2 * l2_refills);
+    set(Counter::MemoryStallCycles, memory * (1.0 - core.overlap) * at.per_ns());
+    set(Counter::FrontendStallCycles, misses * (REDIRECT_CYCLES + 2.0 * core.width));
+    set(Counter::StoreQueueFullCycles, code.stores / 1000.0 * memory * at.per_ns());
+    Counters(counts)
+}
+
+/// What the counters show after some instructions. `noise` is the thread's own stream.
+pub(crate) fn read(per_instruction: &Counters, instructions: u64, noise: &mut u64) -> Counters {
+    let mut counts = per_instruction.0;
+    let mut bits = 0;
+    for (index, count) in counts.iter_mut().enumerate() {
+        if index % 8 == 0 {
+            bits = split_mix(noise);
+        }
+        let draw = (bits & 0xff) as f64 / 127.5 - 1.0;
+        bits >>= 8;
+        let exact = index == Counter::Instructions as usize;
+        *count *= instructions as f64 * if exact { 1.0 } else { 1.0 + NOISE * draw };
+    }
+    Counters(counts)
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one multiplication chain for eight small draws.
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

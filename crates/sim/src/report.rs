@@ -1,0 +1,202 @@
+//! The end of a run: its outcome, or the error that explains why there is none.
+
+use std::fmt::Write;
+
+use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
+
+use crate::engine::Engine;
+use crate::observer::Observer;
+use crate::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
+use crate::run::Error;
+use crate::task::{On, Place};
+
+/// How many threads an error lists.
+const LISTED: usize = 8;
+
+fn name<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> String {
+    let code = &engine.code.threads[thread.index()];
+    format!("{}/{}", engine.workload.programs[code.program].name, code.name)
+}
+
+/// What a blocked thread waits for, in words.
+pub(crate) fn waits_for<O: Observer + ?Sized>(engine: &Engine<'_, O>, on: On) -> String {
+    match on {
+        On::Sleep => "sleep".into(),
+        On::Lock(lock) => format!("lock {:?}", engine.code.locks[lock as usize]),
+        On::Barrier(barrier) => {
+            let (name, parties) = &engine.code.barriers[barrier as usize];
+            let there = engine.objects.barriers[barrier as usize].waiters.len();
+            format!("barrier {name:?} ({there} of {parties} there)")
+        }
+        On::Put(queue) => format!("room in queue {:?}", engine.code.queues[queue as usize].name),
+        On::Get(queue) => format!("an item in queue {:?}", engine.code.queues[queue as usize].name),
+        On::Condition(condition) => format!("condition {:?}", engine.code.conditions[condition as usize]),
+        On::Semaphore(semaphore) => format!("semaphore {:?}", engine.code.semaphores[semaphore as usize].0),
+        On::Event(event) => format!("resume of {:?}", engine.code.events[event as usize]),
+        On::Join(thread) => format!("the exit of {}", name(engine, thread)),
+    }
+}
+
+/// Whom a blocked thread waits for, where that is one thread.
+fn waits_on<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> Option<ThreadId> {
+    match engine.tasks[thread.index()].place {
+        Place::Blocked(On::Lock(lock)) => engine.objects.locks[lock as usize].holder,
+        Place::Blocked(On::Join(other)) => Some(other),
+        _ => None,
+    }
+}
+
+fn blocked<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Vec<(ThreadId, On)> {
+    let ids = (0..engine.tasks.len() as u32).map(ThreadId);
+    let waiting = ids.filter_map(|id| match engine.tasks[id.index()].place {
+        Place::Blocked(on) => Some((id, on)),
+        _ => None,
+    });
+    waiting.collect()
+}
+
+/// Nothing can happen any more. Names the cycle if there is one, else who waits for what.
+pub(crate) fn deadlock<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+    let waiting = blocked(engine);
+    let cycle = waiting.iter().find_map(|(start, _)| {
+        let mut path = vec![*start];
+        while let Some(next) = waits_on(engine, path[path.len() - 1]) {
+            if next == *start {
+                return Some(path);
+            }
+            if path.contains(&next) {
+                return None;
+            }
+            path.push(next);
+        }
+        None
+    });
+    let describe = |id: ThreadId| {
+        let Place::Blocked(on) = engine.tasks[id.index()].place else { return name(engine, id) };
+        let held = match (on, waits_on(engine, id)) {
+            (On::Lock(_), Some(holder)) => {
+                let gone = if engine.tasks[holder.index()].exited.is_some() { ", which has exited" } else { "" };
+                format!(", held by {}{gone}", name(engine, holder))
+            }
+            _ => String::new(),
+        };
+        format!("{} waits for {}{held}", name(engine, id), waits_for(engine, on))
+    };
+    let cycle = match cycle {
+        Some(path) => path.into_iter().map(describe).collect::<Vec<_>>().join("; "),
+        None => {
+            let mut text = listed(waiting.iter().map(|(id, _)| describe(*id)), waiting.len());
+            if waiting.is_empty() {
+                text.push_str("no thread is left to spawn the others");
+            }
+            text
+        }
+    };
+    Error::Deadlock { at: engine.now, cycle }
+}
+
+fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
+    let mut text = items.take(LISTED).collect::<Vec<_>>().join("; ");
+    if count > LISTED {
+        let _ = write!(text, "; and {} more", count - LISTED);
+    }
+    text
+}
+
+/// The run outlasted its limit. Says what was still there.
+pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+    let ids = (0..engine.tasks.len() as u32).map(ThreadId);
+    let there: Vec<ThreadId> = ids.filter(|id| engine.tasks[id.index()].place != Place::Absent).collect();
+    let describe = |id: &ThreadId| match engine.tasks[id.index()].place {
+        Place::On(core) => format!("{} runs on core {}", name(engine, *id), core.0),
+        Place::Blocked(on) => format!("{} waits for {}", name(engine, *id), waits_for(engine, on)),
+        Place::Ready | Place::Absent => format!("{} is ready", name(engine, *id)),
+    };
+    let threads = listed(there.iter().map(describe), there.len());
+    Error::MaxTime { limit: engine.options.max_time, threads }
+}
+
+/// Time stands still.
+pub(crate) fn stuck<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+    Error::Invalid(format!(
+        "time stands still at {}: threads switch for ever without computing or sleeping",
+        engine.now
+    ))
+}
+
+/// A thread loops without computing, waiting or sleeping.
+pub(crate) fn endless<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> Error {
+    let name = name(engine, thread);
+    Error::Invalid(format!("{name} loops for ever without computing, waiting or sleeping: give its loop some work"))
+}
+
+/// A lock was released by a thread that does not hold it.
+pub(crate) fn stranger<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId, lock: u32) -> Error {
+    let held = match engine.objects.locks[lock as usize].holder {
+        Some(holder) => format!("{} holds", name(engine, holder)),
+        None => "nobody holds".into(),
+    };
+    let lock = &engine.code.locks[lock as usize];
+    let thread = name(engine, thread);
+    Error::Invalid(format!("{thread} releases lock {lock:?} at {}, which {held}: lock it first", engine.now))
+}
+
+/// A thread was spawned while it was still there.
+pub(crate) fn spawned_twice<O: Observer + ?Sized>(engine: &Engine<'_, O>, by: ThreadId, thread: ThreadId) -> Error {
+    let (by, thread) = (name(engine, by), name(engine, thread));
+    Error::Invalid(format!("{by} spawns {thread} at {}, which still runs: join it first", engine.now))
+}
+
+/// The outcome of a run that came to its end.
+pub(crate) fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
+    let thread = |(index, task): (usize, &crate::task::Task)| ThreadOutcome {
+        id: ThreadId(index as u32),
+        program: ProgramId(task.program as u32),
+        name: engine.code.threads[index].name.clone(),
+        exited: task.exited,
+        on_type: task.on_type.clone(),
+        waited: task.waited,
+        blame: engine.sched.state().threads[index].blame,
+        instructions: task.instructions,
+        counters: engine.read.get(index).copied(),
+        migrations: task.migrations,
+    };
+    let threads: Vec<ThreadOutcome> = engine.tasks.iter().enumerate().map(thread).collect();
+    let program = |(index, program): (usize, &evenkeel_workload::Program)| ProgramOutcome {
+        id: ProgramId(index as u32),
+        name: program.name.clone(),
+        turnaround: engine.turnaround[index],
+        instructions: threads.iter().filter(|t| t.program.index() == index).map(|t| t.instructions).sum(),
+    };
+    let core = |(index, core): (usize, &crate::core::Core)| CoreOutcome {
+        id: CoreId(index as u16),
+        core_type: engine.machine.cores[index].core_type,
+        busy: core.busy,
+        overhead: core.overhead,
+        idle: core.idle,
+        energy: core.energy,
+    };
+    let cores: Vec<CoreOutcome> = engine.cores.iter().enumerate().map(core).collect();
+    let queues = engine.workload.programs.iter().flat_map(|p| p.queues.iter().map(move |q| (&p.name, &q.name)));
+    let queue = |((program, name), queue): ((&String, &String), &crate::objects::Queue)| QueueOutcome {
+        name: format!("{program}/{name}"),
+        taken: queue.taken,
+        waited: Ns(queue.waited),
+    };
+    Outcome {
+        makespan: engine.now,
+        ended: engine.ended.unwrap_or(Ended::Finished),
+        programs: engine.workload.programs.iter().enumerate().map(program).collect(),
+        energy: cores.iter().map(|core| core.energy).sum(),
+        cores,
+        queues: queues.zip(&engine.objects.queues).map(queue).collect(),
+        threads,
+        migrations: engine.migrations,
+        context_switches: engine.context_switches,
+        preemptions: engine.preemptions,
+        wakeup_latency: engine.wakeup_latency,
+        missed_timers: engine.missed_timers,
+        stale_answers: engine.stale_answers,
+        events: engine.events,
+    }
+}

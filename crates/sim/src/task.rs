@@ -1,0 +1,85 @@
+//! A thread of the running workload.
+
+use evenkeel_model::{CoreId, Instructions, Ns, ThreadId};
+
+/// Where a thread is, in the simulator's own books: the truth that the scheduler hears about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Not started, or gone.
+    Absent,
+    Ready,
+    On(CoreId),
+    Blocked(On),
+}
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Sleep,
+    Lock(u32),
+    Barrier(u32),
+    Put(u32),
+    Get(u32),
+    Condition(u32),
+    Semaphore(u32),
+    Event(u32),
+    Join(ThreadId),
+}
+
+/// The pseudo-phase of [`evenkeel_workload::Op::Spin`]: `remaining` counts nanoseconds instead of instructions.
+pub(crate) const SPIN: u32 = u32::MAX;
+
+/// A thread.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub program: usize,
+    pub place: Place,
+    pub pc: u32,
+    /// Loop counters.
+    pub slots: Vec<u64>,
+    /// What is left of the current computation, in instructions (nanoseconds if `phase` is [`SPIN`]).
+    pub remaining: u64,
+    pub phase: u32,
+    pub since: Ns,
+    pub started: Ns,
+    /// Tells a current sleep from one that was cut short.
+    pub sleep: u32,
+    pub draws: fastrand::Rng,
+    pub noise: u64,
+    pub last_core: Option<CoreId>,
+    pub joiners: Vec<ThreadId>,
+    pub woken: bool,
+    pub exited: Option<Ns>,
+    pub on_type: Vec<Ns>,
+    pub waited: Ns,
+    pub instructions: Instructions,
+    pub migrations: u64,
+}
+
+impl Task {
+    pub(crate) fn new(index: usize, program: usize, slots: u32, core_types: usize, seed: u64) -> Self {
+        // One stream of draws a thread, so that what a thread does never depends on how it was scheduled.
+        let seed = seed ^ (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            program,
+            place: Place::Absent,
+            pc: 0,
+            slots: vec![0; slots as usize],
+            remaining: 0,
+            phase: SPIN,
+            since: Ns::ZERO,
+            started: Ns::ZERO,
+            sleep: 0,
+            draws: fastrand::Rng::with_seed(seed),
+            noise: !seed,
+            last_core: None,
+            joiners: Vec::new(),
+            woken: false,
+            exited: None,
+            on_type: vec![Ns::ZERO; core_types],
+            waited: Ns::ZERO,
+            instructions: Instructions(0),
+            migrations: 0,
+        }
+    }
+}
