@@ -2,6 +2,7 @@
 
 pub mod format;
 pub mod program;
+pub mod rtapp;
 pub mod validate;
 
 pub use program::{Op, Program, Thread, Workload};
