@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_model::Machine;
-use evenkeel_sched::policy::{POLICIES, PolicyInfo};
-use evenkeel_workload::{Workload, format, validate};
+use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
+use evenkeel_workload::{Workload, format, rtapp, validate};
 use serde::Serialize;
 
 use crate::{files, messages};
@@ -56,9 +56,7 @@ pub fn policies(names: &[String]) -> Result<Vec<&'static PolicyInfo>> {
 
 /// A policy by its name.
 pub fn policy(name: &str) -> Result<&'static PolicyInfo> {
-    POLICIES
-        .iter()
-        .find(|policy| policy.name == name)
+    policy::by_name(name)
         .ok_or_else(|| unknown("policy", name, POLICIES.iter().map(|policy| policy.name), Some("evenkeel policies")))
 }
 
@@ -118,8 +116,9 @@ fn workload_file(path: &str) -> Result<Imported> {
     Ok(imported)
 }
 
-fn rt_app(path: &str, _text: &str) -> Result<Imported> {
-    bail!("{path}: rt-app files are not built yet")
+fn rt_app(path: &str, text: &str) -> Result<Imported> {
+    let rtapp::Imported { workload, warnings } = rtapp::load(path, text)?;
+    Ok(Imported { workload, warnings: warnings.iter().map(ToString::to_string).collect() })
 }
 
 /// A bundled program, as it is listed.
