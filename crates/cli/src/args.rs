@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
+use serde::Deserialize;
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -234,8 +235,9 @@ pub struct Train {
     pub output: Output,
 }
 
-/// Core orders on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Core orders on the command line and in experiment files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// As the machine file lists them
     Declared,

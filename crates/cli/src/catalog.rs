@@ -6,7 +6,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_model::Machine;
 use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
 use evenkeel_workload::{Workload, format, rtapp, validate};
-use serde::Serialize;
 
 use crate::{files, messages};
 
@@ -101,7 +100,7 @@ fn machine_file(path: &str) -> Result<Machine> {
 }
 
 fn bundled_workload(name: &str) -> Result<Imported> {
-    Err(unknown("workload", name, [], Some("evenkeel workloads")))
+    Ok(Imported { workload: evenkeel_workload::by_name(name)?, warnings: Vec::new() })
 }
 
 fn workload_file(path: &str) -> Result<Imported> {
@@ -121,40 +120,8 @@ fn rt_app(path: &str, text: &str) -> Result<Imported> {
     Ok(Imported { workload, warnings: warnings.iter().map(ToString::to_string).collect() })
 }
 
-/// A bundled program, as it is listed.
-#[derive(Debug, Serialize)]
-pub struct ProgramEntry {
-    /// Its name.
-    pub name: String,
-    /// How many threads it has unless told otherwise.
-    pub threads: usize,
-    /// One line for people.
-    pub description: String,
-}
-
-/// A bundled mix, as it is listed.
-#[derive(Debug, Serialize)]
-pub struct MixEntry {
-    /// Its name.
-    pub name: String,
-    /// Threads of all its programs.
-    pub threads: usize,
-    /// Its programs.
-    pub programs: Vec<String>,
-}
-
 /// Every bundled machine.
 pub fn all_machines() -> Result<Vec<Machine>> {
-    Ok(Vec::new())
-}
-
-/// Every bundled program.
-pub fn all_programs() -> Result<Vec<ProgramEntry>> {
-    Ok(Vec::new())
-}
-
-/// Every bundled mix.
-pub fn all_mixes() -> Result<Vec<MixEntry>> {
     Ok(Vec::new())
 }
 

@@ -63,6 +63,24 @@ fn files_are_named_with_the_line_of_the_mistake() {
     assert!(sim(&other).contains("expected an rt-app file (.json)"));
 }
 
+/// Two threads that take two locks in opposite orders.
+const DEADLOCK: &str = r#"{
+    "tasks": {
+        "one": { "loop": 1, "lock": "a", "sleep": 1000, "lock2": "b", "unlock": "b", "unlock2": "a" },
+        "two": { "loop": 1, "lock": "b", "sleep": 1000, "lock2": "a", "unlock": "a", "unlock2": "b" }
+    }
+}"#;
+
+#[test]
+fn runs_that_cannot_end_say_what_they_hang_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = file(folder.path(), "cross.json", DEADLOCK);
+    let message = refused(&["sim", &workload, "--machine", "2B2S", "--policy", "cfs"]);
+    assert!(message.contains("deadlock") && message.contains("one") && message.contains("two"), "{message}");
+    let short = refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--max-time", "1us"]);
+    assert!(short.contains("still running after 1.000 us"), "{short}");
+}
+
 #[test]
 fn machine_files_are_named_with_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();

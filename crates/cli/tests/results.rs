@@ -110,10 +110,39 @@ fn lists_print_the_fields_that_are_documented() {
     let policies = json(&["policies", "--format", "json"]);
     fields(&policies["policies"][0], &["name", "summary", "source"]);
     let workloads = json(&["workloads", "--format", "json"]);
-    fields(&workloads["programs"][0], &["name", "threads", "description"]);
-    fields(&workloads["mixes"][0], &["name", "threads", "programs"]);
+    fields(&workloads["programs"][0], &["name", "description", "source", "threads", "max_threads"]);
+    fields(&workloads["mixes"][0], &["name", "class", "programs", "threads"]);
     assert_eq!(workloads["programs"].as_array().unwrap().len(), 15, "Table 3 of COLAB");
     assert_eq!(workloads["mixes"].as_array().unwrap().len(), 26, "Table 4 of COLAB");
+}
+
+/// Two threads that never end, and a key that does not exist.
+const RT_APP: &str = r#"{
+    "tasks": {
+        "busy": { "loop": -1, "run": 5000, "timer": { "ref": "tick", "period": 16000 } },
+        "other": { "loop": -1, "run": 2000, "sleep": 1000, "colour": 3 }
+    },
+    "global": { "duration": 1, "calibration": "CPU0" }
+}"#;
+
+#[test]
+fn rt_app_files_run_until_their_duration_and_warn_once_on_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.json");
+    std::fs::write(&path, RT_APP).unwrap();
+    let args =
+        ["compare", path.to_str().unwrap(), "--machine", "odroid-xu3", "--policy", "cfs,gts", "--format", "json"];
+    let output = evenkeel(&args).output().unwrap();
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{warnings}");
+    assert_eq!(warnings.matches("colour").count(), 1, "{warnings}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for run in report["runs"].as_array().unwrap() {
+        assert_eq!(run["metrics"]["makespan_s"], 1.0);
+        assert_eq!(run["metrics"]["finished_programs"], 0);
+        assert_eq!(run["programs"][0]["turnaround_s"], Value::Null);
+        assert!(run["metrics"]["h_antt"].as_f64().unwrap() > 0.0, "by the work done");
+    }
 }
 
 #[test]

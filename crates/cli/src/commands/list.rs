@@ -3,6 +3,8 @@
 use anyhow::Result;
 use evenkeel_model::Machine;
 use evenkeel_sched::policy::POLICIES;
+use evenkeel_workload::mix::{self, Mix};
+use evenkeel_workload::suite::{self, ProgramInfo};
 use serde::Serialize;
 
 use crate::args::{Format, Output};
@@ -48,17 +50,21 @@ pub fn policies(output: Output) -> Result<String> {
 
 /// Lists the programs and mixes.
 pub fn workloads(output: Output) -> Result<String> {
-    let listed = Workloads { programs: catalog::all_programs()?, mixes: catalog::all_mixes()? };
+    let listed = Workloads {
+        programs: suite::programs().map(ProgramEntry::of).collect(),
+        mixes: mix::mixes().iter().map(MixEntry::of).collect(),
+    };
     match output.format {
         Format::Json => json::print(&listed),
         Format::Table => {
-            let mut programs = table::new(&["program", ">threads", "description"]);
+            let mut programs = table::new(&["program", ">threads", ">at most", "description"]);
             for program in &listed.programs {
-                programs.add_row([program.name.as_str(), &program.threads.to_string(), &program.description]);
+                let most = program.max_threads.map_or(String::new(), |most| most.to_string());
+                programs.add_row([program.name, &program.threads.to_string(), &most, program.description]);
             }
             let mut mixes = table::new(&["mix", ">threads", "programs"]);
             for mix in &listed.mixes {
-                mixes.add_row([mix.name.as_str(), &mix.threads.to_string(), &mix.programs.join(" + ")]);
+                mixes.add_row([mix.name, &mix.threads.to_string(), &mix.programs.join(" + ")]);
             }
             Ok(format!("{}\n{}", table::text(&programs), table::text(&mixes)))
         }
@@ -127,6 +133,36 @@ struct PolicyEntry {
 
 #[derive(Serialize)]
 struct Workloads {
-    programs: Vec<catalog::ProgramEntry>,
-    mixes: Vec<catalog::MixEntry>,
+    programs: Vec<ProgramEntry>,
+    mixes: Vec<MixEntry>,
+}
+
+#[derive(Serialize)]
+struct ProgramEntry {
+    name: &'static str,
+    description: &'static str,
+    source: &'static str,
+    threads: u32,
+    max_threads: Option<u32>,
+}
+
+impl ProgramEntry {
+    fn of(program: ProgramInfo) -> Self {
+        let ProgramInfo { name, description, source, default_threads, max_threads, .. } = program;
+        Self { name, description, source, threads: default_threads, max_threads }
+    }
+}
+
+#[derive(Serialize)]
+struct MixEntry {
+    name: &'static str,
+    class: &'static str,
+    programs: &'static [String],
+    threads: u32,
+}
+
+impl MixEntry {
+    fn of(mix: &'static Mix) -> Self {
+        Self { name: &mix.id, class: &mix.class, programs: &mix.programs, threads: mix.threads }
+    }
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use crate::args::Order;
 use crate::json::Kind;
 
 /// An experiment file (`experiments/*.toml`).
@@ -16,7 +17,7 @@ pub struct Experiment {
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
     /// Core orders that every value is averaged over.
-    pub orders: Vec<OrderName>,
+    pub orders: Vec<Order>,
     /// The seed of all runs.
     pub seed: u64,
     /// What is run.
@@ -150,28 +151,6 @@ pub enum Bound {
     Above,
 }
 
-/// Core orders as experiment files name them.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OrderName {
-    /// As the machine file lists them.
-    Declared,
-    /// Fastest type first.
-    BigFirst,
-    /// Slowest type first.
-    LittleFirst,
-}
-
-impl From<OrderName> for evenkeel_model::CoreOrder {
-    fn from(order: OrderName) -> Self {
-        match order {
-            OrderName::Declared => Self::Declared,
-            OrderName::BigFirst => Self::BigFirst,
-            OrderName::LittleFirst => Self::LittleFirst,
-        }
-    }
-}
-
 /// The experiments that come with Evenkeel.
 const BUNDLED: &[(&str, &str)] = &[("colab", include_str!("../../../../experiments/colab.toml"))];
 
@@ -216,6 +195,8 @@ mod tests {
         let experiment = Experiment::by_name("colab").unwrap();
         let mixes = &experiment.sets[0];
         assert_eq!(mixes.workloads.len() * mixes.machines.len() * experiment.policies.len(), 312);
-        assert!(mixes.workloads.iter().all(|mix| mix.threads.is_some()));
+        // Both files took the thread counts from Table 4.
+        let bundled = evenkeel_workload::mix::mixes().iter().map(|mix| (mix.id.as_str(), Some(mix.threads)));
+        assert!(mixes.workloads.iter().map(|mix| (mix.name.as_str(), mix.threads)).eq(bundled));
     }
 }
