@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::program::{Class, Op, Program, SchedParams, Spread, Start, Workload, Work};
+use crate::program::{Class, Op, Program, SchedParams, Spread, Start, Work, Workload};
 
 /// Something that keeps a workload from running.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -249,7 +249,8 @@ fn meeting_points(program: &Program) -> Result<(), String> {
             return Err(format!("queue {name} is finished after {producers} closes, but there are only {closes}"));
         }
     }
-    let forgotten = program.threads.iter().zip(&spawned).find(|(thread, spawned)| thread.start == Start::Spawned && !**spawned);
+    let forgotten =
+        program.threads.iter().zip(&spawned).find(|(thread, spawned)| thread.start == Start::Spawned && !**spawned);
     match forgotten {
         Some((thread, _)) => Err(format!("thread {} waits to be spawned, but nobody spawns it", thread.name)),
         None => Ok(()),

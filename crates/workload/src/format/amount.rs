@@ -19,7 +19,9 @@ pub(crate) fn work(text: &str) -> Result<Work, String> {
     if let Some(scale) = scale(&TIME, unit) {
         return amount(text, number, scale).map(|ns| Work::Time(Ns(ns)));
     }
-    Err(format!("expected work such as \"250 kinst\" or \"3 ms\" (inst, kinst, Minst, Ginst, ns, us, ms, s), not \"{text}\""))
+    Err(format!(
+        "expected work such as \"250 kinst\" or \"3 ms\" (inst, kinst, Minst, Ginst, ns, us, ms, s), not \"{text}\""
+    ))
 }
 
 /// A span of time.

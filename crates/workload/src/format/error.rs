@@ -34,13 +34,19 @@ impl Fault {
     }
 }
 
+/// The name among `known` that is most like `name`, if one is like it.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let alike = known.map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));
+    alike.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, other)| other)
+}
+
 /// `: did you mean "x"?` for the nearest of `known`, or the list of them if none is near.
 pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
-    let near = known.iter().map(|other| (strsim::jaro_winkler(name, other), *other)).filter(|near| near.0 > 0.75);
-    match near.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((_, other)) => format!(": did you mean \"{other}\"?"),
-        None if known.is_empty() => ": there is none".into(),
-        None => format!(": there is {}", known.join(", ")),
+    match nearest(name, known.iter().copied()) {
+        Some(other) => format!(": did you mean \"{other}\"?"),
+        None if known.is_empty() => ": none is declared".into(),
+        None => format!(": expected one of {}", known.join(", ")),
     }
 }

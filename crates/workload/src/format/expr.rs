@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let at = Letters { n: Some(6), i: None };
-        for (text, why) in [("i", "no meaning"), ("1/(n-6)", "division"), ("(n", "expected \")\""), ("n n", "operator")] {
+        for (text, why) in [("i", "no meaning"), ("1/(n-6)", "division"), ("(n", "expected \")\""), ("n n", "operator")]
+        {
             assert!(evaluate(text, at).is_err_and(|message| message.contains(why)), "{text}");
         }
         assert!(evaluate("é", at).is_err());

@@ -12,9 +12,7 @@ use super::expr::{Letters, evaluate};
 use super::names::Names;
 use super::ops::{Lowering, Member};
 use super::text::{GroupText, Number, PhaseText, ProgramText, Skew};
-use crate::program::{
-    Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Start, Thread, ThreadKind,
-};
+use crate::program::{Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Start, Thread, ThreadKind};
 
 /// Threads of a program, at most: a bound on what a file can ask for, far above what schedulers are studied with.
 pub(crate) const MOST_THREADS: u32 = 4096;
@@ -99,7 +97,10 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
 pub(crate) fn count(number: &Spanned<Number>, letters: Letters) -> Result<u64, Fault> {
     let value = evaluate(&number.get_ref().0, letters).map_err(|why| Fault::new(number.span(), why))?;
     u64::try_from(value).map_err(|_| {
-        Fault::new(number.span(), format!("\"{}\" is {value}: expected a number that is not negative", number.get_ref().0))
+        Fault::new(
+            number.span(),
+            format!("\"{}\" is {value}: expected a number that is not negative", number.get_ref().0),
+        )
     })
 }
 
@@ -187,7 +188,8 @@ fn weights(skew: Option<&Spanned<Skew>>, count: u32) -> Result<Vec<f64>, Fault> 
         None => 1.0,
         Some(_) if count == 1 => 1.0,
         Some(Skew::Linear(x)) => 1.0 + x * (1.0 - 2.0 * f64::from(i) / last),
-        Some(Skew::Heavy(x)) => if i == 0 { x } else { 1.0 },
+        Some(Skew::Heavy(x)) if i == 0 => x,
+        Some(Skew::Heavy(_)) => 1.0,
     };
     if let Some(text) = skew {
         let (ok, expected) = match *text.get_ref() {

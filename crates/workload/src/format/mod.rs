@@ -19,8 +19,8 @@ use toml::Spanned;
 pub use error::FormatError;
 pub use text::Level;
 
-pub(crate) use error::suggestion;
 use error::Fault;
+pub(crate) use error::nearest;
 use text::{FileText, ProgramText};
 
 use crate::program::{Program, Workload};
@@ -82,9 +82,9 @@ pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
     if parsed.program.is_empty() {
         return Err(Fault::new(0..0, "the file has no program: add [[program]]").locate(file, text));
     }
-    let duration = parsed.duration.map(|text| {
-        amount::time(text.get_ref()).map_err(|why| Fault::new(text.span(), format!("duration: {why}")))
-    });
+    let duration = parsed
+        .duration
+        .map(|text| amount::time(text.get_ref()).map_err(|why| Fault::new(text.span(), format!("duration: {why}"))));
     Ok(File {
         name: parsed.name,
         duration: duration.transpose().map_err(|fault| fault.locate(file, text))?,
@@ -151,7 +151,10 @@ impl Template {
         let least = text.min_n.as_ref().map_or(1, |n| *n.get_ref());
         let most = self.max_n().unwrap_or(lower::MOST_THREADS);
         if let Some(n) = n.filter(|n| !(least..=most).contains(n)) {
-            return Err(Fault::new(head, format!("{} takes a thread count from {least} to {most}, not {n}", text.name)));
+            return Err(Fault::new(
+                head,
+                format!("{} takes a thread count from {least} to {most}, not {n}", text.name),
+            ));
         }
         let program = lower::lower(text, head.clone(), n)?;
         crate::validate::program(&program).map_err(|problem| Fault::new(head, problem.to_string()))?;

@@ -103,10 +103,10 @@ impl Lowering<'_> {
         let text = spanned.get_ref();
         let letters = Letters { n: self.n, i: Some(member.i) };
         let body = || text.body.as_deref().ok_or_else(|| "expected `do = [ ... ]`, what is repeated".to_owned());
-        if matches!(verb, "share" | "loop" | "deal" | "single") {
-            if let Some(outer) = member.uneven {
-                return Err(format!("not inside {outer}, which the threads run unequally often").into());
-            }
+        if matches!(verb, "share" | "loop" | "deal" | "single")
+            && let Some(outer) = member.uneven
+        {
+            return Err(format!("not inside {outer}, which the threads run unequally often").into());
         }
         let op = match verb {
             "compute" | "share" => self.compute(member, text)?,
@@ -159,7 +159,10 @@ impl Lowering<'_> {
                 }
                 Op::Repeat { times, body }
             }
-            "loop" => self.dynamic(member, text, letters, body()?)?,
+            "loop" => match self.dynamic(member, text, letters, body()?)? {
+                Some(op) => op,
+                None => return Ok(()),
+            },
             "single" => {
                 let mine = member.turns % member.count == member.i;
                 member.turns = member.turns.wrapping_add(1);
@@ -181,13 +184,14 @@ impl Lowering<'_> {
     }
 
     fn compute(&self, member: &Member, text: &OpText) -> Result<Op, String> {
-        let phase = match text.phase.as_deref() {
-            Some(name) => self.phases.iter().position(|known| *known == name).ok_or_else(|| {
-                format!("unknown phase \"{name}\"{}", suggestion(name, self.phases.iter().copied()))
-            })?,
-            None if self.phases.len() == 1 => 0,
-            None => return Err(format!("expected `phase = \"...\"`, one of {}", self.phases.join(", "))),
-        };
+        let phase =
+            match text.phase.as_deref() {
+                Some(name) => self.phases.iter().position(|known| *known == name).ok_or_else(|| {
+                    format!("unknown phase \"{name}\"{}", suggestion(name, self.phases.iter().copied()))
+                })?,
+                None if self.phases.len() == 1 => 0,
+                None => return Err(format!("expected `phase = \"...\"`, one of {}", self.phases.join(", "))),
+            };
         let amount = amount::work(of(if text.share.is_some() { &text.share } else { &text.compute }))?;
         let scaled = |amount: u64| {
             let total = tapered(amount, text.taper, member.round)?;
@@ -209,32 +213,45 @@ impl Lowering<'_> {
         Ok(ops)
     }
 
-    /// A loop whose iterations the threads take one by one: the k-th execution by each thread is the same one.
-    fn dynamic(&mut self, member: &mut Member, text: &OpText, letters: Letters, body: Ops<'_>) -> Result<Op, Failure> {
+    /// A loop whose iterations the threads take one by one: the k-th execution by each thread is the same one. `None`
+    /// if no iteration is left of it.
+    fn dynamic(
+        &mut self,
+        member: &mut Member,
+        text: &OpText,
+        letters: Letters,
+        body: Ops<'_>,
+    ) -> Result<Option<Op>, Failure> {
         let id = self.loops.find(of(&text.each), letters)?;
         let met = member.met.entry(id).or_default();
         let round = *met;
         *met += 1;
+        let body = self.unevenly(member, "loop", body)?;
         let items = tapered(self.iterations[id as usize], text.taper, member.round)?;
+        if items == 0 {
+            return Ok(None);
+        }
         let next = QueueId(self.filled.len() as u32);
         let queue = *self.instances.entry((id, round)).or_insert(next);
         if queue == next {
             let name = format!("{}#{round}", self.loops.names[id as usize]);
-            self.filled.push(Queue { name, capacity: items.max(1), filled: items, producers: 0 });
+            self.filled.push(Queue { name, capacity: items, filled: items, producers: 0 });
         } else if self.filled[queue.index()].filled != items {
             return Err("another thread runs the same execution of this loop with another taper".to_owned().into());
         }
-        Ok(Op::Drain { queue, body: self.unevenly(member, "loop", body)? })
+        Ok(Some(Op::Drain { queue, body }))
     }
 
-    fn each_thread(&self, verb: &str, text: &OpText, at: Range<usize>, out: &mut Vec<Op>) -> Result<(), Failure> {
+    fn each_thread(&mut self, verb: &str, text: &OpText, at: Range<usize>, out: &mut Vec<Op>) -> Result<(), Failure> {
         let name = of(if verb == "spawn" { &text.spawn } else { &text.join });
         let group = self.groups.iter().find(|group| group.name == name).ok_or_else(|| {
             let known = self.groups.iter().map(|group| group.name.as_str());
-            Fault::new(at, format!("unknown thread group \"{name}\"{}", suggestion(name, known)))
+            Fault::new(at.clone(), format!("unknown thread group \"{name}\"{}", suggestion(name, known)))
         })?;
-        let all = (group.first..group.first + group.count).map(ThreadIndex);
-        out.extend(all.map(|thread| if verb == "spawn" { Op::Spawn(thread) } else { Op::Join(thread) }));
+        for thread in (group.first..group.first + group.count).map(ThreadIndex) {
+            self.spend(at.clone())?;
+            out.push(if verb == "spawn" { Op::Spawn(thread) } else { Op::Join(thread) });
+        }
         Ok(())
     }
 

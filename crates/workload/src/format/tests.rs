@@ -78,7 +78,10 @@ fn the_parties_of_a_barrier_are_its_users() {
 
 #[test]
 fn each_execution_of_a_loop_has_its_own_iterations() {
-    let text = three("loops = { rows = 40 }", "{ repeat = 2, do = [{ loop = \"rows\", taper = 1, do = [{ compute = \"1 kinst\" }] }] }");
+    let text = three(
+        "loops = { rows = 40 }",
+        "{ repeat = 2, do = [{ loop = \"rows\", taper = 1, do = [{ compute = \"1 kinst\" }] }] }",
+    );
     let p = one(&text, None);
     let filled: Vec<(&str, u64)> = p.queues.iter().map(|queue| (queue.name.as_str(), queue.filled)).collect();
     assert_eq!(filled, [("rows#0", 40), ("rows#1", 20)]);
@@ -86,12 +89,19 @@ fn each_execution_of_a_loop_has_its_own_iterations() {
 
 #[test]
 fn a_single_goes_round_and_a_deal_gives_everything_out() {
-    let text = three("", "{ repeat = 3, do = [{ single = [{ compute = \"7 inst\" }] }] }, { deal = 10, do = [{ compute = \"1 inst\" }] }");
+    let text = three(
+        "",
+        "{ repeat = 3, do = [{ single = [{ compute = \"7 inst\" }] }] }, { deal = 10, do = [{ compute = \"1 inst\" }] }",
+    );
     let p = one(&text, None);
-    let dealt: Vec<u64> = p.threads.iter().map(|thread| match thread.ops[..] {
-        [Op::Compute { .. }, Op::Repeat { times: Some(times), .. }] => times,
-        _ => 0,
-    }).collect();
+    let dealt: Vec<u64> = p
+        .threads
+        .iter()
+        .map(|thread| match thread.ops[..] {
+            [Op::Compute { .. }, Op::Repeat { times: Some(times), .. }] => times,
+            _ => 0,
+        })
+        .collect();
     assert_eq!(dealt, [3, 4, 3]);
 }
 
@@ -104,7 +114,10 @@ fn a_taper_shrinks_the_rounds() {
 #[test]
 fn mistakes_name_their_line_and_the_way_out() {
     let cases = [
-        ("{ compute = \"1 kinst\" },\n{ lock = \"cell\" }", "w.toml:11: lock: unknown lock \"cell\": did you mean \"cells\"?"),
+        (
+            "{ compute = \"1 kinst\" },\n{ lock = \"cell\" }",
+            "w.toml:11: lock: unknown lock \"cell\": did you mean \"cells\"?",
+        ),
         ("{ compute = \"5\" }", "w.toml:10: compute: expected work such as"),
         ("{ sleep = \"-1 ms\" }", "w.toml:10: sleep: \"-1 ms\" is negative"),
         ("{ compute = \"1 inst\", spread = 2 }", "w.toml:10: compute: expected spread from 0 to 1"),

@@ -1,0 +1,83 @@
+//! The programs that come with Evenkeel: the PARSEC and SPLASH-2 programs of COLAB's Table 3.
+
+mod census;
+
+use std::sync::LazyLock;
+
+pub use census::{Census, busy_ns, census};
+
+use crate::NameError;
+use crate::format::{File, Level, Template};
+use crate::program::Program;
+
+/// Both suites, in the order of Table 3.
+static SUITES: LazyLock<[File; 2]> = LazyLock::new(|| {
+    [
+        bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml"),
+        bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml"),
+    ]
+});
+
+/// A file that is compiled in and that the tests read: a mistake in it is a mistake in this crate.
+fn bundled(text: &str, file: &str) -> File {
+    crate::format::parse(text, file).unwrap_or_else(|error| panic!("bundled file: {error}"))
+}
+
+/// What is known of a program before it is instantiated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProgramInfo {
+    /// The name that commands use.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// Where its numbers come from.
+    pub source: &'static str,
+    /// How often it synchronises (Table 3).
+    pub sync_rate: Option<Level>,
+    /// How much it communicates for what it computes (Table 3).
+    pub comm_comp: Option<Level>,
+    /// Its thread parameter `n` when it runs alone, as in COLAB's Figure 4. Pipelines and programs with a main thread
+    /// have more threads than that.
+    pub default_threads: u32,
+    /// The largest thread parameter, if it has a limit.
+    pub max_threads: Option<u32>,
+}
+
+fn templates() -> impl Iterator<Item = &'static Template> {
+    SUITES.iter().flat_map(|suite| &suite.programs)
+}
+
+/// The programs of the suite, in the order of Table 3.
+pub fn programs() -> impl Iterator<Item = ProgramInfo> {
+    templates().map(|template| ProgramInfo {
+        name: template.name(),
+        description: template.description(),
+        source: template.source(),
+        sync_rate: template.sync_rate(),
+        comm_comp: template.comm_comp(),
+        default_threads: template.default_n().unwrap_or(1),
+        max_threads: template.max_n(),
+    })
+}
+
+/// A program of the suite with a thread parameter, by default [`ProgramInfo::default_threads`].
+///
+/// # Errors
+/// An unknown name (with the nearest one), or a thread parameter that the program does not take.
+pub fn program(name: &str, threads: Option<u32>) -> Result<Program, NameError> {
+    Ok(template(name)?.instantiate(threads)?)
+}
+
+/// What a program of the suite amounts to with a thread parameter.
+///
+/// # Errors
+/// As [`program`].
+pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
+    let template = template(name)?;
+    Ok(census(&template.instantiate(threads)?, |phase| template.exchanges(phase)))
+}
+
+fn template(name: &str) -> Result<&'static Template, NameError> {
+    let known = || templates().map(Template::name);
+    templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
+}
