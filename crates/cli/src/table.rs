@@ -9,7 +9,8 @@ const HEADING: Style = Style::new().bold();
 /// A table with these columns. Columns whose name begins with `>` are aligned to the right.
 pub fn new(columns: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).enforce_styling();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).enforce_styling();
+    table.style_text_only();
     let heading = |name: &&str| Cell::new(name.trim_start_matches('>')).add_attribute(Attribute::Bold);
     table.set_header(columns.iter().map(heading));
     for (column, name) in table.column_iter_mut().zip(columns) {

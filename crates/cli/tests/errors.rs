@@ -1,6 +1,8 @@
 //! What is wrong with a request is said in one message on standard error, with exit code 2 and nothing on standard
 //! output.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::path::Path;
 
 use assert_cmd::Command;

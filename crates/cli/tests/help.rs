@@ -1,5 +1,7 @@
 //! The help texts, which `docs/commands.md` repeats word for word. `SNAPSHOTS=overwrite cargo test` rewrites the page.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::process::Command;
 
 use snapbox::{assert_data_eq, file};

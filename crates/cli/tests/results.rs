@@ -1,5 +1,7 @@
 //! What comes out: the JSON fields that `docs/json.md` promises, the same bytes twice, colours only where they belong.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::collections::BTreeSet;
 
 use assert_cmd::Command;
