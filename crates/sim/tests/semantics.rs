@@ -1,0 +1,207 @@
+//! Operations and faults, each with a schedule short enough to work out by hand: a little core does 1 M instructions a
+//! ms, a big core 2 M.
+
+mod common;
+
+use common::{compute, machine, play, program, thread, workload};
+use evenkeel_model::Ns;
+use evenkeel_sim::{Ended, Options, Outcome};
+use evenkeel_workload::program::{
+    Barrier, BarrierId, ConditionId, EventId, LockId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex,
+    ThreadKind, TimerId, TimerMode,
+};
+use evenkeel_workload::{Op, Program, Workload};
+
+fn on(machine: &evenkeel_model::Machine, p: Program) -> Outcome {
+    play(machine, &workload(vec![p]), "cfs", &Options::default()).expect("runs")
+}
+
+fn exits(outcome: &Outcome) -> Vec<u64> {
+    outcome.threads.iter().map(|thread| thread.exited.map_or(0, |at| at.0 / 1_000_000)).collect()
+}
+
+fn sleep(ms: u64) -> Op {
+    Op::Sleep { span: Ns::from_ms(ms), spread: Spread::None }
+}
+
+fn error(w: &Workload, options: &Options) -> String {
+    play(&machine(1, 1), w, "cfs", options).expect_err("a fault of the workload").to_string()
+}
+
+#[test]
+fn work_scales_with_the_core_and_time_does_not() {
+    let p = |op: Op| program("p", vec![thread("t", vec![op])]);
+    assert_eq!(on(&machine(1, 0), p(compute(10))).makespan, Ns::from_ms(5));
+    assert_eq!(on(&machine(0, 1), p(compute(10))).makespan, Ns::from_ms(10));
+    assert_eq!(on(&machine(1, 0), p(Op::Spin(Ns::from_ms(7)))).makespan, Ns::from_ms(7));
+}
+
+#[test]
+fn a_lock_is_held_by_one_at_a_time_and_the_holder_is_blamed() {
+    let section = vec![Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
+    let mut p = program("p", vec![thread("a", section.clone()), thread("b", section)]);
+    p.locks.push("m".into());
+    let outcome = on(&machine(0, 2), p);
+    assert_eq!(exits(&outcome), [4, 8]);
+    assert_eq!([outcome.threads[0].blame, outcome.threads[1].blame], [Ns::from_ms(4), Ns::ZERO]);
+}
+
+#[test]
+fn a_barrier_opens_when_the_last_arrives() {
+    let ops = |ms| vec![compute(ms), Op::Barrier(BarrierId(0)), compute(1)];
+    let mut p = program("p", vec![thread("a", ops(2)), thread("b", ops(5)), thread("c", ops(3))]);
+    p.barriers.push(Barrier { name: "b".into(), parties: 3 });
+    let outcome = on(&machine(0, 3), p);
+    assert_eq!(exits(&outcome), [6, 6, 6]);
+    assert_eq!(outcome.threads[1].blame, Ns::from_ms(3 + 2));
+}
+
+#[test]
+fn a_bounded_queue_holds_the_producer_back() {
+    // The producer could be done after 3 ms; with room for one item it has to wait for the consumer, 2 ms an item.
+    let produce = Op::Repeat { times: Some(3), body: vec![compute(1), Op::Put(QueueId(0))] };
+    let producer = thread("producer", vec![produce, Op::Close(QueueId(0))]);
+    let consumer = thread("consumer", vec![Op::Drain { queue: QueueId(0), body: vec![compute(2)] }]);
+    let mut p = program("p", vec![producer, consumer]);
+    p.queues.push(Queue { name: "q".into(), capacity: 1, filled: 0, producers: 1 });
+    let outcome = on(&machine(0, 2), p);
+    assert_eq!(exits(&outcome), [3, 7]);
+    assert_eq!(outcome.queues[0].taken, 3);
+    assert_eq!(outcome.queues[0].waited, Ns::from_ms(1 + 2), "items 2 and 3 waited 1 and 2 ms");
+}
+
+#[test]
+fn a_filled_queue_is_a_shared_loop() {
+    let worker = |i| thread(&format!("w{i}"), vec![Op::Drain { queue: QueueId(0), body: vec![compute(1)] }]);
+    let mut p = program("p", vec![worker(0), worker(1)]);
+    p.queues.push(Queue { name: "iterations".into(), capacity: 9, filled: 9, producers: 0 });
+    let outcome = on(&machine(1, 1), p);
+    assert_eq!(outcome.makespan, Ns::from_ms(3), "6 on the big core, 3 on the little one");
+}
+
+#[test]
+fn conditions_events_spawn_and_join() {
+    let (lock, condition) = (LockId(0), ConditionId(0));
+    let waiter = vec![Op::Lock(lock), Op::Wait { condition, lock }, Op::Unlock(lock), compute(1)];
+    let suspended = vec![Op::Suspend(EventId(0)), compute(2)];
+    let main = vec![
+        Op::Spawn(ThreadIndex(1)),
+        Op::Spawn(ThreadIndex(2)),
+        compute(3),
+        Op::Signal(condition),
+        Op::Resume(EventId(0)),
+        Op::Join(ThreadIndex(1)),
+        Op::Join(ThreadIndex(2)),
+    ];
+    let mut p = program("p", vec![thread("main", main), thread("waiter", waiter), thread("suspended", suspended)]);
+    p.threads[1].start = Start::Spawned;
+    p.threads[2].start = Start::Spawned;
+    p.locks.push("m".into());
+    p.conditions.push("c".into());
+    p.events.push("e".into());
+    assert_eq!(exits(&on(&machine(0, 3), p)), [5, 4, 5]);
+}
+
+#[test]
+fn relative_timers_forgive_a_late_round_and_absolute_ones_do_not() {
+    // Rounds of 4, 14, 4, 4 ms under a timer of 10 ms (rt-app's tutorial, "timer").
+    let run = |mode| {
+        let timer = Op::Timer { timer: TimerId(0), period: Ns::from_ms(10), mode };
+        let ops = [4, 14, 4, 4].into_iter().flat_map(|ms| [compute(ms), timer.clone()]).collect();
+        let mut p = program("p", vec![thread("t", ops)]);
+        p.timers.push("t".into());
+        on(&machine(0, 1), p)
+    };
+    let relative = run(TimerMode::Relative);
+    assert_eq!((exits(&relative), relative.missed_timers), (vec![44], 1), "10, 24 (missed), 34, 44");
+    let absolute = run(TimerMode::Absolute);
+    assert_eq!((exits(&absolute), absolute.missed_timers), (vec![40], 1), "10, 20 (missed), 30, 40");
+}
+
+#[test]
+fn a_real_time_thread_preempts_and_runs_first() {
+    let mut p = program("p", vec![thread("fair", vec![compute(10)]), thread("rt", vec![sleep(2), compute(3)])]);
+    p.threads[1].sched.class = evenkeel_workload::program::Class::RealTime { priority: 10 };
+    let outcome = on(&machine(0, 1), p);
+    assert_eq!((exits(&outcome), outcome.preemptions), (vec![13, 5], 2), "at its start and when it wakes");
+}
+
+#[test]
+fn a_mask_of_the_program_is_kept_by_every_policy() {
+    for policy in ["cfs", "static", "gts", "wash", "colab"] {
+        let threads = (0..4).map(|i| {
+            let mut t = thread(&format!("t{i}"), vec![compute(20)]);
+            t.sched = SchedParams { cpus: Some(vec![1]), ..SchedParams::default() };
+            t
+        });
+        let w = workload(vec![program("p", threads.collect())]);
+        let outcome = play(&machine(1, 2), &w, policy, &Options::default()).expect("runs");
+        assert_eq!(outcome.cores[1].busy, Ns::from_ms(80), "{policy}");
+    }
+}
+
+#[test]
+fn endless_and_service_threads_end_with_their_program() {
+    let endless = vec![Op::Repeat { times: None, body: vec![compute(1), sleep(1)] }];
+    let mut p = program("p", vec![thread("main", vec![compute(5)]), thread("tick", endless.clone())]);
+    let mut collector = thread("gc", endless);
+    collector.kind = ThreadKind::Service;
+    p.threads.push(collector);
+    let outcome = on(&machine(0, 3), p);
+    assert_eq!((outcome.ended, exits(&outcome)), (Ended::Finished, vec![5, 5, 5]));
+}
+
+#[test]
+fn a_duration_cuts_the_run_off() {
+    let endless = vec![Op::Repeat { times: None, body: vec![compute(1)] }];
+    let mut w = workload(vec![program("p", vec![thread("t", endless)])]);
+    w.duration = Some(Ns::from_ms(12));
+    let outcome = play(&machine(0, 1), &w, "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.ended, outcome.makespan), (Ended::Duration, Ns::from_ms(12)));
+    assert_eq!(outcome.programs[0].turnaround, None);
+    assert_eq!(outcome.programs[0].instructions.0, 12_000_000);
+}
+
+#[test]
+fn a_deadlock_names_its_cycle() {
+    let both = |first, second| vec![Op::Lock(LockId(first)), sleep(1), Op::Lock(LockId(second))];
+    let mut p = program("p", vec![thread("a", both(0, 1)), thread("b", both(1, 0))]);
+    p.locks = vec!["left".into(), "right".into()];
+    let text = error(&workload(vec![p]), &Options::default());
+    assert!(text.contains("deadlock") && text.contains(r#"p/a waits for lock "right", held by p/b"#), "{text}");
+    assert!(text.contains(r#"p/b waits for lock "left", held by p/a"#), "{text}");
+}
+
+#[test]
+fn a_barrier_that_nobody_joins_is_named() {
+    let mut p = program("p", vec![thread("a", vec![Op::Barrier(BarrierId(0))])]);
+    p.barriers.push(Barrier { name: "meet".into(), parties: 2 });
+    let text = error(&workload(vec![p]), &Options::default());
+    assert!(text.contains(r#"p/a waits for barrier "meet" (1 of 2 there)"#), "{text}");
+}
+
+#[test]
+fn a_stranger_may_not_unlock() {
+    let mut p = program("p", vec![thread("a", vec![Op::Unlock(LockId(0))])]);
+    p.locks.push("m".into());
+    let text = error(&workload(vec![p]), &Options::default());
+    assert!(text.contains(r#"p/a releases lock "m" at 0 ns, which nobody holds"#), "{text}");
+}
+
+#[test]
+fn a_loop_without_work_and_a_run_without_end_are_errors() {
+    let nothing = Op::Repeat { times: None, body: vec![Op::Signal(ConditionId(0))] };
+    let mut p = program("p", vec![thread("a", vec![nothing])]);
+    p.conditions.push("c".into());
+    assert!(error(&workload(vec![p]), &Options::default()).contains("p/a loops for ever"));
+
+    let yields = Op::Repeat { times: None, body: vec![Op::Yield] };
+    let p = program("p", vec![thread("a", vec![compute(1)]), thread("b", vec![yields])]);
+    let with_cost = common::with_costs(machine(0, 1));
+    let done = play(&with_cost, &workload(vec![p]), "cfs", &Options::default()).expect("ends with its program");
+    assert_eq!(done.ended, Ended::Finished);
+
+    let long = workload(vec![program("p", vec![thread("a", vec![compute(500)])])]);
+    let text = error(&long, &Options { max_time: Ns::from_ms(100), ..Options::default() });
+    assert!(text.contains("still running after 100.000 ms: p/a runs on core 0"), "{text}");
+}
