@@ -1,5 +1,7 @@
 //! What rt-app's events and settings become, one feature a test.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use evenkeel_model::Ns;
 use evenkeel_workload::program::{BarrierId, ConditionId, EventId, LockId, PhaseId, SemaphoreId, ThreadIndex, TimerId};
 use evenkeel_workload::program::{Calibration, Class, SchedParams, Spread, Start, TimerMode, Work};
@@ -436,4 +438,13 @@ fn a_missing_reference_is_shared_under_rt_apps_name_for_it() {
     let found = warnings(text);
     assert!(found[0].contains("taken as relative: did you mean \"absolute\"?"), "{found:?}");
     assert!(found[1].contains("taken as \"unknown\""), "{found:?}");
+}
+
+#[test]
+fn a_suspend_without_a_value_is_one_and_moves_no_line() {
+    let text = "{\"tasks\": {\"t\": {\n\"loop\": 1, \"suspend\",\n\"run\": 1, \"suspend\" /* as in old files */ }},\n\"x\": 1}";
+    let imported = load(text);
+    let suspend = Op::Suspend(EventId(0));
+    assert_eq!(imported.workload.programs[0].threads[0].ops, [suspend.clone(), run(1), suspend]);
+    assert_eq!(imported.warnings[0].line, 4);
 }

@@ -1,5 +1,7 @@
 //! Whole files: those written here, those of rt-app where they lie beside the repository, and damaged ones.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 
 use evenkeel_model::Ns;
@@ -52,6 +54,55 @@ fn our_own_files_load_without_a_warning_and_end() {
     }
 }
 
+/// How often operations that `wanted` picks are executed until all threads have ended.
+fn executions(ops: &[Op], wanted: &dyn Fn(&Op) -> bool) -> u64 {
+    let count = |op: &Op| match op {
+        Op::Repeat { times, body } => times.unwrap() * executions(body, wanted),
+        op => u64::from(wanted(op)),
+    };
+    ops.iter().map(count).sum()
+}
+
+#[test]
+fn our_own_files_do_not_leave_a_thread_waiting() {
+    for (name, text) in ours() {
+        let imported = rtapp::load(&name, &text).unwrap_or_else(|error| panic!("{error}"));
+        let program = &imported.workload.programs[0];
+        let total = |wanted: &dyn Fn(&Op) -> bool| -> u64 {
+            program.threads.iter().map(|thread| executions(&thread.ops, wanted)).sum()
+        };
+        for (id, semaphore) in program.semaphores.iter().enumerate() {
+            let posts = total(&|op| matches!(op, Op::Post(post) if post.index() == id));
+            let acquired = total(&|op| matches!(op, Op::Acquire(acquire) if acquire.index() == id));
+            assert_eq!(posts, acquired, "{} in {name}", semaphore.name);
+        }
+        for (id, barrier) in program.barriers.iter().enumerate() {
+            for thread in &program.threads {
+                let arrivals = executions(&thread.ops, &|op| matches!(op, Op::Barrier(met) if met.index() == id));
+                let meetings =
+                    total(&|op| matches!(op, Op::Barrier(met) if met.index() == id)) / u64::from(barrier.parties);
+                assert!(arrivals == 0 || arrivals == meetings, "{} at {} in {name}", thread.name, barrier.name);
+            }
+        }
+        // A resume or a signal that nobody waits for is lost, so there are at least half as many again.
+        for id in 0..program.events.len() {
+            let resumes = total(&|op| matches!(op, Op::Resume(event) if event.index() == id));
+            let suspends = total(&|op| matches!(op, Op::Suspend(event) if event.index() == id));
+            assert!(2 * resumes >= 3 * suspends, "{} in {name}", program.events[id]);
+        }
+        for id in 0..program.conditions.len() {
+            let waits = |thread: &evenkeel_workload::Thread| {
+                executions(&thread.ops, &|op| matches!(op, Op::Wait { condition, .. } if condition.index() == id))
+            };
+            let signals = total(&|op| matches!(op, Op::Signal(signal) if signal.index() == id));
+            let broadcasts = total(&|op| matches!(op, Op::Broadcast(signal) if signal.index() == id));
+            let waited: u64 = program.threads.iter().map(waits).sum();
+            let longest = program.threads.iter().map(waits).max().unwrap();
+            assert!(2 * signals >= 3 * waited || 2 * broadcasts >= 3 * longest, "{} in {name}", program.conditions[id]);
+        }
+    }
+}
+
 #[test]
 fn rt_apps_own_files_load_with_every_event_in_place() {
     let folder = workspace().join("../shared/data/rt-app");
@@ -67,23 +118,39 @@ fn rt_apps_own_files_load_with_every_event_in_place() {
         }
         let all = ops(&imported.workload);
         assert!(all.iter().any(|op| matches!(op, Op::Compute { .. })), "{name} computes nothing");
-        let count = |wanted: fn(&Op) -> bool| all.iter().filter(|op| wanted(op)).count();
         let file = Path::new(&name).file_stem().unwrap().to_string_lossy().into_owned();
-        let threads = imported.workload.programs[0].threads.len();
+        let program = &imported.workload.programs[0];
         match file.as_str() {
-            "browser-short" => {
-                assert_eq!(threads, 9);
-                assert_eq!(count(|op| matches!(op, Op::Suspend(_))), 11);
-                assert_eq!(count(|op| matches!(op, Op::Resume(_))), 10);
-                assert_eq!(count(|op| matches!(op, Op::Wait { .. })), 2);
-            }
-            "tutorial-example3" => assert_eq!((threads, count(|op| matches!(op, Op::Timer { .. }))), (12, 24)),
-            // Two phases have the same name.
-            "spreading-tasks" => assert_eq!(count(|op| matches!(op, Op::Compute { .. })), 6),
+            "browser-short" => assert_eq!(program.threads.len(), 9),
+            "tutorial-example3" => assert_eq!(program.threads.len(), 12),
+            // No duration, and nothing in it ends.
             "tutorial-example4" => assert_eq!(imported.workload.duration, Some(Ns::from_secs(10))),
             _ => {}
         }
+        // Its twelve instances have every event twelve times.
+        if file != "tutorial-example3" {
+            every_key_is_an_operation(&name, &text, &all);
+        }
     }
+}
+
+/// Counts keys in the text, repeated ones included. Holds for files without instances.
+fn every_key_is_an_operation(name: &str, text: &str, ops: &[&Op]) {
+    type Is = fn(&Op) -> bool;
+    let operations: [(&str, Is); 6] = [
+        ("run", |op| matches!(op, Op::Compute { phase, .. } if phase.index() == 0)),
+        ("suspend", |op| matches!(op, Op::Suspend(_))),
+        ("resume", |op| matches!(op, Op::Resume(_))),
+        ("lock", |op| matches!(op, Op::Lock(_))),
+        ("unlock", |op| matches!(op, Op::Unlock(_))),
+        ("timer", |op| matches!(op, Op::Timer { .. })),
+    ];
+    for (key, is) in operations {
+        let written = text.matches(&format!("\"{key}\"")).count();
+        assert_eq!(ops.iter().filter(|op| is(op)).count(), written, "{key} in {name}");
+    }
+    let waits = text.matches("\"wait\"").count() + text.matches("\"sync\"").count();
+    assert_eq!(ops.iter().filter(|op| matches!(op, Op::Wait { .. })).count(), waits, "wait in {name}");
 }
 
 #[test]

@@ -21,7 +21,8 @@ const ENDLESS: Ns = Ns::from_secs(10);
 pub(super) fn lower(file: &File, notes: &mut Notes) -> Result<Workload, RtAppError> {
     let objects = Objects::new(file, notes)?;
     let code = vec![Code { name: "run".to_owned(), behaviour: Behaviour::REFERENCE }];
-    let mut lowering = Lowering { file, notes, objects, code, threads: Threads::default(), ops: 0 };
+    let mut lowering =
+        Lowering { file, notes, objects, code, threads: Threads::default(), ops: 0, elsewhere: BTreeSet::new() };
     for (position, task) in file.tasks.iter().enumerate() {
         for _ in 0..task.instances {
             if lowering.threads.add(&file.tasks, position, None).is_none() {
@@ -48,6 +49,8 @@ struct Lowering<'f, 'n> {
     code: Vec<Code>,
     threads: Threads,
     ops: usize,
+    /// Lines and texts of suspends that wait for something else than a resume of their own task.
+    elsewhere: BTreeSet<(u32, String)>,
 }
 
 impl Lowering<'_, '_> {
@@ -59,6 +62,15 @@ impl Lowering<'_, '_> {
             let message = format!("runs for ever; stopped after {ENDLESS}; set \"duration\" in \"global\"");
             self.notes.warn(self.file.tasks_line, "tasks", message);
             duration = Some(ENDLESS);
+        }
+        if let Some((line, _)) = self.elsewhere.first() {
+            let names: BTreeSet<String> = self.elsewhere.iter().map(|(_, name)| format!("\"{name}\"")).collect();
+            let message = format!(
+                "waits for a resume of the name that it gives, as in rt-app until May 2025 (here and further down: {}); \
+                 since then rt-app ignores the name and waits for a resume of the task",
+                names.into_iter().collect::<Vec<_>>().join(", ")
+            );
+            self.notes.warn(*line, "suspend", message);
         }
         let mut program = Program { name: name.clone(), calibration: global.calibration, ..Program::default() };
         program.phases = self.code;
@@ -336,11 +348,7 @@ impl Lowering<'_, '_> {
         let task = &self.file.tasks[self.threads.origin(thread).task].name;
         let name = self.objects.suspension(text, task);
         if name != task {
-            let message = format!(
-                "waits for a resume of \"{name}\", as rt-app did until May 2025; since then it ignores the text and \
-                 waits for a resume of \"{task}\""
-            );
-            self.notes.warn(event.line, &event.key, message);
+            self.elsewhere.insert((event.line, name.to_owned()));
         }
         match self.objects.parking(name) {
             Parking::Event(id) => ops.push(Op::Suspend(id)),

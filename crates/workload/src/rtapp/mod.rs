@@ -3,6 +3,7 @@
 //! The reference is rt-app's tutorial and, where that is silent or older than the tool, what the tool does
 //! (scheduler-tools/rt-app). `docs/rt-app.md` lists every key and every difference.
 
+mod bare;
 mod event;
 mod file;
 mod fork;
@@ -34,8 +35,9 @@ pub struct Imported {
 /// # Errors
 /// The first thing in the text that rt-app could not run either, or that has no meaning here, with its line.
 pub fn load(name: &str, text: &str) -> Result<Imported, RtAppError> {
-    let mut notes = Notes::new(name, text);
-    let file = file::read(&mut notes, text)?;
+    let text = bare::completed(text);
+    let mut notes = Notes::new(name, &text);
+    let file = file::read(&mut notes, &text)?;
     let workload = lower::lower(&file, &mut notes)?;
     Ok(Imported { workload, warnings: notes.into_warnings() })
 }
