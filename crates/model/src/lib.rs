@@ -2,14 +2,24 @@
 //!
 //! Pure mathematics. Nothing here opens a file, reads a clock, spawns a thread or draws an unseeded random number.
 
+/// The machines that come with Evenkeel.
+pub mod machines {
+    pub use crate::machine::{by_name, names};
+}
+
 mod behaviour;
 mod counters;
+pub mod metrics;
+pub mod names;
+pub mod predict;
+
 mod machine;
 mod units;
 
 pub use behaviour::Behaviour;
 pub use counters::{COUNTERS, Counter, Counters};
-pub use machine::{Cluster, Core, CoreOrder, CoreType, Costs, Machine, Opp};
+pub use machine::{Cluster, Core, CoreOrder, CoreType, Costs, Machine, MachineError, NoMachine, Opp};
+pub use predict::{MachinePredictor, Predictor};
 pub use units::{
     ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Instructions, Joules, Ns, ProgramId, ThreadId, Volts, Watts,
 };

@@ -478,6 +478,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.stop(core, Stop::Exited);
         self.pending.push_back(Action::Reschedule(core));
         self.remove(thread);
+        if self.tasks[thread.index()].respawns > 0 {
+            self.tasks[thread.index()].respawns -= 1;
+            self.spawn(thread, thread);
+        }
         let mut joiners = std::mem::take(&mut self.tasks[thread.index()].joiners);
         for joiner in joiners.drain(..) {
             self.wake(joiner, Some(thread));

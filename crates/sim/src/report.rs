@@ -141,12 +141,6 @@ pub(crate) fn stranger<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: Thr
     Error::Invalid(format!("{thread} releases lock {lock:?} at {}, which {held}: lock it first", engine.now))
 }
 
-/// A thread was spawned while it was still there.
-pub(crate) fn spawned_twice<O: Observer + ?Sized>(engine: &Engine<'_, O>, by: ThreadId, thread: ThreadId) -> Error {
-    let (by, thread) = (name(engine, by), name(engine, thread));
-    Error::Invalid(format!("{by} spawns {thread} at {}, which still runs: join it first", engine.now))
-}
-
 /// The outcome of a run that came to its end.
 pub(crate) fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
     let thread = |(index, task): (usize, &crate::task::Task)| ThreadOutcome {

@@ -48,6 +48,8 @@ pub(crate) struct Task {
     pub noise: u64,
     pub last_core: Option<CoreId>,
     pub joiners: Vec<ThreadId>,
+    /// Spawns that came while it was still there: it begins again after its exit.
+    pub respawns: u64,
     pub woken: bool,
     pub exited: Option<Ns>,
     pub on_type: Vec<Ns>,
@@ -74,6 +76,7 @@ impl Task {
             noise: !seed,
             last_core: None,
             joiners: Vec::new(),
+            respawns: 0,
             woken: false,
             exited: None,
             on_type: vec![Ns::ZERO; core_types],

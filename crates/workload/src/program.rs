@@ -211,7 +211,8 @@ pub enum Op {
     },
     /// Busy for this long on whatever core (rt-app's `runtime`).
     Spin(Ns),
-    /// Takes a mutex, in order of arrival.
+    /// Takes a mutex. Waiters are woken in order of arrival; a running thread may be faster than a woken one, as with
+    /// futexes.
     Lock(LockId),
     /// Releases a mutex that this thread holds.
     Unlock(LockId),
@@ -256,7 +257,7 @@ pub enum Op {
         /// How it varies.
         spread: Spread,
     },
-    /// Sleeps until the timer's next expiry.
+    /// Sleeps until the timer's next expiry. The first is one period after the start of the thread that uses it first.
     Timer {
         /// Which timer.
         timer: TimerId,
@@ -267,8 +268,8 @@ pub enum Op {
     },
     /// Goes to the end of its run queue.
     Yield,
-    /// Starts a thread of this program ([`Start::Spawned`]). A second spawn starts it once more from its beginning
-    /// after it has exited.
+    /// Starts a thread of this program ([`Start::Spawned`]). A spawn of a thread that is still there starts it once
+    /// more after it has exited.
     Spawn(ThreadIndex),
     /// Waits until a thread has exited.
     Join(ThreadIndex),

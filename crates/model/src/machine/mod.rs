@@ -1,5 +1,11 @@
 //! What a machine is: core types with their operating points, clusters, cores, and what moving a thread costs.
 
+mod bundled;
+mod file;
+
+pub use bundled::{NoMachine, by_name, names};
+pub use file::MachineError;
+
 use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
 
 /// An asymmetric (or symmetric) multicore machine.

@@ -1,0 +1,115 @@
+//! The machines that come with Evenkeel.
+
+use super::Machine;
+use super::file::MachineError;
+use crate::names::suggestion;
+
+macro_rules! bundle {
+    ($($name:literal),* $(,)?) => {
+        /// Name and file of every bundled machine, in the order in which they are listed.
+        const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*];
+    };
+}
+bundle!("2B2S", "2B4S", "4B2S", "4B4S", "odroid-xu3", "rk3588", "apple-m1", "i9-13900k");
+
+/// Names of the bundled machines.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// Why there is no machine of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoMachine {
+    /// No bundled machine has the name.
+    #[error("unknown machine {name:?}: {hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// The bundled file is broken.
+    #[error(transparent)]
+    File(#[from] MachineError),
+}
+
+/// A bundled machine. Case does not matter.
+///
+/// # Errors
+/// The name is unknown.
+pub fn by_name(name: &str) -> Result<Machine, NoMachine> {
+    let Some((name, text)) = FILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
+        return Err(NoMachine::Unknown { name: name.to_owned(), hint: suggestion(name, names()) });
+    };
+    Ok(Machine::from_toml(text, &format!("machines/{name}.toml"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Behaviour, CoreOrder, CoreTypeId};
+
+    #[test]
+    fn every_bundled_machine_loads() {
+        let sizes = [(2, 2), (2, 4), (4, 2), (4, 4), (4, 4), (4, 4), (4, 4), (8, 16)];
+        for (name, size) in names().zip(sizes) {
+            let machine = by_name(name).unwrap();
+            assert_eq!(machine.name, name);
+            assert_eq!((machine.big().len(), machine.little().len()), size, "{name}");
+            assert_eq!(machine.capacity(CoreTypeId(0)), 1024);
+            let order = machine.ordered(CoreOrder::LittleFirst);
+            assert!(order.big().iter().all(|core| core.index() >= order.little().len()), "{name}: {order:?}");
+            assert_eq!(order.ordered(CoreOrder::BigFirst).big(), crate::CoreSet::first(machine.big().len()));
+        }
+    }
+
+    /// COLAB's Table 2 centres on 2.6; what is bound by memory gains least from a bigger core.
+    #[test]
+    fn speedups_follow_from_the_code() {
+        let machine = by_name("2B2S").unwrap();
+        let speedup =
+            |ilp, memory_ns| machine.speedup_over(CoreTypeId(1), &Behaviour { ilp, memory_ns, ..Behaviour::REFERENCE });
+        assert!((2.5..3.4).contains(&speedup(3.0, 0.0)), "{}", speedup(3.0, 0.0));
+        assert!((1.2..2.0).contains(&speedup(1.5, 2000.0)), "{}", speedup(1.5, 2000.0));
+    }
+
+    #[test]
+    fn an_unknown_machine_is_met_with_the_nearest() {
+        assert_eq!(by_name("2B3S").unwrap_err().to_string(), r#"unknown machine "2B3S": did you mean "2B2S"?"#);
+    }
+
+    fn error(text: &str) -> String {
+        Machine::from_toml(text, "m.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn faults_are_named_with_their_line() {
+        let good = FILES[0].1;
+        assert!(error("name = 3").starts_with("m.toml:1: invalid type: integer `3`, expected a string"));
+        let without =
+            good.split("[[cluster]]").next().unwrap().to_owned() + "[costs]" + good.split("[costs]").nth(1).unwrap();
+        assert!(error(&without).contains("a machine without cores"), "{}", error(&without));
+        let unknown = good.replace("core = \"cortex-a57\"", "core = \"cortex-a75\"");
+        let text = error(&unknown);
+        assert!(text.contains("unknown core type \"cortex-a75\": did you mean \"cortex-a7"), "{text}");
+        let line = unknown.lines().position(|line| line.contains("cortex-a75")).unwrap() + 1;
+        assert!(text.starts_with(&format!("m.toml:{line}: ")), "{text}");
+        assert!(error(&good.replace("value = [0, 1]", "value = [0, 0]")).contains("core 0 is listed twice"));
+        assert!(error(&good.replace("value = [0, 1]", "value = [0, 9]")).contains("core 9 of 4"));
+        let negative = good.replacen("context_switch_us = { value = 2", "context_switch_us = { value = -2", 1);
+        assert!(error(&negative).contains("context_switch_us = -2: expected a number from 0"), "{}", error(&negative));
+        let unsourced = good.replacen("source = \"COLAB 5.1\"", "source = \"\"", 1);
+        assert!(error(&unsourced).contains("an empty source"), "{}", error(&unsourced));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_files_never_panic(at in 0..2000usize, cut in 0..40usize, insert in "\\PC{0,8}") {
+            let mut text: Vec<char> = FILES[4].1.chars().collect();
+            let from = at.min(text.len());
+            let to = (from + cut).min(text.len());
+            text.splice(from..to, insert.chars());
+            let _ = Machine::from_toml(&text.into_iter().collect::<String>(), "damaged.toml");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Machine files: TOML in which every value says where it comes from.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Cluster, Core, CoreType, Costs, Machine, Opp};
+use crate::names::suggestion;
+use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
+
+/// What is wrong with a machine file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct MachineError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, what was expected, and what to do.
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileText {
+    name: String,
+    description: String,
+    #[serde(default)]
+    core: BTreeMap<String, Spanned<CoreText>>,
+    #[serde(default)]
+    cluster: Vec<Spanned<ClusterText>>,
+    costs: CostsText,
+}
+
+/// A value and where it comes from: a document, or `assumed` with the reasoning.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sourced<T> {
+    value: Spanned<T>,
+    source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CoreText {
+    width: Sourced<f64>,
+    extract: Sourced<f64>,
+    overlap: Sourced<f64>,
+    /// Pairs of MHz and volts.
+    opps: Sourced<Vec<(f64, f64)>>,
+    activity: Sourced<f64>,
+    leakage: Sourced<f64>,
+    idle_share: Sourced<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClusterText {
+    name: String,
+    core: Spanned<String>,
+    cores: Sourced<Vec<u16>>,
+    #[serde(default)]
+    node: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostsText {
+    context_switch_us: Sourced<f64>,
+    migrate_in_cluster_us: Sourced<f64>,
+    migrate_across_clusters_us: Sourced<f64>,
+    dvfs_transition_us: Sourced<f64>,
+    tick_us: Sourced<f64>,
+}
+
+/// A place in the file and what is wrong there.
+struct Fault(usize, String);
+
+type Checked<T> = Result<T, Fault>;
+
+impl Machine {
+    /// Reads a machine from the text of a file. Core types that the file does not define itself are looked up in
+    /// `machines/cores.toml`.
+    ///
+    /// # Errors
+    /// Text that is no TOML, lacks a value or its source, or describes a machine that cannot exist.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, MachineError> {
+        let located = |Fault(at, message)| {
+            let line = text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+            MachineError { file: file.to_owned(), line, message }
+        };
+        let parsed: FileText = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            located(Fault(at, error.message().trim_end().replace('\n', "; ")))
+        })?;
+        build(parsed).map_err(located)
+    }
+}
+
+fn build(text: FileText) -> Checked<Machine> {
+    let library = library()?;
+    if text.cluster.is_empty() {
+        let message = "a machine without cores: expected at least one [[cluster]] with `core` and `cores`";
+        return Err(Fault(0, message.into()));
+    }
+    let mut kinds: Vec<CoreType> = Vec::new();
+    for cluster in &text.cluster {
+        let name = cluster.get_ref().core.get_ref();
+        if kinds.iter().any(|kind| kind.name == *name) {
+            continue;
+        }
+        let Some(core) = text.core.get(name).or_else(|| library.get(name)) else {
+            let known = text.core.keys().chain(library.keys()).map(String::as_str);
+            let hint = suggestion(name, known);
+            return Err(Fault(cluster.get_ref().core.span().start, format!("unknown core type {name:?}: {hint}")));
+        };
+        kinds.push(core_type(name, core.get_ref())?);
+    }
+    // Fastest first, so that the first is "big" and the last is "little".
+    let speed = |kind: &CoreType| {
+        let ipc = (Behaviour::REFERENCE.ilp * kind.extract).min(kind.width);
+        ipc * kind.max_frequency().per_ns()
+    };
+    kinds.sort_by(|a, b| speed(b).total_cmp(&speed(a)).then_with(|| a.name.cmp(&b.name)));
+    let (clusters, cores) = layout(&text, &kinds)?;
+    Ok(Machine {
+        name: text.name,
+        description: text.description,
+        core_types: kinds,
+        clusters,
+        cores,
+        costs: costs(&text.costs)?,
+    })
+}
+
+fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Core>)> {
+    let total: usize = text.cluster.iter().map(|cluster| cluster.get_ref().cores.value.get_ref().len()).sum();
+    let mut owner: Vec<Option<Core>> = vec![None; total];
+    let mut clusters = Vec::new();
+    for (index, cluster) in text.cluster.iter().enumerate() {
+        let cluster = cluster.get_ref();
+        let at = cluster.cores.value.span().start;
+        sourced(&cluster.cores)?;
+        if cluster.cores.value.get_ref().is_empty() {
+            return Err(Fault(at, format!("cluster {:?} has no cores: expected core numbers", cluster.name)));
+        }
+        if total > CoreSet::MAX_CORES {
+            return Err(Fault(at, format!("{total} cores: a machine has at most {}", CoreSet::MAX_CORES)));
+        }
+        let name = cluster.core.get_ref();
+        let kind = kinds.iter().position(|kind| kind.name == *name).unwrap_or_default();
+        let core = Core { core_type: CoreTypeId(kind as u8), cluster: ClusterId(index as u8) };
+        for number in cluster.cores.value.get_ref() {
+            match owner.get_mut(usize::from(*number)) {
+                None => {
+                    let message =
+                        format!("core {number} of {total}: the clusters must number the cores 0 to {}", total - 1);
+                    return Err(Fault(at, message));
+                }
+                Some(Some(_)) => return Err(Fault(at, format!("core {number} is listed twice"))),
+                Some(free) => *free = Some(core),
+            }
+        }
+        clusters.push(Cluster {
+            name: cluster.name.clone(),
+            core_type: core.core_type,
+            cores: cluster.cores.value.get_ref().iter().map(|number| CoreId(*number)).collect(),
+            node: cluster.node,
+        });
+    }
+    // As many numbers as cores, none twice, none out of range: every core has an owner.
+    Ok((clusters, owner.into_iter().flatten().collect()))
+}
+
+fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {
+    let opps = text.opps.value.get_ref();
+    let at = text.opps.value.span().start;
+    sourced(&text.opps)?;
+    let ascending = opps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    let sane = |value: f64, most: f64| value > 0.0 && value <= most;
+    if opps.is_empty() || !ascending || !opps.iter().all(|opp| sane(opp.0, 20_000.0) && sane(opp.1, 10.0)) {
+        let message = format!("opps of {name:?}: expected pairs [MHz, volts], positive, from the lowest frequency up");
+        return Err(Fault(at, message));
+    }
+    let opp = |(mhz, volts): &(f64, f64)| Opp { frequency: Hz((mhz * 1e6).round() as u64), voltage: Volts(*volts) };
+    Ok(CoreType {
+        name: name.to_owned(),
+        width: number(&text.width, "width", 0.01, 64.0)?,
+        extract: number(&text.extract, "extract", 0.01, 1.0)?,
+        overlap: number(&text.overlap, "overlap", 0.0, 0.99)?,
+        opps: opps.iter().map(opp).collect(),
+        activity: number(&text.activity, "activity", 0.0, 1000.0)?,
+        leakage: number(&text.leakage, "leakage", 0.0, 1000.0)?,
+        idle_share: number(&text.idle_share, "idle_share", 0.0, 1.0)?,
+    })
+}
+
+fn costs(text: &CostsText) -> Checked<Costs> {
+    let us = |value: &Sourced<f64>, name, least| Ok(Ns((number(value, name, least, 1e6)? * 1000.0).round() as u64));
+    Ok(Costs {
+        context_switch: us(&text.context_switch_us, "context_switch_us", 0.0)?,
+        migrate_in_cluster: us(&text.migrate_in_cluster_us, "migrate_in_cluster_us", 0.0)?,
+        migrate_across_clusters: us(&text.migrate_across_clusters_us, "migrate_across_clusters_us", 0.0)?,
+        dvfs_transition: us(&text.dvfs_transition_us, "dvfs_transition_us", 0.0)?,
+        tick: us(&text.tick_us, "tick_us", 10.0)?,
+    })
+}
+
+fn number(text: &Sourced<f64>, name: &str, least: f64, most: f64) -> Checked<f64> {
+    sourced(text)?;
+    let value = *text.value.get_ref();
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Fault(text.value.span().start, format!("{name} = {value}: expected a number from {least} to {most}")))
+}
+
+fn sourced<T>(text: &Sourced<T>) -> Checked<()> {
+    if text.source.get_ref().trim().is_empty() {
+        let message = "an empty source: name the document that the value is from, or write \"assumed: why\"";
+        return Err(Fault(text.source.span().start, message.into()));
+    }
+    Ok(())
+}
+
+/// The core types that machine files share.
+fn library() -> Checked<BTreeMap<String, Spanned<CoreText>>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Library {
+        core: BTreeMap<String, Spanned<CoreText>>,
+    }
+    let library: Library = toml::from_str(include_str!("../../../../machines/cores.toml"))
+        .map_err(|error| Fault(0, format!("machines/cores.toml: {}", error.message())))?;
+    Ok(library.core)
+}

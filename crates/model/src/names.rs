@@ -1,0 +1,29 @@
+//! Names that people type, and the one that they probably meant.
+
+/// The known name that is most like `name`, if one is alike enough to be meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let alike = known.into_iter().map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));
+    // The first of equals, as lists are in the order in which people know them.
+    let best = alike.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
+    (best.0 > 0.7).then_some(best.1)
+}
+
+/// The end of a message about an unknown name: the nearest known one, or all of them.
+pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match nearest(name, known.clone()) {
+        Some(other) => format!("did you mean {other:?}?"),
+        None => format!("known are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_or_all_of_them() {
+        assert_eq!(suggestion("2b3s", ["2B2S", "rk3588"]), r#"did you mean "2B2S"?"#);
+        assert_eq!(suggestion("qqq", ["2B2S", "rk3588"]), "known are 2B2S, rk3588");
+    }
+}
