@@ -135,7 +135,7 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Conditions {
     /// Let every answer of the scheduler take effect this much later, as an asynchronous host would: 500us
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "0s", hide_default_value = true)]
     pub delay: Ns,
     /// Add background noise: short kernel work and interrupts, drawn from the seed
     #[arg(long)]
@@ -144,7 +144,7 @@ pub struct Conditions {
     #[arg(long)]
     pub oracle: bool,
     /// Stop with an error when a run takes longer than this in simulated time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1h")]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
     pub max_time: Ns,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use evenkeel_model::Machine;
+use evenkeel_model::{Machine, machines as bundled, names};
 use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
 use evenkeel_workload::{Workload, format, rtapp, validate};
 
@@ -67,10 +67,9 @@ pub fn unknown<'a>(
     list: Option<&str>,
 ) -> anyhow::Error {
     let known: Vec<&str> = known.into_iter().collect();
-    let distance = |other: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
-    // A third of the letters wrong is a typing error; more is another word.
-    let near = known.iter().copied().min_by_key(distance).filter(|best| distance(best) * 3 <= name.len().max(3));
-    let suggestion = near.map(|near| format!(": did you mean \"{near}\"?")).unwrap_or_default();
+    let suggestion = names::nearest(name, known.iter().copied())
+        .map(|near| format!(": did you mean \"{near}\"?"))
+        .unwrap_or_default();
     let all = match list {
         Some(command) => format!("`{command}` lists all"),
         None => format!("there is: {}", known.join(", ")),
@@ -91,12 +90,11 @@ fn is_path(name: &str) -> bool {
 }
 
 fn bundled_machine(name: &str) -> Result<Machine> {
-    Err(unknown("machine", name, [], Some("evenkeel machines")))
+    Ok(bundled::by_name(name)?)
 }
 
 fn machine_file(path: &str) -> Result<Machine> {
-    files::read(path)?;
-    Err(anyhow!("{path}: machine files are not built yet"))
+    Ok(Machine::from_toml(&files::read(path)?, path)?)
 }
 
 fn bundled_workload(name: &str) -> Result<Imported> {
@@ -122,7 +120,7 @@ fn rt_app(path: &str, text: &str) -> Result<Imported> {
 
 /// Every bundled machine.
 pub fn all_machines() -> Result<Vec<Machine>> {
-    Ok(Vec::new())
+    bundled::names().map(bundled_machine).collect()
 }
 
 #[cfg(test)]
@@ -134,7 +132,7 @@ mod tests {
         let message =
             |name| unknown("machine", name, ["2B2S", "4B4S", "odroid-xu3"], Some("evenkeel machines")).to_string();
         assert_eq!(message("2b3s"), "unknown machine \"2b3s\": did you mean \"2B2S\"? `evenkeel machines` lists all");
-        assert_eq!(message("odroid"), "unknown machine \"odroid\"; `evenkeel machines` lists all");
+        assert_eq!(message("zzz"), "unknown machine \"zzz\"; `evenkeel machines` lists all");
         assert_eq!(
             message("odroid-xu4"),
             "unknown machine \"odroid-xu4\": did you mean \"odroid-xu3\"? `evenkeel machines` lists all"

@@ -1,14 +1,15 @@
 //! Carries out runs: resolves what depends on the machine, keeps the reference runs, measures.
 
 use anyhow::{Context, Result};
-use evenkeel_model::{CoreOrder, CoreTypeId, Machine};
+use evenkeel_model::predict::{MachinePredictor, Predictor};
+use evenkeel_model::{CoreOrder, CoreTypeId, Machine, metrics};
 use evenkeel_sched::{PolicyInfo, Predict};
 use evenkeel_sim::{Observer, Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
 use rayon::prelude::*;
 
 use crate::args::Conditions;
-use crate::{calibration, catalog, json, progress};
+use crate::{calibration, catalog, json, progress, training};
 
 /// Everything that is to be run: the product of its lists.
 pub struct Plan {
@@ -73,6 +74,8 @@ pub struct Lab<'a> {
     resolved: Vec<Workload>,
     /// The references of the programs of each of those, for each seed (`resolved * seeds + seed`), in `alone`.
     references: Vec<Vec<usize>>,
+    /// The speedup predictor of every machine, if a policy of the plan wants one.
+    predictors: Vec<Option<MachinePredictor>>,
     /// What became of every program that ran alone.
     alone: Vec<ProgramOutcome>,
     events: u64,
@@ -136,7 +139,8 @@ impl<'a> Lab<'a> {
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
         let events = outcomes.iter().map(|outcome| outcome.events).sum();
         let alone = outcomes.into_iter().flat_map(|outcome| outcome.programs).collect();
-        Ok(Self { plan, resolved, references, alone, events })
+        let predictors = predictors(plan)?;
+        Ok(Self { plan, resolved, references, predictors, alone, events })
     }
 
     /// Does every run of the plan, spread over all cores. The order of the results does not depend on their number.
@@ -173,14 +177,14 @@ impl<'a> Lab<'a> {
                 .with_context(|| format!("{} on {} under {}", workload.name, machine.name, policy.name))?;
         let seed = plan.seeds.iter().position(|&seed| seed == job.seed).unwrap_or(0);
         let alone = self.references[cell * plan.seeds.len() + seed].iter().map(|&program| &self.alone[program]);
-        let slowdowns = slowdowns(&outcome.programs, alone);
+        let pairs = against_alone(&outcome.programs, alone);
         let run = json::Run {
             workload: workload.name.clone(),
             machine: plan.machines[job.machine].name.clone(),
             policy: policy.name.to_string(),
             order: json::order_name(job.order),
             seed: job.seed,
-            metrics: metrics(&outcome, &slowdowns),
+            metrics: measure(&outcome, &pairs),
             programs: outcome.programs.iter().map(program).collect(),
         };
         Ok((run, outcome))
@@ -192,8 +196,9 @@ impl<'a> Lab<'a> {
     }
 
     /// The predictor of the job's machine, for policies that want one.
-    fn predict(&self, _job: Job) -> Option<Predict> {
-        None
+    fn predict(&self, job: Job) -> Option<Predict> {
+        let predictor = self.predictors[job.machine].clone()?;
+        Some(Box::new(move |core_type, counters| predictor.predict(core_type, counters)))
     }
 
     /// The one place where the options of a measured run are put together.
@@ -201,6 +206,23 @@ impl<'a> Lab<'a> {
         let Conditions { delay, noise, oracle, max_time } = self.plan.conditions;
         Options { seed: job.seed, max_time, delay, noise, oracle, counters: false }
     }
+}
+
+/// The predictor of every machine, trained once for machines with the same core types.
+fn predictors(plan: &Plan) -> Result<Vec<Option<MachinePredictor>>> {
+    let wanted = plan.policies.iter().any(|policy| (policy.make)().counters()) && !plan.conditions.oracle;
+    let mut trained = Predictor::default();
+    let predictor = |machine: &Machine| {
+        // Cores of one type have nothing to be predicted.
+        if !wanted || machine.core_types.len() < 2 {
+            return Ok(None);
+        }
+        if trained.for_machine(machine).is_none() {
+            trained.extend(training::learn(machine, &training::observe(machine)?)?);
+        }
+        Ok(trained.for_machine(machine))
+    };
+    plan.machines.iter().map(predictor).collect()
 }
 
 /// A workload of one program out of several.
@@ -213,27 +235,27 @@ fn same_hardware(a: &Machine, b: &Machine) -> bool {
     a.cores == b.cores && a.core_types == b.core_types && a.clusters == b.clusters && a.costs == b.costs
 }
 
-/// `T_M / T_SB` of every program (COLAB 5.1). A program that the end of the run cuts off has no turnaround; since both
-/// runs then last equally long, the ratio of the work done takes its place: work alone / work here. Infinite for a
-/// program that got nothing done here.
-fn slowdowns<'a>(here: &[ProgramOutcome], alone: impl IntoIterator<Item = &'a ProgramOutcome>) -> Vec<f64> {
-    let slowdown = |(here, alone): (&ProgramOutcome, &ProgramOutcome)| match (here.turnaround, alone.turnaround) {
-        (Some(here), Some(alone)) if alone.0 > 0 => here.as_secs_f64() / alone.as_secs_f64(),
-        _ if alone.instructions == here.instructions => 1.0,
-        _ => alone.instructions.0 as f64 / here.instructions.0 as f64,
+/// `T_M` and `T_SB` of every program (COLAB 5.1), whose ratio is its slowdown. A program that the end of the run cuts
+/// off has no turnaround; since both runs then last equally long, the work done takes its place: the ratio is then work
+/// alone / work here, infinite for a program that got nothing done here.
+fn against_alone<'a>(here: &[ProgramOutcome], alone: impl IntoIterator<Item = &'a ProgramOutcome>) -> Vec<(f64, f64)> {
+    let pair = |(here, alone): (&ProgramOutcome, &ProgramOutcome)| match (here.turnaround, alone.turnaround) {
+        (Some(here), Some(alone)) if alone.0 > 0 => (here.as_secs_f64(), alone.as_secs_f64()),
+        _ if alone.instructions == here.instructions => (1.0, 1.0),
+        _ => (alone.instructions.0 as f64, here.instructions.0 as f64),
     };
-    here.iter().zip(alone).map(slowdown).collect()
+    here.iter().zip(alone).map(pair).collect()
 }
 
-fn metrics(outcome: &Outcome, slowdowns: &[f64]) -> json::Metrics {
+fn measure(outcome: &Outcome, pairs: &[(f64, f64)]) -> json::Metrics {
     let makespan_s = outcome.makespan.as_secs_f64();
     let wakeups = outcome.wakeup_latency;
     json::Metrics {
         makespan_s,
-        h_antt: slowdowns.iter().sum::<f64>() / slowdowns.len() as f64,
-        h_stp: slowdowns.iter().map(|slowdown| 1.0 / slowdown).sum(),
+        h_antt: metrics::h_antt(pairs).unwrap_or(f64::NAN),
+        h_stp: metrics::h_stp(pairs),
         energy_j: outcome.energy.0,
-        edp: outcome.energy.0 * makespan_s,
+        edp: metrics::edp(outcome.energy.0, makespan_s),
         migrations: outcome.migrations,
         context_switches: outcome.context_switches,
         preemptions: outcome.preemptions,

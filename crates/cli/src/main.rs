@@ -14,6 +14,7 @@ mod progress;
 mod reproduce;
 mod table;
 mod trace;
+mod training;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;

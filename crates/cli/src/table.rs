@@ -6,13 +6,17 @@ use evenkeel_model::Ns;
 
 const HEADING: Style = Style::new().bold();
 
-/// A table with these columns. Columns whose name begins with `>` are aligned to the right.
+/// A table with these columns. Columns whose name begins with `>` are aligned to the right. Without any name there is
+/// no heading.
 pub fn new(columns: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).enforce_styling();
     table.style_text_only();
     let heading = |name: &&str| Cell::new(name.trim_start_matches('>')).add_attribute(Attribute::Bold);
     table.set_header(columns.iter().map(heading));
+    if columns.iter().all(|name| name.trim_start_matches('>').is_empty()) {
+        table.set_header(comfy_table::Row::new());
+    }
     for (column, name) in table.column_iter_mut().zip(columns) {
         column.set_padding((0, 2));
         if name.starts_with('>') {
@@ -54,20 +58,24 @@ pub fn percent(share: f64) -> String {
 
 /// A number with four significant digits.
 pub fn number(value: f64) -> String {
-    significant(value, 4)
-}
-
-/// A spread, with two significant digits.
-pub fn short(value: f64) -> String {
-    significant(value, 2)
-}
-
-fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return "-".into();
     }
+    format!("{value:.*}", decimals(value))
+}
+
+/// A mean with four significant digits and its deviation to the same decimal place, if it has one there.
+pub fn spread(mean: f64, deviation: f64) -> String {
+    let shown = number(mean);
+    let deviation = format!("{deviation:.*}", decimals(mean));
+    let zero = deviation.chars().all(|digit| matches!(digit, '0' | '.'));
+    if zero || !mean.is_finite() { shown } else { format!("{shown} ±{deviation}") }
+}
+
+/// The decimals with which a number has four significant digits.
+fn decimals(value: f64) -> usize {
     let before_point = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
-    format!("{value:.*}", (digits - before_point).clamp(0, 6) as usize)
+    (4 - before_point).clamp(0, 6) as usize
 }
 
 #[cfg(test)]
@@ -83,5 +91,7 @@ mod tests {
         assert_eq!(number(1234.6), "1235");
         assert_eq!(number(0.012345), "0.01235");
         assert_eq!(seconds(0.25), "250.000 ms");
+        assert_eq!(spread(1.5, 0.0126), "1.500 ±0.013");
+        assert_eq!(spread(1.5, 1e-9), "1.500");
     }
 }

@@ -1,9 +1,10 @@
 //! What the speedup predictor learns from: every bundled program, alone, on a machine of big cores only and on one of
-//! little cores only (COLAB 4.1).
+//! little cores only (COLAB 4.1), and on one of any core type between, whose counters look different again.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use evenkeel_model::predict::{Predictor, Sample, Validation, leave_one_out};
 use evenkeel_model::{CoreTypeId, Counters, Instructions, Machine, Ns};
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::{Workload, suite};
@@ -17,60 +18,69 @@ const SEED: u64 = 1;
 /// A thread whose counters say too little: less than this does not outweigh its start.
 const FEW_INSTRUCTIONS: Instructions = Instructions(1_000_000);
 
-/// What a thread's counters showed on one core type, and the speedup that they have to predict.
-pub struct Observation {
-    /// The program, which leave-one-out leaves out as a whole.
-    pub program: String,
+/// How many counters a model reads (COLAB 4.1).
+const COUNTERS: usize = 6;
+
+/// What the programs showed on one core type.
+pub struct Observed {
     /// Where the counters were read.
     pub core_type: CoreTypeId,
-    /// The counters.
-    pub counters: Counters,
-    /// Instructions per second on the biggest core type divided by those on the smallest.
-    pub speedup: f64,
+    /// One sample a thread.
+    pub samples: Vec<Sample>,
 }
 
-/// Every observation of a machine, in the order of programs, threads and core types, and the simulator events it took.
-pub fn observe(machine: &Machine) -> Result<(Vec<Observation>, u64)> {
-    let ends = [CoreTypeId(0), smallest(machine)];
+/// What there is to learn about a machine, for each of its core types.
+pub fn observe(machine: &Machine) -> Result<Vec<Observed>> {
+    let core_types: Vec<CoreTypeId> = (0..machine.core_types.len()).map(|id| CoreTypeId(id as u8)).collect();
     let programs: Vec<&str> = suite::programs().map(|program| program.name).collect();
-    let bar = progress::bar("training", programs.len() * ends.len());
-    let pairs: Vec<Result<[Outcome; 2]>> = programs
+    let bar = progress::bar("training", programs.len());
+    let outcomes: Vec<Result<Vec<Outcome>>> = programs
         .par_iter()
         .map(|name| {
             let workload = catalog::workload(name)?.workload;
-            let alone = |core_type| {
-                let outcome = count(&machine.symmetric(core_type), &workload);
-                bar.inc(1);
-                outcome
-            };
-            Ok([alone(ends[0])?, alone(ends[1])?])
+            let outcomes = core_types.iter().map(|&core_type| count(&machine.symmetric(core_type), &workload));
+            let outcomes = outcomes.collect();
+            bar.inc(1);
+            outcomes
         })
         .collect();
     bar.finish_and_clear();
-    let mut observations = Vec::new();
-    let mut events = 0;
-    for (program, pair) in programs.iter().zip(pairs) {
-        let [big, little] = pair?;
-        events += big.events + little.events;
-        let (big, little) = (threads(&big), threads(&little));
-        for (name, on_big) in &big {
-            let Some(on_little) = little.get(name) else { continue };
-            if on_big.instructions < FEW_INSTRUCTIONS || on_little.instructions < FEW_INSTRUCTIONS {
+    let mut observed: Vec<Observed> =
+        core_types.iter().map(|&core_type| Observed { core_type, samples: Vec::new() }).collect();
+    for (program, outcomes) in programs.iter().zip(outcomes) {
+        let on_types: Vec<BTreeMap<String, Thread>> = outcomes?.iter().map(threads).collect();
+        let (Some(fastest), Some(slowest)) = (on_types.first(), on_types.last()) else { continue };
+        for (name, fast) in fastest {
+            let Some(slow) = slowest.get(name) else { continue };
+            if fast.instructions < FEW_INSTRUCTIONS || slow.instructions < FEW_INSTRUCTIONS {
                 continue;
             }
-            let speedup = on_big.rate() / on_little.rate();
-            for (core_type, thread) in ends.into_iter().zip([on_big, on_little]) {
-                let program = (*program).to_string();
-                observations.push(Observation { program, core_type, counters: thread.counters, speedup });
+            let speedup = fast.rate() / slow.rate();
+            for (observed, threads) in observed.iter_mut().zip(&on_types) {
+                let Some(thread) = threads.get(name) else { continue };
+                let group = (*program).to_string();
+                observed.samples.push(Sample { group, counters: thread.counters, speedup });
             }
         }
     }
-    Ok((observations, events))
+    Ok(observed)
 }
 
-/// The smallest core type: the last of the list.
-fn smallest(machine: &Machine) -> CoreTypeId {
-    CoreTypeId((machine.core_types.len() - 1) as u8)
+/// The predictor of a machine.
+pub fn learn(machine: &Machine, observed: &[Observed]) -> Result<Predictor> {
+    let mut predictor = Predictor::default();
+    for observed in observed {
+        predictor
+            .learn(machine, observed.core_type, &observed.samples, COUNTERS)
+            .with_context(|| format!("no predictor for {}", machine.name))?;
+    }
+    // As a file keeps it, so that a run with a predictor that was just trained and one that was read agree.
+    Ok(Predictor::from_toml(&predictor.to_toml(), "trained predictor")?)
+}
+
+/// What the model of the other programs predicts for each sample of a core type.
+pub fn validate(observed: &Observed) -> Result<Vec<Validation>> {
+    Ok(leave_one_out(&observed.samples, COUNTERS)?)
 }
 
 fn count(machine: &Machine, workload: &Workload) -> Result<Outcome> {
@@ -96,11 +106,11 @@ impl Thread {
 }
 
 /// Threads by name: their numbers follow the order of creation, which the machine may change.
-fn threads(outcome: &Outcome) -> BTreeMap<&str, Thread> {
-    let mut threads: BTreeMap<&str, Thread> = BTreeMap::new();
+fn threads(outcome: &Outcome) -> BTreeMap<String, Thread> {
+    let mut threads: BTreeMap<String, Thread> = BTreeMap::new();
     for thread in &outcome.threads {
         let Some(counters) = &thread.counters else { continue };
-        let sum = threads.entry(&thread.name).or_default();
+        let sum = threads.entry(thread.name.clone()).or_default();
         sum.counters += counters;
         sum.instructions += thread.instructions;
         sum.ran += thread.on_type.iter().copied().sum();

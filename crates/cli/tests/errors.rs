@@ -38,7 +38,7 @@ fn unknown_names_get_their_nearest_neighbour() {
     assert!(sim("feret", "2B2S", "cfs").contains("did you mean \"ferret\"?"));
     assert!(sim("ferret:x", "2B2S", "cfs").contains("ferret:x"));
     assert!(refused(&["reproduce", "colba"]).contains("did you mean \"colab\"?"));
-    let baseline = ["compare", "Sync-2", "--machine", "2B2S", "--policy", "gts", "--baseline", "csf"];
+    let baseline = ["compare", "Sync-2", "--machine", "2B2S", "--policy", "gts", "--baseline", "cfz"];
     assert!(refused(&baseline).contains("did you mean \"cfs\"?"));
 }
 

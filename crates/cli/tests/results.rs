@@ -94,6 +94,40 @@ fn compare_runs_the_whole_product_in_the_order_given_with_the_baseline_added() {
 }
 
 #[test]
+fn train_writes_a_predictor_and_prints_how_good_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("predictor.toml");
+    let report = json(&["train", "--machine", "2B4S", "-o", path.to_str().unwrap(), "--format", "json"]);
+    fields(&report, &["machine", "models"]);
+    assert_eq!(report["models"].as_array().unwrap().len(), 2, "counters of a big and of a little core");
+    for model in report["models"].as_array().unwrap() {
+        let names = ["observed_on", "faster", "slower", "intercept", "terms", "mean_error", "programs"];
+        fields(model, &names);
+        fields(&model["terms"][0], &["counter", "weight"]);
+        fields(&model["programs"][0], &["name", "speedup", "predicted"]);
+        assert_eq!(model["programs"].as_array().unwrap().len(), 15);
+        assert!(model["mean_error"].as_f64().unwrap() < 0.25, "{model}");
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    assert_eq!(evenkeel_model::Predictor::from_toml(&text, "p").unwrap().models().count(), 2);
+}
+
+#[test]
+fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
+    let report = json(&["reproduce", "colab", "--format", "json"]);
+    fields(&report, &["experiment", "events", "seconds", "rows"]);
+    assert_eq!(report["experiment"], "colab");
+    assert!(report["events"].as_u64().unwrap() > 624, "312 experiments in two core orders");
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), include_str!("../../../experiments/colab.toml").matches("[[row]]").count());
+    for row in rows {
+        fields(row, &["id", "what", "published", "simulated", "difference", "source", "kind"]);
+        let number = |field: &str| row[field].as_f64().unwrap();
+        assert!((number("simulated") - number("published") - number("difference")).abs() < 1e-12, "{row}");
+    }
+}
+
+#[test]
 fn the_same_command_prints_the_same_bytes_but_for_seconds() {
     let once = || {
         let args = ["compare", "Sync-1", "--machine", "2B2S,4B4S", "--policy", "cfs,gts,wash,colab", "--noise"];

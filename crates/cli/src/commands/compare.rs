@@ -8,13 +8,15 @@ use evenkeel_sched::policy::PolicyInfo;
 
 use crate::args::{Compare, Format};
 use crate::clock::Stopwatch;
+use crate::files::Target;
 use crate::json::{Metrics, Run};
 use crate::lab::{Lab, Plan, Results};
-use crate::{catalog, files, json, table};
+use crate::{catalog, json, table};
 
 /// Runs the command.
 pub fn run(args: &Compare) -> Result<String> {
     let watch = Stopwatch::start();
+    let html = Target::open_some(args.html.as_ref())?;
     let baseline = catalog::policy(&args.baseline)?;
     let mut policies = catalog::policies(&args.policy)?;
     if !policies.iter().any(|policy| policy.name == baseline.name) {
@@ -32,9 +34,8 @@ pub fn run(args: &Compare) -> Result<String> {
     };
     let lab = Lab::new(&plan)?;
     let results = lab.run_all("comparing")?;
-    if let Some(path) = &args.html {
-        let page = crate::html::compare(&lab, &plan, &results, baseline.name)?;
-        files::write(path, page.as_bytes())?;
+    if let Some(target) = html {
+        target.write(crate::html::compare(&lab, &plan, &results, baseline.name)?.as_bytes())?;
     }
     match args.output.format {
         Format::Table => Ok(report(&plan, &results, baseline)),
@@ -140,11 +141,7 @@ fn cell_table(plan: &Plan, cell: &[&[Run]], base: usize) -> String {
                 Better::Higher => all.fold(f64::NEG_INFINITY, f64::max),
             };
             let Spread { mean, deviation } = mine[position];
-            let shown = if deviation > 0.0 {
-                format!("{} ±{}", table::number(mean), table::short(deviation))
-            } else {
-                table::number(mean)
-            };
+            let shown = table::spread(mean, deviation);
             row.push(if mean == best { table::bold(shown) } else { Cell::new(shown) });
             if column.effect {
                 row.push(Cell::new(table::percent(mean / spreads[base][position].mean - 1.0)));

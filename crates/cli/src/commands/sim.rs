@@ -8,12 +8,14 @@ use evenkeel_sim::{Ended, Outcome};
 
 use crate::args::{Format, Sim};
 use crate::clock::Stopwatch;
+use crate::files::Target;
 use crate::lab::{Job, Lab, Plan};
 use crate::{catalog, json, table};
 
 /// Runs the command.
 pub fn run(args: &Sim) -> Result<String> {
     let watch = Stopwatch::start();
+    let trace = Target::open_some(args.trace.as_ref())?;
     let order = args.order.into();
     let plan = Plan {
         workloads: catalog::workloads([args.workload.as_str()])?,
@@ -25,9 +27,9 @@ pub fn run(args: &Sim) -> Result<String> {
     };
     let lab = Lab::new(&plan)?;
     let job = Job { workload: 0, machine: 0, policy: 0, order, seed: args.seed };
-    let (run, outcome) = match &args.trace {
+    let (run, outcome) = match trace {
         None => lab.run(job, &mut ())?,
-        Some(path) => crate::trace::record(&lab, job, path)?,
+        Some(target) => crate::trace::record(&lab, job, target)?,
     };
     match args.output.format {
         Format::Table => Ok(report(&run, &outcome, &plan.machines[0])),

@@ -9,14 +9,16 @@ use evaluate::Ran;
 use experiment::{Experiment, Set};
 
 use crate::args::{Conditions, Format, Reproduce};
+use crate::catalog;
 use crate::clock::Stopwatch;
+use crate::files::Target;
 use crate::json::{self, Row};
 use crate::lab::{Lab, Plan, Results};
-use crate::{catalog, files};
 
 /// Runs the command.
 pub fn run(args: &Reproduce) -> Result<String> {
     let watch = Stopwatch::start();
+    let html = Target::open_some(args.html.as_ref())?;
     let experiment = Experiment::by_name(&args.experiment)?;
     let mut plans = Vec::new();
     for set in &experiment.sets {
@@ -36,9 +38,8 @@ pub fn run(args: &Reproduce) -> Result<String> {
         })
         .collect();
     let rows = evaluate::rows(&experiment, &ran);
-    if let Some(path) = &args.html {
-        let page = crate::html::reproduce(&experiment, &plans, &results, &rows)?;
-        files::write(path, page.as_bytes())?;
+    if let Some(target) = html {
+        target.write(crate::html::reproduce(&experiment, &plans, &results, &rows)?.as_bytes())?;
     }
     let events = results.iter().map(|results| results.events).sum();
     match args.output.format {
