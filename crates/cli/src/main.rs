@@ -1,2 +1,61 @@
-//! The `evenkeel` command.
-fn main() {}
+//! The `evenkeel` command: parses, calls, prints. It holds no scheduling code.
+
+mod args;
+mod calibration;
+mod catalog;
+mod clock;
+mod commands;
+mod files;
+mod html;
+mod json;
+mod lab;
+mod messages;
+mod progress;
+mod reproduce;
+mod table;
+mod trace;
+mod training;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+/// Something is wrong with the request.
+const USER_ERROR: u8 = 2;
+/// Something is wrong with the place that results go to.
+const OUTPUT_ERROR: u8 = 1;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let report = match cli.command {
+        Command::Machines(output) => commands::list::machines(output),
+        Command::Policies(output) => commands::list::policies(output),
+        Command::Workloads(output) => commands::list::workloads(output),
+        Command::Sim(args) => commands::sim::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Train(args) => commands::train::run(&args),
+    };
+    match report {
+        Ok(report) => print(&report),
+        Err(error) => {
+            messages::error(format_args!("{error:#}"));
+            ExitCode::from(USER_ERROR)
+        }
+    }
+}
+
+/// Prints a report. A reader that went away (`| head`) is no error.
+fn print(report: &str) -> ExitCode {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            messages::error(format_args!("cannot write the result: {error}"));
+            ExitCode::from(OUTPUT_ERROR)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,285 @@
+//! The command line: what can be asked for, and the help that teaches it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use evenkeel_model::{CoreOrder, Ns};
+use serde::Deserialize;
+
+/// A scheduler laboratory for asymmetric multicores.
+///
+/// Plays a workload on a simulated machine whose cores differ, under a scheduling policy, and reports turnaround times,
+/// energy and what the scheduler did. The same inputs and seed always give the same numbers.
+#[derive(Debug, Parser)]
+#[command(name = "evenkeel", version, after_help = ROOT_EXAMPLES, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const ROOT_EXAMPLES: &str = "\
+Start here:
+  evenkeel sim Sync-2 --machine 2B2S --policy colab
+  evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab
+  evenkeel reproduce colab
+
+Units: seconds, joules, and joule seconds for EDP. H_ANTT is turnaround against a machine of big
+cores only: lower is better. H_STP is throughput against it: higher is better.
+Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written.
+Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (the house).";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the machines that come with Evenkeel
+    ///
+    /// The name goes to --machine of the other commands. A path to a TOML file of your own works there too.
+    #[command(after_help = "Examples:\n  evenkeel machines\n  evenkeel machines --format json\n\n\
+        Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.")]
+    Machines(Output),
+    /// List the scheduling policies
+    ///
+    /// The name goes to --policy of the other commands.
+    #[command(after_help = "Examples:\n  evenkeel policies\n  evenkeel policies --format json")]
+    Policies(Output),
+    /// List the programs and mixes that come with Evenkeel
+    ///
+    /// A program may be given a number of threads: `ferret:8`. A path to an rt-app file (.json) or to a native
+    /// workload (.toml) works as a WORKLOAD too.
+    #[command(after_help = "Examples:\n  evenkeel workloads\n  evenkeel sim ferret:8 --machine 2B2S --policy cfs\n  \
+        evenkeel sim ./browser.json --machine odroid-xu3 --policy gts")]
+    Workloads(Output),
+    /// Run one workload on one machine under one policy
+    ///
+    /// Besides the run itself, every program runs alone on a machine with as many cores, all of them big, under CFS:
+    /// the reference of H_ANTT and H_STP.
+    #[command(after_help = SIM_EXAMPLES)]
+    Sim(Sim),
+    /// Run workloads on machines under several policies and compare
+    ///
+    /// Every combination of workload, machine, policy, core order and seed is one run. A table shows mean and standard
+    /// deviation over core orders and seeds; the best value of each group is bold.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
+    /// Run a paper's evaluation and set what it published beside what comes out here
+    ///
+    /// Every published number is a row: published, simulated, difference. Effects are signed: -11 % means less than
+    /// the baseline, which is better for H_ANTT and worse for H_STP. Rows that miss are printed like the others.
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(Reproduce),
+    /// Train the speedup predictor of a machine
+    ///
+    /// Runs every bundled program on a machine of big cores only and on one of little cores only, and learns from the
+    /// hardware counters how much faster a thread is on a big core (COLAB 4.1). Prints how well the predictor does on
+    /// a program that it has not seen.
+    #[command(after_help = TRAIN_EXAMPLES)]
+    Train(Train),
+}
+
+const SIM_EXAMPLES: &str = "\
+Examples:
+  evenkeel sim Sync-2 --machine 2B2S --policy colab
+  evenkeel sim ferret:8 --machine ./my-board.toml --policy wash --trace ferret.perfetto-trace
+  evenkeel sim ./browser.json --machine odroid-xu3 --policy gts --seed 7 --noise --format json
+
+Durations take a unit: 500us, 10ms, 60s. A trace opens at https://ui.perfetto.dev.
+Read on: docs/commands.md, and docs/json.md for the fields of --format json.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  evenkeel compare Sync-2 --machine 2B2S --policy cfs,wash,colab
+  evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab --seeds 5
+  evenkeel compare ./browser.json --machine odroid-xu3 --policy cfs,gts --html page.html
+
+Percentages are against --baseline, for the same workload and machine: -20 % of H_ANTT means that
+programs come to their end in 20 % less time.
+Read on: docs/commands.md, and docs/json.md for the fields of --format json.";
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  evenkeel reproduce colab
+  evenkeel reproduce colab --html colab.html
+  evenkeel reproduce colab --format json > colab.json
+
+The rows, their sources and what each one averages over: experiments/colab.toml.
+Read on: docs/json.md for the fields of --format json.";
+
+const TRAIN_EXAMPLES: &str = "\
+Examples:
+  evenkeel train
+  evenkeel train --machine odroid-xu3 -o odroid.toml
+
+Speedup is instructions per second on the biggest core type divided by those on the smallest, each
+at its highest frequency.";
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Output {
+    /// A table for people or JSON for programs
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs; the fields are described in docs/json.md
+    Json,
+}
+
+/// How a run is carried out, the same for `sim` and `compare`.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Conditions {
+    /// Let every answer of the scheduler take effect this much later, as an asynchronous host would: 500us
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "0s", hide_default_value = true)]
+    pub delay: Ns,
+    /// Add background noise: short kernel work and interrupts, drawn from the seed
+    #[arg(long)]
+    pub noise: bool,
+    /// Show policies the true speedup of every thread instead of the predicted one
+    #[arg(long)]
+    pub oracle: bool,
+    /// Stop with an error when a run takes longer than this in simulated time
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
+    pub max_time: Ns,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self { delay: Ns::ZERO, noise: false, oracle: false, max_time: evenkeel_sim::Options::default().max_time }
+    }
+}
+
+/// Arguments of `sim`.
+#[derive(Debug, Args)]
+pub struct Sim {
+    /// Program (`ferret`, `ferret:8`), mix (`Sync-2`), or path of an rt-app (.json) or native (.toml) workload
+    pub workload: String,
+    /// Machine, or path of a machine file (.toml)
+    #[arg(long, short)]
+    pub machine: String,
+    /// Scheduling policy
+    #[arg(long, short)]
+    pub policy: String,
+    /// Order in which the operating system numbers the cores
+    #[arg(long, value_enum, default_value_t = Order::Declared)]
+    pub order: Order,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write every decision to this file, as a Perfetto trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub conditions: Conditions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// Programs, mixes, or paths of rt-app (.json) or native (.toml) workloads
+    #[arg(required = true, value_name = "WORKLOAD")]
+    pub workloads: Vec<String>,
+    /// Machines, or paths of machine files (.toml)
+    #[arg(long, short, required = true, value_name = "MACHINE", value_delimiter = ',', num_args = 1..)]
+    pub machine: Vec<String>,
+    /// Scheduling policies
+    #[arg(long, short, required = true, value_name = "POLICY", value_delimiter = ',', num_args = 1..)]
+    pub policy: Vec<String>,
+    /// The policy that percentages are against; it runs even if --policy does not name it
+    #[arg(long, default_value = "cfs")]
+    pub baseline: String,
+    /// How many seeds: 1, 2, ... N
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Orders in which the operating system numbers the cores
+    #[arg(long, value_enum, value_delimiter = ',', num_args = 1.., default_values_t = [Order::BigFirst, Order::LittleFirst])]
+    pub orders: Vec<Order>,
+    /// Write a page with bars and timelines to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub conditions: Conditions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    /// The paper: colab
+    pub experiment: String,
+    /// Write a page with bars and timelines to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `train`.
+#[derive(Debug, Args)]
+pub struct Train {
+    /// Machine whose core types the predictor is for, or path of a machine file (.toml)
+    #[arg(long, short, default_value = "2B2S")]
+    pub machine: String,
+    /// Write the predictor to this file, as TOML
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Core orders on the command line and in experiment files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// As the machine file lists them
+    Declared,
+    /// Fastest type first
+    BigFirst,
+    /// Slowest type first
+    LittleFirst,
+}
+
+impl From<Order> for CoreOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Declared => Self::Declared,
+            Order::BigFirst => Self::BigFirst,
+            Order::LittleFirst => Self::LittleFirst,
+        }
+    }
+}
+
+/// A duration with its unit.
+fn duration(text: &str) -> Result<Ns, String> {
+    let expected = |why: String| format!("{why}; expected a duration with its unit, such as 500us, 10ms or 60s");
+    let parsed: Duration = humantime::parse_duration(text).map_err(|error| expected(error.to_string()))?;
+    u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| expected("more than 584 years".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_need_a_unit_and_cannot_be_negative() {
+        assert_eq!(duration("500us"), Ok(Ns::from_us(500)));
+        assert_eq!(duration("60s"), Ok(Ns::from_secs(60)));
+        assert!(duration("60").unwrap_err().contains("500us"));
+        assert!(duration("-5ms").is_err());
+    }
+}

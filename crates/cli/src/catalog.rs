@@ -1,0 +1,147 @@
+//! Names on the command line become machines, workloads and policies.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use evenkeel_model::{Machine, machines as bundled, names};
+use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
+use evenkeel_workload::{Workload, format, rtapp, validate};
+
+use crate::{files, messages};
+
+/// A machine by its name, or from a file.
+pub fn machine(name: &str) -> Result<Machine> {
+    if is_path(name) { machine_file(name) } else { bundled_machine(name) }
+}
+
+/// A workload and what its importer warns about.
+pub struct Imported {
+    /// The workload.
+    pub workload: Workload,
+    /// What the importer could not carry over, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// A workload by its name, or from a file.
+pub fn workload(name: &str) -> Result<Imported> {
+    if is_path(name) { workload_file(name) } else { bundled_workload(name) }
+}
+
+/// Workloads by their names, each once. Warnings go to standard error.
+pub fn workloads<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Workload>> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut workloads = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let Imported { workload, warnings } = workload(name)?;
+        warnings.iter().for_each(messages::warning);
+        workloads.push(workload);
+    }
+    Ok(workloads)
+}
+
+/// Machines by their names, each once.
+pub fn machines(names: &[String]) -> Result<Vec<Machine>> {
+    once(names).map(machine).collect()
+}
+
+/// Policies by their names, each once.
+pub fn policies(names: &[String]) -> Result<Vec<&'static PolicyInfo>> {
+    once(names).map(policy).collect()
+}
+
+/// A policy by its name.
+pub fn policy(name: &str) -> Result<&'static PolicyInfo> {
+    policy::by_name(name)
+        .ok_or_else(|| unknown("policy", name, POLICIES.iter().map(|policy| policy.name), Some("evenkeel policies")))
+}
+
+/// The error for a name that does not exist: with the nearest one if there is one near, and where to find all.
+pub fn unknown<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    list: Option<&str>,
+) -> anyhow::Error {
+    let known: Vec<&str> = known.into_iter().collect();
+    let suggestion = names::nearest(name, known.iter().copied())
+        .map(|near| format!(": did you mean \"{near}\"?"))
+        .unwrap_or_default();
+    let all = match list {
+        Some(command) => format!("`{command}` lists all"),
+        None => format!("there is: {}", known.join(", ")),
+    };
+    let separator = if suggestion.is_empty() { "; " } else { " " };
+    anyhow!("unknown {kind} \"{name}\"{suggestion}{separator}{all}")
+}
+
+/// Names in the order given, without repetitions.
+fn once(names: &[String]) -> impl Iterator<Item = &str> {
+    let first = |position: usize, name: &String| names.iter().position(|other| other == name) == Some(position);
+    names.iter().enumerate().filter(move |(position, name)| first(*position, name)).map(|(_, name)| name.as_str())
+}
+
+/// Whether a name is meant as a path: no bundled name has a slash or one of these endings.
+fn is_path(name: &str) -> bool {
+    name.contains(std::path::is_separator) || [".toml", ".json"].iter().any(|ending| name.ends_with(ending))
+}
+
+fn bundled_machine(name: &str) -> Result<Machine> {
+    Ok(bundled::by_name(name)?)
+}
+
+fn machine_file(path: &str) -> Result<Machine> {
+    Ok(Machine::from_toml(&files::read(path)?, path)?)
+}
+
+fn bundled_workload(name: &str) -> Result<Imported> {
+    Ok(Imported { workload: evenkeel_workload::by_name(name)?, warnings: Vec::new() })
+}
+
+fn workload_file(path: &str) -> Result<Imported> {
+    let text = files::read(path)?;
+    let stem = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
+    let imported = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+        Some("json") => rt_app(path, &text)?,
+        Some("toml") => Imported { workload: format::load(&stem, &text, path, None)?, warnings: Vec::new() },
+        _ => bail!("{path}: expected an rt-app file (.json) or a native workload (.toml)"),
+    };
+    validate::workload(&imported.workload).with_context(|| path.to_string())?;
+    Ok(imported)
+}
+
+fn rt_app(path: &str, text: &str) -> Result<Imported> {
+    let rtapp::Imported { workload, warnings } = rtapp::load(path, text)?;
+    Ok(Imported { workload, warnings: warnings.iter().map(ToString::to_string).collect() })
+}
+
+/// Every bundled machine.
+pub fn all_machines() -> Result<Vec<Machine>> {
+    bundled::names().map(bundled_machine).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_gets_its_nearest_neighbour_if_it_is_near() {
+        let message =
+            |name| unknown("machine", name, ["2B2S", "4B4S", "odroid-xu3"], Some("evenkeel machines")).to_string();
+        assert_eq!(message("2b3s"), "unknown machine \"2b3s\": did you mean \"2B2S\"? `evenkeel machines` lists all");
+        assert_eq!(message("zzz"), "unknown machine \"zzz\"; `evenkeel machines` lists all");
+        assert_eq!(
+            message("odroid-xu4"),
+            "unknown machine \"odroid-xu4\": did you mean \"odroid-xu3\"? `evenkeel machines` lists all"
+        );
+    }
+
+    #[test]
+    fn paths_are_told_from_names() {
+        assert!(is_path("./x") && is_path("browser.json") && is_path("/m.toml"));
+        assert!(!is_path("ferret:8") && !is_path("Sync-2"));
+    }
+}

@@ -1,0 +1,6 @@
+//! One file a command. Each returns the text that goes to standard output.
+
+pub mod compare;
+pub mod list;
+pub mod sim;
+pub mod train;

@@ -1,0 +1,155 @@
+//! The JSON that commands print: an interface, described field by field in `docs/json.md` and held by a test.
+
+use anyhow::Context;
+use evenkeel_model::CoreOrder;
+use serde::Serialize;
+
+/// What `sim` and `compare` print.
+#[derive(Debug, Serialize)]
+pub struct Runs<'a> {
+    /// One entry a run, in the order workload, machine, policy, core order, seed.
+    pub runs: &'a [Run],
+    /// Simulator events of all runs, reference runs included.
+    pub events: u64,
+    /// Wall-clock time of the command, in seconds: the one field that differs from one call to the next.
+    pub seconds: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// The workload's name.
+    pub workload: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The policy's name.
+    pub policy: String,
+    /// The core order: `declared`, `big-first` or `little-first`.
+    pub order: &'static str,
+    /// The seed.
+    pub seed: u64,
+    /// What was measured.
+    pub metrics: Metrics,
+    /// The programs, in the order of the workload.
+    pub programs: Vec<Program>,
+}
+
+/// The measurements of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Until the last thread exited or the run's duration was over, in seconds.
+    pub makespan_s: f64,
+    /// Mean over programs of the turnaround against a machine of big cores only; lower is better.
+    pub h_antt: f64,
+    /// Sum over programs of the inverse of that ratio; higher is better.
+    pub h_stp: f64,
+    /// Energy of all cores, in joules.
+    pub energy_j: f64,
+    /// Energy times makespan, in joule seconds.
+    pub edp: f64,
+    /// Moves of a thread to another core.
+    pub migrations: u64,
+    /// Changes of the thread on a core.
+    pub context_switches: u64,
+    /// Threads that were stopped to let another run.
+    pub preemptions: u64,
+    /// Mean time from wake-up to running, in seconds; null without a wake-up.
+    pub wakeup_mean_s: Option<f64>,
+    /// The longest time from wake-up to running, in seconds.
+    pub wakeup_max_s: f64,
+    /// Timer expiries that had passed before the thread asked for them.
+    pub missed_timers: u64,
+    /// Answers of the scheduler that had become stale when they arrived.
+    pub stale_answers: u64,
+    /// Programs that came to their end before the run did.
+    pub finished_programs: u64,
+}
+
+/// A program of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// When its last thread exited, in seconds; null if the run ended first.
+    pub turnaround_s: Option<f64>,
+}
+
+/// What `reproduce` prints.
+#[derive(Debug, Serialize)]
+pub struct Reproduction<'a> {
+    /// The experiment's name.
+    pub experiment: &'a str,
+    /// Simulator events of all runs, reference runs included.
+    pub events: u64,
+    /// Wall-clock time of the command, in seconds.
+    pub seconds: f64,
+    /// One published number a row.
+    pub rows: &'a [Row],
+}
+
+/// One published number and what came out here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Stable name.
+    pub id: String,
+    /// A sentence.
+    pub what: String,
+    /// The published number; effects are signed fractions.
+    pub published: f64,
+    /// The same number here; null if nothing was run that it could come from.
+    pub simulated: Option<f64>,
+    /// `simulated - published`.
+    pub difference: Option<f64>,
+    /// Section and figure of the paper.
+    pub source: String,
+    /// Whether the row is a result, was used to calibrate, or was an input.
+    pub kind: Kind,
+}
+
+/// What a row of an experiment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Comes out of the mechanisms.
+    Result,
+    /// Was used to choose a constant.
+    Calibration,
+    /// Was put in.
+    Input,
+}
+
+/// A core order's name in JSON and on the command line.
+pub fn order_name(order: CoreOrder) -> &'static str {
+    match order {
+        CoreOrder::Declared => "declared",
+        CoreOrder::BigFirst => "big-first",
+        CoreOrder::LittleFirst => "little-first",
+    }
+}
+
+/// A value as indented JSON with a newline at its end.
+pub fn print<T: Serialize>(value: &T) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value).context("cannot encode the result as JSON")? + "\n")
+}
+
+#[cfg(test)]
+impl Metrics {
+    /// Nothing measured, for tests that set what they need.
+    pub fn zero() -> Self {
+        Self {
+            makespan_s: 0.0,
+            h_antt: 0.0,
+            h_stp: 0.0,
+            energy_j: 0.0,
+            edp: 0.0,
+            migrations: 0,
+            context_switches: 0,
+            preemptions: 0,
+            wakeup_mean_s: None,
+            wakeup_max_s: 0.0,
+            missed_timers: 0,
+            stale_answers: 0,
+            finished_programs: 0,
+        }
+    }
+}

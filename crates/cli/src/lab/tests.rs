@@ -1,0 +1,108 @@
+//! The lab on a machine of its own.
+
+use evenkeel_model::{
+    Behaviour, Cluster, ClusterId, Core, CoreId, CoreType, Costs, Hz, Instructions, Ns, Opp, ProgramId, Volts,
+};
+use evenkeel_workload::program::{Calibration, Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
+use evenkeel_workload::{Op, Thread};
+
+use super::*;
+
+fn outcome(turnaround_ms: Option<u64>, instructions: u64) -> ProgramOutcome {
+    let turnaround = turnaround_ms.map(Ns::from_ms);
+    ProgramOutcome { id: ProgramId(0), name: "p".into(), turnaround, instructions: Instructions(instructions) }
+}
+
+#[test]
+fn a_program_that_ends_is_measured_by_time_and_one_that_is_cut_off_by_work() {
+    let here = [outcome(Some(30), 100), outcome(None, 50), outcome(None, 0), outcome(None, 0)];
+    let alone = [outcome(Some(20), 100), outcome(None, 75), outcome(Some(5), 75), outcome(None, 0)];
+    let slowdowns: Vec<f64> = against_alone(&here, &alone).into_iter().map(|(here, alone)| here / alone).collect();
+    assert_eq!(slowdowns, [1.5, 1.5, f64::INFINITY, 1.0]);
+}
+
+/// Two big and two little cores, the big ones three times as fast on reference code.
+fn machine() -> Machine {
+    let core_type = |name: &str, width, extract, mhz| CoreType {
+        name: name.into(),
+        width,
+        extract,
+        overlap: 0.0,
+        opps: vec![Opp { frequency: Hz::from_mhz(mhz), voltage: Volts(1.0) }],
+        activity: 1.0,
+        leakage: 0.1,
+        idle_share: 0.1,
+    };
+    let cluster = |name: &str, id: u8, cores: [u16; 2]| Cluster {
+        name: name.into(),
+        core_type: CoreTypeId(id),
+        cores: cores.into_iter().map(CoreId).collect(),
+        node: 0,
+    };
+    let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
+    let us = Ns::from_us;
+    Machine {
+        name: "test".into(),
+        description: String::new(),
+        core_types: vec![core_type("big", 3.0, 1.0, 1500), core_type("little", 2.0, 0.5, 1000)],
+        clusters: vec![cluster("big", 0, [0, 1]), cluster("little", 1, [2, 3])],
+        cores: vec![core(0), core(0), core(1), core(1)],
+        costs: Costs {
+            context_switch: us(1),
+            migrate_in_cluster: us(5),
+            migrate_across_clusters: us(20),
+            dvfs_transition: us(100),
+            tick: Ns::from_ms(4),
+        },
+    }
+}
+
+/// One thread that computes what core 3 (a little one) does in 30 ms.
+fn workload(name: &str, calibration: Calibration) -> Workload {
+    let compute = Op::Compute { phase: PhaseId(0), work: Work::Time(Ns::from_ms(30)), spread: Spread::None };
+    let thread = Thread {
+        name: "t".into(),
+        ops: vec![compute],
+        start: Start::At(Ns::ZERO),
+        kind: ThreadKind::Application,
+        sched: SchedParams::default(),
+    };
+    let phase = Phase { name: "p".into(), behaviour: Behaviour::REFERENCE };
+    let program =
+        Program { name: name.into(), phases: vec![phase], threads: vec![thread], calibration, ..Program::default() };
+    Workload { name: name.into(), programs: vec![program], duration: None }
+}
+
+fn plan(workloads: Vec<Workload>) -> Plan {
+    Plan {
+        workloads,
+        machines: vec![machine()],
+        policies: vec![catalog::policy("cfs").unwrap()],
+        orders: vec![CoreOrder::BigFirst, CoreOrder::LittleFirst],
+        seeds: vec![1],
+        conditions: Conditions::default(),
+    }
+}
+
+#[test]
+fn work_calibrated_on_a_little_core_is_the_same_work_in_every_order_and_on_big_cores_only() {
+    let plan = plan(vec![workload("a", Calibration::Core(3))]);
+    let runs = Lab::new(&plan).unwrap().run_all("test").unwrap().runs;
+    let [big, little] = &runs[..] else { panic!("two orders") };
+    // Alone the thread takes 10 ms on a big core and 30 ms on a little one.
+    assert!((big.metrics.h_antt - 1.0).abs() < 0.01, "{big:?}");
+    assert!(big.metrics.makespan_s > 0.0099 && big.metrics.makespan_s < 0.0102, "{big:?}");
+    assert!((little.metrics.h_antt - 3.0).abs() < 0.05, "{little:?}");
+    assert!((little.metrics.h_stp * little.metrics.h_antt - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn equal_programs_share_one_reference_run() {
+    let mix = |name: &str, programs: [&str; 2]| Workload {
+        name: name.into(),
+        programs: programs.map(|name| workload(name, Calibration::Biggest).programs.remove(0)).into(),
+        duration: None,
+    };
+    let plan = plan(vec![mix("one", ["a", "b"]), mix("two", ["b", "b"])]);
+    assert_eq!(Lab::new(&plan).unwrap().alone.len(), 2);
+}

@@ -1,0 +1,20 @@
+//! Errors and warnings on standard error. If nobody reads them, nothing more can be done.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+
+/// Says why a command failed.
+pub fn error(text: impl Display) {
+    say("error", AnsiColor::Red.on_default().bold(), text);
+}
+
+/// Says what is not as the user may expect.
+pub fn warning(text: impl Display) {
+    say("warning", AnsiColor::Yellow.on_default().bold(), text);
+}
+
+fn say(kind: &str, style: Style, text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
+}

@@ -1,0 +1,101 @@
+//! What is wrong with a request is said in one message on standard error, with exit code 2 and nothing on standard
+//! output.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn evenkeel(args: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.args(args);
+    command
+}
+
+/// The message of a command that must fail.
+fn refused(args: &[&str]) -> String {
+    let output = evenkeel(args).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+    assert!(output.stdout.is_empty(), "{args:?} printed a result");
+    assert!(!message.contains("panicked"), "{args:?}: {message}");
+    message
+}
+
+/// A file of this test.
+fn file(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn unknown_names_get_their_nearest_neighbour() {
+    let sim = |workload, machine, policy| refused(&["sim", workload, "--machine", machine, "--policy", policy]);
+    assert!(sim("Sync-2", "2B3S", "cfs").contains("unknown machine \"2B3S\": did you mean \"2B2S\"?"));
+    assert!(sim("Sync-2", "2B2S", "colba").contains("unknown policy \"colba\": did you mean \"colab\"?"));
+    assert!(sim("feret", "2B2S", "cfs").contains("did you mean \"ferret\"?"));
+    assert!(sim("ferret:x", "2B2S", "cfs").contains("ferret:x"));
+    assert!(refused(&["reproduce", "colba"]).contains("did you mean \"colab\"?"));
+    let baseline = ["compare", "Sync-2", "--machine", "2B2S", "--policy", "gts", "--baseline", "cfz"];
+    assert!(refused(&baseline).contains("did you mean \"cfs\"?"));
+}
+
+#[test]
+fn mistakes_on_the_command_line_exit_with_2() {
+    refused(&[]);
+    refused(&["smi"]);
+    refused(&["sim", "Sync-2", "--machine", "2B2S"]);
+    refused(&["compare", "--machine", "2B2S", "--policy", "cfs"]);
+    refused(&["compare", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--seeds", "0"]);
+    let delay = |delay| refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--delay", delay]);
+    assert!(delay("500").contains("500us"), "says which unit");
+    assert!(delay("-5ms").contains("500us"));
+}
+
+#[test]
+fn files_are_named_with_the_line_of_the_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    let sim = |workload: &str| refused(&["sim", workload, "--machine", "2B2S", "--policy", "cfs"]);
+    assert!(sim("./nowhere.json").contains("cannot read ./nowhere.json"));
+    assert!(sim(&file(folder.path(), "bad.json", "{\n  \"tasks\": [\n}")).contains("bad.json:3"));
+    assert!(sim(&file(folder.path(), "bad.toml", "[[program]\n")).contains("bad.toml:1"));
+    let other = file(folder.path(), "other.yaml", "");
+    assert!(sim(&other).contains("expected an rt-app file (.json)"));
+}
+
+/// Two threads that take two locks in opposite orders.
+const DEADLOCK: &str = r#"{
+    "tasks": {
+        "one": { "loop": 1, "lock": "a", "sleep": 1000, "lock2": "b", "unlock": "b", "unlock2": "a" },
+        "two": { "loop": 1, "lock": "b", "sleep": 1000, "lock2": "a", "unlock": "a", "unlock2": "b" }
+    }
+}"#;
+
+#[test]
+fn runs_that_cannot_end_say_what_they_hang_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = file(folder.path(), "cross.json", DEADLOCK);
+    let message = refused(&["sim", &workload, "--machine", "2B2S", "--policy", "cfs"]);
+    assert!(message.contains("deadlock") && message.contains("one") && message.contains("two"), "{message}");
+    let short = refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--max-time", "1us"]);
+    assert!(short.contains("still running after 1.000 us"), "{short}");
+}
+
+#[test]
+fn machine_files_are_named_with_what_was_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let sim = |machine: &str| refused(&["sim", "Sync-2", "--machine", machine, "--policy", "cfs"]);
+    assert!(sim("./nowhere.toml").contains("cannot read ./nowhere.toml"));
+    assert!(sim(&file(folder.path(), "broken.toml", "name = \n")).contains("broken.toml:1"));
+    assert!(sim(&file(folder.path(), "coreless.toml", "name = \"x\"\n")).contains("coreless.toml"));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_names_the_file() {
+    let html = ["compare", "Sync-1", "--machine", "2B2S", "--policy", "cfs", "--html", "/nowhere/page.html"];
+    assert!(refused(&html).contains("cannot write /nowhere/page.html"));
+    let trace = ["sim", "Sync-1", "--machine", "2B2S", "--policy", "cfs", "--trace", "/nowhere/x.perfetto-trace"];
+    assert!(refused(&trace).contains("cannot write /nowhere/x.perfetto-trace"));
+}

@@ -1,0 +1,194 @@
+//! What comes out: the JSON fields that `docs/json.md` promises, the same bytes twice, colours only where they belong.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The page that describes the fields.
+const PAGE: &str = include_str!("../../../docs/json.md");
+
+fn evenkeel(args: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.args(args).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = evenkeel(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&stdout(args)).unwrap()
+}
+
+/// An object has exactly these fields, and the page names each.
+fn fields(value: &Value, expected: &[&str]) {
+    let found: BTreeSet<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(found, expected.iter().copied().collect());
+    for field in expected {
+        assert!(PAGE.contains(&format!("`{field}`")), "docs/json.md does not describe {field}");
+    }
+}
+
+const RUN: [&str; 7] = ["workload", "machine", "policy", "order", "seed", "metrics", "programs"];
+const METRICS: [&str; 13] = [
+    "makespan_s",
+    "h_antt",
+    "h_stp",
+    "energy_j",
+    "edp",
+    "migrations",
+    "context_switches",
+    "preemptions",
+    "wakeup_mean_s",
+    "wakeup_max_s",
+    "missed_timers",
+    "stale_answers",
+    "finished_programs",
+];
+
+#[test]
+fn sim_prints_the_fields_that_are_documented() {
+    let report = json(&["sim", "Sync-1", "--machine", "2B2S", "--policy", "colab", "--format", "json"]);
+    fields(&report, &["runs", "events", "seconds"]);
+    assert_eq!(report["runs"].as_array().unwrap().len(), 1);
+    let run = &report["runs"][0];
+    fields(run, &RUN);
+    fields(&run["metrics"], &METRICS);
+    assert_eq!(run["order"], "declared");
+    for program in run["programs"].as_array().unwrap() {
+        fields(program, &["name", "turnaround_s"]);
+    }
+    // What the metrics claim about each other.
+    let metric = |name: &str| run["metrics"][name].as_f64().unwrap();
+    assert!((metric("edp") - metric("energy_j") * metric("makespan_s")).abs() <= 1e-9 * metric("edp"));
+    let last = run["programs"].as_array().unwrap().iter().map(|program| program["turnaround_s"].as_f64().unwrap());
+    assert_eq!(last.fold(0.0, f64::max), metric("makespan_s"));
+    assert!(metric("h_antt") >= 1.0, "two programs on half the big cores are no faster than each alone on all");
+    assert_eq!(metric("finished_programs"), 2.0);
+}
+
+#[test]
+fn compare_runs_the_whole_product_in_the_order_given_with_the_baseline_added() {
+    let args = ["compare", "Comp-1", "Sync-1", "--machine", "2B2S,2B4S", "--policy", "wash", "--seeds", "2"];
+    let report = json(&[&args[..], &["--format", "json"]].concat());
+    fields(&report, &["runs", "events", "seconds"]);
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2 * 2 * 2 * 2 * 2, "workloads, machines, policies, orders, seeds");
+    let name = |run: &Value| {
+        let text = |field: &str| run[field].as_str().unwrap().to_string();
+        format!("{} {} {} {} {}", text("workload"), text("machine"), text("policy"), text("order"), run["seed"])
+    };
+    let names: Vec<String> = runs.iter().map(name).collect();
+    assert_eq!(names[0], "Comp-1 2B2S cfs big-first 1");
+    assert_eq!(names[1], "Comp-1 2B2S cfs big-first 2");
+    assert_eq!(names[2], "Comp-1 2B2S cfs little-first 1");
+    assert_eq!(names[4], "Comp-1 2B2S wash big-first 1");
+    assert_eq!(names[8], "Comp-1 2B4S cfs big-first 1");
+    assert_eq!(names[31], "Sync-1 2B4S wash little-first 2");
+}
+
+#[test]
+fn train_writes_a_predictor_and_prints_how_good_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("predictor.toml");
+    let report = json(&["train", "--machine", "2B4S", "-o", path.to_str().unwrap(), "--format", "json"]);
+    fields(&report, &["machine", "models"]);
+    assert_eq!(report["models"].as_array().unwrap().len(), 2, "counters of a big and of a little core");
+    for model in report["models"].as_array().unwrap() {
+        let names = ["observed_on", "faster", "slower", "intercept", "terms", "mean_error", "programs"];
+        fields(model, &names);
+        fields(&model["terms"][0], &["counter", "weight"]);
+        fields(&model["programs"][0], &["name", "speedup", "predicted"]);
+        assert_eq!(model["programs"].as_array().unwrap().len(), 15);
+        assert!(model["mean_error"].as_f64().unwrap() < 0.25, "{model}");
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    assert_eq!(evenkeel_model::Predictor::from_toml(&text, "p").unwrap().models().count(), 2);
+}
+
+#[test]
+fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
+    let report = json(&["reproduce", "colab", "--format", "json"]);
+    fields(&report, &["experiment", "events", "seconds", "rows"]);
+    assert_eq!(report["experiment"], "colab");
+    assert!(report["events"].as_u64().unwrap() > 624, "312 experiments in two core orders");
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), include_str!("../../../experiments/colab.toml").matches("[[row]]").count());
+    for row in rows {
+        fields(row, &["id", "what", "published", "simulated", "difference", "source", "kind"]);
+        let number = |field: &str| row[field].as_f64().unwrap();
+        assert!((number("simulated") - number("published") - number("difference")).abs() < 1e-12, "{row}");
+    }
+}
+
+#[test]
+fn the_same_command_prints_the_same_bytes_but_for_seconds() {
+    let once = || {
+        let args = ["compare", "Sync-1", "--machine", "2B2S,4B4S", "--policy", "cfs,gts,wash,colab", "--noise"];
+        let text = stdout(&[&args[..], &["--format", "json"]].concat());
+        text.lines().filter(|line| !line.starts_with("  \"seconds\"")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn lists_print_the_fields_that_are_documented() {
+    let machines = json(&["machines", "--format", "json"]);
+    fields(&machines["machines"][0], &["name", "description", "clusters"]);
+    let cluster = ["name", "core_type", "cores", "capacity", "max_frequency_hz"];
+    fields(&machines["machines"][0]["clusters"][0], &cluster);
+    let policies = json(&["policies", "--format", "json"]);
+    fields(&policies["policies"][0], &["name", "summary", "source"]);
+    let workloads = json(&["workloads", "--format", "json"]);
+    fields(&workloads["programs"][0], &["name", "description", "source", "threads", "max_threads"]);
+    fields(&workloads["mixes"][0], &["name", "class", "programs", "threads"]);
+    assert_eq!(workloads["programs"].as_array().unwrap().len(), 15, "Table 3 of COLAB");
+    assert_eq!(workloads["mixes"].as_array().unwrap().len(), 26, "Table 4 of COLAB");
+}
+
+/// Two threads that never end, and a key that does not exist.
+const RT_APP: &str = r#"{
+    "tasks": {
+        "busy": { "loop": -1, "run": 5000, "timer": { "ref": "tick", "period": 16000 } },
+        "other": { "loop": -1, "run": 2000, "sleep": 1000, "colour": 3 }
+    },
+    "global": { "duration": 1, "calibration": "CPU0" }
+}"#;
+
+#[test]
+fn rt_app_files_run_until_their_duration_and_warn_once_on_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.json");
+    std::fs::write(&path, RT_APP).unwrap();
+    let args =
+        ["compare", path.to_str().unwrap(), "--machine", "odroid-xu3", "--policy", "cfs,gts", "--format", "json"];
+    let output = evenkeel(&args).output().unwrap();
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{warnings}");
+    assert_eq!(warnings.matches("colour").count(), 1, "{warnings}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for run in report["runs"].as_array().unwrap() {
+        assert_eq!(run["metrics"]["makespan_s"], 1.0);
+        assert_eq!(run["metrics"]["finished_programs"], 0);
+        assert_eq!(run["programs"][0]["turnaround_s"], Value::Null);
+        assert!(run["metrics"]["h_antt"].as_f64().unwrap() > 0.0, "by the work done");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_no_color_takes_them_away() {
+    let args = ["compare", "Sync-1", "--machine", "2B2S", "--policy", "cfs,colab"];
+    let text = |name: &str| {
+        let output = evenkeel(&args).env(name, "1").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(!stdout(&args).contains('\u{1b}'), "a pipe is no terminal");
+    assert!(text("CLICOLOR_FORCE").contains("\u{1b}[1m"), "the best is bold");
+    assert!(!text("NO_COLOR").contains('\u{1b}'));
+}
