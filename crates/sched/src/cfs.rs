@@ -124,24 +124,24 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
 }
 
 /// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
-/// threads more than `occupancy`: the last in line that may run here, cold ones first (can_migrate_task).
+/// threads more than `occupancy`: the last in line that may run here, cold ones first (can_migrate_task). Cores whose
+/// threads may all not run here are passed over (LBF_ALL_PINNED).
 fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize) -> Option<ThreadId> {
-    let others = domain.without(core).iter().filter(|other| {
-        s.occupancy(*other) >= occupancy + 2 || (s.core(*other).current.is_none() && !s.core(*other).queue.is_empty())
-    });
-    let mut busiest: Option<(u64, CoreId)> = None;
-    for other in others {
-        if busiest.is_none_or(|(weight, _)| s.weight(other) > weight) {
-            busiest = Some((s.weight(other), other));
-        }
-    }
-    let (_, busiest) = busiest?;
     let movable = |thread: &ThreadId| s.thread(*thread).allowed().contains(core);
     let cold = |thread: &ThreadId| {
         let thread = s.thread(*thread);
         thread.executed == Ns::ZERO || s.now.since(thread.last_ran) >= MIGRATION_COST
     };
-    let queue = &s.core(busiest).queue;
+    let mut busiest: Option<(u64, CoreId)> = None;
+    for other in domain.without(core).iter() {
+        let waits_for_nothing = s.core(other).current.is_none() && !s.core(other).queue.is_empty();
+        let busy = s.occupancy(other) >= occupancy + 2 || waits_for_nothing;
+        let weight = s.weight(other);
+        if busy && busiest.is_none_or(|(most, _)| weight > most) && s.core(other).queue.iter().any(|t| movable(&t)) {
+            busiest = Some((weight, other));
+        }
+    }
+    let queue = &s.core(busiest?.1).queue;
     queue.iter().rev().filter(movable).find(cold).or_else(|| queue.iter().rev().find(movable))
 }
 
