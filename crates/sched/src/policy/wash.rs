@@ -20,6 +20,8 @@ const LOCK_THRESHOLD: f64 = 0.5;
 pub struct Wash {
     /// By thread: retired instructions as if all had run on big cores.
     progress: Vec<f64>,
+    /// By thread: how much of that came in the last quantum.
+    rate: Vec<f64>,
     /// By thread: in how many of the last two quanta it was blocked throughout.
     blocked_quanta: Vec<u8>,
     ranked: Vec<(f64, ThreadId)>,
@@ -77,22 +79,25 @@ impl Wash {
     /// Adds the last quantum to every thread's history.
     fn observe(&mut self, s: &State) {
         self.progress.resize(s.threads.len(), 0.0);
+        self.rate.clear();
+        self.rate.resize(s.threads.len(), 0.0);
         self.blocked_quanta.resize(s.threads.len(), 0);
         for (index, thread) in s.threads.iter().enumerate() {
             let id = ThreadId(index as u32);
             for (on, window) in thread.window.on_type.iter().enumerate() {
                 // Without a counter, time on the core stands in for instructions.
                 let retired = window.instructions.map_or(window.time.0, |instructions| instructions.0) as f64;
-                self.progress[index] += if on == 0 { retired } else { retired * speedup_from(s, id, on) };
+                self.rate[index] += if on == 0 { retired } else { retired * speedup_from(s, id, on) };
             }
+            self.progress[index] += self.rate[index];
             let ran = thread.window.on_type.iter().any(|window| window.time > Ns::ZERO);
             let blocked = !ran && matches!(thread.run, Run::Blocked(_));
             self.blocked_quanta[index] = if blocked { (self.blocked_quanta[index] + 1).min(2) } else { 0 };
         }
     }
 
-    /// The most productive active threads, as many as account for the big cores' share of all instructions retired,
-    /// `B_RI / (B_RI + S_RI)`.
+    /// The most productive active threads by their running total, as many as make up the big cores' share of the present
+    /// rate of retired instructions, `B_RI / (B_RI + S_RI)`.
     fn exec_rank(&mut self, s: &State) {
         self.ranked.clear();
         for thread in s.living().filter(|thread| s.thread(*thread).kind == Kind::Application) {
@@ -105,13 +110,13 @@ impl Wash {
         let mean_speedup = speedups / self.ranked.len().max(1) as f64;
         let big = s.big.len() as f64 * mean_speedup;
         let share = big / (big + s.little.len() as f64);
-        let total: f64 = self.ranked.iter().map(|(_, thread)| self.progress[thread.index()]).sum();
+        let total: f64 = self.ranked.iter().map(|(_, thread)| self.rate[thread.index()]).sum();
         let mut sum = 0.0;
         for (_, thread) in &self.ranked {
             if sum >= share * total {
                 break;
             }
-            sum += self.progress[thread.index()];
+            sum += self.rate[thread.index()];
             self.chosen.push(*thread);
         }
     }
