@@ -1,0 +1,45 @@
+# `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name, and ask first.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-full bench clean
+
+# cargo as rustup installs it, where the shell does not know it yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: ## installs what `make test` needs, asking first
+	@scripts/setup test
+
+run: ## builds, compares schedulers on real inputs, reproduces COLAB, and says where the pages are
+	@scripts/setup run
+	cargo build --release --locked --package evenkeel-cli
+	@mkdir -p out
+	target/release/evenkeel compare workloads/rt-app/phone-browser.json workloads/rt-app/video-player.json Sync-2 \
+	    --machine odroid-xu3 --machine 2B4S --policy cfs,gts,wash,colab --html out/compare.html
+	target/release/evenkeel reproduce colab --html out/colab.html
+	@echo
+	@echo "Pages to look at:"
+	@echo "  file://$(CURDIR)/out/compare.html   two rt-app files and a COLAB mix under four schedulers"
+	@echo "  file://$(CURDIR)/out/colab.html     COLAB's evaluation, published and simulated"
+
+test: ## formats, lints, and tests everything
+	@scripts/setup test
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
+	cargo test --workspace --locked
+
+test-full: test ## the slow rest: many more random cases, and a minute of fuzzing for each parser
+	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked
+	@scripts/setup fuzz
+	@for target in machine rtapp workload; do (cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=60 -max_len=4096) || exit 1; done
+
+bench: ## events per second against SimPy and SimGrid, in one run, with spread
+	@scripts/setup bench
+	@bench/run
+
+clean: ## removes everything that was built
+	cargo clean
+	rm -rf out bench/.build bench/.venv fuzz/target

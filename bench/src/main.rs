@@ -1,0 +1,61 @@
+//! Evenkeel's side of `make bench`: plays one case and prints its events, bursts and seconds as a line of JSON.
+
+use std::time::Instant;
+
+use evenkeel_model::{Machine, Ns, machines};
+use evenkeel_sched::policy;
+use evenkeel_sim::{Options, run};
+use evenkeel_workload::program::{Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
+use evenkeel_workload::{Op, Program, Thread, Workload};
+
+/// 64 threads share 4 cores: each computes for 1 ms and gives up its core, so many times.
+fn shared(bursts: u64) -> (Machine, Workload, &'static str) {
+    let machine = machines::by_name("2B2S").expect("bundled").symmetric(evenkeel_model::CoreTypeId(0));
+    let burst = Op::Compute { phase: PhaseId(0), work: Work::Time(Ns::from_ms(1)), spread: Spread::None };
+    let thread = |index: u32| Thread {
+        name: format!("thread{index}"),
+        ops: vec![Op::Repeat { times: Some(bursts), body: vec![burst.clone(), Op::Yield] }],
+        start: Start::At(Ns::ZERO),
+        kind: ThreadKind::Application,
+        sched: SchedParams::default(),
+    };
+    let phase = Phase { name: "burst".into(), behaviour: evenkeel_model::Behaviour::REFERENCE };
+    let program = Program {
+        name: "shared".into(),
+        threads: (0..64).map(thread).collect(),
+        phases: vec![phase],
+        ..Program::default()
+    };
+    (machine, Workload { name: "shared".into(), programs: vec![program], duration: None }, "cfs")
+}
+
+fn bundled(workload: &str, policy: &'static str) -> (Machine, Workload, &'static str) {
+    let machine = machines::by_name("4B4S").expect("bundled");
+    (machine, evenkeel_workload::by_name(workload).expect("bundled"), policy)
+}
+
+fn main() {
+    let case = std::env::args().nth(1).unwrap_or_default();
+    let bursts = 5_000;
+    let (machine, workload, policy) = match case.as_str() {
+        "shared" => shared(bursts),
+        "locks" => bundled("fluidanimate:8", "cfs"),
+        "many-threads" => bundled("Rand-9", "cfs"),
+        "colab" => bundled("Rand-9", "colab"),
+        other => {
+            eprintln!("unknown case {other:?}: expected shared, locks, many-threads or colab");
+            std::process::exit(2);
+        }
+    };
+    let policy = policy::by_name(policy).expect("of the registry");
+    // Short cases are played again and again for a second and a half, so that the clock has something to measure.
+    let (mut events, mut rounds, begin) = (0, 0, Instant::now());
+    while begin.elapsed().as_secs_f64() < 1.5 {
+        let outcome = run(&machine, &workload, (policy.make)(), None, &Options::default(), &mut ()).expect("runs");
+        events += outcome.events;
+        rounds += 1;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let bursts = if case == "shared" { 64 * bursts * rounds } else { 0 };
+    println!(r#"{{"events":{events},"bursts":{bursts},"seconds":{seconds}}}"#);
+}

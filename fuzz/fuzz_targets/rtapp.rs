@@ -1,0 +1,6 @@
+//! No text makes the parser panic, hang or overflow.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let _ = evenkeel_workload::rtapp::load("fuzz.json", text);
+});
