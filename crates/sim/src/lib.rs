@@ -16,3 +16,8 @@ mod task;
 pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
 pub use run::{Error, Options, run};
+
+/// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adding-a-policy.md")]
+struct AddingAPolicy;
