@@ -35,12 +35,27 @@ impl Target {
         path.map(|path| Self::open(path)).transpose()
     }
 
-    /// Writes the file.
-    pub fn write(mut self, content: &[u8]) -> Result<()> {
-        let written = self.file.write_all(content).and_then(|()| readable(self.file.as_file()));
-        written.with_context(|| cannot_write(&self.path))?;
+    /// Where to write what is too long to be held in memory. Ends with [`Self::keep`].
+    pub fn writer(&mut self) -> impl Write {
+        self.file.as_file_mut()
+    }
+
+    /// What to say when writing fails.
+    pub fn cannot_write(&self) -> String {
+        cannot_write(&self.path)
+    }
+
+    /// Gives the file its name.
+    pub fn keep(self) -> Result<()> {
+        readable(self.file.as_file()).with_context(|| cannot_write(&self.path))?;
         self.file.persist(&self.path).map_err(|error| error.error).with_context(|| cannot_write(&self.path))?;
         Ok(())
+    }
+
+    /// Writes the file.
+    pub fn write(mut self, content: &[u8]) -> Result<()> {
+        self.file.write_all(content).with_context(|| cannot_write(&self.path))?;
+        self.keep()
     }
 }
 

@@ -165,13 +165,18 @@ impl<'a> Lab<'a> {
         Ok(results)
     }
 
+    /// The machine of a run, its cores in the run's order.
+    pub fn machine(&self, job: Job) -> Machine {
+        self.plan.machines[job.machine].ordered(job.order)
+    }
+
     /// Does one run of the plan while `observer` watches.
     pub fn run(&self, job: Job, observer: &mut dyn Observer) -> Result<(json::Run, Outcome)> {
         let plan = self.plan;
         let cell = job.workload * plan.machines.len() + job.machine;
         let workload = &self.resolved[cell];
         let policy = plan.policies[job.policy];
-        let machine = plan.machines[job.machine].ordered(job.order);
+        let machine = self.machine(job);
         let outcome =
             evenkeel_sim::run(&machine, workload, (policy.make)(), self.predict(job), &self.options(job), observer)
                 .with_context(|| format!("{} on {} under {}", workload.name, machine.name, policy.name))?;

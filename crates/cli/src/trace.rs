@@ -1,14 +1,22 @@
 //! `sim --trace`: every decision of a run, as a Perfetto trace.
 
-use anyhow::{Result, bail};
+use std::io::BufWriter;
+
+use anyhow::{Context, Result};
 use evenkeel_sim::Outcome;
+use evenkeel_sim::perfetto::Writer;
 
 use crate::files::Target;
 use crate::json;
 use crate::lab::{Job, Lab};
 
-/// Does a run and writes its trace.
-pub fn record(_lab: &Lab<'_>, _job: Job, _target: Target) -> Result<(json::Run, Outcome)> {
-    // HOOK: lab.run(job, &mut evenkeel_sim::perfetto::Writer), then target.write(its bytes).
-    bail!("traces are not built yet")
+/// Does a run and writes its trace, packet by packet.
+pub fn record(lab: &Lab<'_>, job: Job, mut target: Target) -> Result<(json::Run, Outcome)> {
+    let machine = lab.machine(job);
+    let cannot_write = target.cannot_write();
+    let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
+    let done = lab.run(job, &mut writer)?;
+    writer.finish().context(cannot_write)?;
+    target.keep()?;
+    Ok(done)
 }

@@ -7,10 +7,16 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let name = name.to_lowercase();
-    let alike = known.into_iter().map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));
+    // Edits count, and so does having begun to type the right name.
+    let likeness = |other: &str| {
+        let other = other.to_lowercase();
+        let begun = !name.is_empty() && other.starts_with(&name);
+        strsim::normalized_damerau_levenshtein(&name, &other) + if begun { 0.3 } else { 0.0 }
+    };
+    let alike = known.into_iter().map(|other| (likeness(other), other));
     // The first of equals, as lists are in the order in which people know them.
     let best = alike.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
-    (best.0 > 0.7).then_some(best.1)
+    (best.0 >= 0.5).then_some(best.1)
 }
 
 /// The end of a message about an unknown name: the nearest known one, or all of them.
@@ -28,6 +34,9 @@ mod tests {
     #[test]
     fn the_nearest_name_or_all_of_them() {
         assert_eq!(suggestion("2b3s", ["2B2S", "rk3588"]), r#"did you mean "2B2S"?"#);
+        assert_eq!(suggestion("csf", ["cfs", "colab"]), r#"did you mean "cfs"?"#);
+        assert_eq!(suggestion("fluid", ["ferret", "fluidanimate"]), r#"did you mean "fluidanimate"?"#);
+        assert_eq!(suggestion("cortex-a58", ["cortex-a15", "cortex-a57"]), r#"did you mean "cortex-a57"?"#);
         assert_eq!(suggestion("qqq", ["2B2S", "rk3588"]), "known are 2B2S, rk3588");
     }
 }

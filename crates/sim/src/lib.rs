@@ -1,5 +1,7 @@
 //! Host 1: a discrete-event machine that plays a workload under a scheduler.
 
+pub mod perfetto;
+
 mod calendar;
 mod code;
 mod core;
