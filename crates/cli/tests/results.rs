@@ -192,3 +192,71 @@ fn colours_are_for_terminals_and_no_color_takes_them_away() {
     assert!(text("CLICOLOR_FORCE").contains("\u{1b}[1m"), "the best is bold");
     assert!(!text("NO_COLOR").contains('\u{1b}'));
 }
+
+/// Runs a command that writes a file into a folder of its own, and gives back the file.
+fn written(args: &[&str], flag: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.current_dir(folder.path()).args(args).args([flag, "file"]);
+    command.assert().success();
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing but the file is left");
+    std::fs::read(folder.path().join("file")).unwrap()
+}
+
+fn page(args: &[&str]) -> String {
+    let page = String::from_utf8(written(args, "--html")).unwrap();
+    assert_eq!(page, String::from_utf8(written(args, "--html")).unwrap(), "the same bytes");
+    for outside in ["http://", "https://", "src=", "<link", "@import"] {
+        assert!(!page.contains(outside), "a page needs nothing from outside: {outside}");
+    }
+    page
+}
+
+#[test]
+fn the_page_of_a_reproduction_holds_every_published_row() {
+    let page = page(&["reproduce", "colab"]);
+    let rows = json(&["reproduce", "colab", "--format", "json"]);
+    for row in rows["rows"].as_array().unwrap() {
+        assert!(page.contains(&format!("id=\"{}\"", row["id"].as_str().unwrap())), "{row}");
+    }
+}
+
+#[test]
+fn the_page_of_a_comparison_shows_every_core_under_every_policy() {
+    let page = page(&["compare", "Sync-1", "ferret", "--machine", "2B2S", "--policy", "cfs,colab"]);
+    assert_eq!(page.matches("<details").count(), 2, "one timeline a workload");
+    assert_eq!(page.matches("<svg").count(), 2 * 2 * 4, "workloads x policies x cores");
+    assert!(page.contains("<title>ferret/"), "slices are named");
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_trace_is_written_whole() {
+    let trace = written(&["sim", "Sync-1", "--machine", "2B2S", "--policy", "wash"], "--trace");
+    assert!(trace.len() > 10_000 && trace[0] == 0x0a, "a Trace message of many packets: {} bytes", trace.len());
+}
+
+/// The real rt-app files of other people, where they are beside the clone.
+#[test]
+fn real_rt_app_files_run_under_every_policy() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rt-app");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        println!("skipped: no {}", folder.display());
+        return;
+    };
+    let files: Vec<String> = files.map(|file| file.unwrap().path().to_str().unwrap().to_owned()).collect();
+    for file in files.iter().filter(|file| file.ends_with(".json")) {
+        let report = json(&[
+            "compare",
+            file,
+            "--machine",
+            "odroid-xu3",
+            "--policy",
+            "cfs,static,gts,wash,colab",
+            "--format",
+            "json",
+        ]);
+        assert_eq!(report["runs"].as_array().unwrap().len(), 5 * 2, "{file}");
+    }
+}

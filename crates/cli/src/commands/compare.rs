@@ -35,7 +35,7 @@ pub fn run(args: &Compare) -> Result<String> {
     let lab = Lab::new(&plan)?;
     let results = lab.run_all("comparing")?;
     if let Some(target) = html {
-        target.write(crate::html::compare(&lab, &plan, &results, baseline.name)?.as_bytes())?;
+        target.write(crate::page::compare(&lab, &plan, &results, baseline.name)?.as_bytes())?;
     }
     match args.output.format {
         Format::Table => Ok(report(&plan, &results, baseline)),

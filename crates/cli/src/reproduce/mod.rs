@@ -2,7 +2,7 @@
 
 pub mod evaluate;
 pub mod experiment;
-mod report;
+pub mod report;
 
 use anyhow::{Context, Result};
 use evaluate::Ran;
@@ -39,7 +39,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
         .collect();
     let rows = evaluate::rows(&experiment, &ran);
     if let Some(target) = html {
-        target.write(crate::html::reproduce(&experiment, &plans, &results, &rows)?.as_bytes())?;
+        target.write(crate::page::reproduce(&experiment, &ran, &rows).as_bytes())?;
     }
     let events = results.iter().map(|results| results.events).sum();
     match args.output.format {

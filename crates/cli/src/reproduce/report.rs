@@ -56,6 +56,7 @@ fn overview(experiment: &Experiment, ran: &Ran<'_>) -> String {
 /// Every published number.
 fn published(rows: &[Evaluated<'_>]) -> String {
     let mut grid = table::new(&[">published", ">simulated", ">difference", "", "what", "source"]);
+    let mut notes: Vec<&str> = Vec::new();
     for evaluated in rows {
         let row = &evaluated.row;
         let show = |value: f64| match evaluated.published.metric {
@@ -70,21 +71,34 @@ fn published(rows: &[Evaluated<'_>]) -> String {
             (Kind::Result, Verdict::Sign) => "sign",
             (Kind::Result, Verdict::Miss) => "MISS",
         };
+        let note = evaluated.published.note.as_deref().filter(|_| evaluated.verdict != Verdict::Close);
+        let reference = note.map_or_else(String::new, |note| {
+            let known = notes.iter().position(|other| *other == note);
+            let at = known.unwrap_or_else(|| {
+                notes.push(note);
+                notes.len() - 1
+            });
+            format!(" [{}]", at + 1)
+        });
         let simulated = row.simulated.map_or("-".into(), show);
         let bold = evaluated.verdict == Verdict::Close;
         grid.add_row([
             Cell::new(show(row.published)),
             if bold { table::bold(simulated) } else { Cell::new(simulated) },
             Cell::new(row.difference.map_or("-".into(), show)),
-            Cell::new(remark),
+            Cell::new(format!("{remark}{reference}")),
             Cell::new(&row.what),
             Cell::new(&row.source),
         ]);
-        if let (Some(note), true) = (&evaluated.published.note, evaluated.verdict != Verdict::Close) {
-            grid.add_row(["", "", "", "", &format!("  because: {note}"), ""]);
+    }
+    let mut text = format!("{}{}", table::heading("Published and simulated"), table::text(&grid));
+    if !notes.is_empty() {
+        text += "\nWhy, as far as it is known\n";
+        for (at, note) in notes.iter().enumerate() {
+            let _ = writeln!(text, "[{}] {note}", at + 1);
         }
     }
-    format!("{}{}", table::heading("Published and simulated"), table::text(&grid))
+    text
 }
 
 /// How many rows came out.
@@ -100,7 +114,7 @@ fn summary(rows: &[Evaluated<'_>]) -> String {
 }
 
 /// The order of the policies by mean H_ANTT over everything that a set ran.
-fn ordering(experiment: &Experiment, ran: &Ran<'_>) -> String {
+pub fn ordering(experiment: &Experiment, ran: &Ran<'_>) -> String {
     let value = |policy: &String| {
         let runs = ran.runs.iter().filter(|run| run.policy == *policy);
         mean(runs.map(|run| run.metrics.h_antt)).unwrap_or(f64::NAN)

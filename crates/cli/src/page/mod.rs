@@ -1,0 +1,71 @@
+//! `--html`: one self-contained page, in light and dark, for phones and desks. Bars are tables, so that they read aloud
+//! and copy well; only timelines are drawings.
+
+mod bars;
+mod comparison;
+mod reproduction;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+pub use comparison::page as compare;
+pub use reproduction::page as reproduce;
+
+use evenkeel_sched::POLICIES;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// How many colours there are (Okabe and Ito's, which colour-blind people can tell apart).
+const COLOURS: usize = 8;
+
+/// The frame of every page.
+fn frame(title: &str, content: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    (content)
+                    footer.note {
+                        "Made by evenkeel " (env!("CARGO_PKG_VERSION")) " with "
+                        code { "evenkeel " (command_line()) }
+                        ". The same command gives the same page."
+                    }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// What the user typed, without the program's path.
+fn command_line() -> String {
+    let quote = |word: String| if word.contains(' ') { format!("{word:?}") } else { word };
+    std::env::args().skip(1).map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// Names with their colours.
+fn legend<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Markup {
+    html! {
+        div.legend {
+            @for (colour, name) in names {
+                span class={ "t" (colour % COLOURS) } { b { (name) } }
+            }
+        }
+    }
+}
+
+/// A policy has the same colour on every page.
+fn colour_of(policy: &str) -> usize {
+    POLICIES.iter().position(|known| known.name == policy).unwrap_or(0)
+}
+
+/// Policies with their colours.
+fn policies<'a>(names: impl Iterator<Item = &'a str>) -> Markup {
+    legend(names.map(|name| (colour_of(name), name)))
+}

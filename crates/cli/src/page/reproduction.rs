@@ -1,0 +1,160 @@
+//! The page of `evenkeel reproduce`.
+
+use maud::{Markup, html};
+
+use super::bars::{Bar, Group, Scale, dumbbell, figure};
+use super::{colour_of, frame, policies};
+use crate::json::Kind;
+use crate::reproduce::evaluate::{Evaluated, Ran, Verdict, effect, mean, tally};
+use crate::reproduce::experiment::{Experiment, Metric};
+use crate::reproduce::report;
+use crate::table;
+
+/// The page.
+pub fn page(experiment: &Experiment, ran: &[Ran<'_>], rows: &[Evaluated<'_>]) -> String {
+    let (results, sign, close) = tally(rows);
+    let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / results.max(1) as f64);
+    let content = html! {
+        h1 { (experiment.title) }
+        p.lead {
+            "Of " (results) " published results, " b { (sign) " (" (share(sign)) ")" } " come out with the right sign and "
+            b { (close) " (" (share(close)) ")" } " within a third of the published number."
+        }
+        @for ran in ran.iter().take(1) { p.soft { (report::ordering(experiment, ran)) } }
+        h2 { "Every published number" }
+        p.soft {
+            "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
+            "Effects in percent of the baseline. Nothing was tuned to a row."
+        }
+        (published(rows))
+        (policies(experiment.policies.iter().map(String::as_str)))
+        @for ran in ran {
+            h2 { "By class: " (ran.set.name) }
+            p.soft {
+                "Each policy against " (experiment.policies[0]) " on the same machine, the mean over the workloads of the class."
+            }
+            div.panels {
+                (figure("Turnaround", "H_ANTT, lower is better", &classes(experiment, ran, Metric::HAntt)))
+                (figure("Throughput", "H_STP, higher is better", &classes(experiment, ran, Metric::HStp)))
+            }
+        }
+        @for ran in ran {
+            h2 { "Every workload: " (ran.set.name) }
+            p.soft { "Turnaround (H_ANTT) against " (experiment.policies[0]) ", the mean over both core orders." }
+            (heat(experiment, ran))
+        }
+    };
+    frame(&format!("evenkeel reproduce {}", experiment.name), &content)
+}
+
+/// A group a class and machine; a set of single programs has a group a program.
+fn classes(experiment: &Experiment, ran: &Ran<'_>, metric: Metric) -> Vec<Group> {
+    let mut classes: Vec<&str> = Vec::new();
+    for member in &ran.set.workloads {
+        if !classes.contains(&member.class()) {
+            classes.push(member.class());
+        }
+    }
+    let group = |class: &&str, machine: &String| {
+        let members = || ran.set.workloads.iter().filter(|member| member.class() == *class);
+        let of = |policy: &String| {
+            let effects = members().filter_map(|member| {
+                effect(ran.runs, &member.name, machine, metric, policy, Some(&experiment.policies[0]))
+            });
+            mean(effects).unwrap_or(f64::NAN)
+        };
+        let effects: Vec<f64> = experiment.policies.iter().map(of).collect();
+        let values = effects.iter().copied();
+        let best = if metric == Metric::HAntt { values.fold(0.0, f64::min) } else { values.fold(0.0, f64::max) };
+        let bars = experiment.policies.iter().zip(&effects).skip(1).map(|(policy, effect)| Bar {
+            label: policy.clone(),
+            effect: Some(*effect),
+            deviation: 0.0,
+            colour: colour_of(policy),
+            best: *effect == best,
+        });
+        Group { name: format!("{class} on {machine}"), bars: bars.collect() }
+    };
+    classes.iter().flat_map(|class| ran.set.machines.iter().map(move |machine| group(class, machine))).collect()
+}
+
+fn published(rows: &[Evaluated<'_>]) -> Markup {
+    let is_effect = |row: &&Evaluated<'_>| row.published.baseline.is_some() && row.row.published.abs() <= 0.5;
+    let ends = rows.iter().filter(is_effect).flat_map(|row| [Some(row.row.published), row.row.simulated]).flatten();
+    let scale = Scale::of(ends);
+    html! {
+        div.scroll {
+            table.rows {
+                tr {
+                    th { "what" } th.n { "published" } th.n { "simulated" } th { "" } th { "" } th.where { "source" }
+                }
+                @for evaluated in rows { (row(evaluated, is_effect(&evaluated).then_some(&scale))) }
+            }
+        }
+    }
+}
+
+fn row(evaluated: &Evaluated<'_>, scale: Option<&Scale>) -> Markup {
+    let row = &evaluated.row;
+    let show = |value: f64| match evaluated.published.baseline {
+        Some(_) => table::percent(value),
+        None => table::number(value),
+    };
+    let miss = evaluated.verdict == Verdict::Miss && row.kind == Kind::Result;
+    let remark = match (row.kind, evaluated.verdict) {
+        (Kind::Input, _) => "input",
+        (Kind::Calibration, _) => "calibration",
+        (Kind::Result, Verdict::Close) => "close",
+        (Kind::Result, Verdict::Sign) => "sign",
+        (Kind::Result, Verdict::Miss) => "miss",
+    };
+    html! {
+        tr id=(row.id) {
+            td.what {
+                (row.what)
+                @if let (Some(note), true) = (&evaluated.published.note, evaluated.verdict != Verdict::Close) {
+                    div.note { (note) }
+                }
+            }
+            td.n { (show(row.published)) }
+            td.n { (row.simulated.map_or_else(|| "-".to_string(), show)) }
+            td.dumbbell {
+                @if let Some(scale) = scale { (dumbbell(scale, row.published, row.simulated, miss)) }
+            }
+            td class=(if miss { "miss" } else { "hit" }) { (remark) }
+            td.note.where { (row.source) }
+        }
+    }
+}
+
+/// The effect of every policy on every workload, shaded by its size.
+fn heat(experiment: &Experiment, ran: &Ran<'_>) -> Markup {
+    let others = &experiment.policies[1..];
+    let shade = |effect: f64| {
+        let colour = if effect < 0.0 { "var(--c2)" } else { "var(--c3)" };
+        let strength = (effect.abs() * 120.0).min(60.0);
+        format!("background:color-mix(in srgb, {colour} {strength:.0}%, var(--paper))")
+    };
+    html! {
+        div.scroll {
+            table.heat {
+                tr {
+                    th { "" }
+                    @for machine in &ran.set.machines { @for policy in others { th.n { (machine) br; (policy) } } }
+                }
+                @for member in &ran.set.workloads {
+                    tr {
+                        th scope="row" { (member.name) }
+                        @for machine in &ran.set.machines {
+                            @for policy in others {
+                                @let effect = effect(ran.runs, &member.name, machine, Metric::HAntt, policy, Some(&experiment.policies[0]));
+                                @let effect = effect.unwrap_or(f64::NAN);
+                                td style=(shade(effect)) { (table::percent(effect)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
