@@ -10,7 +10,7 @@ use crate::cfs;
 use crate::pelt::Pelt;
 use crate::policy::{Changes, Pick, Policy};
 use crate::state::State;
-use crate::thread::{Class, NewThread, OnType, Run, Thread, Wait};
+use crate::thread::{Clamp, Class, NewThread, OnType, Run, Thread, Wait};
 
 /// A span of running, as a host reports it. The thread may go on running.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,9 +122,8 @@ impl Scheduler {
         };
         match pick {
             Pick::Queued(thread) if self.state.ready(thread) && self.may_run(thread, core) => {
-                let slice = self.policy.slice(&self.state, thread, core);
                 self.dispatch(thread, core);
-                Next::Run { thread, slice }
+                Next::Run { thread, slice: self.policy.slice(&self.state, thread, core) }
             }
             Pick::Running(thread) => {
                 let from = self.state.thread(thread).core;
@@ -229,7 +228,7 @@ impl Scheduler {
     }
 
     /// The program changed the scheduling parameters of a thread of its own.
-    pub fn set_params(&mut self, now: Ns, thread: ThreadId, class: Class, cores: CoreSet) {
+    pub fn set_params(&mut self, now: Ns, thread: ThreadId, class: Class, cores: CoreSet, clamp: Clamp) {
         self.state.now = now;
         let queued = self.state.ready(thread);
         let core = self.state.thread(thread).core;
@@ -239,6 +238,7 @@ impl Scheduler {
         let t = &mut self.state.threads[thread.index()];
         t.class = class;
         t.requested = cores;
+        t.clamp = clamp;
         if queued {
             self.enqueue(thread, core);
         }

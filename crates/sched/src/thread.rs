@@ -18,6 +18,24 @@ pub struct NewThread {
     pub class: Class,
     /// The cores that the program itself allows.
     pub cores: CoreSet,
+    /// Utilisation clamps.
+    pub clamp: Clamp,
+}
+
+/// Bounds within which a thread asks to be taken for how busy it is (`sched_setattr`'s utilisation clamps), on a scale
+/// of [`crate::FULL_LOAD`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clamp {
+    /// Taken to be at least this busy.
+    pub min: u32,
+    /// Taken to be at most this busy.
+    pub max: u32,
+}
+
+impl Default for Clamp {
+    fn default() -> Self {
+        Self { min: 0, max: crate::pelt::FULL }
+    }
 }
 
 /// Application threads do the program's work; service threads serve its runtime system (WASH 6).
@@ -96,6 +114,8 @@ pub struct Thread {
     pub class: Class,
     /// The cores that the program itself allows.
     pub requested: CoreSet,
+    /// Utilisation clamps.
+    pub clamp: Clamp,
     /// The cores that the policy allows; what counts is [`Thread::allowed`].
     pub affinity: CoreSet,
     /// Where it is in its life.
@@ -153,6 +173,7 @@ impl Thread {
             kind: spec.kind,
             class: spec.class,
             requested: spec.cores,
+            clamp: spec.clamp,
             affinity: spec.cores,
             run: Run::Absent,
             core: spec.cores.iter().next().unwrap_or(CoreId(0)),
@@ -176,6 +197,11 @@ impl Thread {
     pub fn allowed(&self) -> CoreSet {
         let both = self.affinity.and(self.requested);
         if both.is_empty() { self.requested } else { both }
+    }
+
+    /// How busy it is, or asks to be taken for: its load average within its clamps.
+    pub fn utilisation(&self) -> u32 {
+        self.load.load().min(self.clamp.max).max(self.clamp.min)
     }
 
     /// Whether it is alive: introduced to the scheduler and not exited.

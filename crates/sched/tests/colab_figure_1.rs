@@ -7,7 +7,7 @@
 mod common;
 
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Class, Kind, NewThread, Next, Scheduler, Span, Wait, Why};
+use evenkeel_sched::{Clamp, Class, Kind, NewThread, Next, Scheduler, Span, Wait, Why};
 
 const BIG: CoreId = CoreId(0);
 const LITTLE: CoreId = CoreId(1);
@@ -32,7 +32,13 @@ fn after_one_period(policy: &str, blocking: Blocking) -> Example {
     let mut sched = Scheduler::new(machine.clone(), (policy.make)(), None);
     let mut create = |program: u32| {
         let class = Class::fair(0);
-        sched.create(&NewThread { program: ProgramId(program), kind: Kind::Application, class, cores: machine.all() })
+        sched.create(&NewThread {
+            program: ProgramId(program),
+            kind: Kind::Application,
+            class,
+            cores: machine.all(),
+            clamp: Clamp::default(),
+        })
     };
     let alpha = [create(0), create(0)];
     let beta = [create(1), create(1)];

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Counters, Hz, Instructions, Machine, Ns, Opp, ThreadId, Watts};
-use evenkeel_sched::{Action, Class, NewThread, Next, Scheduler, Span, Wait, Why};
+use evenkeel_sched::{Action, Clamp, Class, NewThread, Next, Scheduler, Span, Wait, Why};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, SchedParams, Start, ThreadKind, Work};
 
@@ -134,9 +134,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 ThreadKind::Application => evenkeel_sched::Kind::Application,
                 ThreadKind::Service => evenkeel_sched::Kind::Service,
             };
-            let (class, cores) = (class(&thread.sched), self.cores_of(&thread.sched));
+            let (class, clamp) = (class(&thread.sched), clamp(&thread.sched));
+            let cores = cores_of(self.machine, &thread.sched);
             let program = evenkeel_model::ProgramId(thread.program as u32);
-            let id = self.sched.create(&NewThread { program, kind, class, cores });
+            let id = self.sched.create(&NewThread { program, kind, class, cores, clamp });
             if self.watched {
                 let program = &self.workload.programs[thread.program].name;
                 let event = Event::Created { thread: id, program, name: &thread.name };
@@ -672,18 +673,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     pub(crate) fn set_params(&mut self, core: CoreId, thread: ThreadId, params: u32) {
         let params = &self.code.params[params as usize];
-        let (class, cores) = (class(params), self.cores_of(params));
+        let (class, cores, clamp) = (class(params), cores_of(self.machine, params), clamp(params));
         self.settle(core);
-        self.sched.set_params(self.now, thread, class, cores);
+        self.sched.set_params(self.now, thread, class, cores, clamp);
         self.collect();
-    }
-
-    /// The cores of a mask that exist here; all if the mask names none of them.
-    fn cores_of(&self, params: &SchedParams) -> CoreSet {
-        let all = self.machine.all();
-        let Some(cpus) = &params.cpus else { return all };
-        let named: CoreSet = cpus.iter().map(|cpu| CoreId(*cpu)).filter(|core| core.index() < all.len()).collect();
-        if named.is_empty() { all } else { named }
     }
 
     fn close_books(&mut self) {
@@ -703,6 +696,18 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 /// Service and endless threads end with their program; it is not they who are waited for.
 fn counts_for_the_end(thread: &crate::code::ThreadCode) -> bool {
     thread.kind == ThreadKind::Application && !thread.endless
+}
+
+/// The cores of a mask that exist here, as `sched_setaffinity` takes it.
+pub(crate) fn cores_of(machine: &Machine, params: &SchedParams) -> CoreSet {
+    let Some(cpus) = &params.cpus else { return machine.all() };
+    let there = cpus.iter().filter(|cpu| usize::from(**cpu) < machine.cores.len());
+    there.map(|cpu| CoreId(*cpu)).collect()
+}
+
+fn clamp(params: &SchedParams) -> Clamp {
+    let all = Clamp::default();
+    Clamp { min: params.util_min.unwrap_or(all.min), max: params.util_max.unwrap_or(all.max) }
 }
 
 fn class(params: &SchedParams) -> Class {

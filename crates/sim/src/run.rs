@@ -2,9 +2,10 @@
 
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::{Policy, Predict, Scheduler};
-use evenkeel_workload::Workload;
+use evenkeel_workload::program::{Calibration, SchedParams};
+use evenkeel_workload::{Op, Workload};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, cores_of};
 use crate::{Observer, Outcome, report};
 
 /// How a run is carried out.
@@ -67,9 +68,45 @@ pub fn run<O: Observer + ?Sized>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, Error> {
+    check(machine, workload)?;
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict);
     let mut engine = Engine::new(machine, workload, sched, options, observer);
     engine.run()?;
     Ok(report::outcome(engine))
+}
+
+/// What the workload asks of the machine must be there.
+fn check(machine: &Machine, workload: &Workload) -> Result<(), Error> {
+    let cores = machine.cores.len();
+    for program in &workload.programs {
+        if let Calibration::Core(core) = program.calibration
+            && usize::from(core) >= cores
+        {
+            let what = format!("{} is calibrated on core {core}", program.name);
+            return Err(Error::Invalid(format!("{what}, but {} has cores 0 to {}", machine.name, cores - 1)));
+        }
+        for thread in &program.threads {
+            let sets = nested(&thread.ops).into_iter().chain([&thread.sched]);
+            if let Some(mask) = sets.filter(|params| cores_of(machine, params).is_empty()).find_map(|p| p.cpus.as_ref())
+            {
+                let what = format!("{}/{} may run on cores {mask:?} only", program.name, thread.name);
+                return Err(Error::Invalid(format!("{what}, but {} has cores 0 to {}", machine.name, cores - 1)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All parameters that a thread's operations set.
+fn nested(ops: &[Op]) -> Vec<&SchedParams> {
+    let mut found = Vec::new();
+    for op in ops {
+        match op {
+            Op::Set(params) => found.push(params),
+            Op::Repeat { body, .. } | Op::Drain { body, .. } => found.extend(nested(body)),
+            _ => {}
+        }
+    }
+    found
 }

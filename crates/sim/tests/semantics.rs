@@ -141,6 +141,25 @@ fn a_mask_of_the_program_is_kept_by_every_policy() {
 }
 
 #[test]
+fn a_mask_without_a_core_of_the_machine_is_an_error() {
+    let mut p = program("p", vec![thread("t", vec![compute(1)])]);
+    p.threads[0].sched.cpus = Some(vec![7]);
+    let text = error(&workload(vec![p]), &Options::default());
+    assert_eq!(text, "p/t may run on cores [7] only, but 1B1S has cores 0 to 1");
+}
+
+#[test]
+fn a_clamped_thread_is_taken_for_as_busy_as_it_asks() {
+    let busy = |clamp: Option<u32>| {
+        let mut p = program("p", vec![thread("t", vec![compute(300)])]);
+        p.threads[0].sched.util_max = clamp;
+        play(&machine(1, 1), &workload(vec![p]), "gts", &Options::default()).expect("runs").threads[0].on_type[0]
+    };
+    assert!(busy(None) > Ns::from_ms(140), "a busy thread lives on the big core");
+    assert!(busy(Some(100)) < Ns::from_ms(10), "one that asks to be taken for idle does not");
+}
+
+#[test]
 fn endless_and_service_threads_end_with_their_program() {
     let endless = vec![Op::Repeat { times: None, body: vec![compute(1), sleep(1)] }];
     let mut p = program("p", vec![thread("main", vec![compute(5)]), thread("tick", endless.clone())]);

@@ -46,9 +46,10 @@ pub fn page(lab: &Lab<'_>, plan: &Plan, results: &Results, baseline: &str) -> Re
     let content = html! {
         h1 { (headline(plan, &cells, base)) }
         p.soft {
-            (plan.workloads.len()) " workloads on " (plan.machines.len()) " machines under " (plan.policies.len())
-            " schedulers; each value is the mean over " (plan.orders.len()) " core orders and " (plan.seeds.len())
-            " seeds, lines show the standard deviation. Effects are against " (baseline) "."
+            (count(plan.workloads.len(), "workload")) " on " (count(plan.machines.len(), "machine")) " under "
+            (count(plan.policies.len(), "scheduler")) "; each value is the mean over "
+            (count(plan.orders.len(), "core order")) " and " (count(plan.seeds.len(), "seed"))
+            ", lines show the standard deviation. Effects are against " (baseline) "."
         }
         (policies(plan.policies.iter().map(|policy| policy.name)))
         div.panels {
@@ -66,6 +67,11 @@ pub fn page(lab: &Lab<'_>, plan: &Plan, results: &Results, baseline: &str) -> Re
         (timelines(lab, plan, results)?)
     };
     Ok(frame("evenkeel compare", &content))
+}
+
+/// `1 machine`, `2 machines`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Which policy wins, and by how much.

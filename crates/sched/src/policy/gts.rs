@@ -54,7 +54,7 @@ impl Policy for Gts {
 }
 
 fn load(s: &State, thread: ThreadId) -> u32 {
-    s.thread(thread).load.load()
+    s.thread(thread).utilisation()
 }
 
 fn affinity(s: &State, thread: ThreadId, for_busy: CoreSet) -> Option<CoreSet> {
