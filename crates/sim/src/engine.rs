@@ -3,25 +3,22 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Counters, Hz, Instructions, Machine, Ns, Opp, ThreadId, Watts};
-use evenkeel_sched::{Action, Clamp, Class, NewThread, Next, Scheduler, Span, Wait, Why};
+use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId};
+use evenkeel_sched::{Action, Next, Scheduler, Why};
 use evenkeel_workload::Workload;
-use evenkeel_workload::program::{self, Calibration, SchedParams, Start, ThreadKind, Work};
+use evenkeel_workload::program::{self, Calibration, Start, Work};
 
 use crate::calendar::{Calendar, Entry};
 use crate::code::Code;
 use crate::core::Core;
+use crate::hardware::NOISE_BURST;
+use crate::life::counts_for_the_end;
 use crate::objects::Objects;
 use crate::observer::{Event, Observer, Stop};
 use crate::outcome::{Ended, Latency};
+use crate::report;
 use crate::run::{Error, Options};
-use crate::task::{On, Place, SPIN, Task};
-use crate::{pmu, report};
-
-/// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
-/// interrupts of a quiet Linux machine).
-const NOISE_INTERVAL: Ns = Ns::from_ms(10);
-const NOISE_BURST: Ns = Ns::from_us(50);
+use crate::task::{On, Place, Task};
 
 /// So many operations or answers at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
@@ -40,22 +37,22 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) tasks: Vec<Task>,
     pub(crate) cores: Vec<Core>,
     /// When something happens on each core by itself: the earlier of completion and tick.
-    due: Vec<Ns>,
-    calendar: Calendar,
-    pending: VecDeque<Action>,
+    pub(crate) due: Vec<Ns>,
+    pub(crate) calendar: Calendar,
+    pub(crate) pending: VecDeque<Action>,
     /// Current operating point of each cluster.
-    opps: Vec<Opp>,
+    pub(crate) opps: Vec<Opp>,
     /// Instructions per ns by phase and cluster, at the current operating points.
-    rates: Vec<f64>,
+    pub(crate) rates: Vec<f64>,
     /// Counts per instruction, in the same order; empty if nobody reads counters.
-    counts: Vec<Counters>,
+    pub(crate) counts: Vec<Counters>,
     /// Speedup of the biggest over the smallest core type by phase.
-    speedups: Vec<f64>,
-    noise: fastrand::Rng,
+    pub(crate) speedups: Vec<f64>,
+    pub(crate) noise: fastrand::Rng,
     /// Threads that are there or still to come at their time.
-    alive: usize,
+    pub(crate) alive: usize,
     /// By program: threads that will end and have not, and when the last of them did.
-    unfinished: Vec<usize>,
+    pub(crate) unfinished: Vec<usize>,
     pub(crate) turnaround: Vec<Option<Ns>>,
     pub(crate) read: Vec<Counters>,
     stuck: u32,
@@ -124,48 +121,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         engine.set_rates();
         engine.introduce_threads();
         engine
-    }
-
-    /// Tells the scheduler of every thread and puts the first events into the calendar.
-    fn introduce_threads(&mut self) {
-        for index in 0..self.code.threads.len() {
-            let thread = &self.code.threads[index];
-            let kind = match thread.kind {
-                ThreadKind::Application => evenkeel_sched::Kind::Application,
-                ThreadKind::Service => evenkeel_sched::Kind::Service,
-            };
-            let (class, clamp) = (class(&thread.sched), clamp(&thread.sched));
-            let cores = cores_of(self.machine, &thread.sched);
-            let program = evenkeel_model::ProgramId(thread.program as u32);
-            let id = self.sched.create(&NewThread { program, kind, class, cores, clamp });
-            if self.watched {
-                let program = &self.workload.programs[thread.program].name;
-                let event = Event::Created { thread: id, program, name: &thread.name };
-                self.observer.observe(self.now, &event);
-            }
-            if let Start::At(at) = thread.start {
-                self.calendar.push(at, Entry::Wake(id, 0));
-            }
-        }
-        if self.watched {
-            for cluster in 0..self.opps.len() {
-                let event =
-                    Event::Frequency { cluster: ClusterId(cluster as u8), frequency: self.opps[cluster].frequency };
-                self.observer.observe(self.now, &event);
-            }
-        }
-        if let Some(period) = self.sched.period() {
-            self.calendar.push(period, Entry::Refresh);
-        }
-        if self.options.noise {
-            for core in self.machine.all().iter() {
-                let at = self.next_noise();
-                self.calendar.push(at, Entry::Noise(core));
-            }
-        }
-        if let Some(duration) = self.workload.duration {
-            self.calendar.push(duration, Entry::End);
-        }
     }
 
     /// Runs to the end.
@@ -403,318 +358,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.observer.observe(self.now, &Event::Stop { core, thread, why });
             self.observe_power(core);
         }
-    }
-
-    pub(crate) fn report_ready(&mut self, thread: ThreadId, why: Why) {
-        let task = &mut self.tasks[thread.index()];
-        task.place = Place::Ready;
-        task.since = self.now;
-        let core = self.sched.ready(self.now, thread, why);
-        if self.watched {
-            let by = match why {
-                Why::New { by } | Why::Woken { by } => by,
-                Why::Preempted | Why::Yielded | Why::Taken { .. } => None,
-            };
-            self.observer.observe(self.now, &Event::Ready { thread, core, by });
-        }
-        self.collect();
-    }
-
-    /// Starts a thread that another one spawns.
-    pub(crate) fn spawn(&mut self, thread: ThreadId, by: ThreadId) {
-        self.alive += 1;
-        let code = &self.code.threads[thread.index()];
-        self.unfinished[code.program] += usize::from(counts_for_the_end(code));
-        self.start(thread, Some(by));
-    }
-
-    /// Starts a thread from its beginning.
-    fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
-        let task = &mut self.tasks[thread.index()];
-        task.pc = self.code.threads[thread.index()].entry;
-        task.started = self.now;
-        task.exited = None;
-        self.report_ready(thread, Why::New { by });
-    }
-
-    /// Ends a wait.
-    pub(crate) fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
-        let task = &mut self.tasks[thread.index()];
-        task.woken = true;
-        let waited = self.now.since(task.since);
-        if let Some(by) = by {
-            self.sched.blame(by, waited);
-        }
-        self.report_ready(thread, Why::Woken { by });
-    }
-
-    /// Takes the running thread off its core to wait.
-    pub(crate) fn block(&mut self, core: CoreId, thread: ThreadId, on: On) {
-        let name = if self.watched { report::waits_for(self, on) } else { String::new() };
-        self.stop(core, Stop::Blocked(&name));
-        self.tasks[thread.index()].place = Place::Blocked(on);
-        let wait = if on == On::Sleep { Wait::Sleep } else { Wait::Futex };
-        self.sched.blocked(self.now, thread, wait);
-        self.pending.push_back(Action::Reschedule(core));
-    }
-
-    /// Takes the running thread off its core and sends it to sleep until a time.
-    pub(crate) fn sleep_until(&mut self, core: CoreId, thread: ThreadId, until: Ns) {
-        self.tasks[thread.index()].sleep += 1;
-        let sleep = self.tasks[thread.index()].sleep;
-        self.calendar.push(until, Entry::Wake(thread, sleep));
-        self.block(core, thread, On::Sleep);
-    }
-
-    pub(crate) fn give_way(&mut self, core: CoreId, thread: ThreadId) {
-        self.stop(core, Stop::Yielded);
-        self.report_ready(thread, Why::Yielded);
-        // sched_yield is a trip through the scheduler even when nobody else waits.
-        self.cores[core.index()].last = None;
-        self.pending.push_back(Action::Reschedule(core));
-    }
-
-    /// The running thread is done.
-    pub(crate) fn exit(&mut self, core: CoreId, thread: ThreadId) {
-        self.stop(core, Stop::Exited);
-        self.pending.push_back(Action::Reschedule(core));
-        self.remove(thread);
-        if self.tasks[thread.index()].respawns > 0 {
-            self.tasks[thread.index()].respawns -= 1;
-            self.spawn(thread, thread);
-        }
-        let mut joiners = std::mem::take(&mut self.tasks[thread.index()].joiners);
-        for joiner in joiners.drain(..) {
-            self.wake(joiner, Some(thread));
-        }
-        self.tasks[thread.index()].joiners = joiners;
-        let program = self.tasks[thread.index()].program;
-        let counts = counts_for_the_end(&self.code.threads[thread.index()]);
-        self.unfinished[program] -= usize::from(counts);
-        if counts && self.unfinished[program] == 0 {
-            self.turnaround[program] = Some(self.now);
-            if self.workload.duration.is_none() {
-                self.end_program(program);
-            }
-        }
-        self.end_run();
-    }
-
-    /// The run is over when no thread is left, or, without a duration, none that will end.
-    fn end_run(&mut self) {
-        let waiting = self.workload.duration.is_none() && self.unfinished.iter().any(|threads| *threads > 0);
-        if self.alive == 0 || self.workload.duration.is_none() && !waiting {
-            self.ended = Some(Ended::Finished);
-        }
-    }
-
-    fn remove(&mut self, thread: ThreadId) {
-        let task = &mut self.tasks[thread.index()];
-        task.place = Place::Absent;
-        task.exited = Some(self.now);
-        self.alive -= 1;
-        self.sched.exited(self.now, thread);
-    }
-
-    /// The threads that end have ended: what is left of the program (endless and service threads) ends with it.
-    fn end_program(&mut self, program: usize) {
-        for index in 0..self.tasks.len() {
-            let thread = ThreadId(index as u32);
-            if self.tasks[index].program != program || self.tasks[index].place == Place::Absent {
-                continue;
-            }
-            if let Place::On(core) = self.tasks[index].place {
-                self.stop(core, Stop::Exited);
-                self.pending.push_back(Action::Reschedule(core));
-            }
-            self.remove(thread);
-        }
-    }
-
-    /// Accounts for the time on a core since the last time, and reports it to the scheduler.
-    pub(crate) fn settle(&mut self, core: CoreId) {
-        let cluster = self.machine.cores[core.index()].cluster.index();
-        let c = &mut self.cores[core.index()];
-        let elapsed = self.now.since(c.since);
-        c.since = self.now;
-        if elapsed == Ns::ZERO {
-            return;
-        }
-        let Some(thread) = c.current else {
-            c.idle += elapsed;
-            c.pending.2 += elapsed;
-            return;
-        };
-        let task = &mut self.tasks[thread.index()];
-        let overhead = c.stall.min(elapsed);
-        c.stall -= overhead;
-        c.overhead += overhead;
-        c.busy += elapsed;
-        let ran = elapsed - overhead;
-        let spin = task.phase == SPIN;
-        let reference = self.rates[(self.rates.len() - self.opps.len()) + cluster];
-        let rate_at = if spin { 0 } else { task.phase as usize * self.opps.len() + cluster };
-        let rate = if spin { 1.0 } else { self.rates[rate_at] };
-        let done = if self.now >= c.done_at { task.remaining } else { (ran.0 as f64 * rate) as u64 };
-        let done = done.min(task.remaining);
-        task.remaining -= done;
-        let retired = if spin { (done as f64 * reference) as u64 } else { done };
-        task.instructions += Instructions(retired);
-        let on = self.machine.cores[core.index()].core_type.index();
-        task.on_type[on] += elapsed;
-        c.pending.0 += retired + (overhead.0 as f64 * reference) as u64;
-        c.pending.1 += elapsed;
-        let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), counters: None, speedup: None };
-        if !self.counts.is_empty() && retired > 0 {
-            let at = if spin { self.counts.len() - self.opps.len() + cluster } else { rate_at };
-            let counters = pmu::read(&self.counts[at], retired, &mut task.noise);
-            span.counters = Some(counters);
-            if let Some(read) = self.read.get_mut(thread.index()) {
-                *read += &counters;
-            }
-        }
-        if self.options.oracle && !spin {
-            span.speedup = Some(self.speedups[task.phase as usize]);
-        }
-        self.sched.ran(self.now, thread, core, &span);
-    }
-
-    /// When the current computation of a core will be complete.
-    fn set_completion(&mut self, core: CoreId) {
-        let cluster = self.machine.cores[core.index()].cluster.index();
-        let c = &mut self.cores[core.index()];
-        let Some(thread) = c.current else { return };
-        let task = &self.tasks[thread.index()];
-        let rate = match task.phase {
-            SPIN => 1.0,
-            phase => self.rates[phase as usize * self.opps.len() + cluster],
-        };
-        let needs = libm::ceil(task.remaining as f64 / rate) as u64;
-        c.done_at = self.now + c.stall + Ns(needs);
-        self.set_due(core);
-    }
-
-    fn set_due(&mut self, core: CoreId) {
-        let c = &self.cores[core.index()];
-        self.due[core.index()] = c.done_at.min(c.tick_at);
-    }
-
-    /// Overhead hits a core: noise, a change of frequency. Without effect on an idle core.
-    fn delay_core(&mut self, core: CoreId, overhead: Ns) {
-        self.settle(core);
-        if self.cores[core.index()].current.is_some() {
-            self.cores[core.index()].stall += overhead;
-            self.set_completion(core);
-        }
-    }
-
-    fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        let kind = &self.machine.core_types[self.machine.clusters[cluster.index()].core_type.index()];
-        let opp = kind.opps.iter().find(|opp| opp.frequency >= frequency).or(kind.opps.last()).copied();
-        let Some(opp) = opp.filter(|opp| *opp != self.opps[cluster.index()]) else { return };
-        for core in self.machine.clusters[cluster.index()].cores.iter() {
-            self.settle(core);
-            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
-        }
-        self.opps[cluster.index()] = opp;
-        self.set_rates();
-        for core in self.machine.clusters[cluster.index()].cores.iter() {
-            self.delay_core(core, self.machine.costs.dvfs_transition);
-        }
-        if self.watched {
-            self.observer.observe(self.now, &Event::Frequency { cluster, frequency: opp.frequency });
-        }
-    }
-
-    /// Fills the tables of rates and counts for the current operating points. The last row is the reference code.
-    fn set_rates(&mut self) {
-        self.rates.clear();
-        self.counts.clear();
-        let counting = self.options.counters || self.sched.wants_counters();
-        let reference = evenkeel_model::Behaviour::REFERENCE;
-        for behaviour in self.code.behaviours.iter().chain([&reference]) {
-            for (cluster, opp) in self.machine.clusters.iter().zip(&self.opps) {
-                self.rates.push(self.machine.rate(cluster.core_type, opp.frequency, behaviour));
-                if counting {
-                    let counts = pmu::per_instruction(self.machine, cluster.core_type, opp.frequency, behaviour);
-                    self.counts.push(counts);
-                }
-            }
-        }
-    }
-
-    /// Tells an observer the power of the cluster of a core: what runs there now.
-    fn observe_power(&mut self, core: CoreId) {
-        if !self.watched {
-            return;
-        }
-        let cluster = self.machine.cores[core.index()].cluster;
-        let opp = self.opps[cluster.index()];
-        let kind = self.machine.core_type(core);
-        let volts = opp.voltage.0;
-        let mut watts = 0.0;
-        for core in self.machine.clusters[cluster.index()].cores.iter() {
-            let Some(thread) = self.cores[core.index()].current else {
-                watts += volts * kind.leakage * kind.idle_share;
-                continue;
-            };
-            let phase = self.tasks[thread.index()].phase;
-            let row = if phase == SPIN { self.code.behaviours.len() } else { phase as usize };
-            let rate = self.rates[row * self.opps.len() + cluster.index()];
-            watts += kind.activity * rate * volts * volts + volts * kind.leakage;
-        }
-        self.observer.observe(self.now, &Event::Power { cluster, power: Watts(watts) });
-    }
-
-    fn next_noise(&mut self) -> Ns {
-        let draw = -libm::log(1.0 - self.noise.f64());
-        self.now + Ns((NOISE_INTERVAL.0 as f64 * draw) as u64 + 1)
-    }
-
-    pub(crate) fn set_params(&mut self, core: CoreId, thread: ThreadId, params: u32) {
-        let params = &self.code.params[params as usize];
-        let (class, cores, clamp) = (class(params), cores_of(self.machine, params), clamp(params));
-        self.settle(core);
-        self.sched.set_params(self.now, thread, class, cores, clamp);
-        self.collect();
-    }
-
-    fn close_books(&mut self) {
-        for core in self.machine.all().iter() {
-            self.settle(core);
-            let kind = self.machine.core_type(core);
-            let cluster = self.machine.cores[core.index()].cluster;
-            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
-        }
-        for queue in &mut self.objects.queues {
-            let items = queue.items;
-            queue.change(self.now, items);
-        }
-    }
-}
-
-/// Service and endless threads end with their program; it is not they who are waited for.
-fn counts_for_the_end(thread: &crate::code::ThreadCode) -> bool {
-    thread.kind == ThreadKind::Application && !thread.endless
-}
-
-/// The cores of a mask that exist here, as `sched_setaffinity` takes it.
-pub(crate) fn cores_of(machine: &Machine, params: &SchedParams) -> CoreSet {
-    let Some(cpus) = &params.cpus else { return machine.all() };
-    let there = cpus.iter().filter(|cpu| usize::from(**cpu) < machine.cores.len());
-    there.map(|cpu| CoreId(*cpu)).collect()
-}
-
-fn clamp(params: &SchedParams) -> Clamp {
-    let all = Clamp::default();
-    Clamp { min: params.util_min.unwrap_or(all.min), max: params.util_max.unwrap_or(all.max) }
-}
-
-fn class(params: &SchedParams) -> Class {
-    match params.class {
-        program::Class::Fair { nice } => Class::fair(nice),
-        program::Class::Idle => Class::idle(),
-        program::Class::RealTime { priority } => Class::RealTime { priority: priority.min(100) },
     }
 }
 

@@ -6,6 +6,8 @@ mod calendar;
 mod code;
 mod core;
 mod engine;
+mod hardware;
+mod life;
 mod objects;
 mod observer;
 mod outcome;

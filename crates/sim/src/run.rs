@@ -5,7 +5,8 @@ use evenkeel_sched::{Policy, Predict, Scheduler};
 use evenkeel_workload::program::{Calibration, SchedParams};
 use evenkeel_workload::{Op, Workload};
 
-use crate::engine::{Engine, cores_of};
+use crate::engine::Engine;
+use crate::life::cores_of;
 use crate::{Observer, Outcome, report};
 
 /// How a run is carried out.

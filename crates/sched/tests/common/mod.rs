@@ -6,7 +6,8 @@ use evenkeel_model::{
 };
 use evenkeel_sched::{Action, Scheduler};
 
-/// `big` cores of 2 GHz before `little` ones of 1 GHz, no costs, a tick of 1 ms.
+/// `big` cores before `little` ones, no costs, a tick of 1 ms. With code of unlimited parallelism a big core retires 2
+/// instructions a ns and a little one 1.
 pub fn machine(big: u16, little: u16) -> Machine {
     let mut machine = Machine {
         name: format!("{big}B{little}S"),
@@ -23,8 +24,8 @@ pub fn machine(big: u16, little: u16) -> Machine {
         },
     };
     let kinds = [(big, "big", 2000), (little, "little", 1000)];
-    for (id, (count, name, mhz)) in kinds.into_iter().enumerate() {
-        let id = id as u8;
+    for (count, name, mhz) in kinds.into_iter().filter(|kind| kind.0 > 0) {
+        let id = machine.clusters.len() as u8;
         let first = machine.cores.len() as u16;
         machine.core_types.push(CoreType {
             name: name.into(),

@@ -1,0 +1,169 @@
+//! What time does to the cores: work done, overhead sat out, energy used, frequencies changed.
+
+use evenkeel_model::{ClusterId, CoreId, Hz, Instructions, Ns, Watts};
+use evenkeel_sched::Span;
+
+use crate::engine::Engine;
+use crate::observer::{Event, Observer};
+use crate::pmu;
+use crate::task::SPIN;
+
+/// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
+/// interrupts of a quiet Linux machine).
+const NOISE_INTERVAL: Ns = Ns::from_ms(10);
+pub(crate) const NOISE_BURST: Ns = Ns::from_us(50);
+
+impl<O: Observer + ?Sized> Engine<'_, O> {
+    /// Accounts for the time on a core since the last time, and reports it to the scheduler.
+    pub(crate) fn settle(&mut self, core: CoreId) {
+        let cluster = self.machine.cores[core.index()].cluster.index();
+        let c = &mut self.cores[core.index()];
+        let elapsed = self.now.since(c.since);
+        c.since = self.now;
+        if elapsed == Ns::ZERO {
+            return;
+        }
+        let Some(thread) = c.current else {
+            c.idle += elapsed;
+            c.pending.2 += elapsed;
+            return;
+        };
+        let task = &mut self.tasks[thread.index()];
+        let overhead = c.stall.min(elapsed);
+        c.stall -= overhead;
+        c.overhead += overhead;
+        c.busy += elapsed;
+        let ran = elapsed - overhead;
+        let spin = task.phase == SPIN;
+        let reference = self.rates[(self.rates.len() - self.opps.len()) + cluster];
+        let rate_at = if spin { 0 } else { task.phase as usize * self.opps.len() + cluster };
+        let rate = if spin { 1.0 } else { self.rates[rate_at] };
+        let done = if self.now >= c.done_at { task.remaining } else { (ran.0 as f64 * rate) as u64 };
+        let done = done.min(task.remaining);
+        task.remaining -= done;
+        let retired = if spin { (done as f64 * reference) as u64 } else { done };
+        task.instructions += Instructions(retired);
+        let on = self.machine.cores[core.index()].core_type.index();
+        task.on_type[on] += elapsed;
+        c.pending.0 += retired + (overhead.0 as f64 * reference) as u64;
+        c.pending.1 += elapsed;
+        let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), counters: None, speedup: None };
+        if !self.counts.is_empty() && retired > 0 {
+            let at = if spin { self.counts.len() - self.opps.len() + cluster } else { rate_at };
+            let counters = pmu::read(&self.counts[at], retired, &mut task.noise);
+            span.counters = Some(counters);
+            if let Some(read) = self.read.get_mut(thread.index()) {
+                *read += &counters;
+            }
+        }
+        if self.options.oracle && !spin {
+            span.speedup = Some(self.speedups[task.phase as usize]);
+        }
+        self.sched.ran(self.now, thread, core, &span);
+    }
+
+    /// When the current computation of a core will be complete.
+    pub(crate) fn set_completion(&mut self, core: CoreId) {
+        let cluster = self.machine.cores[core.index()].cluster.index();
+        let c = &mut self.cores[core.index()];
+        let Some(thread) = c.current else { return };
+        let task = &self.tasks[thread.index()];
+        let rate = match task.phase {
+            SPIN => 1.0,
+            phase => self.rates[phase as usize * self.opps.len() + cluster],
+        };
+        let needs = libm::ceil(task.remaining as f64 / rate) as u64;
+        c.done_at = self.now + c.stall + Ns(needs);
+        self.set_due(core);
+    }
+
+    pub(crate) fn set_due(&mut self, core: CoreId) {
+        let c = &self.cores[core.index()];
+        self.due[core.index()] = c.done_at.min(c.tick_at);
+    }
+
+    /// Overhead hits a core: noise, a change of frequency. Without effect on an idle core.
+    pub(crate) fn delay_core(&mut self, core: CoreId, overhead: Ns) {
+        self.settle(core);
+        if self.cores[core.index()].current.is_some() {
+            self.cores[core.index()].stall += overhead;
+            self.set_completion(core);
+        }
+    }
+
+    pub(crate) fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
+        let kind = &self.machine.core_types[self.machine.clusters[cluster.index()].core_type.index()];
+        let opp = kind.opps.iter().find(|opp| opp.frequency >= frequency).or(kind.opps.last()).copied();
+        let Some(opp) = opp.filter(|opp| *opp != self.opps[cluster.index()]) else { return };
+        for core in self.machine.clusters[cluster.index()].cores.iter() {
+            self.settle(core);
+            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
+        }
+        self.opps[cluster.index()] = opp;
+        self.set_rates();
+        for core in self.machine.clusters[cluster.index()].cores.iter() {
+            self.delay_core(core, self.machine.costs.dvfs_transition);
+        }
+        if self.watched {
+            self.observer.observe(self.now, &Event::Frequency { cluster, frequency: opp.frequency });
+        }
+    }
+
+    /// Fills the tables of rates and counts for the current operating points. The last row is the reference code.
+    pub(crate) fn set_rates(&mut self) {
+        self.rates.clear();
+        self.counts.clear();
+        let counting = self.options.counters || self.sched.wants_counters();
+        let reference = evenkeel_model::Behaviour::REFERENCE;
+        for behaviour in self.code.behaviours.iter().chain([&reference]) {
+            for (cluster, opp) in self.machine.clusters.iter().zip(&self.opps) {
+                self.rates.push(self.machine.rate(cluster.core_type, opp.frequency, behaviour));
+                if counting {
+                    let counts = pmu::per_instruction(self.machine, cluster.core_type, opp.frequency, behaviour);
+                    self.counts.push(counts);
+                }
+            }
+        }
+    }
+
+    /// Tells an observer the power of the cluster of a core: what runs there now.
+    pub(crate) fn observe_power(&mut self, core: CoreId) {
+        if !self.watched {
+            return;
+        }
+        let cluster = self.machine.cores[core.index()].cluster;
+        let opp = self.opps[cluster.index()];
+        let kind = self.machine.core_type(core);
+        let volts = opp.voltage.0;
+        let mut watts = 0.0;
+        for core in self.machine.clusters[cluster.index()].cores.iter() {
+            let Some(thread) = self.cores[core.index()].current else {
+                watts += volts * kind.leakage * kind.idle_share;
+                continue;
+            };
+            let phase = self.tasks[thread.index()].phase;
+            let row = if phase == SPIN { self.code.behaviours.len() } else { phase as usize };
+            let rate = self.rates[row * self.opps.len() + cluster.index()];
+            watts += kind.activity * rate * volts * volts + volts * kind.leakage;
+        }
+        self.observer.observe(self.now, &Event::Power { cluster, power: Watts(watts) });
+    }
+
+    pub(crate) fn next_noise(&mut self) -> Ns {
+        let draw = -libm::log(1.0 - self.noise.f64());
+        self.now + Ns((NOISE_INTERVAL.0 as f64 * draw) as u64 + 1)
+    }
+
+    pub(crate) fn close_books(&mut self) {
+        for core in self.machine.all().iter() {
+            self.settle(core);
+            let kind = self.machine.core_type(core);
+            let cluster = self.machine.cores[core.index()].cluster;
+            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
+        }
+        for queue in &mut self.objects.queues {
+            let items = queue.items;
+            queue.change(self.now, items);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The life of threads: they start, become ready, wait, give way and exit, and programs end with them. Each step is
+//! reported to the scheduler and to the observer.
+
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_sched::{Action, Clamp, Class, NewThread, Wait, Why};
+use evenkeel_workload::program::{self, SchedParams, Start, ThreadKind};
+
+use crate::calendar::Entry;
+use crate::code::ThreadCode;
+use crate::engine::Engine;
+use crate::observer::{Event, Observer, Stop};
+use crate::outcome::Ended;
+use crate::report;
+use crate::task::{On, Place};
+
+impl<O: Observer + ?Sized> Engine<'_, O> {
+    pub(crate) fn report_ready(&mut self, thread: ThreadId, why: Why) {
+        let task = &mut self.tasks[thread.index()];
+        task.place = Place::Ready;
+        task.since = self.now;
+        let core = self.sched.ready(self.now, thread, why);
+        if self.watched {
+            let by = match why {
+                Why::New { by } | Why::Woken { by } => by,
+                Why::Preempted | Why::Yielded | Why::Taken { .. } => None,
+            };
+            self.observer.observe(self.now, &Event::Ready { thread, core, by });
+        }
+        self.collect();
+    }
+
+    /// Starts a thread from its beginning.
+    pub(crate) fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
+        let task = &mut self.tasks[thread.index()];
+        task.pc = self.code.threads[thread.index()].entry;
+        task.started = self.now;
+        task.exited = None;
+        self.report_ready(thread, Why::New { by });
+    }
+
+    /// Starts a thread that another one spawns.
+    pub(crate) fn spawn(&mut self, thread: ThreadId, by: ThreadId) {
+        self.alive += 1;
+        let code = &self.code.threads[thread.index()];
+        self.unfinished[code.program] += usize::from(counts_for_the_end(code));
+        self.start(thread, Some(by));
+    }
+
+    /// Ends a wait.
+    pub(crate) fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
+        let task = &mut self.tasks[thread.index()];
+        task.woken = true;
+        let waited = self.now.since(task.since);
+        if let Some(by) = by {
+            self.sched.blame(by, waited);
+        }
+        self.report_ready(thread, Why::Woken { by });
+    }
+
+    /// Takes the running thread off its core to wait.
+    pub(crate) fn block(&mut self, core: CoreId, thread: ThreadId, on: On) {
+        let name = if self.watched { report::waits_for(self, on) } else { String::new() };
+        self.stop(core, Stop::Blocked(&name));
+        self.tasks[thread.index()].place = Place::Blocked(on);
+        let wait = if on == On::Sleep { Wait::Sleep } else { Wait::Futex };
+        self.sched.blocked(self.now, thread, wait);
+        self.pending.push_back(Action::Reschedule(core));
+    }
+
+    /// Takes the running thread off its core and sends it to sleep until a time.
+    pub(crate) fn sleep_until(&mut self, core: CoreId, thread: ThreadId, until: Ns) {
+        self.tasks[thread.index()].sleep += 1;
+        let sleep = self.tasks[thread.index()].sleep;
+        self.calendar.push(until, Entry::Wake(thread, sleep));
+        self.block(core, thread, On::Sleep);
+    }
+
+    pub(crate) fn give_way(&mut self, core: CoreId, thread: ThreadId) {
+        self.stop(core, Stop::Yielded);
+        self.report_ready(thread, Why::Yielded);
+        // sched_yield is a trip through the scheduler even when nobody else waits.
+        self.cores[core.index()].last = None;
+        self.pending.push_back(Action::Reschedule(core));
+    }
+
+    /// The running thread is done.
+    pub(crate) fn exit(&mut self, core: CoreId, thread: ThreadId) {
+        self.stop(core, Stop::Exited);
+        self.pending.push_back(Action::Reschedule(core));
+        self.remove(thread);
+        if self.tasks[thread.index()].respawns > 0 {
+            self.tasks[thread.index()].respawns -= 1;
+            self.spawn(thread, thread);
+        }
+        let mut joiners = std::mem::take(&mut self.tasks[thread.index()].joiners);
+        for joiner in joiners.drain(..) {
+            self.wake(joiner, Some(thread));
+        }
+        self.tasks[thread.index()].joiners = joiners;
+        let program = self.tasks[thread.index()].program;
+        let counts = counts_for_the_end(&self.code.threads[thread.index()]);
+        self.unfinished[program] -= usize::from(counts);
+        if counts && self.unfinished[program] == 0 {
+            self.turnaround[program] = Some(self.now);
+            if self.workload.duration.is_none() {
+                self.end_program(program);
+            }
+        }
+        self.end_run();
+    }
+
+    pub(crate) fn remove(&mut self, thread: ThreadId) {
+        let task = &mut self.tasks[thread.index()];
+        task.place = Place::Absent;
+        task.exited = Some(self.now);
+        self.alive -= 1;
+        self.sched.exited(self.now, thread);
+    }
+
+    /// The threads that end have ended: what is left of the program (endless and service threads) ends with it.
+    pub(crate) fn end_program(&mut self, program: usize) {
+        for index in 0..self.tasks.len() {
+            let thread = ThreadId(index as u32);
+            if self.tasks[index].program != program || self.tasks[index].place == Place::Absent {
+                continue;
+            }
+            if let Place::On(core) = self.tasks[index].place {
+                self.stop(core, Stop::Exited);
+                self.pending.push_back(Action::Reschedule(core));
+            }
+            self.remove(thread);
+        }
+    }
+
+    /// The run is over when no thread is left, or, without a duration, none that will end.
+    pub(crate) fn end_run(&mut self) {
+        let waiting = self.workload.duration.is_none() && self.unfinished.iter().any(|threads| *threads > 0);
+        if self.alive == 0 || self.workload.duration.is_none() && !waiting {
+            self.ended = Some(Ended::Finished);
+        }
+    }
+
+    pub(crate) fn set_params(&mut self, core: CoreId, thread: ThreadId, params: u32) {
+        let params = &self.code.params[params as usize];
+        let (class, cores, clamp) = (class(params), cores_of(self.machine, params), clamp(params));
+        self.settle(core);
+        self.sched.set_params(self.now, thread, class, cores, clamp);
+        self.collect();
+    }
+
+    /// Tells the scheduler of every thread and puts the first events into the calendar.
+    pub(crate) fn introduce_threads(&mut self) {
+        for index in 0..self.code.threads.len() {
+            let thread = &self.code.threads[index];
+            let kind = match thread.kind {
+                ThreadKind::Application => evenkeel_sched::Kind::Application,
+                ThreadKind::Service => evenkeel_sched::Kind::Service,
+            };
+            let (class, clamp) = (class(&thread.sched), clamp(&thread.sched));
+            let cores = cores_of(self.machine, &thread.sched);
+            let program = ProgramId(thread.program as u32);
+            let id = self.sched.create(&NewThread { program, kind, class, cores, clamp });
+            if self.watched {
+                let program = &self.workload.programs[thread.program].name;
+                let event = Event::Created { thread: id, program, name: &thread.name };
+                self.observer.observe(self.now, &event);
+            }
+            if let Start::At(at) = thread.start {
+                self.calendar.push(at, Entry::Wake(id, 0));
+            }
+        }
+        if self.watched {
+            for cluster in 0..self.opps.len() {
+                let event =
+                    Event::Frequency { cluster: ClusterId(cluster as u8), frequency: self.opps[cluster].frequency };
+                self.observer.observe(self.now, &event);
+            }
+        }
+        if let Some(period) = self.sched.period() {
+            self.calendar.push(period, Entry::Refresh);
+        }
+        if self.options.noise {
+            for core in self.machine.all().iter() {
+                let at = self.next_noise();
+                self.calendar.push(at, Entry::Noise(core));
+            }
+        }
+        if let Some(duration) = self.workload.duration {
+            self.calendar.push(duration, Entry::End);
+        }
+    }
+}
+
+/// Service and endless threads end with their program; it is not they who are waited for.
+pub(crate) fn counts_for_the_end(thread: &ThreadCode) -> bool {
+    thread.kind == ThreadKind::Application && !thread.endless
+}
+
+/// The cores of a mask that exist here, as `sched_setaffinity` takes it.
+pub(crate) fn cores_of(machine: &Machine, params: &SchedParams) -> CoreSet {
+    let Some(cpus) = &params.cpus else { return machine.all() };
+    let there = cpus.iter().filter(|cpu| usize::from(**cpu) < machine.cores.len());
+    there.map(|cpu| CoreId(*cpu)).collect()
+}
+
+fn clamp(params: &SchedParams) -> Clamp {
+    let all = Clamp::default();
+    Clamp { min: params.util_min.unwrap_or(all.min), max: params.util_max.unwrap_or(all.max) }
+}
+
+fn class(params: &SchedParams) -> Class {
+    match params.class {
+        program::Class::Fair { nice } => Class::fair(nice),
+        program::Class::Idle => Class::idle(),
+        program::Class::RealTime { priority } => Class::RealTime { priority: priority.min(100) },
+    }
+}
