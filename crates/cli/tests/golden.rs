@@ -1,0 +1,49 @@
+//! What every policy makes of six mixes, to the last digit: a change of results is a change that somebody wanted, and
+//! every machine prints the same. `SNAPSHOTS=overwrite cargo test --test golden` accepts new results.
+
+use std::fmt::Write;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use snapbox::{assert_data_eq, file};
+
+#[test]
+fn every_policy_gives_the_known_results() {
+    let args = [
+        "compare",
+        "Sync-1",
+        "NSync-2",
+        "Comm-2",
+        "Comp-3",
+        "Rand-5",
+        "Rand-9",
+        "--machine",
+        "2B4S",
+        "--policy",
+        "cfs,static,gts,wash,colab",
+        "--format",
+        "json",
+    ];
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel")).args(args).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut text = String::new();
+    for run in report["runs"].as_array().unwrap() {
+        let name = |field: &str| run[field].as_str().unwrap().to_owned();
+        let metric = |field: &str| run["metrics"][field].clone();
+        let _ = writeln!(
+            text,
+            "{} {} {}: makespan {} s, h_antt {}, energy {} J, {} migrations, {} switches, {} preemptions",
+            name("workload"),
+            name("policy"),
+            name("order"),
+            metric("makespan_s"),
+            metric("h_antt"),
+            metric("energy_j"),
+            metric("migrations"),
+            metric("context_switches"),
+            metric("preemptions"),
+        );
+    }
+    let _ = writeln!(text, "{} events", report["events"]);
+    assert_data_eq!(text, file!["golden/mixes.txt"]);
+}
