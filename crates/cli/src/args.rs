@@ -132,7 +132,7 @@ pub enum Format {
 }
 
 /// How a run is carried out, the same for `sim` and `compare`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Conditions {
     /// Let every answer of the scheduler take effect this much later, as an asynchronous host would: 500us
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "0s", hide_default_value = true)]
@@ -143,6 +143,9 @@ pub struct Conditions {
     /// Show policies the true speedup of every thread instead of the predicted one
     #[arg(long)]
     pub oracle: bool,
+    /// Predict speedups with this file of `evenkeel train` instead of training afresh
+    #[arg(long, value_name = "FILE", conflicts_with = "oracle")]
+    pub predictor: Option<PathBuf>,
     /// Stop with an error when a run takes longer than this in simulated time
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
     pub max_time: Ns,
@@ -150,7 +153,13 @@ pub struct Conditions {
 
 impl Default for Conditions {
     fn default() -> Self {
-        Self { delay: Ns::ZERO, noise: false, oracle: false, max_time: evenkeel_sim::Options::default().max_time }
+        Self {
+            delay: Ns::ZERO,
+            noise: false,
+            oracle: false,
+            predictor: None,
+            max_time: evenkeel_sim::Options::default().max_time,
+        }
     }
 }
 
@@ -215,6 +224,9 @@ pub struct Compare {
 pub struct Reproduce {
     /// The paper: colab
     pub experiment: String,
+    /// Show policies the true speedup of every thread: what perfect knowledge would give, not what was published
+    #[arg(long)]
+    pub oracle: bool,
     /// Write a page with bars and timelines to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

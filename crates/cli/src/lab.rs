@@ -1,6 +1,6 @@
 //! Carries out runs: resolves what depends on the machine, keeps the reference runs, measures.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use evenkeel_model::predict::{MachinePredictor, Predictor};
 use evenkeel_model::{CoreOrder, CoreTypeId, Machine, metrics};
 use evenkeel_sched::{PolicyInfo, Predict};
@@ -9,7 +9,7 @@ use evenkeel_workload::{Program, Workload};
 use rayon::prelude::*;
 
 use crate::args::Conditions;
-use crate::{calibration, catalog, json, progress, training};
+use crate::{calibration, catalog, files, json, progress, training};
 
 /// Everything that is to be run: the product of its lists.
 pub struct Plan {
@@ -208,7 +208,7 @@ impl<'a> Lab<'a> {
 
     /// The one place where the options of a measured run are put together.
     fn options(&self, job: Job) -> Options {
-        let Conditions { delay, noise, oracle, max_time } = self.plan.conditions;
+        let Conditions { delay, noise, oracle, max_time, .. } = self.plan.conditions;
         Options { seed: job.seed, max_time, delay, noise, oracle, counters: false }
     }
 }
@@ -217,10 +217,21 @@ impl<'a> Lab<'a> {
 fn predictors(plan: &Plan) -> Result<Vec<Option<MachinePredictor>>> {
     let wanted = plan.policies.iter().any(|policy| (policy.make)().counters()) && !plan.conditions.oracle;
     let mut trained = Predictor::default();
+    let given = &plan.conditions.predictor;
+    if let Some(path) = given {
+        let path = path.display().to_string();
+        trained = Predictor::from_toml(&files::read(&path)?, &path)?;
+    }
     let predictor = |machine: &Machine| {
         // Cores of one type have nothing to be predicted.
         if !wanted || machine.core_types.len() < 2 {
             return Ok(None);
+        }
+        if let (Some(path), None) = (given, trained.for_machine(machine)) {
+            let (path, name) = (path.display(), &machine.name);
+            bail!(
+                "{path} has no model for the core types of {name}: make one with `evenkeel train --machine {name} -o {path}`"
+            );
         }
         if trained.for_machine(machine).is_none() {
             trained.extend(training::learn(machine, &training::observe(machine)?)?);

@@ -237,6 +237,22 @@ fn a_trace_is_written_whole() {
     assert!(trace.len() > 10_000 && trace[0] == 0x0a, "a Trace message of many packets: {} bytes", trace.len());
 }
 
+#[test]
+fn a_predictor_file_gives_what_training_afresh_gives_and_must_fit_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("predictor.toml");
+    let path = path.to_str().unwrap();
+    stdout(&["train", "--machine", "2B2S", "-o", path]);
+    let fresh = ["sim", "Sync-2", "--machine", "2B2S", "--policy", "colab"];
+    let with_file = [&fresh[..], &["--predictor", path]].concat();
+    assert_eq!(stdout(&with_file), stdout(&fresh));
+    let other = ["sim", "Sync-2", "--machine", "rk3588", "--policy", "colab", "--predictor", path];
+    let output = evenkeel(&other).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("evenkeel train --machine rk3588"), "{error}");
+}
+
 /// The real rt-app files of other people, where they are beside the clone.
 #[test]
 fn real_rt_app_files_run_under_every_policy() {

@@ -30,7 +30,7 @@ pub fn run(args: &Compare) -> Result<String> {
         policies,
         orders: orders.into_iter().map(Into::into).collect(),
         seeds: (1..=args.seeds).collect(),
-        conditions: args.conditions,
+        conditions: args.conditions.clone(),
     };
     let lab = Lab::new(&plan)?;
     let results = lab.run_all("comparing")?;

@@ -23,7 +23,7 @@ pub fn run(args: &Sim) -> Result<String> {
         policies: vec![catalog::policy(&args.policy)?],
         orders: vec![order],
         seeds: vec![args.seed],
-        conditions: args.conditions,
+        conditions: args.conditions.clone(),
     };
     let lab = Lab::new(&plan)?;
     let job = Job { workload: 0, machine: 0, policy: 0, order, seed: args.seed };

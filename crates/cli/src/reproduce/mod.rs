@@ -19,10 +19,16 @@ use crate::lab::{Lab, Plan, Results};
 pub fn run(args: &Reproduce) -> Result<String> {
     let watch = Stopwatch::start();
     let html = Target::open_some(args.html.as_ref())?;
-    let experiment = Experiment::by_name(&args.experiment)?;
+    let mut experiment = Experiment::by_name(&args.experiment)?;
+    if args.oracle {
+        experiment.title += ", with perfect knowledge of every speedup";
+    }
+    let conditions = Conditions { oracle: args.oracle, ..Conditions::default() };
     let mut plans = Vec::new();
     for set in &experiment.sets {
-        plans.push(plan(&experiment, set).with_context(|| format!("set {} of {}", set.name, experiment.name))?);
+        plans.push(
+            plan(&experiment, set, &conditions).with_context(|| format!("set {} of {}", set.name, experiment.name))?,
+        );
     }
     let results: Vec<Results> =
         plans.iter().map(|plan| Lab::new(plan)?.run_all("reproducing")).collect::<Result<_>>()?;
@@ -57,13 +63,13 @@ pub fn run(args: &Reproduce) -> Result<String> {
 }
 
 /// What a set asks to be run.
-fn plan(experiment: &Experiment, set: &Set) -> Result<Plan> {
+fn plan(experiment: &Experiment, set: &Set, conditions: &Conditions) -> Result<Plan> {
     Ok(Plan {
         workloads: catalog::workloads(set.workloads.iter().map(|member| member.name.as_str()))?,
         machines: catalog::machines(&set.machines)?,
         policies: catalog::policies(&experiment.policies)?,
         orders: experiment.orders.iter().map(|&order| order.into()).collect(),
         seeds: vec![experiment.seed],
-        conditions: Conditions::default(),
+        conditions: conditions.clone(),
     })
 }

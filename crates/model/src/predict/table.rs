@@ -53,7 +53,7 @@ impl Predictor {
             observed_on: key(machine, observed_on),
             faster: key(machine, CoreTypeId(0)),
             slower: key(machine, slowest(machine)),
-            model: super::fit(samples, counters)?,
+            model: rounded_model(super::fit(samples, counters)?),
         };
         let same = |other: &Entry| {
             (&other.observed_on, &other.faster, &other.slower) == (&entry.observed_on, &entry.faster, &entry.slower)
@@ -85,7 +85,7 @@ impl Predictor {
         self.entries.iter().map(|e| (e.observed_on.as_str(), e.faster.as_str(), e.slower.as_str(), &e.model))
     }
 
-    /// The text of a predictor file. Numbers have six significant digits, so that every machine writes the same bytes.
+    /// The text of a predictor file.
     pub fn to_toml(&self) -> String {
         let text = FileText { model: self.entries.iter().map(ModelText::from).collect() };
         toml::to_string(&text).unwrap_or_default()
@@ -164,6 +164,16 @@ impl ModelText {
             range: (self.range.0.min(self.range.1), self.range.1),
         };
         Ok(Entry { observed_on: self.observed_on, faster: self.faster, slower: self.slower, model })
+    }
+}
+
+/// Six significant digits from the start, so that a model decides the same before and after it went through a file, and
+/// on every machine that fits it.
+fn rounded_model(model: Model) -> Model {
+    Model {
+        intercept: rounded(model.intercept),
+        terms: model.terms.into_iter().map(|(counter, weight)| (counter, rounded(weight))).collect(),
+        range: (rounded(model.range.0), rounded(model.range.1)),
     }
 }
 
