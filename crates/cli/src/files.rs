@@ -12,22 +12,33 @@ pub fn read(path: &str) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
 }
 
-/// A file that is going to be written, whole or not at all: under another name in the same folder, then renamed. It is
-/// opened before the work begins, so that a folder that does not exist is no surprise at its end.
+/// A file that is going to be written, whole or not at all: under another name in the same folder, then renamed. What is
+/// no regular file, such as a pipe or a terminal, is written as it is. It is opened before the work begins, so that a
+/// folder that does not exist is no surprise at its end.
 pub struct Target {
     path: PathBuf,
-    file: NamedTempFile,
+    file: Sink,
+}
+
+enum Sink {
+    Renamed(NamedTempFile),
+    Direct(fs::File),
 }
 
 impl Target {
     /// Makes sure that the file can be written.
     pub fn open(path: &Path) -> Result<Self> {
+        let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let file = NamedTempFile::new_in(folder).with_context(|| cannot_write(path))?;
-        Ok(Self { path: path.to_path_buf(), file })
+        let file = if special {
+            fs::OpenOptions::new().write(true).open(path).map(Sink::Direct)
+        } else {
+            NamedTempFile::new_in(folder).map(Sink::Renamed)
+        };
+        Ok(Self { path: path.to_path_buf(), file: file.with_context(|| cannot_write(path))? })
     }
 
     /// As [`Self::open`], for a path that may not have been asked for.
@@ -37,7 +48,10 @@ impl Target {
 
     /// Where to write what is too long to be held in memory. Ends with [`Self::keep`].
     pub fn writer(&mut self) -> impl Write {
-        self.file.as_file_mut()
+        match &mut self.file {
+            Sink::Renamed(file) => file.as_file_mut(),
+            Sink::Direct(file) => file,
+        }
     }
 
     /// What to say when writing fails.
@@ -47,14 +61,16 @@ impl Target {
 
     /// Gives the file its name.
     pub fn keep(self) -> Result<()> {
-        readable(self.file.as_file()).with_context(|| cannot_write(&self.path))?;
-        self.file.persist(&self.path).map_err(|error| error.error).with_context(|| cannot_write(&self.path))?;
+        let Sink::Renamed(file) = self.file else { return Ok(()) };
+        readable(file.as_file()).with_context(|| cannot_write(&self.path))?;
+        file.persist(&self.path).map_err(|error| error.error).with_context(|| cannot_write(&self.path))?;
         Ok(())
     }
 
     /// Writes the file.
     pub fn write(mut self, content: &[u8]) -> Result<()> {
-        self.file.write_all(content).with_context(|| cannot_write(&self.path))?;
+        let written = self.writer().write_all(content);
+        written.with_context(|| self.cannot_write())?;
         self.keep()
     }
 }
@@ -87,6 +103,15 @@ mod tests {
         Target::open(&path).unwrap().write(b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_no_regular_file_is_written_and_never_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let full = Target::open(Path::new("/dev/full")).unwrap();
+        assert!(full.write(b"anything").is_err(), "the device says that it is full");
+        assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device(), "and it is still a device");
     }
 
     #[test]

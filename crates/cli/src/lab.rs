@@ -107,6 +107,7 @@ impl<'a> Lab<'a> {
         let mut references: Vec<Vec<usize>> = Vec::new();
         for workload in &plan.workloads {
             for machine in &plan.machines {
+                evenkeel_sim::check(machine, workload)?;
                 let workload = calibration::resolve(workload, machine);
                 let symmetric = machine.symmetric(CoreTypeId(0));
                 for &seed in &plan.seeds {

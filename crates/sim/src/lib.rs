@@ -19,7 +19,7 @@ mod task;
 
 pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
-pub use run::{Error, Options, run};
+pub use run::{Error, Options, check, run};
 
 /// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.
 #[cfg(doctest)]

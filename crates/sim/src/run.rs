@@ -77,8 +77,12 @@ pub fn run<O: Observer + ?Sized>(
     Ok(report::outcome(engine))
 }
 
-/// What the workload asks of the machine must be there.
-fn check(machine: &Machine, workload: &Workload) -> Result<(), Error> {
+/// Whether what the workload asks of the machine is there: the cores of its masks, and the core that it is calibrated on.
+/// [`run`] checks this too.
+///
+/// # Errors
+/// [`Error::Invalid`] names the thread and what the machine has.
+pub fn check(machine: &Machine, workload: &Workload) -> Result<(), Error> {
     let cores = machine.cores.len();
     for program in &workload.programs {
         if let Calibration::Core(core) = program.calibration
