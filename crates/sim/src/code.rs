@@ -143,7 +143,8 @@ impl Code {
     }
 }
 
-fn endless(ops: &[Op]) -> bool {
+/// Whether the operations go on for ever.
+pub(crate) fn endless(ops: &[Op]) -> bool {
     ops.iter().any(|op| match op {
         Op::Repeat { times: None, .. } => true,
         Op::Repeat { body, .. } | Op::Drain { body, .. } => endless(body),

@@ -2,9 +2,10 @@
 
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::{Policy, Predict, Scheduler};
-use evenkeel_workload::program::{Calibration, SchedParams};
+use evenkeel_workload::program::{Calibration, SchedParams, Start, ThreadKind};
 use evenkeel_workload::{Op, Workload};
 
+use crate::code::endless;
 use crate::engine::Engine;
 use crate::life::cores_of;
 use crate::{Observer, Outcome, report};
@@ -77,7 +78,8 @@ pub fn run<O: Observer + ?Sized>(
     Ok(report::outcome(engine))
 }
 
-/// Whether what the workload asks of the machine is there: the cores of its masks, and the core that it is calibrated on.
+/// Whether the workload can run on the machine: the cores of its masks and the core that it is calibrated on are there, and
+/// every program comes to an end.
 /// [`run`] checks this too.
 ///
 /// # Errors
@@ -90,6 +92,13 @@ pub fn check(machine: &Machine, workload: &Workload) -> Result<(), Error> {
         {
             let what = format!("{} is calibrated on core {core}", program.name);
             return Err(Error::Invalid(format!("{what}, but {} has cores 0 to {}", machine.name, cores - 1)));
+        }
+        let ends = |thread: &evenkeel_workload::Thread| {
+            thread.kind == ThreadKind::Application && thread.start != Start::Spawned && !endless(&thread.ops)
+        };
+        if workload.duration.is_none() && !program.threads.iter().any(ends) {
+            let name = &program.name;
+            return Err(Error::Invalid(format!("{name} never ends: give the workload a duration, or a loop an end")));
         }
         for thread in &program.threads {
             let sets = nested(&thread.ops).into_iter().chain([&thread.sched]);

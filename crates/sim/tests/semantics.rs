@@ -210,7 +210,7 @@ fn a_stranger_may_not_unlock() {
 #[test]
 fn a_loop_without_work_and_a_run_without_end_are_errors() {
     let nothing = Op::Repeat { times: None, body: vec![Op::Signal(ConditionId(0))] };
-    let mut p = program("p", vec![thread("a", vec![nothing])]);
+    let mut p = program("p", vec![thread("a", vec![nothing]), thread("b", vec![compute(1)])]);
     p.conditions.push("c".into());
     assert!(error(&workload(vec![p]), &Options::default()).contains("p/a loops for ever"));
 
@@ -219,6 +219,10 @@ fn a_loop_without_work_and_a_run_without_end_are_errors() {
     let with_cost = common::with_costs(machine(0, 1));
     let done = play(&with_cost, &workload(vec![p]), "cfs", &Options::default()).expect("ends with its program");
     assert_eq!(done.ended, Ended::Finished);
+
+    let endless = Op::Repeat { times: None, body: vec![compute(1)] };
+    let text = error(&workload(vec![program("p", vec![thread("a", vec![endless])])]), &Options::default());
+    assert_eq!(text, "p never ends: give the workload a duration, or a loop an end");
 
     let long = workload(vec![program("p", vec![thread("a", vec![compute(500)])])]);
     let text = error(&long, &Options { max_time: Ns::from_ms(100), ..Options::default() });
