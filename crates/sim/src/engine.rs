@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId};
+use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId, Watts};
 use evenkeel_sched::{Action, Next, Scheduler, Why};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, Start, Work};
@@ -42,6 +42,8 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) pending: VecDeque<Action>,
     /// Current operating point of each cluster.
     pub(crate) opps: Vec<Opp>,
+    /// What an observer was last told of each cluster's power.
+    pub(crate) powers: Vec<Watts>,
     /// Instructions per ns by phase and cluster, at the current operating points.
     pub(crate) rates: Vec<f64>,
     /// Counts per instruction, in the same order; empty if nobody reads counters.
@@ -99,6 +101,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             calendar: Calendar::default(),
             pending: VecDeque::new(),
             opps: machine.clusters.iter().map(|cluster| highest_opp(machine, cluster)).collect(),
+            powers: vec![Watts(0.0); machine.clusters.len()],
             rates: Vec::new(),
             counts: Vec::new(),
             speedups: code.behaviours.iter().map(|phase| machine.speedup_over(smallest, phase)).collect(),

@@ -146,7 +146,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             let rate = self.rates[row * self.opps.len() + cluster.index()];
             watts += kind.activity * rate * volts * volts + volts * kind.leakage;
         }
-        self.observer.observe(self.now, &Event::Power { cluster, power: Watts(watts) });
+        if self.powers[cluster.index()] != Watts(watts) {
+            self.powers[cluster.index()] = Watts(watts);
+            self.observer.observe(self.now, &Event::Power { cluster, power: Watts(watts) });
+        }
     }
 
     pub(crate) fn next_noise(&mut self) -> Ns {
