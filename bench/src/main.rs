@@ -1,5 +1,7 @@
 //! Evenkeel's side of `make bench`: plays one case and prints its events, bursts and seconds as a line of JSON.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
 use std::time::Instant;
 
 use evenkeel_model::{Machine, Ns, machines};
