@@ -78,6 +78,14 @@ mod tests {
         assert_eq!(by_name("2B3S").unwrap_err().to_string(), r#"unknown machine "2B3S": did you mean "2B2S"?"#);
     }
 
+    #[test]
+    fn the_documented_example_loads() {
+        let page = include_str!("../../../../docs/machines.md");
+        let text = page.split("```").nth(1).and_then(|block| block.strip_prefix("toml")).unwrap();
+        let machine = Machine::from_toml(text, "docs/machines.md").unwrap();
+        assert_eq!((machine.core_types[0].name.as_str(), machine.big().len(), machine.little().len()), ("swift", 2, 4));
+    }
+
     fn error(text: &str) -> String {
         Machine::from_toml(text, "m.toml").unwrap_err().to_string()
     }
