@@ -193,13 +193,13 @@ pub struct Sim {
 #[derive(Debug, Args)]
 pub struct Compare {
     /// Programs, mixes, or paths of rt-app (.json) or native (.toml) workloads
-    #[arg(required = true, value_name = "WORKLOAD")]
+    #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
-    /// Machines, or paths of machine files (.toml)
+    /// Machines, or paths of machine files (.toml); takes all words up to the next option
     #[arg(long, short, required = true, value_name = "MACHINE", value_delimiter = ',', num_args = 1..)]
     pub machine: Vec<String>,
     /// Scheduling policies
-    #[arg(long, short, required = true, value_name = "POLICY", value_delimiter = ',', num_args = 1..)]
+    #[arg(long, short, required = true, value_name = "POLICY,POLICY,...", value_delimiter = ',')]
     pub policy: Vec<String>,
     /// The policy that percentages are against; it runs even if --policy does not name it
     #[arg(long, default_value = "cfs")]
@@ -208,7 +208,7 @@ pub struct Compare {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
     /// Orders in which the operating system numbers the cores
-    #[arg(long, value_enum, value_delimiter = ',', num_args = 1.., default_values_t = [Order::BigFirst, Order::LittleFirst])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Order::BigFirst, Order::LittleFirst])]
     pub orders: Vec<Order>,
     /// Write a page with bars and timelines to this file
     #[arg(long, value_name = "FILE")]

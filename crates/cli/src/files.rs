@@ -36,7 +36,7 @@ impl Target {
         let file = if special {
             fs::OpenOptions::new().write(true).open(path).map(Sink::Direct)
         } else {
-            NamedTempFile::new_in(folder).map(Sink::Renamed)
+            tempfile::Builder::new().prefix(".evenkeel-").suffix(".partial").tempfile_in(folder).map(Sink::Renamed)
         };
         Ok(Self { path: path.to_path_buf(), file: file.with_context(|| cannot_write(path))? })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use comfy_table::Cell;
 use evenkeel_sched::policy::PolicyInfo;
 
@@ -16,6 +16,10 @@ use crate::{catalog, json, table};
 /// Runs the command.
 pub fn run(args: &Compare) -> Result<String> {
     let watch = Stopwatch::start();
+    if args.workloads.is_empty() {
+        // --machine may have swallowed them.
+        bail!("no workload given: name it first, as in `evenkeel compare Sync-2 --machine 2B2S --policy cfs,colab`");
+    }
     let html = Target::open_some(args.html.as_ref())?;
     let baseline = catalog::policy(&args.baseline)?;
     let mut policies = catalog::policies(&args.policy)?;
