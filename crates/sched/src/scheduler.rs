@@ -3,6 +3,8 @@
 //! A host reports what happened; the scheduler answers with [`Next`], and with [`Action`]s in an outbox that the host
 //! empties after every call. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
 
+use std::collections::VecDeque;
+
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Counters, Instructions, Machine, Ns, ThreadId};
 
 use crate::action::{Action, Next, Why};
@@ -33,14 +35,14 @@ pub struct Scheduler {
     state: State,
     policy: Box<dyn Policy>,
     predict: Option<Predict>,
-    outbox: Vec<Action>,
+    outbox: VecDeque<Action>,
     changes: Changes,
 }
 
 impl Scheduler {
     /// A scheduler for a machine. Without `predict`, policies fall back on the machine's capacities.
     pub fn new(machine: Machine, policy: Box<dyn Policy>, predict: Option<Predict>) -> Self {
-        Self { state: State::new(machine), policy, predict, outbox: Vec::new(), changes: Changes::default() }
+        Self { state: State::new(machine), policy, predict, outbox: VecDeque::new(), changes: Changes::default() }
     }
 
     /// What the scheduler knows.
@@ -60,7 +62,7 @@ impl Scheduler {
 
     /// Takes one request out of the outbox. Hosts call it until it is empty.
     pub fn action(&mut self) -> Option<Action> {
-        if self.outbox.is_empty() { None } else { Some(self.outbox.remove(0)) }
+        self.outbox.pop_front()
     }
 
     /// Introduces a thread. It is not scheduled before [`Self::ready`].
@@ -128,7 +130,7 @@ impl Scheduler {
             Pick::Running(thread) => {
                 let from = self.state.thread(thread).core;
                 if self.state.thread(thread).run == Run::Running && from != core && self.may_run(thread, core) {
-                    self.outbox.push(Action::Take { thread, from, to: core });
+                    self.outbox.push_back(Action::Take { thread, from, to: core });
                 }
                 Next::Idle
             }
@@ -214,7 +216,7 @@ impl Scheduler {
             self.set_affinity(thread, cores);
         }
         for (cluster, frequency) in changes.frequencies.drain(..) {
-            self.outbox.push(Action::Frequency { cluster, frequency });
+            self.outbox.push_back(Action::Frequency { cluster, frequency });
         }
         self.changes = changes;
         for thread in &mut self.state.threads {
@@ -222,7 +224,7 @@ impl Scheduler {
         }
         for core in self.state.machine.all().iter() {
             if self.state.core(core).current.is_none() {
-                self.outbox.push(Action::Reschedule(core));
+                self.outbox.push_back(Action::Reschedule(core));
             }
         }
     }
@@ -258,7 +260,7 @@ impl Scheduler {
         t.run = Run::Blocked(Wait::Sleep);
         if cores != t.affinity {
             t.affinity = cores;
-            self.outbox.push(Action::Affinity { thread, cores: t.allowed() });
+            self.outbox.push_back(Action::Affinity { thread, cores: t.allowed() });
         }
     }
 
@@ -369,7 +371,7 @@ impl Scheduler {
             },
         };
         if wins {
-            self.outbox.push(Action::Reschedule(core));
+            self.outbox.push_back(Action::Reschedule(core));
         }
     }
 
@@ -385,7 +387,7 @@ impl Scheduler {
         let slice = self.policy.slice(s, running, core);
         let behind = t.vruntime - first > slice.0 as i64 && t.stint >= cfs::min_granularity(s);
         if t.stint >= slice || behind {
-            self.outbox.push(Action::Reschedule(core));
+            self.outbox.push_back(Action::Reschedule(core));
         }
     }
 
@@ -400,7 +402,7 @@ impl Scheduler {
                 s.idle(*other) && s.core(core).queue.iter().any(|thread| s.thread(thread).allowed().contains(*other))
             });
             if let Some(helper) = helper {
-                self.outbox.push(Action::Reschedule(helper));
+                self.outbox.push_back(Action::Reschedule(helper));
                 return;
             }
         }
@@ -424,7 +426,7 @@ impl Scheduler {
         }
         t.affinity = cores;
         let cores = t.allowed();
-        self.outbox.push(Action::Affinity { thread, cores });
+        self.outbox.push_back(Action::Affinity { thread, cores });
         self.leave_forbidden_core(thread);
     }
 
@@ -439,7 +441,7 @@ impl Scheduler {
                 let to = self.choose_core(thread, Why::Preempted);
                 self.pull(thread, to);
             }
-            Run::Running => self.outbox.push(Action::Reschedule(core)),
+            Run::Running => self.outbox.push_back(Action::Reschedule(core)),
             Run::Blocked(_) | Run::Absent => {}
         }
     }

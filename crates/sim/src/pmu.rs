@@ -5,10 +5,12 @@
 
 use evenkeel_model::{Behaviour, COUNTERS, Counter, Counters, Hz, Machine};
 
-/// Average cost of a miss that the L2 serves and of one that goes to memory, in ns: what splits a phase's memory time
-/// into L1 and L2 refills (assumed; LPDDR4 systems of the A57's time).
-const L2_HIT_NS: f64 = 10.0;
+/// Average cost of a miss that goes to memory, in ns: what turns a phase's memory time into L2 refills (assumed; LPDDR4
+/// systems of the A57's time).
 const MEMORY_NS: f64 = 100.0;
+/// L1 data refills for each that also misses the L2, and those of code without any memory time (assumed).
+const L1_PER_L2: f64 = 4.0;
+const L1_BASE: f64 = 0.002;
 /// Cycles from a mispredicted branch to the next useful instruction, for a narrow core and for each step of width.
 const REDIRECT_CYCLES: f64 = 8.0;
 /// Each count is off by up to this share: multiplexing and skid (assumed).
@@ -37,7 +39,7 @@ pub(crate) fn per_instruction(
     set(Counter::FpOps, code.fp / 1000.0);
     set(Counter::Loads, 0.22 + 0.3 * code.stores / 1000.0);
     set(Counter::Stores, code.stores / 1000.0);
-    set(Counter::L1dRefills, 4.0 * l2_refills + 0.002 * L2_HIT_NS / 10.0);
+    set(Counter::L1dRefills, L1_PER_L2 * l2_refills + L1_BASE);
     set(Counter::L2Refills, l2_refills);
     set(Counter::L1iRefills, 0.05 * branch);
     set(Counter::TlbRefills, 0.2 * l2_refills);
