@@ -10,8 +10,6 @@ use evenkeel_workload::program::{PhaseId, Queue, QueueId, Spread, Work};
 use evenkeel_workload::{Op, Workload};
 use proptest::prelude::*;
 
-const POLICIES: [&str; 5] = ["cfs", "static", "gts", "wash", "colab"];
-
 fn independent(work_ms: &[u64]) -> Workload {
     let threads = work_ms.iter().enumerate().map(|(i, ms)| thread(&format!("t{i}"), vec![compute(*ms)])).collect();
     workload(vec![program("p", threads)])
@@ -31,7 +29,7 @@ proptest! {
         let rate = f64::from(big) * 2.0 + f64::from(little);
         let ideal = work.iter().sum::<u64>() as f64 / rate;
         let longest = *work.iter().max().expect("not empty") as f64 / 2.0;
-        for name in POLICIES {
+        for name in common::policies() {
             let outcome = play(&machine(big, little), &independent(&work), name, &Options::default()).expect("runs");
             prop_assert!(makespan(&outcome) >= ideal.max(longest) - 1e-3, "{}: {} < {}", name, makespan(&outcome), ideal);
         }
@@ -44,7 +42,7 @@ proptest! {
         let m = f64::from(cores);
         let bound = work.iter().sum::<u64>() as f64 / m + (1.0 - 1.0 / m) * *work.iter().max().expect("not empty") as f64;
         let machine = machine(0, cores);
-        for name in POLICIES {
+        for name in common::policies() {
             let outcome = play(&machine, &independent(&work), name, &Options::default()).expect("runs");
             prop_assert!(makespan(&outcome) <= bound + 1.0, "{}: {} > {}", name, makespan(&outcome), bound);
         }

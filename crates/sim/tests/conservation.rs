@@ -17,8 +17,6 @@ fn cases() -> u32 {
     if std::env::var_os("EVENKEEL_SLOW").is_some() { 20_000 } else { 300 }
 }
 
-const POLICIES: [&str; 5] = ["cfs", "static", "gts", "wash", "colab"];
-
 /// What a thread of a random program does in each of its rounds.
 #[derive(Clone, Copy, Debug)]
 enum Act {
@@ -133,7 +131,7 @@ proptest! {
         let spun = workload.programs.iter().flat_map(|p| &p.threads).flat_map(|t| &t.ops).any(|op| {
             matches!(op, Op::Repeat { body, .. } if body.iter().any(|op| matches!(op, Op::Spin(_))))
         });
-        for name in POLICIES {
+        for name in common::policies() {
             let outcome = play(&machine, &workload, name, &options)
                 .unwrap_or_else(|error| panic!("{name} on {}: {error}", machine.name));
             check_books(&outcome, spun, work);
@@ -154,6 +152,6 @@ fn a_program_gets_the_same_draws_under_every_policy() {
         let outcome = play(&machine(2, 2), &workload, name, &options).expect("runs");
         outcome.threads.iter().map(|thread| thread.instructions).collect::<Vec<_>>()
     };
-    assert!(POLICIES.iter().all(|name| work(name, 7) == work("cfs", 7)));
+    assert!(common::policies().all(|name| work(name, 7) == work("cfs", 7)));
     assert_ne!(work("cfs", 7), work("cfs", 8));
 }

@@ -128,7 +128,7 @@ fn a_real_time_thread_preempts_and_runs_first() {
 
 #[test]
 fn a_mask_of_the_program_is_kept_by_every_policy() {
-    for policy in ["cfs", "static", "gts", "wash", "colab"] {
+    for policy in common::policies() {
         let threads = (0..4).map(|i| {
             let mut t = thread(&format!("t{i}"), vec![compute(20)]);
             t.sched = SchedParams { cpus: Some(vec![1]), ..SchedParams::default() };

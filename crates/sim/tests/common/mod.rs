@@ -51,3 +51,8 @@ pub fn policy(name: &str) -> Box<dyn evenkeel_sched::Policy> {
 pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Options) -> Result<Outcome, Error> {
     run(machine, workload, policy(name), None, options, &mut ())
 }
+
+/// Every policy of the registry: what holds for all holds for the next one too.
+pub fn policies() -> impl Iterator<Item = &'static str> {
+    evenkeel_sched::POLICIES.iter().map(|policy| policy.name)
+}
