@@ -3,7 +3,7 @@
 //! Constants and rules are those of Linux 3.16 (kernel/sched/fair.c), the kernel of COLAB's evaluation (COLAB 4):
 //! targeted latency, minimum and wake-up granularity scaled by 1 + log2 of the number of cores (at most 8), sleepers
 //! credited with half a latency, wake-affine placement among idle siblings, idle and periodic balancing that moves
-//! waiting threads and never a running one. All capacities count the same, as on a machine whose firmware does not
+//! waiting threads, and a running one only from a cluster that stays overloaded while another has idle cores. All capacities count the same, as on a machine whose firmware does not
 //! tell them. Simplified: groups are compared by runnable weight at this moment, not by its decayed average.
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
@@ -145,12 +145,35 @@ fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize)
     queue.iter().rev().filter(movable).find(cold).or_else(|| queue.iter().rev().find(movable))
 }
 
-/// Periodic balancing (rebalance_domains): a waiting thread to pull to `core`, once an interval of as many ms as the
-/// domain has cores; busy cores 32 times as rarely.
-pub fn balance(s: &State, core: CoreId) -> Option<ThreadId> {
-    let domains = s.domains[core.index()].iter().enumerate();
-    let mut due = domains.filter(|(level, _)| balance_due(s, core, *level));
-    due.find_map(|(_, domain)| pull_from_busiest(s, core, *domain, s.occupancy(core)))
+/// Periodic balancing (rebalance_domains), once an interval of as many ms as the domain has cores, 32 times as rarely for
+/// a busy core: a waiting thread to pull to `core`, or, for an idle core beside an overloaded cluster, a running one
+/// (active_load_balance), which moves only if it is still so after [`PATIENCE`] intervals.
+pub fn balance(s: &State, core: CoreId) -> Pick {
+    let domains = &s.domains[core.index()];
+    let mut due = domains.iter().enumerate().filter(|(level, _)| balance_due(s, core, *level));
+    if let Some(thread) = due.find_map(|(_, domain)| pull_from_busiest(s, core, *domain, s.occupancy(core))) {
+        return Pick::Queued(thread);
+    }
+    let looks = balance_due(s, core, domains.len() - 1);
+    let running = if looks && s.idle(core) { from_overloaded_cluster(s, core) } else { None };
+    running.map_or(Pick::Idle, Pick::Running)
+}
+
+/// After so many intervals in vain a running thread is moved (cache_nice_tries + 2).
+pub(crate) const PATIENCE: u8 = 3;
+
+/// A running thread of the cluster with the most weight a core, if that cluster would still have no less of it than the
+/// idle core's after the move (find_busiest_group: balanced clusters have equally many idle cores).
+fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
+    let weight = |cores: CoreSet| cores.iter().map(|core| s.weight(core)).sum::<u64>();
+    let local = s.domains[core.index()][0];
+    let others = s.machine.clusters.iter().map(|cluster| cluster.cores).filter(|cores| !cores.contains(core));
+    // Weights a core, compared by cross-multiplication.
+    let busiest = others.max_by(|a, b| (weight(*a) * b.len() as u64).cmp(&(weight(*b) * a.len() as u64)))?;
+    let thread = busiest.iter().find_map(|other| s.movable_current(other, core))?;
+    let own = s.thread(thread).weight();
+    let (theirs, ours) = (weight(busiest).saturating_sub(own), weight(local) + own);
+    (theirs * local.len() as u64 >= ours * busiest.len() as u64).then_some(thread)
 }
 
 /// Whether a core should look for work in one of its domains again.

@@ -195,15 +195,9 @@ impl Scheduler {
     pub fn tick(&mut self, now: Ns, core: CoreId) {
         self.state.now = now;
         self.preempt_at_tick(core);
-        if let Some(thread) = self.policy.balance(&self.state, core) {
-            self.pull(thread, core);
-        }
-        for level in 0..self.state.domains[core.index()].len() {
-            if cfs::balance_due(&self.state, core, level) {
-                self.state.cores[core.index()].balanced[level] = now;
-            }
-        }
+        self.rebalance(core);
         self.kick_idle_core(core);
+        self.balance_idle_cores(core);
     }
 
     /// Once a [`Self::period`], after the host has reported what ran on every core.
@@ -388,6 +382,48 @@ impl Scheduler {
         let behind = t.vruntime - first > slice.0 as i64 && t.stint >= cfs::min_granularity(s);
         if t.stint >= slice || behind {
             self.outbox.push_back(Action::Reschedule(core));
+        }
+    }
+
+    /// Lets a core look for threads that it should have.
+    fn rebalance(&mut self, core: CoreId) {
+        let now = self.state.now;
+        let top = self.state.domains[core.index()].len() - 1;
+        let due: [bool; 2] = std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
+        let pick = self.policy.balance(&self.state, core);
+        let patience = &mut self.state.cores[core.index()].failed;
+        match pick {
+            Pick::Running(_) if *patience < cfs::PATIENCE => *patience += 1,
+            Pick::Running(thread) => {
+                let from = self.state.thread(thread).core;
+                self.outbox.push_back(Action::Take { thread, from, to: core });
+            }
+            Pick::Queued(thread) => {
+                *patience = 0;
+                self.pull(thread, core);
+            }
+            Pick::Idle if due[top] => *patience = 0,
+            Pick::Idle => {}
+        }
+        for (level, due) in due.into_iter().enumerate() {
+            if due {
+                self.state.cores[core.index()].balanced[level] = now;
+            }
+        }
+    }
+
+    /// nohz_idle_balance: cores that sleep have no tick of their own; a busy one in a cluster with another busy one lets
+    /// them look.
+    fn balance_idle_cores(&mut self, core: CoreId) {
+        let s = &self.state;
+        let busy = s.domains[core.index()][0].iter().filter(|other| s.core(*other).current.is_some()).count();
+        if busy < 2 {
+            return;
+        }
+        for other in self.state.machine.all().iter() {
+            if self.state.idle(other) {
+                self.rebalance(other);
+            }
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Core {
     pub current: Option<ThreadId>,
     /// When it last looked for work in each of its domains.
     pub(crate) balanced: [Ns; 2],
+    /// How often in a row it looked in vain while another cluster was overloaded.
+    pub(crate) failed: u8,
 }
 
 impl State {

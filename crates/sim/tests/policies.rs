@@ -6,7 +6,7 @@ use common::{compute, machine, play, program, thread, workload};
 use evenkeel_model::{Behaviour, ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
-    Barrier, BarrierId, LockId, Phase, PhaseId, Spread, Start, ThreadIndex, ThreadKind, Work,
+    Barrier, BarrierId, LockId, Phase, PhaseId, SchedParams, Spread, Start, ThreadIndex, ThreadKind, Work,
 };
 use evenkeel_workload::{Op, Program};
 
@@ -230,4 +230,22 @@ fn a_spawn_of_a_running_thread_starts_it_again() {
     p.threads[1].start = Start::Spawned;
     let outcome = on(&machine(0, 2), p, "cfs");
     assert_eq!(outcome.makespan, Ns::from_ms(10));
+}
+
+#[test]
+fn cfs_evens_out_clusters_in_the_end() {
+    // Two threads on the little cores, while the big ones are idle from the start: what a mask keeps there for 50 ms.
+    let mut p = program(
+        "p",
+        (0..2)
+            .map(|i| thread(&format!("t{i}"), vec![compute(50), Op::Set(SchedParams::default()), compute(200)]))
+            .collect(),
+    );
+    for thread in &mut p.threads {
+        thread.sched.cpus = Some(vec![2, 3]);
+    }
+    let freed = on(&machine(2, 2), p.clone(), "cfs");
+    let shares = [big_share(&freed, 0), big_share(&freed, 1)];
+    assert!(shares.iter().any(|share| *share > 0.3), "one of them is moved: {shares:?}");
+    assert!(freed.makespan > Ns::from_ms(50 + 100), "but not at once, and not both: {}", freed.makespan);
 }

@@ -129,8 +129,8 @@ impl Policy for Colab {
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
-    fn balance(&mut self, _s: &State, _core: CoreId) -> Option<ThreadId> {
-        None
+    fn balance(&mut self, _s: &State, _core: CoreId) -> Pick {
+        Pick::Idle
     }
 
     /// The multi-factor labeller (Figure 3).

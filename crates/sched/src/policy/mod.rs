@@ -77,8 +77,9 @@ pub trait Policy: Send {
         cfs::preempts(s, woken, running)
     }
 
-    /// At a tick: a waiting thread that this core should pull from another's queue.
-    fn balance(&mut self, s: &State, core: CoreId) -> Option<ThreadId> {
+    /// At a tick: a thread that this core should pull from another one. A running thread is taken only if it is named at
+    /// several ticks in a row.
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         cfs::balance(s, core)
     }
 
