@@ -3,8 +3,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-full bench clean
 
-# cargo as rustup installs it, where the shell does not know it yet.
-export PATH := $(PATH):$(HOME)/.cargo/bin
+# cargo as rustup installs it, where the shell does not know it yet, and before one of the system's.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -34,8 +34,8 @@ test: ## formats, lints, and tests everything
 
 test-full: test ## the slow rest: many more random cases, and a minute of fuzzing for each parser
 	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked
-	@scripts/setup fuzz
-	@for target in machine rtapp workload; do (cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=60 -max_len=4096) || exit 1; done
+	@scripts/setup full
+	fuzz/run 60
 
 bench: ## events per second against SimPy and SimGrid, in one run, with spread
 	@scripts/setup bench

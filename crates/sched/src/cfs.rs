@@ -147,7 +147,7 @@ fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize)
 
 /// Periodic balancing (rebalance_domains), once an interval of as many ms as the domain has cores, 32 times as rarely for
 /// a busy core: a waiting thread to pull to `core`, or, for an idle core beside an overloaded cluster, a running one
-/// (active_load_balance), which moves only if it is still so after [`PATIENCE`] intervals.
+/// (active_load_balance), which moves only if it is still so after three intervals.
 pub fn balance(s: &State, core: CoreId) -> Pick {
     let domains = &s.domains[core.index()];
     let mut due = domains.iter().enumerate().filter(|(level, _)| balance_due(s, core, *level));
