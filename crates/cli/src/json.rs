@@ -59,7 +59,7 @@ pub struct Metrics {
     pub wakeup_max_s: f64,
     /// Timer expiries that had passed before the thread asked for them.
     pub missed_timers: u64,
-    /// Answers of the scheduler that had become stale when they arrived.
+    /// Answers of the scheduler that no longer made sense when they were carried out.
     pub stale_answers: u64,
     /// Programs that came to their end before the run did.
     pub finished_programs: u64,

@@ -385,16 +385,19 @@ impl Scheduler {
         }
     }
 
-    /// Lets a core look for threads that it should have.
-    fn rebalance(&mut self, core: CoreId) {
+    /// Lets a core look for threads that it should have. Answers whether it takes over a running one.
+    fn rebalance(&mut self, core: CoreId) -> bool {
         let now = self.state.now;
         let top = self.state.domains[core.index()].len() - 1;
         let due: [bool; 2] = std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
         let pick = self.policy.balance(&self.state, core);
         let patience = &mut self.state.cores[core.index()].failed;
+        let takes = matches!(pick, Pick::Running(_)) && *patience >= cfs::PATIENCE;
         match pick {
-            Pick::Running(_) if *patience < cfs::PATIENCE => *patience += 1,
+            Pick::Running(_) if !takes => *patience += 1,
             Pick::Running(thread) => {
+                // nr_balance_failed = cache_nice_tries + 1: the next one moves a little sooner.
+                *patience = cfs::PATIENCE - 1;
                 let from = self.state.thread(thread).core;
                 self.outbox.push_back(Action::Take { thread, from, to: core });
             }
@@ -410,6 +413,7 @@ impl Scheduler {
                 self.state.cores[core.index()].balanced[level] = now;
             }
         }
+        takes
     }
 
     /// nohz_idle_balance: cores that sleep have no tick of their own; a busy one in a cluster with another busy one lets
@@ -421,8 +425,9 @@ impl Scheduler {
             return;
         }
         for other in self.state.machine.all().iter() {
-            if self.state.idle(other) {
-                self.rebalance(other);
+            // One at a time: the others would name the same thread.
+            if self.state.idle(other) && self.rebalance(other) {
+                return;
             }
         }
     }

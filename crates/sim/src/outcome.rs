@@ -29,7 +29,8 @@ pub struct Outcome {
     pub wakeup_latency: Latency,
     /// Timer expiries that had passed before the thread asked for them.
     pub missed_timers: u64,
-    /// Answers of the scheduler that had become stale when they arrived (only with delayed answers).
+    /// Answers of the scheduler that no longer made sense when they were carried out: two cores wanted the same running
+    /// thread, or, with delayed answers, the world had moved on.
     pub stale_answers: u64,
     /// Entries of the event calendar that were processed.
     pub events: u64,
