@@ -1,0 +1,55 @@
+//! What the kernel does with the threads of a program, one event at a time.
+
+use evenkeel_model::Ns;
+
+/// A thread as Linux numbers it (`gettid`).
+pub type Tid = u32;
+
+/// One thing that happened to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, on `CLOCK_MONOTONIC`.
+    pub at: Ns,
+    /// The thread that it happened to.
+    pub tid: Tid,
+    /// The CPU on which it happened.
+    pub cpu: u16,
+    /// What happened.
+    pub what: What,
+}
+
+/// What can happen to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It started a thread, of its own process or as a new one.
+    Forked {
+        /// The new thread.
+        child: Tid,
+        /// Whether the new thread is the first of a new process.
+        process: bool,
+    },
+    /// It replaced its program; its name may have changed.
+    Exec,
+    /// It was put on a CPU.
+    On,
+    /// It left its CPU.
+    Off(Off),
+    /// It became runnable again.
+    Woken {
+        /// The followed thread that woke it; `None` for timers, devices and threads outside the target.
+        by: Option<Tid>,
+    },
+    /// It is gone.
+    Exited,
+}
+
+/// Why a thread left its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// Another thread runs in its place; it stays runnable.
+    Preempted,
+    /// It waits in the futex system call: for a lock, a barrier, a condition, a queue.
+    Futex,
+    /// It waits for anything else: time, a device, a pipe, a child.
+    Blocked,
+}
