@@ -6,6 +6,7 @@
 mod colab;
 mod fair;
 mod gts;
+mod pfs;
 mod pinned;
 mod wash;
 
@@ -18,6 +19,7 @@ use crate::state::State;
 pub use colab::Colab;
 pub use fair::Cfs;
 pub use gts::Gts;
+pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
 
@@ -68,7 +70,7 @@ pub trait Policy: Send {
     }
 
     /// What a span of running on a core costs a thread in virtual time.
-    fn charge(&self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
+    fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
         cfs::charge(s, thread, ran)
     }
 
@@ -77,8 +79,8 @@ pub trait Policy: Send {
         cfs::preempts(s, woken, running)
     }
 
-    /// At a tick: a thread that this core should pull from another one. A running thread is taken only if it is named at
-    /// several ticks in a row.
+    /// At a tick: a thread that this core should pull from another one. To a busy core a running thread comes in
+    /// exchange for the one that runs there, at once; to an idle core only if it is named at several ticks in a row.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         cfs::balance(s, core)
     }
@@ -137,6 +139,12 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         make: || Box::new(Gts),
+    },
+    PolicyInfo {
+        name: "pfs",
+        summary: "equal progress: the thread that is furthest behind goes to a big core",
+        source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
+        make: || Box::new(Pfs::default()),
     },
     PolicyInfo {
         name: "wash",
