@@ -18,3 +18,8 @@ pub fn warning(text: impl Display) {
 fn say(kind: &str, style: Style, text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
 }
+
+/// Prints text as it is.
+pub fn plain(text: &str) {
+    let _ = write!(anstream::stderr(), "{text}");
+}

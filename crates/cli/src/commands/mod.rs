@@ -2,5 +2,6 @@
 
 pub mod compare;
 pub mod list;
+pub mod run;
 pub mod sim;
 pub mod train;
