@@ -42,6 +42,15 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
+        Command::Vm(args) => return status(commands::vm::run(&args)),
+        Command::Guest => {
+            evenkeel_linux::vm::guest::main();
+            return ExitCode::SUCCESS;
+        }
+        Command::Tied { args } => {
+            messages::error(evenkeel_linux::launch::tie(&args));
+            return ExitCode::from(NOT_STARTED);
+        }
         Command::Guard => {
             evenkeel_linux::guard::watch();
             return ExitCode::SUCCESS;

@@ -1,7 +1,7 @@
 //! Starts a program that does nothing until it is released, so that everything can be in place before its first
 //! instruction; passes signals on; tells how it ended.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -93,6 +93,31 @@ impl Launched {
     }
 }
 
+/// The hidden command that runs [`tie`].
+pub const TIED: &str = "__tied";
+
+/// A command that the kernel kills when this thread ends, however it ends.
+pub fn tied(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(TIED).arg(std::process::id().to_string()).arg(program);
+    command
+}
+
+/// What a tied process does first: asks to be killed with its parent, then becomes the command. Returns only if it cannot.
+pub fn tie(args: &[OsString]) -> String {
+    let mut parts = args.iter();
+    let (parent, program) = (parts.next().and_then(|pid| pid.to_str()?.parse::<i32>().ok()), parts.next());
+    let Some(program) = program else { return "expected a process and a command".into() };
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return format!("cannot be tied to its parent: {error}");
+    }
+    // The parent may have gone before that.
+    if rustix::process::getppid().map(Pid::as_raw_pid) != parent {
+        return "cancelled".into();
+    }
+    failure(program, &Command::new(program).args(parts).exec())
+}
+
 /// The status with which a wrapper of a command should exit: its own, or 128 + the signal that killed it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(NOT_STARTED);
@@ -117,7 +142,11 @@ pub fn gate(args: &[OsString]) -> String {
         Ok(_) => return "cancelled".into(),
         Err(error) => return format!("cannot wait to be started: {error}"),
     }
-    let error = Command::new(program).args(parts).exec();
+    failure(program, &Command::new(program).args(parts).exec())
+}
+
+/// Why a program could not be started.
+fn failure(program: &OsStr, error: &io::Error) -> String {
     let name = program.to_string_lossy();
     match error.kind() {
         io::ErrorKind::NotFound => format!("{name}: no such command; is it installed, and in PATH?"),

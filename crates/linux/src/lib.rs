@@ -7,4 +7,6 @@ pub mod host;
 pub mod launch;
 pub mod machine;
 pub mod mask;
+pub mod spec;
 pub mod topology;
+pub mod vm;

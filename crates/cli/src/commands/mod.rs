@@ -5,3 +5,4 @@ pub mod list;
 pub mod run;
 pub mod sim;
 pub mod train;
+pub mod vm;

@@ -9,5 +9,6 @@ mod proc;
 mod service;
 mod summary;
 
+pub(crate) use follow::clock;
 pub use follow::{Follow, Plan};
 pub use summary::{Summary, ThreadSummary};
