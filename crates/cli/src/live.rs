@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use evenkeel_linux::host::{Plan, Summary, ThreadSummary};
-use evenkeel_linux::machine::{Group, of_groups};
-use evenkeel_linux::topology::list;
-use evenkeel_model::{CoreId, Machine, Ns};
+use evenkeel_linux::topology::Topology;
+use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Kind;
 use serde::Serialize;
 
@@ -17,48 +17,11 @@ use crate::{json, table};
 /// How many threads the summary lists.
 const LISTED: usize = 12;
 
-/// This machine, and the CPU that each of its cores is.
+/// This machine as it is, or as the user says that it is, and the CPU that each of its cores is.
 pub fn machine(cores: &Cores) -> Result<(Machine, Vec<u16>)> {
-    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").context("cannot tell the CPUs")?;
-    let online = list::parse(&online).map_err(anyhow::Error::msg)?;
-    let given = |text: &Option<String>, option: &str| {
-        let Some(text) = text else { return Ok(None) };
-        let cpus = list::parse(text).map_err(|error| anyhow::anyhow!("{option}: {error}"))?;
-        if let Some(absent) = cpus.iter().find(|cpu| !online.contains(cpu)) {
-            bail!("{option}: there is no CPU {absent}; this machine has {}", list::text(&online));
-        }
-        Ok(Some(cpus))
-    };
-    let rest = |taken: &[u16]| online.iter().copied().filter(|cpu| !taken.contains(cpu)).collect::<Vec<_>>();
-    let (big, little) = match (given(&cores.big, "--big")?, given(&cores.little, "--little")?) {
-        (Some(big), Some(little)) => (big, little),
-        (Some(big), None) => (big.clone(), rest(&big)),
-        (None, Some(little)) => (rest(&little), little),
-        (None, None) => (online.clone(), Vec::new()),
-    };
-    if let Some(both) = big.iter().find(|cpu| little.contains(cpu)) {
-        bail!("CPU {both} is both in --big and in --little");
-    }
-    if big.is_empty() {
-        bail!("no big core is left: --little names all of {}", list::text(&online));
-    }
-    let ratio = cores.ratio.unwrap_or(2.0);
-    if !(1.0..=100.0).contains(&ratio) {
-        bail!("--ratio {ratio}: expected how many times faster a big core is, 1 to 100");
-    }
-    let mut cpus: Vec<u16> = big.iter().chain(&little).copied().collect();
-    cpus.sort_unstable();
-    let position = |cpu: &u16| CoreId(cpus.iter().position(|other| other == cpu).unwrap_or_default() as u16);
-    let group = |name: &str, slowdown: f64, members: &[u16]| Group {
-        name: name.into(),
-        slowdown,
-        cores: members.iter().map(position).collect(),
-    };
-    let mut groups = vec![group("big", 1.0, &big)];
-    if !little.is_empty() {
-        groups.push(group("little", ratio, &little));
-    }
-    Ok((of_groups("this machine", &groups), cpus))
+    let found = Topology::read(Path::new("/")).map_err(anyhow::Error::msg)?;
+    let topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio);
+    topology.and_then(|topology| topology.machine("this machine")).map_err(anyhow::Error::msg)
 }
 
 /// Makes sure that a command can be found.

@@ -11,14 +11,14 @@ use super::{Output, duration};
 /// Which of the machine's cores are fast.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Cores {
-    /// The big cores, as a CPU list: 0-3,6
+    /// The big cores, as a CPU list (0-3,6), or how many to use of each kind (4c:big,2c:little)
     #[arg(long, value_name = "CPUS")]
     pub big: Option<String>,
     /// The little cores, as a CPU list
     #[arg(long, value_name = "CPUS")]
     pub little: Option<String>,
     /// How many times faster a big core is than a little one
-    #[arg(long, value_name = "TIMES", requires = "little")]
+    #[arg(long, value_name = "TIMES")]
     pub ratio: Option<f64>,
 }
 

@@ -1,3 +1,123 @@
-//! What this machine is.
+//! What this machine is: cores and how fast each is, what they share, and what can be seen and controlled.
+//!
+//! Read from sysfs, from a saved copy of it, from hwloc's XML or from a devicetree; all become one [`Topology`].
 
+mod given;
+pub mod kinds;
 pub mod list;
+mod machine;
+mod sysfs;
+
+use evenkeel_model::Hz;
+
+pub use kinds::Kind;
+
+/// How many times slower a slower kind of core is where nothing says it.
+pub const UNKNOWN_RATIO: f64 = 2.0;
+
+/// The CPUs of a machine, what kinds of cores they are, and what they share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topology {
+    /// What it was read from, for people: `sysfs`, `hwloc XML`, `devicetree`.
+    pub origin: &'static str,
+    /// The CPUs that are online, ascending by their number. Never empty.
+    pub cpus: Vec<Cpu>,
+    /// The kinds of cores, fastest first. Never empty.
+    pub kinds: Vec<Kind>,
+    /// The CPUs that share a last-level cache, or what comes nearest to it, ascending by their first CPU.
+    pub clusters: Vec<Shared>,
+    /// What a user should know of these facts, a sentence each: what contradicts them, what was assumed.
+    pub notes: Vec<String>,
+}
+
+/// A CPU as the kernel counts them: a hardware thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cpu {
+    /// Its number.
+    pub id: u16,
+    /// Its kind, as a position in [`Topology::kinds`].
+    pub kind: usize,
+    /// Its cluster, as a position in [`Topology::clusters`].
+    pub cluster: usize,
+    /// The CPUs of the same core, itself among them, ascending.
+    pub siblings: Vec<u16>,
+    /// Its memory node.
+    pub node: u16,
+    /// The frequencies that it can be set to, ascending; only the lowest and the highest where no more is known, and
+    /// none where nothing is.
+    pub frequencies: Vec<Hz>,
+}
+
+impl Cpu {
+    /// The lowest frequency.
+    pub fn min(&self) -> Option<Hz> {
+        self.frequencies.first().copied()
+    }
+
+    /// The highest frequency.
+    pub fn max(&self) -> Option<Hz> {
+        self.frequencies.last().copied()
+    }
+}
+
+/// CPUs that share something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    /// Their numbers, ascending.
+    pub cpus: Vec<u16>,
+    /// What they share, with its source: `L3 (cache/index3/shared_cpu_list)`.
+    pub what: String,
+}
+
+impl Topology {
+    /// The CPUs of a kind, ascending.
+    pub fn cpus_of(&self, kind: usize) -> Vec<u16> {
+        self.cpus.iter().filter(|cpu| cpu.kind == kind).map(|cpu| cpu.id).collect()
+    }
+
+    /// A CPU by its number.
+    pub fn cpu(&self, id: u16) -> Option<&Cpu> {
+        self.cpus.iter().find(|cpu| cpu.id == id)
+    }
+
+    /// The numbers of all CPUs, ascending.
+    pub fn ids(&self) -> Vec<u16> {
+        self.cpus.iter().map(|cpu| cpu.id).collect()
+    }
+
+    /// How many physical cores there are.
+    pub fn cores(&self) -> usize {
+        self.cpus.iter().filter(|cpu| cpu.siblings.first() == Some(&cpu.id)).count()
+    }
+
+    /// The memory nodes, ascending.
+    pub fn nodes(&self) -> Vec<u16> {
+        let mut nodes: Vec<u16> = self.cpus.iter().map(|cpu| cpu.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+}
+
+/// The position of the set that each CPU is in, and the sets, ascending by their first CPU. `set` gives the CPUs that
+/// one shares something with, and what; it is cut to the CPUs that there are, and always has the CPU itself.
+fn partition(ids: &[u16], set: impl Fn(u16) -> (Vec<u16>, String)) -> (Vec<usize>, Vec<Shared>) {
+    let mut sets: Vec<Shared> = Vec::new();
+    let mut member: Vec<Option<usize>> = vec![None; ids.len()];
+    for (position, id) in ids.iter().enumerate() {
+        if member[position].is_some() {
+            continue;
+        }
+        let (with, what) = set(*id);
+        // A CPU that another set has already stays there: the kernel's lists are symmetric, a broken copy may not be.
+        let mut cpus = Vec::new();
+        for (other, member) in ids.iter().zip(&mut member) {
+            if member.is_none() && (other == id || with.contains(other)) {
+                *member = Some(sets.len());
+                cpus.push(*other);
+            }
+        }
+        sets.push(Shared { cpus, what });
+    }
+    (member.into_iter().flatten().collect(), sets)
+}
