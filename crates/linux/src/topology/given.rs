@@ -54,7 +54,15 @@ impl Topology {
             return Err(format!("CPU {both} is both in --big and in --little"));
         }
         if big.is_empty() {
-            return Err(format!("no big core is left: --little names all of {}", list::text(&all)));
+            let why = if little.is_empty() {
+                "--big is empty".into()
+            } else {
+                format!("--little has {}", list::text(&little))
+            };
+            return Err(format!("no core is big: {why}, and this machine has {}", list::text(&all)));
+        }
+        if let Some(ratio) = ratio.filter(|_| little.is_empty()) {
+            return Err(format!("--ratio {ratio}: there is no little core, so there is nothing to be faster than"));
         }
         let kinds = self.two_kinds(&big, &little, ratio);
         let kind_of = |cpu: &Cpu| match (big.contains(&cpu.id), little.contains(&cpu.id)) {

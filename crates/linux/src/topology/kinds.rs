@@ -3,6 +3,8 @@
 //! Several sources tell, some more precisely than others, and not all of them tell anything: firmware often says that all
 //! cores are equal. The first that tells cores apart decides; the others are held against it.
 
+use std::fmt;
+
 /// A kind of core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
@@ -10,7 +12,7 @@ pub struct Kind {
     pub name: String,
     /// What the kernel calls the design, such as `cortex-a76`, where it says.
     pub design: Option<String>,
-    /// How fast its cores are, as Linux counts: the fastest kind has 1024, every slower one less, none less than 13.
+    /// How fast its cores are, as Linux counts: the fastest kind has 1024, every slower one less, none less than 11.
     pub capacity: u32,
     /// What the capacity is from: `cpu_capacity 530`, or `assumed: ...`.
     pub source: String,
@@ -52,8 +54,8 @@ pub struct Found {
 
 /// More kinds than this are lumped together: as many as a policy can account for.
 pub const MOST: usize = crate::host::sample::MAX_TYPES;
-/// The slowest kind counts as no slower than this part of the fastest.
-const SLOWEST: f64 = 1.0 / 50.0;
+/// The slowest kind has at least this capacity, about a hundredth of the fastest's: a machine file takes no slower core.
+const LEAST: u32 = 11;
 
 /// Finds the kinds of `count` CPUs from sources, the most precise first.
 pub fn find(count: usize, sources: &[Source]) -> Found {
@@ -72,9 +74,9 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
     // Kinds without numbers get them from the first source whose numbers agree with them.
     let numbers = sources[decides..].iter().find_map(|source| Some((source, source.falling(&kind_of)?)));
     let (capacities, from): (Vec<f64>, Vec<String>) = match numbers {
-        Some((source, values)) => {
-            let from = |value: &f64| format!("{} {}", source.name, (value * 1000.0).round() / 1000.0);
-            (values.iter().map(|value| value / values[0]).collect(), values.iter().map(from).collect())
+        Some((source, ranges)) => {
+            let from = |range: &Range| format!("{} {range}", source.name);
+            (ranges.iter().map(|range| range.mean / ranges[0].mean).collect(), ranges.iter().map(from).collect())
         }
         None => {
             notes.push(format!(
@@ -98,7 +100,8 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
 pub fn of_capacities(capacities: &[f64], from: &[String]) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
     for (share, source) in capacities.iter().zip(from) {
-        let capacity = (1024.0 * share.max(SLOWEST)).round() as u32;
+        let slower = capacities.len() - kinds.len() - 1;
+        let capacity = ((1024.0 * share).round() as u32).max(LEAST + slower as u32);
         kinds.push(Kind {
             name: name(kinds.len(), capacities.len()),
             design: None,
@@ -159,36 +162,54 @@ fn ranks(kinds: &[usize]) -> Vec<usize> {
     kinds.iter().map(|kind| known.partition_point(|other| other < kind).min(MOST - 1)).collect()
 }
 
+/// The numbers that a source has for the CPUs of a kind.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    least: f64,
+    most: f64,
+    mean: f64,
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { least, most, mean } = self;
+        if least == most { write!(f, "{least}") } else { write!(f, "{least} to {most}, mean {mean:.1}") }
+    }
+}
+
 impl Source {
-    /// The median of every kind, if these numbers fall from each kind to the next.
-    fn falling(&self, kind_of: &[usize]) -> Option<Vec<f64>> {
-        let medians = self.medians(kind_of)?;
-        medians.windows(2).all(|pair| pair[0] > 1.01 * pair[1]).then_some(medians)
+    /// The numbers of every kind, if they fall from each kind to the next.
+    fn falling(&self, kind_of: &[usize]) -> Option<Vec<Range>> {
+        let ranges = self.ranges(kind_of)?;
+        ranges.windows(2).all(|pair| pair[0].mean > 1.01 * pair[1].mean).then_some(ranges)
     }
 
-    fn medians(&self, kind_of: &[usize]) -> Option<Vec<f64>> {
+    fn ranges(&self, kind_of: &[usize]) -> Option<Vec<Range>> {
         let Says::Speed { values, .. } = &self.says else { return None };
         let kinds = kind_of.iter().max()? + 1;
-        let median = |kind: usize| {
-            let mut of: Vec<f64> = values.iter().zip(kind_of).filter(|(_, of)| **of == kind).map(|(v, _)| *v).collect();
-            of.sort_by(f64::total_cmp);
-            of.get(of.len().saturating_sub(1) / 2).copied()
+        let range = |kind: usize| {
+            let of: Vec<f64> = values.iter().zip(kind_of).filter(|(_, of)| **of == kind).map(|(v, _)| *v).collect();
+            Range {
+                least: of.iter().copied().fold(f64::INFINITY, f64::min),
+                most: of.iter().copied().fold(0.0, f64::max),
+                mean: of.iter().sum::<f64>() / of.len() as f64,
+            }
         };
-        (0..kinds).map(median).collect()
+        Some((0..kinds).map(range).collect())
     }
 
     /// How this source contradicts the kinds that another one told apart.
     fn contradiction(&self, kind_of: &[usize], chosen: &Source) -> Option<String> {
         match &self.says {
             Says::Speed { gap, .. } => {
-                let medians = self.medians(kind_of)?;
-                let wrong = medians.windows(2).position(|pair| pair[0] * gap <= pair[1])?;
+                let ranges = self.ranges(kind_of)?;
+                let wrong = ranges.windows(2).position(|pair| pair[0].mean * gap <= pair[1].mean)?;
                 Some(format!(
                     "{} contradicts {}: it says {} where that has faster cores and {} where it has slower ones; {} is used",
                     self.name,
                     chosen.name,
-                    medians[wrong],
-                    medians[wrong + 1],
+                    ranges[wrong],
+                    ranges[wrong + 1],
                     chosen.name
                 ))
             }
@@ -229,7 +250,7 @@ mod tests {
         let wrong = speed("max_freq", 1.15, &[3e6, 3e6, 4e6, 4e6]);
         let found = find(4, &[equal, highest, wrong]);
         assert_eq!(found.kind_of, [0, 0, 1, 1]);
-        assert_eq!(found.kinds.iter().map(|kind| kind.capacity).collect::<Vec<_>>(), [1024, 624]);
+        assert_eq!(found.kinds.iter().map(|kind| kind.capacity).collect::<Vec<_>>(), [1024, 614]);
         assert!(found.notes[0].contains("cpu_capacity says that all cores are equal"), "{:?}", found.notes);
         assert!(found.notes[1].contains("max_freq contradicts highest_perf"), "{:?}", found.notes);
     }
@@ -238,7 +259,7 @@ mod tests {
     fn kinds_without_numbers_take_them_from_a_later_source_or_say_that_they_are_assumed() {
         let kinds = Source { name: "cpu_core".into(), says: Says::Kind(vec![0, 0, 1, 1]) };
         let found = find(4, &[kinds.clone(), speed("max_freq", 1.15, &[5.0, 5.2, 4.5, 4.5])]);
-        assert_eq!((found.kinds[1].capacity, found.kinds[1].source.as_str()), (922, "max_freq 4.5"));
+        assert_eq!((found.kinds[1].capacity, found.kinds[1].source.as_str()), (904, "max_freq 4.5"));
         let found = find(4, &[kinds]);
         assert_eq!(found.kinds[1].capacity, 512);
         assert!(found.kinds[1].source.contains("assumed") && found.notes.len() == 1);
@@ -249,6 +270,6 @@ mod tests {
         let values: Vec<f64> = (0..20).map(|power| 2f64.powi(power)).collect();
         let found = find(20, &[speed("x", 1.1, &values)]);
         assert_eq!(found.kinds.len(), MOST);
-        assert!(found.kinds.iter().all(|kind| kind.capacity >= 13), "{:?}", found.kinds);
+        assert!(found.kinds.iter().all(|kind| kind.capacity >= 11), "{:?}", found.kinds);
     }
 }

@@ -99,25 +99,24 @@ impl Topology {
     }
 }
 
-/// The position of the set that each CPU is in, and the sets, ascending by their first CPU. `set` gives the CPUs that
-/// one shares something with, and what; it is cut to the CPUs that there are, and always has the CPU itself.
-fn partition(ids: &[u16], set: impl Fn(u16) -> (Vec<u16>, String)) -> (Vec<usize>, Vec<Shared>) {
+/// The position of the set that each CPU is in, and the sets, ascending by their first CPU. `with` has for each CPU those
+/// that it shares something with, whether they are there or not.
+fn partition(ids: &[u16], with: &[Shared]) -> (Vec<usize>, Vec<Shared>) {
     let mut sets: Vec<Shared> = Vec::new();
     let mut member: Vec<Option<usize>> = vec![None; ids.len()];
-    for (position, id) in ids.iter().enumerate() {
+    for (position, (id, shared)) in ids.iter().zip(with).enumerate() {
         if member[position].is_some() {
             continue;
         }
-        let (with, what) = set(*id);
         // A CPU that another set has already stays there: the kernel's lists are symmetric, a broken copy may not be.
         let mut cpus = Vec::new();
         for (other, member) in ids.iter().zip(&mut member) {
-            if member.is_none() && (other == id || with.contains(other)) {
+            if member.is_none() && (other == id || shared.cpus.contains(other)) {
                 *member = Some(sets.len());
                 cpus.push(*other);
             }
         }
-        sets.push(Shared { cpus, what });
+        sets.push(Shared { cpus, what: shared.what.clone() });
     }
     (member.into_iter().flatten().collect(), sets)
 }

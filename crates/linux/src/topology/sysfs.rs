@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use evenkeel_model::Hz;
 
 use super::kinds::{self, Says, Source};
-use super::{Cpu, Topology, list, partition};
+use super::{Cpu, Shared, Topology, list, partition};
 
 /// Where the CPUs are, below the root.
 const CPUS: &str = "sys/devices/system/cpu";
@@ -54,7 +54,7 @@ impl Topology {
         for (position, kind) in kinds.iter_mut().enumerate() {
             kind.design = design(&ids, &found.kind_of, position, &designs);
         }
-        let (cluster_of, clusters) = partition(&ids, |id| tree.cluster(id, ids.len()));
+        let (cluster_of, clusters) = partition(&ids, &tree.shared(&ids));
         let nodes = tree.nodes();
         let cpu = |(position, id): (usize, &u16)| Cpu {
             id: *id,
@@ -154,39 +154,44 @@ impl Tree<'_> {
         self.names(DEVICES).into_iter().filter_map(design).collect()
     }
 
-    /// The CPUs that share a CPU's last-level cache, of `count`; else its cluster; else its package.
-    fn cluster(&self, id: u16, count: usize) -> (Vec<u16>, String) {
-        let threads = self.threads(id);
-        let mut best: Option<(u32, Vec<u16>, String)> = None;
-        for index in 0..16 {
+    /// For every CPU those that it shares a last-level cache with; else its cluster; else its package.
+    fn shared(&self, ids: &[u16]) -> Vec<Shared> {
+        let with = |file: &str, what: &str| {
+            let one = |id: &u16| Some(Shared { cpus: self.list_of_cpu(*id, file)?, what: format!("{what} ({file})") });
+            ids.iter().map(one).collect::<Option<Vec<_>>>()
+        };
+        let caches: Option<Vec<Shared>> = ids.iter().map(|id| self.last_cache(*id)).collect();
+        let clusters = with("topology/cluster_cpus_list", "cluster");
+        // A cache or cluster of one core says nothing about groups of cores, as where no cache above a private L2 is
+        // listed, unless there is only one core.
+        let threads: Vec<Vec<u16>> = ids.iter().map(|id| self.threads(*id)).collect();
+        let alone = threads[0].len() == ids.len();
+        let beyond = |(shared, threads): (&Shared, &Vec<u16>)| shared.cpus.iter().any(|cpu| !threads.contains(cpu));
+        let some = |sets: &Vec<Shared>| sets.iter().zip(&threads).any(beyond);
+        let all = |sets: &Vec<Shared>| alone || sets.iter().zip(&threads).all(beyond);
+        let assumed = || {
+            let what = "assumed: nothing says what the cores share".to_owned();
+            ids.iter().map(|_| Shared { cpus: ids.to_vec(), what: what.clone() }).collect()
+        };
+        caches
+            .clone()
+            .filter(all)
+            .or_else(|| clusters.filter(some))
+            .or_else(|| caches.filter(some))
+            .or_else(|| with("topology/package_cpus_list", "package"))
+            .or_else(|| with("topology/core_siblings_list", "package"))
+            .unwrap_or_else(assumed)
+    }
+
+    /// The CPUs that share a CPU's last-level cache.
+    fn last_cache(&self, id: u16) -> Option<Shared> {
+        let cache = |index: u32| {
             let folder = format!("cache/index{index}");
-            let Some(level) = self.of_cpu(id, &format!("{folder}/level")).and_then(|level| level.parse().ok()) else {
-                continue;
-            };
+            let level: u32 = self.of_cpu(id, &format!("{folder}/level"))?.parse().ok()?;
             let file = format!("{folder}/shared_cpu_list");
-            let Some(cpus) = self.list_of_cpu(id, &file) else { continue };
-            if best.as_ref().is_none_or(|(highest, _, _)| level > *highest) {
-                best = Some((level, cpus, format!("L{level} ({file})")));
-            }
-        }
-        // A cache of one core says nothing about groups of cores, unless there is only one core.
-        if let Some((_, cpus, what)) = best
-            && (cpus.iter().any(|cpu| !threads.contains(cpu)) || threads.len() == count)
-        {
-            return (cpus, what);
-        }
-        let groups = [("cluster", "topology/cluster_cpus_list"), ("package", "topology/package_cpus_list")];
-        for (what, file) in groups {
-            if let Some(cpus) = self.list_of_cpu(id, file)
-                && (what == "package" || cpus.iter().any(|cpu| !threads.contains(cpu)))
-            {
-                return (cpus, format!("{what} ({file})"));
-            }
-        }
-        match self.list_of_cpu(id, "topology/core_siblings_list") {
-            Some(cpus) => (cpus, "package (topology/core_siblings_list)".into()),
-            None => ((0..1024).collect(), "assumed: nothing says what cores share".into()),
-        }
+            Some((level, Shared { cpus: self.list_of_cpu(id, &file)?, what: format!("L{level} ({file})") }))
+        };
+        (0..16).filter_map(cache).max_by_key(|(level, _)| *level).map(|(_, shared)| shared)
     }
 
     /// The CPUs of a CPU's core.
