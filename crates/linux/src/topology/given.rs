@@ -177,6 +177,6 @@ impl Topology {
         for (kind, old) in left.iter_mut().zip(&used) {
             kind.design.clone_from(&kinds[*old].design);
         }
-        Self { origin: self.origin, cpus, kinds: left, clusters, notes: self.notes.clone() }
+        Self { cpus, kinds: left, clusters, ..self.clone() }
     }
 }

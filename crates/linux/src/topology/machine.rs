@@ -138,7 +138,8 @@ impl Topology {
             format!("{} x {name} ({})", self.cpus_of(position).len(), kind.capacity)
         };
         let kinds: Vec<String> = self.kinds.iter().enumerate().map(kind).collect();
-        format!("{}, from {}", kinds.join(" + "), self.origin)
+        let model = self.model.as_ref().map(|model| format!("{model}: ")).unwrap_or_default();
+        format!("{model}{}, from {}", kinds.join(" + "), self.origin)
     }
 
     /// Cores of one kind, cluster and node, in the order of their lowest CPU.

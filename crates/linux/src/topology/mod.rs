@@ -2,9 +2,14 @@
 //!
 //! Read from sysfs, from a saved copy of it, from hwloc's XML or from a devicetree; all become one [`Topology`].
 
-mod given;
 pub mod kinds;
 pub mod list;
+
+mod devicetree;
+mod facts;
+mod file;
+mod given;
+mod hwloc;
 mod machine;
 mod sysfs;
 
@@ -20,6 +25,8 @@ pub const UNKNOWN_RATIO: f64 = 2.0;
 pub struct Topology {
     /// What it was read from, for people: `sysfs`, `hwloc XML`, `devicetree`.
     pub origin: &'static str,
+    /// The board or the processor, where it says.
+    pub model: Option<String>,
     /// The CPUs that are online, ascending by their number. Never empty.
     pub cpus: Vec<Cpu>,
     /// The kinds of cores, fastest first. Never empty.
@@ -97,26 +104,4 @@ impl Topology {
         nodes.dedup();
         nodes
     }
-}
-
-/// The position of the set that each CPU is in, and the sets, ascending by their first CPU. `with` has for each CPU those
-/// that it shares something with, whether they are there or not.
-fn partition(ids: &[u16], with: &[Shared]) -> (Vec<usize>, Vec<Shared>) {
-    let mut sets: Vec<Shared> = Vec::new();
-    let mut member: Vec<Option<usize>> = vec![None; ids.len()];
-    for (position, (id, shared)) in ids.iter().zip(with).enumerate() {
-        if member[position].is_some() {
-            continue;
-        }
-        // A CPU that another set has already stays there: the kernel's lists are symmetric, a broken copy may not be.
-        let mut cpus = Vec::new();
-        for (other, member) in ids.iter().zip(&mut member) {
-            if member.is_none() && (other == id || shared.cpus.contains(other)) {
-                *member = Some(sets.len());
-                cpus.push(*other);
-            }
-        }
-        sets.push(Shared { cpus, what: shared.what.clone() });
-    }
-    (member.into_iter().flatten().collect(), sets)
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_model::Hz;
 
-use super::kinds::{self, Says, Source};
-use super::{Cpu, Shared, Topology, list, partition};
+use super::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
+use super::kinds::{Says, Source};
+use super::{Shared, Topology, list};
 
 /// Where the CPUs are, below the root.
 const CPUS: &str = "sys/devices/system/cpu";
@@ -15,14 +16,8 @@ const NODES: &str = "sys/devices/system/node";
 /// Where the counters' devices are; each of a machine with several kinds of cores lists the CPUs that it counts on.
 const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// A favoured core's ranking or turbo frequency is up to a seventh above that of its kind (Turbo Boost Max 3.0 of the
-/// i7-6950X: 4.0 over 3.5 GHz); cores of different kinds are a fifth apart or more.
-const FAVOURED: f64 = 1.15;
-/// Capacities are the same within a kind, except that bins of one chip differ by a few percent (RK3588: 2.25 to 2.4 GHz).
-const BINNED: f64 = 1.1;
-
 /// Files in a CPU's folder that say how fast it is, the most precise first, and the gap between kinds. The devices of
-/// the counters ([`designs`]) come before the last.
+/// the counters ([`hybrid`]) come before the last.
 const SPEEDS: [(&str, f64); 5] = [
     ("cpufreq/amd_pstate_prefcore_ranking", FAVOURED),
     ("cpufreq/amd_pstate_highest_perf", FAVOURED),
@@ -46,51 +41,32 @@ impl Topology {
         if ids.is_empty() {
             return Err(format!("{} lists no CPU", online.display()));
         }
-        let designs = tree.designs(&ids);
-        let found = kinds::find(ids.len(), &tree.sources(&ids, &designs));
-        let mut notes = found.notes;
-        notes.extend(tree.partial(&ids));
-        let mut kinds = found.kinds;
-        for (position, kind) in kinds.iter_mut().enumerate() {
-            kind.design = design(&ids, &found.kind_of, position, &designs);
-        }
-        let (cluster_of, clusters) = partition(&ids, &tree.shared(&ids));
         let nodes = tree.nodes();
-        let cpu = |(position, id): (usize, &u16)| Cpu {
+        let cpu = |id: &u16| CpuFacts {
             id: *id,
-            kind: found.kind_of[position],
-            cluster: cluster_of[position],
-            siblings: tree.siblings(*id, &ids),
+            threads: tree.threads(*id),
             node: nodes.iter().find(|(_, cpus)| cpus.contains(id)).map_or(0, |(node, _)| *node),
             frequencies: tree.frequencies(*id),
+            cache: tree.last_cache(*id),
+            cluster: tree.shared(*id, "cluster", &["topology/cluster_cpus_list"]),
+            package: tree.shared(*id, "package", &["topology/package_cpus_list", "topology/core_siblings_list"]),
         };
-        let cpus = ids.iter().enumerate().map(cpu).collect();
-        let mut topology = Self { origin: "sysfs", cpus, kinds, clusters, notes };
-        topology.note_smt();
-        Ok(topology)
-    }
-
-    /// Says what hardware threads mean, if there are any.
-    pub(super) fn note_smt(&mut self) {
-        let sharing = self.cpus.iter().filter(|cpu| cpu.siblings.len() > 1).count();
-        if sharing > 0 {
-            self.notes.push(format!(
-                "SMT: {sharing} CPUs share their cores with others; each counts as a core of its own, although two busy \
-                 ones of a core get less than twice the work done"
-            ));
-        }
+        let designs = tree.designs();
+        let facts = Facts {
+            origin: "sysfs",
+            model: tree.model(),
+            cpus: ids.iter().map(cpu).collect(),
+            sources: tree.sources(&ids, &designs),
+            designs,
+            notes: tree.partial(&ids),
+        };
+        Ok(facts.topology())
     }
 }
 
 /// A tree of files.
 struct Tree<'a> {
     root: &'a Path,
-}
-
-/// A device of the counters, and the CPUs that it counts on.
-struct Design {
-    name: String,
-    cpus: Vec<u16>,
 }
 
 impl Tree<'_> {
@@ -116,6 +92,18 @@ impl Tree<'_> {
         let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
+    }
+
+    /// The board, or the processor.
+    fn model(&self) -> Option<String> {
+        let board = self.text("sys/firmware/devicetree/base/model");
+        let board = board.map(|text| text.trim_end_matches('\0').to_owned()).filter(|text| !text.is_empty());
+        board.or_else(|| {
+            let text = self.text("proc/cpuinfo")?;
+            let (_, name) =
+                text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == "model name"))?;
+            Some(name.trim().to_owned())
+        })
     }
 
     /// What says how fast the CPUs are, the most precise first.
@@ -145,42 +133,12 @@ impl Tree<'_> {
     }
 
     /// The devices of the counters that belong to some of the CPUs.
-    fn designs(&self, ids: &[u16]) -> Vec<Design> {
+    fn designs(&self) -> Vec<Design> {
         let design = |name: String| {
             let cpus = list::parse(&self.text(PathBuf::from(DEVICES).join(&name).join("cpus"))?).ok()?;
-            let cpus: Vec<u16> = cpus.into_iter().filter(|cpu| ids.contains(cpu)).collect();
-            (!cpus.is_empty()).then_some(Design { name, cpus })
+            Some(Design { name: plain(&name), cpus })
         };
         self.names(DEVICES).into_iter().filter_map(design).collect()
-    }
-
-    /// For every CPU those that it shares a last-level cache with; else its cluster; else its package.
-    fn shared(&self, ids: &[u16]) -> Vec<Shared> {
-        let with = |file: &str, what: &str| {
-            let one = |id: &u16| Some(Shared { cpus: self.list_of_cpu(*id, file)?, what: format!("{what} ({file})") });
-            ids.iter().map(one).collect::<Option<Vec<_>>>()
-        };
-        let caches: Option<Vec<Shared>> = ids.iter().map(|id| self.last_cache(*id)).collect();
-        let clusters = with("topology/cluster_cpus_list", "cluster");
-        // A cache or cluster of one core says nothing about groups of cores, as where no cache above a private L2 is
-        // listed, unless there is only one core.
-        let threads: Vec<Vec<u16>> = ids.iter().map(|id| self.threads(*id)).collect();
-        let alone = threads[0].len() == ids.len();
-        let beyond = |(shared, threads): (&Shared, &Vec<u16>)| shared.cpus.iter().any(|cpu| !threads.contains(cpu));
-        let some = |sets: &Vec<Shared>| sets.iter().zip(&threads).any(beyond);
-        let all = |sets: &Vec<Shared>| alone || sets.iter().zip(&threads).all(beyond);
-        let assumed = || {
-            let what = "assumed: nothing says what the cores share".to_owned();
-            ids.iter().map(|_| Shared { cpus: ids.to_vec(), what: what.clone() }).collect()
-        };
-        caches
-            .clone()
-            .filter(all)
-            .or_else(|| clusters.filter(some))
-            .or_else(|| caches.filter(some))
-            .or_else(|| with("topology/package_cpus_list", "package"))
-            .or_else(|| with("topology/core_siblings_list", "package"))
-            .unwrap_or_else(assumed)
     }
 
     /// The CPUs that share a CPU's last-level cache.
@@ -194,14 +152,16 @@ impl Tree<'_> {
         (0..16).filter_map(cache).max_by_key(|(level, _)| *level).map(|(_, shared)| shared)
     }
 
+    /// The CPUs that the first of these files lists that there is.
+    fn shared(&self, id: u16, what: &str, files: &[&str]) -> Option<Shared> {
+        let one = |file: &&str| Some(Shared { cpus: self.list_of_cpu(id, file)?, what: format!("{what} ({file})") });
+        files.iter().find_map(one)
+    }
+
     /// The CPUs of a CPU's core.
     fn threads(&self, id: u16) -> Vec<u16> {
         let lists = ["topology/thread_siblings_list", "topology/core_cpus_list"];
-        lists.iter().find_map(|file| self.list_of_cpu(id, file)).unwrap_or_else(|| vec![id])
-    }
-
-    fn siblings(&self, id: u16, online: &[u16]) -> Vec<u16> {
-        self.threads(id).into_iter().filter(|cpu| online.contains(cpu)).collect()
+        lists.iter().find_map(|file| self.list_of_cpu(id, file)).unwrap_or_default()
     }
 
     /// The memory nodes and their CPUs.
@@ -216,37 +176,23 @@ impl Tree<'_> {
 
     /// The frequencies that a CPU can be set to; sysfs counts in kHz.
     fn frequencies(&self, id: u16) -> Vec<Hz> {
-        let plausible = |khz: &u64| (1_000..=20_000_000).contains(khz);
-        let one = |file: &str| self.of_cpu(id, file)?.parse::<u64>().ok();
-        let ends = [one("cpufreq/cpuinfo_min_freq"), one("cpufreq/cpuinfo_max_freq")];
-        let steps = ["cpufreq/scaling_available_frequencies", "cpufreq/scaling_boost_frequencies"];
-        let steps = steps.iter().filter_map(|file| self.of_cpu(id, file));
-        let steps: Vec<u64> =
-            steps.flat_map(|text| text.split_whitespace().map(str::parse).collect::<Vec<_>>()).flatten().collect();
-        let mut khz: Vec<u64> = ends.into_iter().flatten().chain(steps).filter(plausible).collect();
-        khz.sort_unstable();
-        khz.dedup();
-        khz.into_iter().map(|khz| Hz(khz * 1000)).collect()
+        let files =
+            ["cpuinfo_min_freq", "cpuinfo_max_freq", "scaling_available_frequencies", "scaling_boost_frequencies"];
+        let texts: Vec<String> = files.iter().filter_map(|file| self.of_cpu(id, &format!("cpufreq/{file}"))).collect();
+        let numbers = texts.iter().flat_map(|text| text.split_whitespace()).filter_map(|text| text.parse::<u64>().ok());
+        numbers.map(|khz| Hz(khz.saturating_mul(1000))).collect()
     }
 }
 
 /// What the devices of Intel's hybrid processors say about kinds: `cpu_core` counts on the fast cores, `cpu_atom` on the
 /// efficient ones, `cpu_lowpower` on those of the low-power island.
 fn hybrid(ids: &[u16], designs: &[Design]) -> Option<Source> {
-    const ORDER: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
+    const ORDER: [&str; 3] = ["cpu-core", "cpu-atom", "cpu-lowpower"];
     let kind = |id: &u16| {
         ORDER.iter().position(|name| designs.iter().any(|design| design.name == *name && design.cpus.contains(id)))
     };
     let kinds: Vec<usize> = ids.iter().filter_map(kind).collect();
     (kinds.len() == ids.len()).then(|| Source { name: "cpu_core/cpu_atom".into(), says: Says::Kind(kinds) })
-}
-
-/// The design of a kind: the device that counts on all its CPUs and on none of another kind.
-fn design(ids: &[u16], kind_of: &[usize], kind: usize, designs: &[Design]) -> Option<String> {
-    let of_kind = |id: &u16| ids.iter().position(|other| other == id).is_some_and(|position| kind_of[position] == kind);
-    let count = kind_of.iter().filter(|of| **of == kind).count();
-    let fits = |design: &&Design| design.cpus.len() == count && design.cpus.iter().all(of_kind);
-    designs.iter().find(fits).map(|design| plain(&design.name))
 }
 
 /// `armv8_cortex_a76` is a Cortex-A76 and `apple_firestorm_pmu` a Firestorm.
