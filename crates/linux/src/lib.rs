@@ -10,3 +10,4 @@ pub mod mask;
 pub mod spec;
 pub mod topology;
 pub mod vm;
+pub mod watch;
