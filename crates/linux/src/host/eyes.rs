@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
+use std::os::fd::BorrowedFd;
 
 use evenkeel_model::Ns;
 
@@ -57,14 +57,19 @@ impl Eyes {
         });
     }
 
-    /// Waits for a time, or until a big core goes idle.
-    pub fn wait(&mut self, time: Ns) -> io::Result<()> {
+    /// Has something to say when a big core goes idle.
+    pub fn alarm(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Watch { watch, .. } => watch.wait(time),
-            Self::Proc { .. } => {
-                std::thread::sleep(Duration::from_nanos(time.0));
-                Ok(())
-            }
+            Self::Watch { watch, .. } => Some(watch.alarm()),
+            Self::Proc { .. } => None,
+        }
+    }
+
+    /// Takes note of what the alarm said.
+    pub fn silence(&mut self) -> io::Result<()> {
+        match self {
+            Self::Watch { watch, .. } => watch.events(|_| {}),
+            Self::Proc { .. } => Ok(()),
         }
     }
 

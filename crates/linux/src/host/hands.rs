@@ -95,14 +95,12 @@ impl Hands {
         original
     }
 
-    /// Puts a thread on a CPU of its own choice of CPUs.
+    /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn put(&mut self, tid: Tid, process: Tid, core: usize) -> io::Result<Moved> {
-        let (Ok(before), Some(started)) = (sched_getaffinity(pid(tid)), mask::started(tid)) else {
-            return Ok(Moved::Not);
-        };
+    pub fn put(&mut self, tid: Tid, process: Tid, started: u64, core: usize) -> io::Result<Moved> {
+        let Ok(before) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
         let cpu = self.cpus[core];
         if !before.is_set(usize::from(cpu)) {
             return Ok(Moved::Forbidden(self.cores(&before)));

@@ -10,10 +10,10 @@ use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
@@ -34,7 +34,7 @@ pub struct Options {
     pub events: bool,
     /// The core type of each CPU.
     pub type_of: Vec<u8>,
-    /// CPUs that end a [`Watch::wait`] when they go idle because a followed thread had to wait.
+    /// CPUs that set off [`Watch::alarm`] when they go idle because a followed thread had to wait.
     pub tell_idle: Vec<u16>,
 }
 
@@ -56,6 +56,7 @@ pub enum Error {
 pub struct Watch {
     skeleton: WatchSkel<'static>,
     ring: RingBuffer<'static>,
+    ring_fd: OwnedFd,
     raw: Rc<RefCell<Vec<RawEvent>>>,
     type_of: Vec<u8>,
 }
@@ -115,7 +116,9 @@ impl Watch {
         };
         builder.add(&skeleton.maps.ring, read).map_err(refused)?;
         let ring = builder.build().map_err(refused)?;
-        Ok(Self { skeleton, ring, raw, type_of: options.type_of.clone() })
+        let ring_fd =
+            skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
+        Ok(Self { skeleton, ring, ring_fd, raw, type_of: options.type_of.clone() })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -187,16 +190,9 @@ impl Watch {
         }
     }
 
-    /// Waits until the time is over, or until one of the CPUs of [`Options::tell_idle`] goes idle.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn wait(&mut self, time: Ns) -> io::Result<()> {
-        match self.ring.poll(Duration::from_nanos(time.0)) {
-            // A signal; whoever waits looks what it was.
-            Err(error) if error.kind() == libbpf_rs::ErrorKind::Interrupted => Ok(()),
-            polled => polled.map_err(io::Error::other),
-        }
+    /// Becomes readable when one of the CPUs of [`Options::tell_idle`] goes idle; [`Self::events`] resets it.
+    pub fn alarm(&self) -> BorrowedFd<'_> {
+        self.ring_fd.as_fd()
     }
 
     /// The events since the last call, in the order in which the CPUs reported them.
