@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
 use serde::Deserialize;
 
-pub use live::{Accel, Cores, Run, VmRun};
+pub use live::{Accel, Cores, Run, VmBench, VmCommand, VmRun};
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -160,6 +160,7 @@ const VM_EXAMPLES: &str = "\
 Examples:
   evenkeel vm -- nproc
   evenkeel vm --machine 2B4S:3 --policy pfs -- ./app --threads 6
+  evenkeel vm bench --machine 2B2S:3 --policy pfs,colab
 
 Exit code: the command's own; 2 if it could not be run, 124 after --timeout.
 Read on: docs/vm.md.";
