@@ -2,3 +2,4 @@
 //! through their affinity masks. Around it: what this machine is, what its threads wait for, recording, emulation.
 
 pub mod event;
+pub mod record;
