@@ -164,10 +164,13 @@ impl Recorder {
             // It ran when recording began.
             self.threads[thread].place = Place::Running { cpu, since: began, overhead: Ns::ZERO };
         }
-        self.leaves(thread, match why {
-            Off::Preempted => Place::Ready,
-            Off::Futex | Off::Blocked => Place::Blocked { since: self.now },
-        });
+        self.leaves(
+            thread,
+            match why {
+                Off::Preempted => Place::Ready,
+                Off::Futex | Off::Blocked => Place::Blocked { since: self.now },
+            },
+        );
         self.cpus.take_off(cpu, thread);
     }
 

@@ -104,3 +104,21 @@ pub fn there_and_back(machine: &Machine, workload: &Workload) -> (Ns, Ns) {
     let again = play(machine, &again.workload("test"), "cfs", &mut Tap::default()).expect("a recording ends");
     (first.makespan, again.makespan)
 }
+
+/// Does to events what full buffers and CPUs that report on their own can do, and worse.
+pub fn damage(events: &mut Vec<Event>, at: proptest::sample::Index, how: u8) {
+    if events.is_empty() {
+        return;
+    }
+    let at = at.index(events.len());
+    match how {
+        0 => drop(events.remove(at)),
+        1 => drop(events.drain(at..(at + 20).min(events.len()))),
+        // Reported late, and with the wrong time.
+        2 => events[at].at = Ns(events[at].at.0.saturating_sub(100_000)),
+        _ => {
+            let again = events[at];
+            events.push(again);
+        }
+    }
+}

@@ -34,7 +34,8 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
         }
     }
     let all = || threads.iter().enumerate();
-    if let Some((position, _)) = all().find(|(position, thread)| thread.start == Start::Spawned && !spawned[*position]) {
+    if let Some((position, _)) = all().find(|(position, thread)| thread.start == Start::Spawned && !spawned[*position])
+    {
         return Err((Some(position), "waits to be spawned, but no thread spawns it".into()));
     }
     advance(recording)

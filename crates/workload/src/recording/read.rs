@@ -96,10 +96,13 @@ pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
 }
 
 fn header(line: &str) -> Result<HeaderLine, String> {
-    let Version { evenkeel } = serde_json::from_str(line)
-        .map_err(|error| format!("not a recording: expected a header {{\"evenkeel\": {VERSION}, ...}}; {}", said(&error)))?;
+    let Version { evenkeel } = serde_json::from_str(line).map_err(|error| {
+        format!("not a recording: expected a header {{\"evenkeel\": {VERSION}, ...}}; {}", said(&error))
+    })?;
     if evenkeel != VERSION {
-        return Err(format!("a recording of version {evenkeel}: this Evenkeel reads version {VERSION}, record again with it"));
+        return Err(format!(
+            "a recording of version {evenkeel}: this Evenkeel reads version {VERSION}, record again with it"
+        ));
     }
     serde_json::from_str(line).map_err(|error| said(&error))
 }

@@ -80,11 +80,7 @@ impl<'de> Visitor<'de> for StepVisitor {
     }
 }
 
-fn argument<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
-    name: &str,
-    what: &str,
-    parts: &mut A,
-) -> Result<T, A::Error> {
+fn argument<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(name: &str, what: &str, parts: &mut A) -> Result<T, A::Error> {
     parts.next_element()?.ok_or_else(|| A::Error::custom(format!("{name:?} lacks its argument, {what}")))
 }
 
