@@ -164,7 +164,7 @@ proptest! {
         if !tap.events.is_empty() {
             let again = Recording::from_text(&recording.to_text(), "test.ek");
             prop_assert_eq!(again.as_ref(), Ok(&recording));
-            prop_assert!(play(&machine, &recording.workload("test"), "cfs", &mut Tap::default()).is_ok());
+            prop_assert!(play(&machine, &recording.workload("test", None), "cfs", &mut Tap::default()).is_ok());
         }
     }
 }

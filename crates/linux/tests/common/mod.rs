@@ -101,7 +101,8 @@ pub fn there_and_back(machine: &Machine, workload: &Workload) -> (Ns, Ns) {
     let text = recording.to_text();
     let again = Recording::from_text(&text, "test.ek").expect("a recording loads");
     assert_eq!(again, recording);
-    let again = play(machine, &again.workload("test"), "cfs", &mut Tap::default()).expect("a recording ends");
+    let again =
+        play(machine, &again.workload("test", Some(machine)), "cfs", &mut Tap::default()).expect("a recording ends");
     (first.makespan, again.makespan)
 }
 

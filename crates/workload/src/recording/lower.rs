@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::Behaviour;
+use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
 use super::{RecordedThread, Recording, Step};
 use crate::program::{
@@ -10,12 +10,13 @@ use crate::program::{
     Workload,
 };
 
-pub(super) fn lower(recording: &Recording, name: &str) -> Workload {
+pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
+    let unit = unit(recording.counted, ran_on);
     let names = names(&recording.threads);
     let semaphore = |name: &String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
     let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| Thread {
         name: name.clone(),
-        ops: thread.steps.iter().map(|step| op(*step, SemaphoreId(position as u32), recording.counted)).collect(),
+        ops: thread.steps.iter().map(|step| op(*step, SemaphoreId(position as u32), unit)).collect(),
         start: thread.start,
         kind: thread.kind,
         sched: SchedParams::default(),
@@ -44,10 +45,34 @@ fn names(threads: &[RecordedThread]) -> Vec<String> {
     threads.iter().enumerate().map(name).collect()
 }
 
-fn op(step: Step, own: SemaphoreId, counted: bool) -> Op {
+/// What a unit of [`Step::Run`] is.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// So many instructions.
+    Instructions(f64),
+    /// A nanosecond of the biggest core, whichever that is.
+    Time,
+}
+
+fn unit(counted: bool, ran_on: Option<&Machine>) -> Unit {
+    let biggest = CoreTypeId(0);
+    match ran_on {
+        _ if counted => Unit::Instructions(1.0),
+        Some(machine) => {
+            let frequency = machine.core_types[biggest.index()].max_frequency();
+            Unit::Instructions(machine.rate(biggest, frequency, &Behaviour::REFERENCE))
+        }
+        None => Unit::Time,
+    }
+}
+
+fn op(step: Step, own: SemaphoreId, unit: Unit) -> Op {
     match step {
         Step::Run(amount) => {
-            let work = if counted { Work::Instructions(amount) } else { Work::Time(evenkeel_model::Ns(amount)) };
+            let work = match unit {
+                Unit::Instructions(each) => Work::Instructions((amount as f64 * each).round() as u64),
+                Unit::Time => Work::Time(Ns(amount)),
+            };
             Op::Compute { phase: PhaseId(0), work, spread: Spread::None }
         }
         Step::Wait => Op::Acquire(own),

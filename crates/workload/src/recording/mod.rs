@@ -11,7 +11,7 @@ mod read;
 mod step;
 mod write;
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Machine, Ns};
 
 pub use step::Step;
 
@@ -20,8 +20,8 @@ use crate::program::{Start, ThreadKind, Workload};
 /// The version of the format that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
 
-/// No amount of time or work is larger: 116 days in nanoseconds.
-pub const MAX_AMOUNT: u64 = 10_000_000_000_000_000;
+/// No amount of time or work is larger: 11 days in nanoseconds.
+pub const MAX_AMOUNT: u64 = 1_000_000_000_000_000;
 
 /// A recorded run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,8 +86,10 @@ impl Recording {
         write::write(self)
     }
 
-    /// The run as a workload of one program. `name` names both.
-    pub fn workload(&self, name: &str) -> Workload {
-        lower::lower(self, name)
+    /// The run as a workload of one program. `name` names both. With the machine that it ran on, time on that machine
+    /// becomes instructions, of which a faster machine does more; without, the biggest cores of all machines count as
+    /// equally fast.
+    pub fn workload(&self, name: &str, ran_on: Option<&Machine>) -> Workload {
+        lower::lower(self, name, ran_on)
     }
 }
