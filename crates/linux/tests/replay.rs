@@ -1,5 +1,7 @@
 //! Recordings of simulated runs, played again.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Tap, damage, play, record, there_and_back};

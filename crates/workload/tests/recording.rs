@@ -1,5 +1,7 @@
 //! Recordings: what loads, what it becomes, and what is said about the rest.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use evenkeel_model::{Ns, machines};
 use evenkeel_workload::program::{Op, PhaseId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work};
 use evenkeel_workload::recording::{MAX_AMOUNT, RecordedThread, Recording, Step};

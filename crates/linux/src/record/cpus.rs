@@ -8,6 +8,8 @@ struct Cpu {
     speed: f64,
     cluster: usize,
     running: Option<usize>,
+    /// When a thread last left it.
+    left: Ns,
     /// Who ran last, of the threads that are recorded.
     last: Option<usize>,
 }
@@ -24,6 +26,7 @@ impl Cpus {
             speed: 1.0 / machine.speedup_over(core.core_type, &Behaviour::REFERENCE),
             cluster: core.cluster.index(),
             running: None,
+            left: Ns::ZERO,
             last: None,
         };
         Self { list: machine.cores.iter().map(cpu).collect(), costs: machine.costs }
@@ -54,9 +57,15 @@ impl Cpus {
         switch + moved
     }
 
-    pub(super) fn take_off(&mut self, cpu: u16, thread: usize) {
+    pub(super) fn take_off(&mut self, cpu: u16, thread: usize, now: Ns) {
         if let Some(cpu) = self.list.get_mut(usize::from(cpu)).filter(|cpu| cpu.running == Some(thread)) {
             cpu.running = None;
+            cpu.left = now;
         }
+    }
+
+    /// When a thread last left a CPU.
+    pub(super) fn left(&self, cpu: u16) -> Ns {
+        self.list.get(usize::from(cpu)).map_or(Ns::ZERO, |cpu| cpu.left)
     }
 }

@@ -112,19 +112,22 @@ impl Recorder {
 
     fn happens(&mut self, event: &Event) {
         match event.what {
-            What::Forked { child, process } => self.forked(event.tid, child, process),
-            What::Exec => {}
-            What::On => self.on(event.tid, event.cpu),
-            What::Off(why) => self.off(event.tid, event.cpu, why),
-            What::Woken { by } => self.woken(event.tid, by.filter(|by| *by != event.tid)),
-            What::Exited => {
+            What::Forked { child, process } => self.forked(event.tid, event.cpu, child, process),
+            What::Exec => drop(self.runs(event.tid, event.cpu)),
+            What::On => {
                 let thread = self.thread(event.tid);
+                self.on(thread, event.cpu, self.now);
+            }
+            What::Off(why) => self.off(event.tid, event.cpu, why),
+            What::Woken { by } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid)),
+            What::Exited => {
+                let thread = self.runs(event.tid, event.cpu);
                 self.threads[thread].exited = true;
             }
         }
     }
 
-    fn forked(&mut self, parent: Tid, child: Tid, process: bool) {
+    fn forked(&mut self, parent: Tid, cpu: u16, child: Tid, process: bool) {
         if let Some(&known) = self.by_tid.get(&child) {
             let known = &self.threads[known];
             if !known.exited && known.start != Start::Spawned {
@@ -132,46 +135,54 @@ impl Recorder {
                 return;
             }
         }
-        let parent = self.thread(parent);
+        let parent = self.runs(parent, cpu);
         let process = if process { None } else { Some(self.threads[parent].process) };
         let child = self.appears(child, Start::Spawned, process);
         self.does(parent, Step::Spawn(child as u32));
     }
 
-    fn on(&mut self, tid: Tid, cpu: u16) {
-        let thread = self.thread(tid);
+    /// A thread began to run at a time that has come, if not now.
+    fn on(&mut self, thread: usize, cpu: u16, at: Ns) {
         match self.threads[thread].place {
             Place::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
             Place::Blocked { since } => match self.threads[thread].early.take() {
                 // Who waits and who wakes met: the wake-up was seen before the waiter had left its CPU.
                 Some(_) => self.does(thread, Step::Wait),
-                None => self.does(thread, Step::Sleep(self.now.since(since))),
+                None => self.does(thread, Step::Sleep(at.since(since))),
             },
-            Place::Ready | Place::Unseen => {}
+            Place::Ready { .. } | Place::Unseen => {}
         }
         if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
             // It must have left.
-            self.leaves(before, Place::Ready);
+            self.leaves(before, Place::Ready { since: at });
         }
         let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
         self.threads[thread].last_cpu = Some(cpu);
-        self.threads[thread].place = Place::Running { cpu, since: self.now, overhead };
+        self.threads[thread].place = Place::Running { cpu, since: at, overhead };
+    }
+
+    /// The thread with a number, which did something that only a running thread can do. Kernels are known that do not
+    /// report every thread that an idle CPU begins to run: it began when it was ready and the CPU was free.
+    fn runs(&mut self, tid: Tid, cpu: u16) -> usize {
+        let thread = self.thread(tid);
+        match self.threads[thread].place {
+            Place::Ready { since } => self.on(thread, cpu, since.max(self.cpus.left(cpu))),
+            Place::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now)),
+            Place::Running { .. } | Place::Blocked { .. } => {}
+        }
+        thread
     }
 
     fn off(&mut self, tid: Tid, cpu: u16, why: Off) {
-        let thread = self.thread(tid);
-        if let (Place::Unseen, Some(began)) = (self.threads[thread].place, self.began) {
-            // It ran when recording began.
-            self.threads[thread].place = Place::Running { cpu, since: began, overhead: Ns::ZERO };
-        }
-        self.leaves(
-            thread,
-            match why {
-                Off::Preempted => Place::Ready,
-                Off::Futex | Off::Blocked => Place::Blocked { since: self.now },
-            },
-        );
-        self.cpus.take_off(cpu, thread);
+        let thread = self.runs(tid, cpu);
+        let since = self.now;
+        let to = match (why, self.threads[thread].place) {
+            (_, Place::Blocked { since }) => Place::Blocked { since },
+            (Off::Preempted, _) => Place::Ready { since },
+            (Off::Futex | Off::Blocked, _) => Place::Blocked { since },
+        };
+        self.leaves(thread, to);
+        self.cpus.take_off(cpu, thread, self.now);
     }
 
     fn leaves(&mut self, thread: usize, to: Place) {
@@ -179,7 +190,7 @@ impl Recorder {
         self.threads[thread].place = to;
     }
 
-    fn woken(&mut self, tid: Tid, by: Option<Tid>) {
+    fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>) {
         if by.is_some() && !self.by_tid.contains_key(&tid) {
             let thread = self.appears(tid, Start::At(self.elapsed()), None);
             self.threads[thread].place = Place::Blocked { since: self.now };
@@ -188,18 +199,18 @@ impl Recorder {
         if self.threads[thread].place == Place::Unseen {
             self.threads[thread].place = Place::Blocked { since: self.began.unwrap_or(self.now) };
         }
-        let waker = by.map(|by| self.thread(by));
+        let waker = by.map(|by| self.runs(by, cpu));
         match (self.threads[thread].place, waker) {
             (Place::Blocked { .. }, Some(waker)) => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.does(thread, Step::Wait);
-                self.threads[thread].place = Place::Ready;
+                self.threads[thread].place = Place::Ready { since: self.now };
             }
             (Place::Blocked { since }, None) => {
                 self.forget_early(thread);
                 self.does(thread, Step::Sleep(self.now.since(since)));
-                self.threads[thread].place = Place::Ready;
+                self.threads[thread].place = Place::Ready { since: self.now };
             }
             (Place::Running { .. }, Some(waker)) => {
                 self.forget_early(thread);
@@ -238,7 +249,7 @@ impl Recorder {
             self.processes - 1
         });
         let name = self.names.remove(&tid).unwrap_or_else(|| tid.to_string());
-        self.threads.push(Thread::new(name, process, start));
+        self.threads.push(Thread::new(name, process, start, self.now));
         self.by_tid.insert(tid, self.threads.len() - 1);
         self.threads.len() - 1
     }

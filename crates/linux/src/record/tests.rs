@@ -190,6 +190,21 @@ fn a_wake_up_may_be_seen_before_its_waiter_has_left() {
 }
 
 #[test]
+fn a_thread_that_acts_runs() {
+    // Nobody says that 2 was put on CPU 1, or 1 on CPU 0.
+    let found = steps(&[
+        (0, 1, 0, On),
+        (10, 1, 0, Forked { child: 2, process: false }),
+        (40, 1, 0, What::Off(Blocked)),
+        (110, 1, 1, woken(2)), // 2 has run since 10.
+        (150, 2, 1, What::Off(Blocked)),
+        (200, 1, 0, Exited), // 1 has run since 110.
+        (210, 1, 0, What::Off(Blocked)),
+    ]);
+    assert_eq!(found, [vec![Run(10), Spawn(1), Run(30), Wait, Run(100)], vec![Run(100), Wake(0), Run(40)]]);
+}
+
+#[test]
 fn events_are_put_in_order() {
     let found = steps(&[
         (0, 1, 0, On),
@@ -222,7 +237,7 @@ fn threads_that_were_there_before_start_at_once() {
     let recording = recorder.finish();
     assert!(recording.threads.iter().all(|thread| thread.start == Start::At(Ns::ZERO)));
     let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
-    assert_eq!(steps, [vec![Wake(1), Run(200)], vec![Wait, Run(50)], vec![Run(350)]]);
+    assert_eq!(steps, [vec![Run(100), Wake(1), Run(100)], vec![Wait, Run(50)], vec![Run(350)]]);
     assert_eq!(recording.threads[1].name, "waiter");
 }
 

@@ -11,7 +11,9 @@ use super::cpus::Cpus;
 pub(super) enum Place {
     /// It was there before recording began, and nothing has happened to it.
     Unseen,
-    Ready,
+    Ready {
+        since: Ns,
+    },
     Running {
         cpu: u16,
         /// Up to here its CPU time is counted.
@@ -41,8 +43,8 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn new(name: String, process: u32, start: Start) -> Self {
-        let (steps, place) = (Vec::new(), Place::Ready);
+    pub(super) fn new(name: String, process: u32, start: Start, now: Ns) -> Self {
+        let (steps, place) = (Vec::new(), Place::Ready { since: now });
         Self { name, process, start, steps, place, last_cpu: None, exited: false, early: None, work: 0.0 }
     }
 

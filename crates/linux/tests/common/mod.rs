@@ -55,7 +55,13 @@ impl Observer for Tap {
                         self.push(at, by, on, What::Forked { child: tid(thread), process: false });
                     }
                     by if !seen.started || seen.blocked => {
-                        self.push(at, thread, core, What::Woken { by: by.map(tid) });
+                        let on = by.map_or(core, |by| CoreId(self.threads[by.index()].cpu));
+                        self.events.push(Event {
+                            at,
+                            tid: tid(thread),
+                            cpu: on.0,
+                            what: What::Woken { by: by.map(tid) },
+                        });
                     }
                     _ => {}
                 }
