@@ -117,6 +117,13 @@ fn a_thread_that_never_goes_on_is_found() {
     assert_eq!(both, "app.ek:2: operation 3 waits for a wake-up that never comes");
 }
 
+#[test]
+fn the_example_of_the_page_loads() {
+    let page = include_str!("../../../docs/recording.md");
+    let example = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(Recording::from_text(example, "docs/recording.md").unwrap().threads.len(), 2);
+}
+
 /// Some 20 MB of text.
 #[test]
 fn a_million_operations_load() {
