@@ -1,11 +1,16 @@
 //! The command line: what can be asked for, and the help that teaches it.
 
+mod live;
+
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
 use serde::Deserialize;
+
+pub use live::{Accel, Cores, Run, VmRun};
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -76,6 +81,34 @@ pub enum Command {
     /// a program that it has not seen.
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(Train),
+    /// Run a program on this machine, its threads scheduled by a policy
+    ///
+    /// Follows the program's threads and child processes and moves them between core types, by the same policy code as
+    /// in the simulator. Standard streams, signals and the exit status are the program's; the summary goes to standard
+    /// error. If Evenkeel is killed, the program runs on and every affinity mask is given back.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Run a program on an asymmetric machine that exists only for it
+    ///
+    /// QEMU boots a Linux kernel on this machine's own files, and each virtual core gets a share of a real one: a large
+    /// share is a big core, a small one a little core. The command may read everything and write to the current folder
+    /// and to /tmp. Its output and its exit status come back. Needs root.
+    #[command(after_help = VM_EXAMPLES)]
+    Vm(VmRun),
+    #[command(name = evenkeel_linux::guard::COMMAND, hide = true)]
+    Guard,
+    #[command(name = evenkeel_linux::vm::guest::COMMAND, hide = true)]
+    Guest,
+    #[command(name = evenkeel_linux::launch::TIED, hide = true, disable_help_flag = true)]
+    Tied {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    #[command(name = evenkeel_linux::launch::COMMAND, hide = true, disable_help_flag = true)]
+    Start {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 const SIM_EXAMPLES: &str = "\
@@ -113,6 +146,23 @@ Examples:
 
 Speedup is instructions per second on the biggest core type divided by those on the smallest, each
 at its highest frequency.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  evenkeel run -- ./app --threads 8
+  evenkeel run --policy colab --big 0-3 --little 4-7 -- make -j8
+  evenkeel run --pid 4711
+
+Exit code: the program's own; 2 if it could not be started.
+Read on: docs/run.md.";
+
+const VM_EXAMPLES: &str = "\
+Examples:
+  evenkeel vm -- nproc
+  evenkeel vm --machine 2B4S:3 --policy pfs -- ./app --threads 6
+
+Exit code: the command's own; 2 if it could not be run, 124 after --timeout.
+Read on: docs/vm.md.";
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Args)]

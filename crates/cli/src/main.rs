@@ -8,6 +8,7 @@ mod commands;
 mod files;
 mod json;
 mod lab;
+mod live;
 mod messages;
 mod page;
 mod progress;
@@ -27,6 +28,8 @@ use crate::args::{Cli, Command};
 const USER_ERROR: u8 = 2;
 /// Something is wrong with the place that results go to.
 const OUTPUT_ERROR: u8 = 1;
+/// A command could not be started, as shells have it.
+const NOT_STARTED: u8 = 127;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -38,9 +41,38 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
+        Command::Run(args) => return status(commands::run::run(&args)),
+        Command::Vm(args) => return status(commands::vm::run(&args)),
+        Command::Guest => {
+            evenkeel_linux::vm::guest::main();
+            return ExitCode::SUCCESS;
+        }
+        Command::Tied { args } => {
+            messages::error(evenkeel_linux::launch::tie(&args));
+            return ExitCode::from(NOT_STARTED);
+        }
+        Command::Guard => {
+            evenkeel_linux::guard::watch();
+            return ExitCode::SUCCESS;
+        }
+        Command::Start { args } => {
+            messages::error(evenkeel_linux::launch::gate(&args));
+            return ExitCode::from(NOT_STARTED);
+        }
     };
     match report {
         Ok(report) => print(&report),
+        Err(error) => {
+            messages::error(format_args!("{error:#}"));
+            ExitCode::from(USER_ERROR)
+        }
+    }
+}
+
+/// The exit status of a command that wraps another: that one's.
+fn status(result: anyhow::Result<u8>) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             messages::error(format_args!("{error:#}"));
             ExitCode::from(USER_ERROR)

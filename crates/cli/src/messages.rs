@@ -15,6 +15,16 @@ pub fn warning(text: impl Display) {
     say("warning", AnsiColor::Yellow.on_default().bold(), text);
 }
 
+/// Says what the user may like to know.
+pub fn note(text: impl Display) {
+    say("note", AnsiColor::Cyan.on_default().bold(), text);
+}
+
 fn say(kind: &str, style: Style, text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
+}
+
+/// Prints text as it is.
+pub fn plain(text: &str) {
+    let _ = write!(anstream::stderr(), "{text}");
 }

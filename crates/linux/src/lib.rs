@@ -2,4 +2,12 @@
 //! through their affinity masks. Around it: what this machine is, what its threads wait for, recording, emulation.
 
 pub mod event;
+pub mod guard;
+pub mod host;
+pub mod launch;
+pub mod machine;
+pub mod mask;
 pub mod record;
+pub mod spec;
+pub mod topology;
+pub mod vm;

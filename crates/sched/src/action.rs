@@ -20,6 +20,15 @@ pub enum Action {
         /// Where it should go on.
         to: CoreId,
     },
+    /// Two running threads should exchange their cores. Stale if one of them no longer runs on its own; the host then
+    /// does nothing. Otherwise it stops both, reports `ran` and `ready(Taken)` by the other's core for each, and asks
+    /// `next` for both cores.
+    Swap {
+        /// The threads.
+        threads: [ThreadId; 2],
+        /// The core that each of them runs on.
+        cores: [CoreId; 2],
+    },
     /// The policy changed where a thread may run. Hosts that own the queues may ignore it; the affinity host sets masks.
     Affinity {
         /// The thread.

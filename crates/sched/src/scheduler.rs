@@ -12,13 +12,17 @@ use crate::cfs;
 use crate::pelt::Pelt;
 use crate::policy::{Changes, Pick, Policy};
 use crate::state::State;
-use crate::thread::{Clamp, Class, NewThread, OnType, Run, Thread, Wait};
+use crate::thread::{Clamp, Class, Kind, NewThread, OnType, Run, Thread, Wait};
 
 /// A span of running, as a host reports it. The thread may go on running.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
-    /// How long.
+    /// How long it ran.
     pub time: Ns,
+    /// How long, before or in between, it was runnable and another thread had its core. A host that says so with
+    /// [`Scheduler::ready`] and [`Scheduler::next`] reports zero; one that only looks from time to time cannot, and
+    /// reports spans with gaps: what is left of the time since the thread's last report, it slept.
+    pub waited: Ns,
     /// Instructions retired, if the host can count them.
     pub instructions: Option<Instructions>,
     /// Other counters, if the host can read them.
@@ -146,8 +150,10 @@ impl Scheduler {
         let t = &mut self.state.threads[thread.index()];
         t.vruntime += cost.0 as i64;
         t.executed += span.time;
+        t.waited += span.waited;
         t.stint += span.time;
         t.last_ran = now;
+        t.load.update(Ns(now.0.saturating_sub((span.time + span.waited).0)), false);
         t.load.update(now, true);
         t.speedup = span.speedup.or(t.speedup);
         let window = &mut t.window.on_type[on];
@@ -160,14 +166,38 @@ impl Scheduler {
             *window.counters.get_or_insert_default() += counters;
         }
         let vruntime = t.vruntime;
+        if t.run == Run::Ready {
+            // It had the core in between, as the host's kernel decided: its place in the queue changes.
+            let (at, since) = (t.core, t.since);
+            self.state.cores[at.index()].queue.remove(thread);
+            self.enqueue(thread, at);
+            self.state.threads[thread.index()].since = since;
+        }
         let queue = &mut self.state.cores[core.index()].queue;
         let floor = queue.first_vruntime().map_or(vruntime, |first| first.min(vruntime));
         queue.min_vruntime = queue.min_vruntime.max(floor);
     }
 
-    /// A running thread began to wait for something.
+    /// A runnable thread turned out to be on another core than the one where the scheduler has it: the kernel under the
+    /// host moved it. It waits there now, until [`Self::next`] names it.
+    pub fn found(&mut self, now: Ns, thread: ThreadId, core: CoreId) {
+        self.state.now = now;
+        match self.state.thread(thread).run {
+            Run::Ready => self.move_queue(thread, core),
+            Run::Running => {
+                self.leave_core(thread);
+                let from = self.state.thread(thread).core;
+                self.enqueue(thread, from);
+                self.move_queue(thread, core);
+            }
+            Run::Absent | Run::Blocked(_) => {}
+        }
+    }
+
+    /// A runnable thread began to wait for something. In a host that decides who runs, it ran until now.
     pub fn blocked(&mut self, now: Ns, thread: ThreadId, on: Wait) {
         self.state.now = now;
+        self.leave_queue(thread);
         self.leave_core(thread);
         let t = &mut self.state.threads[thread.index()];
         t.load.update(now, true);
@@ -178,10 +208,7 @@ impl Scheduler {
     /// A thread is gone, wherever it was.
     pub fn exited(&mut self, now: Ns, thread: ThreadId) {
         self.state.now = now;
-        if self.state.ready(thread) {
-            let core = self.state.thread(thread).core;
-            self.state.cores[core.index()].queue.remove(thread);
-        }
+        self.leave_queue(thread);
         self.leave_core(thread);
         self.state.threads[thread.index()].run = Run::Absent;
     }
@@ -223,6 +250,11 @@ impl Scheduler {
         }
     }
 
+    /// A thread turned out to be of another kind: hosts may learn only from its name that it serves a runtime system.
+    pub fn set_kind(&mut self, thread: ThreadId, kind: Kind) {
+        self.state.threads[thread.index()].kind = kind;
+    }
+
     /// The program changed the scheduling parameters of a thread of its own.
     pub fn set_params(&mut self, now: Ns, thread: ThreadId, class: Class, cores: CoreSet, clamp: Clamp) {
         self.state.now = now;
@@ -255,6 +287,13 @@ impl Scheduler {
         if cores != t.affinity {
             t.affinity = cores;
             self.outbox.push_back(Action::Affinity { thread, cores: t.allowed() });
+        }
+    }
+
+    fn leave_queue(&mut self, thread: ThreadId) {
+        if self.state.ready(thread) {
+            let core = self.state.thread(thread).core;
+            self.state.cores[core.index()].queue.remove(thread);
         }
     }
 
@@ -391,22 +430,27 @@ impl Scheduler {
         let top = self.state.domains[core.index()].len() - 1;
         let due: [bool; 2] = std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
         let pick = self.policy.balance(&self.state, core);
+        let current = self.state.core(core).current;
         let patience = &mut self.state.cores[core.index()].failed;
-        let takes = matches!(pick, Pick::Running(_)) && *patience >= cfs::PATIENCE;
-        match pick {
-            Pick::Running(_) if !takes => *patience += 1,
-            Pick::Running(thread) => {
+        let takes = matches!(pick, Pick::Running(_)) && (*patience >= cfs::PATIENCE || current.is_some());
+        match (pick, current) {
+            (Pick::Running(thread), Some(current)) => {
+                let other = self.state.thread(thread).core;
+                self.outbox.push_back(Action::Swap { threads: [thread, current], cores: [other, core] });
+            }
+            (Pick::Running(_), None) if !takes => *patience += 1,
+            (Pick::Running(thread), None) => {
                 // nr_balance_failed = cache_nice_tries + 1: the next one moves a little sooner.
                 *patience = cfs::PATIENCE - 1;
                 let from = self.state.thread(thread).core;
                 self.outbox.push_back(Action::Take { thread, from, to: core });
             }
-            Pick::Queued(thread) => {
+            (Pick::Queued(thread), _) => {
                 *patience = 0;
                 self.pull(thread, core);
             }
-            Pick::Idle if due[top] => *patience = 0,
-            Pick::Idle => {}
+            (Pick::Idle, _) if due[top] => *patience = 0,
+            (Pick::Idle, _) => {}
         }
         for (level, due) in due.into_iter().enumerate() {
             if due {

@@ -107,6 +107,17 @@ impl State {
         self.thread(thread).speedup.unwrap_or(self.capacity_speedup)
     }
 
+    /// How many times faster a thread progresses on a core than on the smallest core type.
+    pub fn progress_rate(&self, thread: ThreadId, core: CoreId) -> f64 {
+        let on = self.machine.cores[core.index()].core_type;
+        let smallest = CoreTypeId(self.machine.core_types.len() as u8 - 1);
+        match on {
+            _ if self.little.is_empty() || on == smallest => 1.0,
+            CoreTypeId(0) => self.speedup(thread).max(1.0),
+            _ => f64::from(self.machine.capacity(on)) / f64::from(self.machine.capacity(smallest)),
+        }
+    }
+
     /// Whether a thread waits for a core.
     pub fn ready(&self, thread: ThreadId) -> bool {
         self.thread(thread).run == Run::Ready

@@ -249,6 +249,19 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 self.ask(to)?;
                 self.ask(from)
             }
+            Action::Swap { threads, cores } => {
+                let runs = |i: usize| self.cores[cores[i].index()].current == Some(threads[i]);
+                if !runs(0) || !runs(1) {
+                    self.stale_answers += 1;
+                    return Ok(());
+                }
+                self.stop(cores[0], Stop::Taken);
+                self.stop(cores[1], Stop::Taken);
+                self.report_ready(threads[0], Why::Taken { by: cores[1] });
+                self.report_ready(threads[1], Why::Taken { by: cores[0] });
+                self.ask(cores[0])?;
+                self.ask(cores[1])
+            }
             Action::Affinity { thread, cores } => {
                 if self.watched {
                     self.observer.observe(self.now, &Event::Affinity { thread, cores });

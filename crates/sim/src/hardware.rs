@@ -47,7 +47,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         task.on_type[on] += elapsed;
         c.pending.0 += retired + (overhead.0 as f64 * reference) as u64;
         c.pending.1 += elapsed;
-        let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), counters: None, speedup: None };
+        let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), ..Span::default() };
         if !self.counts.is_empty() && retired > 0 {
             let at = if spin { self.counts.len() - self.opps.len() + cluster } else { rate_at };
             let counters = pmu::read(&self.counts[at], retired, &mut task.noise);

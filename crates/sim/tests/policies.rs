@@ -64,6 +64,35 @@ fn gts_uses_little_cores_when_there_are_more_busy_threads_than_big_cores() {
 }
 
 #[test]
+fn pfs_lets_equal_threads_make_equal_progress() {
+    let threads = (0..4).map(|i| thread(&format!("t{i}"), vec![compute(3000)])).collect();
+    let outcome = on(&machine(2, 2), program("p", threads), "pfs");
+    // Two big cores and two at half the speed: Equation 4's ideal is 4 x 3000 / 3 / 2, in ms.
+    let ideal = Ns::from_ms(2000);
+    assert!(outcome.makespan.0 as f64 <= 1.02 * ideal.0 as f64, "{}", outcome.makespan);
+    for t in 0..4 {
+        assert!((0.35..0.65).contains(&big_share(&outcome, t)), "thread {t}: {}", big_share(&outcome, t));
+    }
+}
+
+#[test]
+fn pfs_shares_out_more_threads_than_cores_by_capacity() {
+    let threads = (0..9).map(|i| thread(&format!("t{i}"), vec![compute(1000)])).collect();
+    let outcome = on(&machine(2, 2), program("p", threads), "pfs");
+    let ends: Vec<Ns> = outcome.threads.iter().filter_map(|thread| thread.exited).collect();
+    let (first, last) = (ends.iter().min().unwrap(), ends.iter().max().unwrap());
+    assert!(first.0 as f64 > 0.85 * last.0 as f64, "{ends:?}");
+}
+
+#[test]
+fn pfs_takes_over_the_thread_of_a_little_core_when_a_big_one_has_nothing_to_do() {
+    let p = program("p", vec![thread("short", vec![compute(10)]), thread("long", vec![compute(30)])]);
+    let outcome = on(&machine(1, 1), p, "pfs");
+    // The long one does a third of its work on the little core in 10 ms / 2, the rest on the big one.
+    assert!(outcome.makespan <= Ns::from_us(17_600), "{}", outcome.makespan);
+}
+
+#[test]
 fn wash_gives_few_threads_the_big_cores() {
     let threads = (0..2).map(|i| thread(&format!("t{i}"), vec![compute(100)])).collect();
     let outcome = on(&machine(2, 4), program("p", threads), "wash");

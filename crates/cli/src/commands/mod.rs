@@ -2,5 +2,7 @@
 
 pub mod compare;
 pub mod list;
+pub mod run;
 pub mod sim;
 pub mod train;
+pub mod vm;

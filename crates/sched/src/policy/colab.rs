@@ -12,7 +12,7 @@
 //! selector). Section 4.1 says that vruntime is *divided* by the speedup on big cores; what it explains, shorter slices
 //! there and equal progress, needs the charge multiplied and the slice divided, and that is what is done here.
 
-use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
 use super::{Changes, Pick, Policy};
 use crate::action::Why;
@@ -113,18 +113,18 @@ impl Policy for Colab {
 
     /// "The slices of threads on big cores are relative shorter than on little cores" (3.2).
     fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
-        Ns((cfs::slice(s, thread, core).0 as f64 / progress_rate(s, thread, core)) as u64)
+        Ns((cfs::slice(s, thread, core).0 as f64 / s.progress_rate(thread, core)) as u64)
     }
 
     /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice).
-    fn charge(&self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
-        Ns((cfs::charge(s, thread, ran).0 as f64 * progress_rate(s, thread, core)) as u64)
+    fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+        Ns((cfs::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
     }
 
     /// The wake-up preemption check, scaled in the same way (4.1, `wakeup_preempt_entity`).
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
         let ahead = s.thread(running).vruntime - s.thread(woken).vruntime;
-        let scaled = ahead as f64 * progress_rate(s, woken, core);
+        let scaled = ahead as f64 * s.progress_rate(woken, core);
         scaled as i64 > cfs::wakeup_granularity(s, woken).0 as i64
     }
 
@@ -207,20 +207,6 @@ fn deal(s: &State, group: CoreSet, turn: &mut u16) -> CoreId {
     let chosen = in_turn.clone().find(|core| s.idle(*core)).or(in_turn.clone().next()).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % cores;
     chosen
-}
-
-/// How much faster a thread progresses on a core than on the smallest core type.
-fn progress_rate(s: &State, thread: ThreadId, core: CoreId) -> f64 {
-    let on = s.machine.cores[core.index()].core_type;
-    match on.index() {
-        0 if s.little.is_empty() => 1.0,
-        0 => s.speedup(thread).max(1.0),
-        on if on == s.machine.core_types.len() - 1 => 1.0,
-        _ => {
-            let smallest = CoreTypeId(s.machine.core_types.len() as u8 - 1);
-            f64::from(s.machine.capacity(on)) / f64::from(s.machine.capacity(smallest))
-        }
-    }
 }
 
 /// Mean and margin of a factor over all threads, which decide what is high and what is low.

@@ -6,6 +6,7 @@
 mod colab;
 mod fair;
 mod gts;
+mod pfs;
 mod pinned;
 mod wash;
 
@@ -18,6 +19,7 @@ use crate::state::State;
 pub use colab::Colab;
 pub use fair::Cfs;
 pub use gts::Gts;
+pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
 
@@ -68,7 +70,7 @@ pub trait Policy: Send {
     }
 
     /// What a span of running on a core costs a thread in virtual time.
-    fn charge(&self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
+    fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
         cfs::charge(s, thread, ran)
     }
 
@@ -77,8 +79,8 @@ pub trait Policy: Send {
         cfs::preempts(s, woken, running)
     }
 
-    /// At a tick: a thread that this core should pull from another one. A running thread is taken only if it is named at
-    /// several ticks in a row.
+    /// At a tick: a thread that this core should pull from another one. To a busy core a running thread comes in
+    /// exchange for the one that runs there, at once; to an idle core only if it is named at several ticks in a row.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         cfs::balance(s, core)
     }
@@ -106,6 +108,27 @@ impl Changes {
     }
 }
 
+/// A hook of [`Policy`] that decides something. Hosts differ in which of them they can enforce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hook {
+    /// [`Policy::admit`]: where a thread may run at all.
+    Admit,
+    /// [`Policy::place`]: where a ready thread waits.
+    Place,
+    /// [`Policy::pick`]: which waiting thread runs, and which running one is taken over.
+    Pick,
+    /// [`Policy::slice`]: for how long.
+    Slice,
+    /// [`Policy::charge`]: the order of waiting threads.
+    Charge,
+    /// [`Policy::preempts`]: whether a woken thread runs at once.
+    Preempts,
+    /// [`Policy::balance`]: which threads change cores.
+    Balance,
+    /// [`Policy::refresh`]: affinities and frequencies.
+    Refresh,
+}
+
 /// An entry of the registry.
 pub struct PolicyInfo {
     /// The name that commands use.
@@ -114,6 +137,8 @@ pub struct PolicyInfo {
     pub summary: &'static str,
     /// Where it comes from: title, venue, section.
     pub source: &'static str,
+    /// The hooks in which it differs from CFS.
+    pub hooks: &'static [Hook],
     /// Makes one.
     pub make: fn() -> Box<dyn Policy>,
 }
@@ -124,30 +149,42 @@ pub const POLICIES: &[PolicyInfo] = &[
         name: "cfs",
         summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
         source: "Linux 3.16, kernel/sched/fair.c",
+        hooks: &[],
         make: || Box::new(Cfs),
     },
     PolicyInfo {
         name: "static",
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
+        hooks: &[Hook::Admit, Hook::Place],
         make: || Box::new(Static::default()),
     },
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
+        hooks: &[Hook::Pick, Hook::Refresh],
         make: || Box::new(Gts),
+    },
+    PolicyInfo {
+        name: "pfs",
+        summary: "equal progress: the thread that is furthest behind goes to a big core",
+        source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Charge, Hook::Balance],
+        make: || Box::new(Pfs::default()),
     },
     PolicyInfo {
         name: "wash",
         summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
         source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
+        hooks: &[Hook::Admit, Hook::Refresh],
         make: || Box::new(Wash::default()),
     },
     PolicyInfo {
         name: "colab",
         summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
         source: "Yu et al., COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors, CGO 2020",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts, Hook::Balance, Hook::Refresh],
         make: || Box::new(Colab::default()),
     },
 ];
@@ -155,4 +192,38 @@ pub const POLICIES: &[PolicyInfo] = &[
 /// The policy of a name.
 pub fn by_name(name: &str) -> Option<&'static PolicyInfo> {
     POLICIES.iter().find(|policy| policy.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The registry says of every policy which hooks it changes, and its source shows whether that is so.
+    #[test]
+    fn hooks_are_those_that_the_source_changes() {
+        let sources = [
+            ("cfs", include_str!("fair.rs")),
+            ("static", include_str!("pinned.rs")),
+            ("gts", include_str!("gts.rs")),
+            ("pfs", include_str!("pfs.rs")),
+            ("wash", include_str!("wash.rs")),
+            ("colab", include_str!("colab.rs")),
+        ];
+        let all = [
+            (Hook::Admit, "fn admit("),
+            (Hook::Place, "fn place("),
+            (Hook::Pick, "fn pick("),
+            (Hook::Slice, "fn slice("),
+            (Hook::Charge, "fn charge("),
+            (Hook::Preempts, "fn preempts("),
+            (Hook::Balance, "fn balance("),
+            (Hook::Refresh, "fn refresh("),
+        ];
+        assert_eq!(sources.len(), POLICIES.len());
+        for (name, source) in sources {
+            let changed: Vec<Hook> =
+                all.iter().filter(|(_, text)| source.contains(text)).map(|(hook, _)| *hook).collect();
+            assert_eq!(by_name(name).unwrap().hooks, changed, "{name}");
+        }
+    }
 }

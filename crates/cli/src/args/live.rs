@@ -1,0 +1,101 @@
+//! Arguments of the commands that work with real programs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use evenkeel_model::Ns;
+
+use super::{Output, duration};
+
+/// Which of the machine's cores are fast.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Cores {
+    /// The big cores, as a CPU list: 0-3,6
+    #[arg(long, value_name = "CPUS")]
+    pub big: Option<String>,
+    /// The little cores, as a CPU list
+    #[arg(long, value_name = "CPUS")]
+    pub little: Option<String>,
+    /// How many times faster a big core is than a little one
+    #[arg(long, value_name = "TIMES", requires = "little")]
+    pub ratio: Option<f64>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Scheduling policy
+    #[arg(long, short, default_value = "pfs")]
+    pub policy: String,
+    #[command(flatten)]
+    pub cores: Cores,
+    /// Follow a process that runs already, until it ends or Ctrl-C
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pub pid: Option<u32>,
+    /// Time from one look at the threads to the next; stretched when looking costs more than 1 % of the machine
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10ms")]
+    pub period: Ns,
+    /// Write the summary to this file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print no summary
+    #[arg(long, short, conflicts_with = "output")]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub format: Output,
+    /// The command, with its arguments
+    #[arg(last = true, required_unless_present = "pid", value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `vm`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct VmRun {
+    /// The guest's cores: 2B2S:3 is two big and two little ones, a big one 3 times as fast
+    #[arg(long, short, value_name = "MACHINE", default_value = "2B2S:3")]
+    pub machine: String,
+    /// Schedule the command by this policy inside the guest, with `evenkeel run`; without, the guest's kernel does
+    #[arg(long, short)]
+    pub policy: Option<String>,
+    /// The guest's kernel; by default the one that scripts/kernel has fetched, else this machine's
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// What runs the guest's code; by default KVM where it works, else TCG
+    #[arg(long, value_enum)]
+    pub accel: Option<Accel>,
+    /// The guest's memory in MB
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(128..=1_000_000))]
+    pub memory: u32,
+    /// Leave all cores equally fast; needs no privileges for CPU time
+    #[arg(long)]
+    pub symmetric: bool,
+    /// Give up after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Ns>,
+    /// Say nothing about the guest
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// The command, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// What runs a guest's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Accel {
+    /// The processor itself
+    Kvm,
+    /// QEMU's translator, which works everywhere
+    Tcg,
+}
+
+impl From<Accel> for evenkeel_linux::vm::Accelerator {
+    fn from(accel: Accel) -> Self {
+        match accel {
+            Accel::Kvm => Self::Kvm,
+            Accel::Tcg => Self::Tcg,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `evenkeel run`: a real program on this machine, its threads scheduled by a policy.
+
+use std::ffi::OsString;
+
+use anyhow::{Context, Result, bail};
+use evenkeel_linux::guard::Guard;
+use evenkeel_linux::host::{Follow, Plan};
+use evenkeel_linux::launch::{self, Launched};
+
+use crate::args::Run;
+use crate::files::Target;
+use crate::live::{self, Account};
+use crate::{catalog, messages};
+
+/// Runs the command and answers the exit status.
+pub fn run(args: &Run) -> Result<u8> {
+    let policy = catalog::policy(&args.policy)?;
+    let (machine, cpus) = live::machine(&args.cores)?;
+    let output = Target::open_some(args.output.as_ref())?;
+    let plan = Plan { machine, cpus, policy, period: args.period };
+    // Before anything else: what follows may change masks.
+    let guard = Guard::spawn().context("cannot start the process that gives affinity masks back")?;
+    let (code, summary) = match args.pid {
+        Some(pid) => (0, attach(&plan, pid, guard)?),
+        None => launch(&plan, &args.command, guard)?,
+    };
+    let account = Account { plan: &plan, summary: &summary };
+    let text = account.text(args.format.format)?;
+    match output {
+        Some(target) => target.write(text.as_bytes())?,
+        None if !args.quiet => messages::plain(&text),
+        None => {}
+    }
+    Ok(code)
+}
+
+fn launch(plan: &Plan, command: &[OsString], guard: Guard) -> Result<(u8, evenkeel_linux::host::Summary)> {
+    live::find(&command[0])?;
+    let mut launched = Launched::new(command).context("cannot start a process")?;
+    let mut follow = Follow::new(plan, launched.pid(), guard);
+    launched.release().context("the started process has gone")?;
+    loop {
+        let wait = follow.step().context("the process that gives affinity masks back has gone")?;
+        if let Some(status) = launched.poll()? {
+            return Ok((launch::exit_code(status), follow.finish()));
+        }
+        follow.wait(wait);
+    }
+}
+
+fn attach(plan: &Plan, pid: u32, guard: Guard) -> Result<evenkeel_linux::host::Summary> {
+    if !std::path::Path::new(&format!("/proc/{pid}/task")).exists() {
+        bail!("there is no process {pid}; `ps` lists those that there are");
+    }
+    let signals = launch::Signals::new().context("cannot listen to signals")?;
+    let mut follow = Follow::new(plan, pid, guard);
+    loop {
+        let wait = follow.step().context("the process that gives affinity masks back has gone")?;
+        if !follow.alive() || signals.asked_to_end() {
+            return Ok(follow.finish());
+        }
+        follow.wait(wait);
+    }
+}

@@ -1,0 +1,87 @@
+//! `evenkeel vm`: an asymmetric machine on any Linux box.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use evenkeel_linux::launch::Signals;
+use evenkeel_linux::spec::Spec;
+use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
+
+use crate::args::{Accel, VmRun};
+use crate::{catalog, messages};
+
+/// Killed by Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
+/// What `timeout` answers.
+const TIMED_OUT: u8 = 124;
+
+/// Runs the command and answers the exit status.
+pub fn run(args: &VmRun) -> Result<u8> {
+    let spec: Spec = args.machine.parse().map_err(anyhow::Error::msg)?;
+    let command = match &args.policy {
+        None => words(&args.command)?,
+        Some(policy) => under(&spec, catalog::policy(policy)?.name, &words(&args.command)?)?,
+    };
+    crate::live::find(&args.command[0])?;
+    let directory = std::env::current_dir().context("there is no working directory")?;
+    let signals = Signals::new().context("cannot listen to signals")?;
+    let mut vm = boot(args, spec, &signals)?;
+    let mut forward = |stream: Stream, bytes: &[u8]| match stream {
+        Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
+        Stream::Errors => io::stderr().write_all(bytes),
+    };
+    match vm.run(&command, &directory, args.timeout, &signals, &mut forward) {
+        Ok(ended) => Ok(ended.code),
+        Err(Error::Interrupted) => Ok(INTERRUPTED),
+        Err(Error::Timeout(time)) => {
+            messages::error(format_args!("the command did not end within {time}"));
+            Ok(TIMED_OUT)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Boots a guest as the options say, and says what the user should know of it.
+fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm> {
+    let options = Options {
+        spec,
+        kernel: kernel::find(args.kernel.as_deref())?,
+        memory_mb: args.memory,
+        accelerator: args.accel.map(Accel::into),
+        shares: !args.symmetric,
+    };
+    let vm = Vm::boot(&options, signals, &mut |text| messages::warning(text))?;
+    if let Some(shares) = vm.shares().filter(|_| !args.quiet) {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        messages::note(format_args!(
+            "{spec} under {:?}: a big core has {} of a real one, a little core {}",
+            vm.accelerator(),
+            percent(shares.big),
+            percent(shares.little)
+        ));
+    }
+    Ok(vm)
+}
+
+/// A command under a policy, inside the guest.
+pub fn under(spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>> {
+    let program: PathBuf = std::env::current_exe().context("cannot find this program's own file")?;
+    let cpus = |range: std::ops::Range<u16>| range.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+    let mut words = vec![program.display().to_string(), "run".into(), "--policy".into(), policy.into()];
+    words.extend(["--big".into(), cpus(0..spec.big)]);
+    if spec.little > 0 {
+        words.extend(["--little".into(), cpus(spec.big..spec.cores()), "--ratio".into(), spec.ratio.to_string()]);
+    }
+    words.push("--".into());
+    words.extend(command.iter().cloned());
+    Ok(words)
+}
+
+fn words(command: &[std::ffi::OsString]) -> Result<Vec<String>> {
+    let word = |word: &std::ffi::OsString| match word.to_str() {
+        Some(word) => Ok(word.to_owned()),
+        None => bail!("{}: only commands in UTF-8 can be sent to the guest", word.to_string_lossy()),
+    };
+    command.iter().map(word).collect()
+}

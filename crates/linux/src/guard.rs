@@ -1,0 +1,156 @@
+//! Undoes changed affinity masks when Evenkeel is killed, `kill -9` included.
+//!
+//! A small process of its own, started before anything is changed, waits for the end of a pipe that only Evenkeel holds
+//! open. Before a mask is changed, a record of it goes into a file in memory that both share; when the pipe ends, the
+//! guard gives every thread on record its mask back, provided that it is still the same thread and still has the mask
+//! that Evenkeel gave it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::Pid;
+use rustix::thread::CpuSet;
+
+use crate::event::Tid;
+use crate::mask;
+
+/// The hidden command that runs [`watch`].
+pub const COMMAND: &str = "__guard";
+
+/// A process that undoes what is on record if this process ends without doing so itself.
+pub struct Guard {
+    /// Lives until it sees the end of its standard input.
+    process: Child,
+    /// Closed by the kernel when this process ends, however it ends.
+    alive: Option<ChildStdin>,
+    records: File,
+    free: Vec<u32>,
+    slots: u32,
+}
+
+/// Where a change is on record.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Slot(u32);
+
+/// A changed mask.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// The thread.
+    pub tid: Tid,
+    /// When it started, in clock ticks since boot (`/proc/TID/stat`, field 22): tells it from a later thread of the same
+    /// number.
+    pub started: u64,
+    /// The mask that it had and should get back.
+    pub before: CpuSet,
+    /// The mask that it is given.
+    pub after: CpuSet,
+}
+
+const WORDS: usize = 1024 / 64;
+const RECORD: usize = 8 * (2 + 2 * WORDS);
+
+impl Guard {
+    /// Starts the guard, which is this program with the argument [`COMMAND`].
+    ///
+    /// # Errors
+    /// No memory or process to be had, or this program's file is not readable.
+    pub fn spawn() -> io::Result<Self> {
+        let records = File::from(memfd_create("evenkeel-guard", MemfdFlags::CLOEXEC)?);
+        let mut process = Command::new("/proc/self/exe")
+            .arg(COMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::from(records.try_clone()?))
+            .stderr(Stdio::null())
+            .spawn()?;
+        let alive = process.stdin.take();
+        Ok(Self { process, alive, records, free: Vec::new(), slots: 0 })
+    }
+
+    /// Puts a change on record. To be called before the mask is changed.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn record(&mut self, change: &Change) -> io::Result<Slot> {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        });
+        self.records.write_all_at(&encode(change), u64::from(slot) * RECORD as u64)?;
+        Ok(Slot(slot))
+    }
+
+    /// Takes a change off the record, after it was undone.
+    ///
+    /// # Errors
+    /// None in practice: the record is memory that is already there.
+    pub fn forget(&mut self, slot: Slot) -> io::Result<()> {
+        self.records.write_all_at(&[0; 8], u64::from(slot.0) * RECORD as u64)?;
+        self.free.push(slot.0);
+        Ok(())
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.alive.take());
+        // It ends by itself now; waiting leaves no zombie.
+        let _ = self.process.wait();
+    }
+}
+
+/// What the guard does: waits until its standard input ends, then undoes what is on record in its standard output.
+pub fn watch() {
+    // A session of its own, so that what ends Evenkeel's process group does not end the guard.
+    let _ = rustix::process::setsid();
+    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    let Ok(records) = rustix::io::dup(rustix::stdio::stdout()) else { return };
+    let mut records = File::from(records);
+    let mut bytes = Vec::new();
+    if io::Seek::rewind(&mut records).is_err() || records.read_to_end(&mut bytes).is_err() {
+        return;
+    }
+    for change in bytes.chunks_exact(RECORD).filter_map(decode) {
+        let same = mask::started(change.tid) == Some(change.started);
+        let pid = Pid::from_raw(change.tid as i32);
+        if same && rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == change.after) {
+            let _ = rustix::thread::sched_setaffinity(pid, &change.before);
+        }
+    }
+}
+
+fn encode(change: &Change) -> [u8; RECORD] {
+    let mut bytes = [0; RECORD];
+    let words = [u64::from(change.tid), change.started];
+    let masks = mask::words(&change.before).into_iter().chain(mask::words(&change.after));
+    for (place, word) in bytes.chunks_exact_mut(8).zip(words.into_iter().chain(masks)) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+/// `None` for a free slot.
+fn decode(bytes: &[u8]) -> Option<Change> {
+    let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap_or_default());
+    let words = |from: usize| std::array::from_fn(|i| word(from + i));
+    let tid = word(0) as Tid;
+    let change =
+        Change { tid, started: word(1), before: mask::of_words(words(2)), after: mask::of_words(words(2 + WORDS)) };
+    (tid != 0).then_some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let change = Change { tid: 77, started: 12345, before: mask::of([0, 1, 1000]), after: mask::of([63, 64]) };
+        let back = decode(&encode(&change)).unwrap();
+        assert_eq!((back.tid, back.started), (77, 12345));
+        assert!(back.before == change.before && back.after == change.after);
+        assert!(decode(&[0; RECORD]).is_none());
+    }
+}

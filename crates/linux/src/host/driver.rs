@@ -1,0 +1,329 @@
+//! Between what the kernel does and the scheduler core: samples become reports, answers become orders.
+//!
+//! The kernel schedules; this host only looks at what it did and moves threads. So the kernel is the truth: before the
+//! scheduler is asked anything it hears which thread is where. What it then wants to be elsewhere is ordered to move. It
+//! is asked for every core, each time, so that a policy's `place`, `pick` and `balance` decide which *core type* a thread
+//! is on; between cores of one type the kernel chooses, which balances equal cores well. Pure: no kernel is needed to
+//! test it.
+
+use std::collections::BTreeMap;
+
+use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_sched::policy::Hook;
+use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, PolicyInfo, Run, Scheduler, Span, Wait, Why};
+
+use super::sample::{Blame, MAX_TYPES, Sample, State};
+use crate::event::Tid;
+
+/// What the host should do to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Put it on this core, now; later the kernel may move it again.
+    Move {
+        /// The thread.
+        tid: Tid,
+        /// The core.
+        to: CoreId,
+    },
+    /// Keep it to these cores until the next such order.
+    Bind {
+        /// The thread.
+        tid: Tid,
+        /// The cores.
+        cores: CoreSet,
+    },
+}
+
+/// What can be known of a thread when it is first seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Newcomer {
+    /// Application or service.
+    pub kind: Kind,
+    /// Its scheduling class.
+    pub class: Class,
+    /// The cores that its program allows.
+    pub cores: CoreSet,
+}
+
+/// Drives the scheduler core with what the kernel did.
+pub struct Driver {
+    sched: Scheduler,
+    /// The policy decides about core types at every wake-up and tick, not only through affinities.
+    moves: bool,
+    binds: bool,
+    core_of: Vec<Option<CoreId>>,
+    tracked: BTreeMap<Tid, Tracked>,
+    tids: Vec<Tid>,
+    processes: BTreeMap<Tid, ProgramId>,
+    refreshed: Ns,
+    orders: Vec<Order>,
+    gone: Vec<Tid>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Tracked {
+    id: ThreadId,
+    seen: Sample,
+    /// The step at which it was last seen.
+    at: Ns,
+}
+
+impl Driver {
+    /// A driver for a machine whose core `i` is the CPU `cpus[i]`, at a first moment.
+    pub fn new(machine: Machine, cpus: &[u16], policy: &PolicyInfo, now: Ns) -> Self {
+        let highest = cpus.iter().copied().max().unwrap_or_default();
+        let mut core_of = vec![None; usize::from(highest) + 1];
+        for (core, cpu) in cpus.iter().enumerate() {
+            core_of[usize::from(*cpu)] = Some(CoreId(core as u16));
+        }
+        let changes = |hooks: &[Hook]| policy.hooks.iter().any(|hook| hooks.contains(hook));
+        Self {
+            sched: Scheduler::new(machine, (policy.make)(), None),
+            moves: changes(&[Hook::Place, Hook::Pick, Hook::Balance]),
+            binds: changes(&[Hook::Admit, Hook::Refresh]),
+            core_of,
+            tracked: BTreeMap::new(),
+            tids: Vec::new(),
+            processes: BTreeMap::new(),
+            refreshed: now,
+            orders: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.sched.state().machine
+    }
+
+    /// The scheduler's id of a thread that has been seen and is still there.
+    pub fn thread(&self, tid: Tid) -> Option<ThreadId> {
+        self.tracked.get(&tid).map(|tracked| tracked.id)
+    }
+
+    /// The core that a CPU is, if the machine has it.
+    pub fn core(&self, cpu: u16) -> Option<CoreId> {
+        self.core_of.get(usize::from(cpu)).copied().flatten()
+    }
+
+    /// What the scheduler knows.
+    pub fn state(&self) -> &evenkeel_sched::State {
+        self.sched.state()
+    }
+
+    /// A wait is over (see [`Scheduler::blame`]).
+    pub fn blame(&mut self, blame: Blame) {
+        if let Some(waker) = self.thread(blame.waker) {
+            self.sched.blame(waker, blame.waited);
+        }
+    }
+
+    /// A thread turned out to be of another kind.
+    pub fn set_kind(&mut self, tid: Tid, kind: Kind) {
+        if let Some(thread) = self.thread(tid) {
+            self.sched.set_kind(thread, kind);
+        }
+    }
+
+    /// The program changed the affinity of a thread of its own.
+    pub fn allow(&mut self, now: Ns, tid: Tid, cores: CoreSet) {
+        let Some(id) = self.thread(tid) else { return };
+        let (class, clamp) = (self.state().thread(id).class, self.state().thread(id).clamp);
+        self.sched.set_params(now, id, class, cores, clamp);
+    }
+
+    /// What the last step wants to be done.
+    pub fn orders(&self) -> &[Order] {
+        &self.orders
+    }
+
+    /// The threads that the last step found gone.
+    pub fn gone(&self) -> &[Tid] {
+        &self.gone
+    }
+
+    /// One look at all living threads of the target, in any order. `newcomer` tells about those not seen before.
+    /// What to do is in [`Self::orders`].
+    pub fn step(&mut self, now: Ns, samples: &[Sample], mut newcomer: impl FnMut(&Sample) -> Newcomer) {
+        self.orders.clear();
+        self.gone.clear();
+        for sample in samples {
+            if let Some(tracked) = self.tracked.get(&sample.tid).copied() {
+                self.account(now, &tracked, sample);
+            }
+        }
+        self.exits(now, samples);
+        self.find(now, samples);
+        self.newly_ready(now, samples, &mut newcomer);
+        for core in self.machine().all().iter() {
+            if self.state().core(core).current.is_none() {
+                self.ask(now, core);
+            }
+        }
+        self.act(now);
+        for core in self.machine().all().iter() {
+            if self.state().core(core).current.is_some() {
+                self.sched.tick(now, core);
+                self.act(now);
+            }
+        }
+        if self.sched.period().is_some_and(|period| now.since(self.refreshed) >= period) {
+            self.refreshed = now;
+            self.sched.refresh(now);
+            self.act(now);
+        }
+        self.order_moves(samples);
+    }
+
+    /// What a known thread did since it was last seen.
+    fn account(&mut self, now: Ns, tracked: &Tracked, sample: &Sample) {
+        let id = tracked.id;
+        let mut waited = sample.delay.since(tracked.seen.delay);
+        for core_type in 0..MAX_TYPES.min(self.machine().core_types.len()) {
+            let time = sample.run[core_type].since(tracked.seen.run[core_type]);
+            if time == Ns::ZERO && (waited == Ns::ZERO || core_type > 0) {
+                continue;
+            }
+            let on = self.a_core_of(core_type, sample.cpu);
+            self.sched.ran(now, id, on, &Span { time, waited, ..Span::default() });
+            waited = Ns::ZERO;
+        }
+        let blocked = matches!(self.state().thread(id).run, Run::Blocked(_));
+        let wait = match sample.state {
+            State::Runnable => None,
+            State::Futex => Some(Wait::Futex),
+            State::Blocked => Some(Wait::Sleep),
+        };
+        if let Some(wait) = wait.filter(|_| !blocked) {
+            self.sched.blocked(now, id, wait);
+        }
+        self.tracked.insert(sample.tid, Tracked { id, seen: *sample, at: now });
+    }
+
+    /// A core of a type; the one that the thread is on, if it is of this type.
+    fn a_core_of(&self, core_type: usize, cpu: u16) -> CoreId {
+        let machine = self.machine();
+        let is = |core: &CoreId| machine.cores[core.index()].core_type.index() == core_type;
+        let any = || machine.all().iter().find(is);
+        self.core(cpu).filter(is).or_else(any).unwrap_or(CoreId(0))
+    }
+
+    fn exits(&mut self, now: Ns, samples: &[Sample]) {
+        let known: Vec<(Tid, Tracked)> = self.tracked.iter().map(|(tid, tracked)| (*tid, *tracked)).collect();
+        for (tid, tracked) in known {
+            // Seen in this step, or only now for the first time.
+            if tracked.at != now && !samples.iter().any(|sample| sample.tid == tid) {
+                self.sched.exited(now, tracked.id);
+                self.tracked.remove(&tid);
+                self.gone.push(tid);
+            }
+        }
+    }
+
+    /// Tells the scheduler where the runnable threads are.
+    fn find(&mut self, now: Ns, samples: &[Sample]) {
+        for sample in samples {
+            let Some(id) = self.thread(sample.tid) else { continue };
+            let thread = self.state().thread(id);
+            if let Some(core) = self.core(sample.cpu)
+                && thread.runnable()
+                && thread.core != core
+                && thread.allowed().contains(core)
+            {
+                self.sched.found(now, id, core);
+            }
+        }
+    }
+
+    fn newly_ready(&mut self, now: Ns, samples: &[Sample], newcomer: &mut impl FnMut(&Sample) -> Newcomer) {
+        for sample in samples {
+            let why = match self.thread(sample.tid) {
+                Some(id) if sample.state == State::Runnable && !self.state().thread(id).runnable() => {
+                    self.sched.ready(now, id, Why::Woken { by: None });
+                    continue;
+                }
+                Some(_) => continue,
+                None => Why::New { by: None },
+            };
+            let about = newcomer(sample);
+            let next = ProgramId(self.processes.len() as u32);
+            let program = *self.processes.entry(sample.process).or_insert(next);
+            let id = self.sched.create(&NewThread {
+                program,
+                kind: about.kind,
+                class: about.class,
+                cores: about.cores,
+                clamp: Clamp::default(),
+            });
+            self.tids.push(sample.tid);
+            self.tracked.insert(sample.tid, Tracked { id, seen: Sample::default(), at: now });
+            self.sched.ready(now, id, why);
+            self.account(now, &Tracked { id, seen: Sample::default(), at: now }, sample);
+        }
+    }
+
+    /// A core without a thread asks for one.
+    fn ask(&mut self, now: Ns, core: CoreId) {
+        match self.sched.next(now, core) {
+            Next::Run { .. } | Next::Idle => {}
+        }
+    }
+
+    /// Carries out what concerns the scheduler's own picture of the cores, and notes the rest as orders.
+    fn act(&mut self, now: Ns) {
+        // Every action answers one question; a policy that asks back for ever must not hang the host.
+        let limit = 8 * (self.state().cores.len() + self.tracked.len());
+        for _ in 0..limit {
+            let Some(action) = self.sched.action() else { return };
+            match action {
+                Action::Reschedule(core) => {
+                    if let Some(current) = self.state().core(core).current {
+                        self.sched.ready(now, current, Why::Preempted);
+                    }
+                    self.ask(now, core);
+                }
+                Action::Take { thread, from, to } => {
+                    if self.runs(thread, from) && self.state().core(to).current.is_none() {
+                        self.sched.ready(now, thread, Why::Taken { by: to });
+                        self.ask(now, to);
+                        self.ask(now, from);
+                    }
+                }
+                Action::Swap { threads, cores } => {
+                    if self.runs(threads[0], cores[0]) && self.runs(threads[1], cores[1]) {
+                        self.sched.ready(now, threads[0], Why::Taken { by: cores[1] });
+                        self.sched.ready(now, threads[1], Why::Taken { by: cores[0] });
+                        self.ask(now, cores[0]);
+                        self.ask(now, cores[1]);
+                    }
+                }
+                Action::Affinity { thread, cores } if self.binds => {
+                    self.orders.push(Order::Bind { tid: self.tids[thread.index()], cores });
+                }
+                Action::Affinity { .. } | Action::Frequency { .. } => {}
+            }
+        }
+        while self.sched.action().is_some() {}
+    }
+
+    fn runs(&self, thread: ThreadId, core: CoreId) -> bool {
+        self.state().core(core).current == Some(thread)
+    }
+
+    /// Threads that the scheduler has on another core type than the kernel.
+    fn order_moves(&mut self, samples: &[Sample]) {
+        if !self.moves {
+            return;
+        }
+        for sample in samples {
+            let Some(id) = self.thread(sample.tid) else { continue };
+            let thread = self.sched.state().thread(id);
+            let machine = &self.sched.state().machine;
+            let type_of = |core: CoreId| machine.cores[core.index()].core_type;
+            let there = self.core_of.get(usize::from(sample.cpu)).copied().flatten();
+            if thread.runnable() && there.map(type_of) != Some(type_of(thread.core)) {
+                self.orders.push(Order::Move { tid: sample.tid, to: thread.core });
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The host itself: looks, asks the policy, moves threads, and keeps account of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use evenkeel_model::{CoreSet, Machine, Ns};
+use evenkeel_sched::{Class, Kind, PolicyInfo};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::driver::{Driver, Newcomer, Order};
+use super::hands::{Hands, Moved};
+use super::proc::ProcSampler;
+use super::sample::{MAX_TYPES, Sample};
+use super::service;
+use super::summary::{Summary, ThreadSummary};
+use crate::event::Tid;
+use crate::guard::Guard;
+
+/// The host may use this share of the machine's time; looking more rarely is how it keeps to that.
+const COST: f64 = 0.01;
+/// A thread's name is read again at these ages, since many programs name their threads after they have started.
+const NAMED_AFTER: [Ns; 2] = [Ns::from_ms(50), Ns::from_ms(500)];
+
+/// How a program is to be followed.
+pub struct Plan {
+    /// The machine.
+    pub machine: Machine,
+    /// The CPU that each of its cores is.
+    pub cpus: Vec<u16>,
+    /// The policy.
+    pub policy: &'static PolicyInfo,
+    /// The time from one look to the next, unless that costs too much.
+    pub period: Ns,
+}
+
+/// Follows a process, its threads and its descendants.
+pub struct Follow {
+    driver: Driver,
+    hands: Hands,
+    eyes: ProcSampler,
+    samples: Vec<Sample>,
+    known: BTreeMap<Tid, Known>,
+    processes: BTreeMap<Tid, Ns>,
+    period: Ns,
+    cores: usize,
+    steps: u64,
+    began: Ns,
+    cost_at_start: Ns,
+    summary: Summary,
+}
+
+/// What the host remembers of a living thread.
+struct Known {
+    name: String,
+    since: Ns,
+    names_read: usize,
+    last: Sample,
+}
+
+impl Follow {
+    /// Gets everything in place. Nothing happens before the first [`Self::step`].
+    pub fn new(plan: &Plan, process: Tid, guard: Guard) -> Self {
+        let now = clock();
+        let highest = plan.cpus.iter().copied().max().unwrap_or_default();
+        let mut type_of = vec![0; usize::from(highest) + 1];
+        for (core, cpu) in plan.machine.cores.iter().zip(&plan.cpus) {
+            type_of[usize::from(*cpu)] = core.core_type.0;
+        }
+        Self {
+            driver: Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now),
+            hands: Hands::new(guard, plan.cpus.clone()),
+            eyes: ProcSampler::new(process, type_of),
+            samples: Vec::new(),
+            known: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            period: plan.period,
+            cores: plan.cpus.len(),
+            steps: 0,
+            began: now,
+            cost_at_start: own_cost(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Looks once and does what follows. Answers how long to wait before the next time.
+    ///
+    /// # Errors
+    /// The guard that undoes changes has gone; nothing is changed without it.
+    pub fn step(&mut self) -> io::Result<Ns> {
+        let before = own_cost();
+        self.eyes.sample(&mut self.samples);
+        let now = clock();
+        self.look(now);
+        let (hands, known, processes) = (&mut self.hands, &mut self.known, &self.processes);
+        self.driver.step(now, &self.samples, |sample| {
+            let name = name(sample);
+            let kind = kind(&name);
+            let cores = hands.allowed(sample.tid, processes[&sample.process]);
+            known.insert(sample.tid, Known { name, since: now, names_read: 0, last: *sample });
+            Newcomer { kind, class: Class::fair(0), cores }
+        });
+        self.carry_out(now)?;
+        for tid in self.driver.gone().to_vec() {
+            self.hands.gone(tid)?;
+            if let Some(known) = self.known.remove(&tid) {
+                self.summary.threads.push(known.summary(tid));
+            }
+        }
+        self.steps += 1;
+        let cost = own_cost().since(before);
+        let affordable = Ns((cost.0 as f64 / COST / self.cores as f64) as u64);
+        Ok(self.period.max(affordable))
+    }
+
+    /// Waits until it is time to look again.
+    pub fn wait(&self, time: Ns) {
+        std::thread::sleep(Duration::from_nanos(time.0));
+    }
+
+    /// Whether there is still a thread to follow.
+    pub fn alive(&self) -> bool {
+        !self.samples.is_empty()
+    }
+
+    /// Gives every mask back and tells what happened.
+    pub fn finish(mut self) -> Summary {
+        let now = clock();
+        for (tid, known) in std::mem::take(&mut self.known) {
+            self.summary.threads.push(known.summary(tid));
+        }
+        self.summary.elapsed = now.since(self.began);
+        self.summary.cost = own_cost().since(self.cost_at_start);
+        self.summary.looks = self.steps;
+        self.summary.refused = self.hands.refused();
+        self.summary.finish();
+        self.summary
+    }
+
+    /// Brings what is remembered of each thread up to date.
+    fn look(&mut self, now: Ns) {
+        for sample in &self.samples {
+            self.processes.entry(sample.process).or_insert(now);
+            let Some(known) = self.known.get_mut(&sample.tid) else { continue };
+            known.last = *sample;
+            let due = NAMED_AFTER.get(known.names_read).is_some_and(|age| now.since(known.since) >= *age);
+            if due {
+                known.names_read += 1;
+                known.name = name(sample);
+                self.driver.set_kind(sample.tid, kind(&known.name));
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: Ns) -> io::Result<()> {
+        let mut own_masks: Vec<(Tid, CoreSet)> = Vec::new();
+        for order in self.driver.orders() {
+            match *order {
+                Order::Move { tid, to } => match self.hands.put(tid, to.index())? {
+                    Moved::Done => self.summary.moves += 1,
+                    Moved::Forbidden(cores) => own_masks.push((tid, cores)),
+                    Moved::Not => {}
+                },
+                Order::Bind { tid, cores } => {
+                    let process = self.known.get(&tid).map(|known| known.last.process);
+                    let since = process.and_then(|process| self.processes.get(&process)).copied();
+                    self.hands.bind(tid, cores, since.unwrap_or(now));
+                }
+            }
+        }
+        self.summary.binds += self.hands.bind_due(now, |tid, cores| own_masks.push((tid, cores)))?;
+        for (tid, cores) in own_masks {
+            self.driver.allow(now, tid, cores);
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    fn summary(self, tid: Tid) -> ThreadSummary {
+        let run: [Ns; MAX_TYPES] = self.last.run;
+        ThreadSummary {
+            tid,
+            process: self.last.process,
+            kind: kind(&self.name),
+            name: self.name,
+            run,
+            delay: self.last.delay,
+        }
+    }
+}
+
+fn name(sample: &Sample) -> String {
+    let path = format!("/proc/{}/task/{}/comm", sample.process, sample.tid);
+    fs::read_to_string(path).map(|name| name.trim_end().to_owned()).unwrap_or_default()
+}
+
+fn kind(name: &str) -> Kind {
+    if service::of_jvm(name) { Kind::Service } else { Kind::Application }
+}
+
+/// `CLOCK_MONOTONIC`, the clock of every event of the kernel.
+pub(crate) fn clock() -> Ns {
+    let now = clock_gettime(ClockId::Monotonic);
+    Ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+/// The CPU time that this process has used.
+fn own_cost() -> Ns {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Ns(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64)
+}

@@ -1,0 +1,182 @@
+//! Changes affinity masks, and gives them back.
+//!
+//! A move narrows the mask to one CPU, which makes the kernel move the thread at once, and widens it again right after:
+//! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask sees
+//! its own. Only policies that bind threads leave masks behind, and those are given back at the end.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use evenkeel_model::{CoreSet, Ns};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::event::Tid;
+use crate::guard::{Change, Guard, Slot};
+use crate::mask;
+
+/// A process is left unbound for so long: programs count their CPUs when they start, and would count too few.
+const GRACE: Ns = Ns::from_ms(100);
+
+/// Changes masks. Everything is undone when it is dropped.
+pub struct Hands {
+    guard: Guard,
+    cpus: Vec<u16>,
+    bound: BTreeMap<Tid, Bound>,
+    wanted: BTreeMap<Tid, (CoreSet, Ns)>,
+    refused: u64,
+}
+
+struct Bound {
+    change: Change,
+    slot: Slot,
+}
+
+/// What became of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// The thread is there.
+    Done,
+    /// The program itself allows only these cores.
+    Forbidden(CoreSet),
+    /// The thread is gone, or may not be changed by this user.
+    Not,
+}
+
+impl Hands {
+    /// Hands for a machine whose core `i` is the CPU `cpus[i]`.
+    pub fn new(guard: Guard, cpus: Vec<u16>) -> Self {
+        Self { guard, cpus, bound: BTreeMap::new(), wanted: BTreeMap::new(), refused: 0 }
+    }
+
+    /// The cores that a thread's program allows: its mask, unless that is one that a bound thread handed down to it.
+    pub fn allowed(&mut self, tid: Tid, now: Ns) -> CoreSet {
+        let Ok(present) = sched_getaffinity(pid(tid)) else { return CoreSet::first(self.cpus.len()) };
+        let inherited = self.bound.values().find(|bound| bound.change.after == present).map(|bound| bound.change);
+        let Some(change) = inherited else { return self.cores(&present) };
+        let original = self.cores(&change.before);
+        if let Some(started) = mask::started(tid)
+            && let Ok(slot) = self.guard.record(&Change { tid, started, ..change })
+        {
+            self.bound.insert(tid, Bound { change: Change { tid, started, ..change }, slot });
+            self.wanted.insert(tid, (original, now));
+        }
+        original
+    }
+
+    /// Puts a thread on a CPU of its own choice of CPUs.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn put(&mut self, tid: Tid, core: usize) -> io::Result<Moved> {
+        let (Ok(before), Some(started)) = (sched_getaffinity(pid(tid)), mask::started(tid)) else {
+            return Ok(Moved::Not);
+        };
+        let cpu = self.cpus[core];
+        if !before.is_set(usize::from(cpu)) {
+            return Ok(Moved::Forbidden(self.cores(&before)));
+        }
+        let after = mask::of([cpu]);
+        let slot = self.guard.record(&Change { tid, started, before, after })?;
+        let moved = self.set(tid, &after);
+        if moved == Moved::Done {
+            self.set(tid, &before);
+        }
+        self.guard.forget(slot)?;
+        Ok(moved)
+    }
+
+    /// Keeps a thread to some cores from now on, or from when its process is old enough.
+    pub fn bind(&mut self, tid: Tid, cores: CoreSet, process_since: Ns) {
+        self.wanted.insert(tid, (cores, process_since + GRACE));
+    }
+
+    /// Binds what is due. `changed` hears of threads whose program has set a mask of its own.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn bind_due(&mut self, now: Ns, mut changed: impl FnMut(Tid, CoreSet)) -> io::Result<u64> {
+        let mut binds = 0;
+        while let Some((tid, cores)) =
+            self.wanted.iter().find(|(_, (_, due))| *due <= now).map(|(tid, (cores, _))| (*tid, *cores))
+        {
+            self.wanted.remove(&tid);
+            let Ok(present) = sched_getaffinity(pid(tid)) else { continue };
+            let previous = self.bound.remove(&tid);
+            let own = match previous {
+                Some(Bound { change, slot }) => {
+                    self.guard.forget(slot)?;
+                    if change.after == present {
+                        change.before
+                    } else {
+                        changed(tid, self.cores(&present));
+                        present
+                    }
+                }
+                None => present,
+            };
+            let after =
+                mask::of(cores.iter().map(|core| self.cpus[core.index()]).filter(|cpu| own.is_set(usize::from(*cpu))));
+            let whole = self.cores(&own) == self.cores(&after) || mask::cpus(&after).next().is_none();
+            if whole {
+                if own != present {
+                    self.set(tid, &own);
+                }
+                continue;
+            }
+            let Some(started) = mask::started(tid) else { continue };
+            let change = Change { tid, started, before: own, after };
+            let slot = self.guard.record(&change)?;
+            binds += u64::from(self.set(tid, &after) == Moved::Done);
+            self.bound.insert(tid, Bound { change, slot });
+        }
+        Ok(binds)
+    }
+
+    /// A thread is gone.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn gone(&mut self, tid: Tid) -> io::Result<()> {
+        self.wanted.remove(&tid);
+        self.bound.remove(&tid).map_or(Ok(()), |bound| self.guard.forget(bound.slot))
+    }
+
+    /// How often the kernel refused a change.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn set(&mut self, tid: Tid, mask: &CpuSet) -> Moved {
+        match sched_setaffinity(pid(tid), mask) {
+            Ok(()) => Moved::Done,
+            Err(Errno::SRCH) => Moved::Not,
+            Err(_) => {
+                self.refused += 1;
+                Moved::Not
+            }
+        }
+    }
+
+    fn cores(&self, mask: &CpuSet) -> CoreSet {
+        let cores = (0..self.cpus.len()).filter(|core| mask.is_set(usize::from(self.cpus[*core])));
+        cores.map(|core| evenkeel_model::CoreId(core as u16)).collect()
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        for (tid, bound) in std::mem::take(&mut self.bound) {
+            let same = mask::started(tid) == Some(bound.change.started);
+            if same && sched_getaffinity(pid(tid)).is_ok_and(|now| now == bound.change.after) {
+                self.set(tid, &bound.change.before);
+            }
+            let _ = self.guard.forget(bound.slot);
+        }
+    }
+}
+
+fn pid(tid: Tid) -> Option<Pid> {
+    Pid::from_raw(tid as i32)
+}

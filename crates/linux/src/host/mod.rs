@@ -1,0 +1,14 @@
+//! Follows a real program and moves its threads as a policy of `sched` says.
+
+pub mod driver;
+pub mod sample;
+
+mod follow;
+mod hands;
+mod proc;
+mod service;
+mod summary;
+
+pub(crate) use follow::clock;
+pub use follow::{Follow, Plan};
+pub use summary::{Summary, ThreadSummary};

@@ -1,0 +1,172 @@
+//! Looks at threads through `/proc`: works everywhere and needs no privileges, but costs two system calls a thread and
+//! sees neither who waits for whom nor what came and went between two looks.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use evenkeel_model::Ns;
+
+use super::sample::{MAX_TYPES, Sample, State};
+use crate::event::Tid;
+
+/// New children are looked for at every so many looks.
+const LOOK_FOR_CHILDREN: u32 = 4;
+
+/// All threads of some processes and of the processes that they start.
+pub struct ProcSampler {
+    processes: BTreeMap<Tid, Process>,
+    /// The core type of each CPU.
+    type_of: Vec<u8>,
+    looks: u32,
+}
+
+#[derive(Default)]
+struct Process {
+    threads: BTreeMap<Tid, Files>,
+}
+
+struct Files {
+    stat: File,
+    schedstat: File,
+    last: Option<Sample>,
+}
+
+impl ProcSampler {
+    /// Follows a process. `type_of` gives the core type of each CPU.
+    pub fn new(process: Tid, type_of: Vec<u8>) -> Self {
+        Self { processes: BTreeMap::from([(process, Process::default())]), type_of, looks: 0 }
+    }
+
+    /// Replaces `samples` by a look at every living thread.
+    pub fn sample(&mut self, samples: &mut Vec<Sample>) {
+        samples.clear();
+        if self.looks.is_multiple_of(LOOK_FOR_CHILDREN) {
+            self.find_children();
+        }
+        self.looks += 1;
+        let type_of = &self.type_of;
+        self.processes.retain(|pid, process| {
+            let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else { return false };
+            process.threads.retain(|tid, _| tids.contains(tid));
+            for tid in tids {
+                if let Entry::Vacant(entry) = process.threads.entry(tid)
+                    && let Ok(files) = Files::open(*pid, tid)
+                {
+                    entry.insert(files);
+                }
+            }
+            process.threads.retain(|tid, files| match files.look(*pid, *tid, type_of) {
+                Some(sample) => {
+                    samples.push(sample);
+                    true
+                }
+                None => false,
+            });
+            true
+        });
+    }
+
+    fn find_children(&mut self) {
+        let mut unseen: Vec<Tid> = self.processes.keys().copied().collect();
+        while let Some(pid) = unseen.pop() {
+            for tid in numbers(&format!("/proc/{pid}/task")).unwrap_or_default() {
+                let children = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+                for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+                    if let Entry::Vacant(entry) = self.processes.entry(child) {
+                        entry.insert(Process::default());
+                        unseen.push(child);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The entries of a folder that are numbers.
+fn numbers(folder: &str) -> io::Result<Vec<Tid>> {
+    let entries = fs::read_dir(folder)?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+impl Files {
+    fn open(pid: Tid, tid: Tid) -> io::Result<Self> {
+        let open = |name: &str| File::open(format!("/proc/{pid}/task/{tid}/{name}"));
+        Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, last: None })
+    }
+
+    /// `None` when the thread is gone.
+    fn look(&mut self, pid: Tid, tid: Tid, type_of: &[u8]) -> Option<Sample> {
+        let mut buffer = [0; 1024];
+        let length = self.stat.read_at(&mut buffer, 0).ok()?;
+        let (state, cpu) = parse_stat(&buffer[..length])?;
+        let length = self.schedstat.read_at(&mut buffer, 0).ok()?;
+        let (run, delay) = parse_schedstat(&buffer[..length])?;
+        let mut sample = self.last.unwrap_or(Sample { tid, process: pid, ..Sample::default() });
+        // What it ran since the last look is taken to have been where it is now.
+        let before: u64 = sample.run.iter().map(|run| run.0).sum();
+        let core_type = usize::from(type_of.get(usize::from(cpu)).copied().unwrap_or_default()).min(MAX_TYPES - 1);
+        sample.run[core_type] += Ns(run.0.saturating_sub(before));
+        (sample.state, sample.cpu, sample.delay) = (state, cpu, delay);
+        self.last = Some(sample);
+        Some(sample)
+    }
+}
+
+/// State and CPU from `/proc/TID/stat` (proc(5)); `None` for a zombie.
+fn parse_stat(text: &[u8]) -> Option<(State, u16)> {
+    // The name may contain anything, so count from its end.
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = std::str::from_utf8(text.get(end + 1..)?).ok()?.split_ascii_whitespace();
+    let state = match fields.next()? {
+        "R" => State::Runnable,
+        "Z" | "X" | "x" => return None,
+        _ => State::Blocked,
+    };
+    // `state` is field 3, `processor` field 39.
+    let cpu = fields.nth(35)?.parse().ok()?;
+    Some((state, cpu))
+}
+
+/// Time on a CPU and time waiting for one from `/proc/TID/schedstat`.
+fn parse_schedstat(text: &[u8]) -> Option<(Ns, Ns)> {
+    let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
+    Some((Ns(fields.next()?.parse().ok()?), Ns(fields.next()?.parse().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_is_read_past_any_name() {
+        let rest = "S 1 2 3 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 11 0 0 0";
+        let line = |state: &str| format!("42 (a) R (b) {state}{}", &rest[1..]);
+        assert_eq!(parse_stat(line("S").as_bytes()), Some((State::Blocked, 11)));
+        assert_eq!(parse_stat(line("R").as_bytes()), Some((State::Runnable, 11)));
+        assert_eq!(parse_stat(line("Z").as_bytes()), None);
+        assert_eq!(parse_stat(b"42 (cut"), None);
+        assert_eq!(parse_schedstat(b"12 34 5\n"), Some((Ns(12), Ns(34))));
+    }
+
+    #[test]
+    fn sees_its_own_threads_run() {
+        let mut sampler = ProcSampler::new(std::process::id(), vec![0; 1024]);
+        let mut samples = Vec::new();
+        sampler.sample(&mut samples);
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
+        let first = *samples.iter().find(|sample| sample.tid == own).unwrap();
+        assert_eq!((first.state, first.process), (State::Runnable, std::process::id()));
+        let mut sum = 0_u64;
+        loop {
+            sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
+            sampler.sample(&mut samples);
+            let now = samples.iter().find(|sample| sample.tid == own).unwrap();
+            if now.run[0] > first.run[0] {
+                break;
+            }
+        }
+    }
+}

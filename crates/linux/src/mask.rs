@@ -1,0 +1,38 @@
+//! Affinity masks, and what tells one thread from a later one of the same number.
+
+use std::fs;
+
+use rustix::thread::CpuSet;
+
+use crate::event::Tid;
+
+/// A mask of these CPUs.
+pub fn of(cpus: impl IntoIterator<Item = u16>) -> CpuSet {
+    let mut mask = CpuSet::new();
+    cpus.into_iter().for_each(|cpu| mask.set(usize::from(cpu)));
+    mask
+}
+
+/// The CPUs of a mask.
+pub fn cpus(mask: &CpuSet) -> impl Iterator<Item = u16> + '_ {
+    (0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).map(|cpu| cpu as u16)
+}
+
+/// A mask as 64-bit words, the lowest CPUs first.
+pub fn words(mask: &CpuSet) -> [u64; 16] {
+    let mut words = [0; 16];
+    cpus(mask).for_each(|cpu| words[usize::from(cpu) / 64] |= 1 << (cpu % 64));
+    words
+}
+
+/// A mask of 64-bit words, the lowest CPUs first.
+pub fn of_words(words: [u64; 16]) -> CpuSet {
+    of((0..CpuSet::MAX_CPU as u16).filter(|cpu| words[usize::from(*cpu) / 64] >> (cpu % 64) & 1 == 1))
+}
+
+/// When a thread started, in clock ticks since boot; `None` when it is gone.
+pub fn started(tid: Tid) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    // Field 22; field 3 is the first after the name.
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
+}

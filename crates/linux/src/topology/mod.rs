@@ -1,0 +1,3 @@
+//! What this machine is.
+
+pub mod list;

@@ -1,0 +1,35 @@
+//! Finds a kernel that the guest can run.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+/// Names a kernel for all commands.
+pub const VARIABLE: &str = "EVENKEEL_KERNEL";
+
+/// The kernel to boot: the one that is asked for, else what `EVENKEEL_KERNEL` names, else the newest that
+/// `scripts/kernel` has fetched, else the one that this machine runs.
+///
+/// # Errors
+/// There is none.
+pub fn find(asked: Option<&Path>) -> Result<PathBuf, Error> {
+    let named = asked.map(Path::to_path_buf).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
+    if let Some(path) = named {
+        return if path.is_file() { Ok(path) } else { Err(Error::NoSuchKernel(path)) };
+    }
+    let running = || {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+        Some(PathBuf::from(format!("/boot/vmlinuz-{}", release.trim()))).filter(|path| path.is_file())
+    };
+    fetched().or_else(running).ok_or(Error::NoKernel)
+}
+
+/// Where `scripts/kernel` keeps kernels: `$XDG_CACHE_HOME/evenkeel`, or `~/.cache/evenkeel`.
+fn fetched() -> Option<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")))?.join("evenkeel");
+    let names = fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-"))).max()
+}

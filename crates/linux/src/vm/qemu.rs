@@ -1,0 +1,81 @@
+//! QEMU's command line, and the process that serves it the host's files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::Accelerator;
+use super::guest;
+use super::protocol::PORT;
+
+/// What QEMU is to run.
+pub(super) struct Machine<'a> {
+    pub cores: u16,
+    pub memory_mb: u32,
+    pub kernel: &'a Path,
+    pub accelerator: Accelerator,
+    /// One thread a virtual core. Otherwise one thread for all, which is slower and which some kernels need.
+    pub threads: bool,
+    /// Where the sockets are.
+    pub sockets: &'a Path,
+    /// This program, which is the guest's first process.
+    pub program: &'a Path,
+    /// Where the guest's console goes.
+    pub console: &'a Path,
+}
+
+pub(super) const QEMU: &str = "qemu-system-x86_64";
+
+impl Machine<'_> {
+    pub fn command(&self) -> Command {
+        let (accelerator, cpu) = match self.accelerator {
+            Accelerator::Kvm => ("kvm".to_owned(), "host"),
+            // A CPU that QEMU emulates without gaps; `max` crashes version 7.2.
+            Accelerator::Tcg => (format!("tcg,thread={}", if self.threads { "multi" } else { "single" }), "Nehalem"),
+        };
+        let memory = format!("memory-backend-memfd,id=mem,size={}M,share=on", self.memory_mb);
+        let files = format!("socket,id=files,path={}", escaped(&self.files()));
+        let port = format!("socket,id=port,path={}", escaped(&self.port()));
+        let console = format!("file,id=console,path={}", escaped(self.console));
+        let append = format!(
+            "console=ttyS0 quiet panic=-1 root=files rootfstype=virtiofs rw init=\"{}\" -- {}",
+            self.program.display(),
+            guest::COMMAND
+        );
+        let (cores, mb) = (self.cores.to_string(), self.memory_mb.to_string());
+        // Dies with its parent, whatever happens to that.
+        let mut command = crate::launch::tied(QEMU);
+        command.args(["-accel", &accelerator, "-cpu", cpu, "-smp", &cores, "-m", &mb]);
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        command.args(["-name", "evenkeel,debug-threads=on"]);
+        command.args(["-object", &memory, "-numa", "node,memdev=mem"]);
+        command.args(["-chardev", &files, "-device", "vhost-user-fs-pci,chardev=files,tag=files"]);
+        command.args(["-device", "virtio-serial", "-chardev", &port]);
+        command.args(["-device", &format!("virtserialport,chardev=port,name={PORT}")]);
+        command.args(["-chardev", &console, "-serial", "chardev:console"]);
+        command.arg("-kernel").arg(self.kernel).args(["-append", &append]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    /// The process that shares the host's files with the guest.
+    pub fn file_server(&self, virtiofsd: &Path) -> Command {
+        let mut command = crate::launch::tied(virtiofsd);
+        command.arg(format!("--socket-path={}", self.files().display()));
+        command.args(["-o", "source=/", "-o", "cache=auto", "-o", "sandbox=chroot"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    pub fn files(&self) -> PathBuf {
+        self.sockets.join("files")
+    }
+
+    pub fn port(&self) -> PathBuf {
+        self.sockets.join("port")
+    }
+}
+
+/// QEMU separates options by commas; a comma in a value is doubled.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}

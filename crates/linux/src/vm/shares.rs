@@ -1,0 +1,118 @@
+//! Holds each virtual core to its share of a real one, so that the guest's cores differ in speed and nothing tells it so.
+
+use std::fs;
+use std::io;
+
+use crate::event::Tid;
+use crate::spec::Spec;
+
+/// SCHED_DEADLINE period: a virtual core gets its share within every such span.
+const PERIOD_NS: u64 = 10_000_000;
+/// The kernel admits reservations up to 95 % of each CPU (sched_rt_runtime_us); the rest of this is left to QEMU's other
+/// threads and to whoever watches.
+const RESERVED: f64 = 0.85;
+/// No virtual core can use more than one real one, and a reservation must stay below all of it.
+const MOST: f64 = 0.95;
+/// How often smaller shares are tried when others have reserved CPU time, too.
+const ATTEMPTS: u32 = 4;
+
+/// The shares of a real core that big and little virtual cores get.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shares {
+    /// Of a big core.
+    pub big: f64,
+    /// Of a little core.
+    pub little: f64,
+}
+
+impl Shares {
+    /// The largest shares that this many real cores have.
+    pub fn of(spec: &Spec, real_cores: usize) -> Self {
+        let big = (RESERVED * real_cores as f64 / spec.capacity()).min(MOST);
+        Self { big, little: big / spec.ratio }
+    }
+
+    /// Reserves the shares for the threads of the virtual cores, the big ones first, and answers what was reserved:
+    /// less if others have reservations as well.
+    ///
+    /// # Errors
+    /// No privilege, or no time left to reserve.
+    pub fn reserve(mut self, spec: &Spec, cores: &[Tid]) -> io::Result<Self> {
+        for _ in 0..ATTEMPTS {
+            let share = |core: usize| if core < usize::from(spec.big) { self.big } else { self.little };
+            let reserved: io::Result<()> =
+                cores.iter().enumerate().try_for_each(|(core, tid)| reserve(*tid, share(core)));
+            match reserved {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    self = Self { big: self.big * 0.85, little: self.little * 0.85 };
+                }
+                reserved => return reserved.map(|()| self),
+            }
+        }
+        Err(io::Error::from_raw_os_error(libc::EBUSY))
+    }
+}
+
+/// The threads of QEMU's virtual cores, in their order: QEMU names them `CPU n/TCG` or `CPU n/KVM`.
+pub fn virtual_cores(qemu: Tid) -> io::Result<Vec<Tid>> {
+    let mut cores: Vec<(u16, Tid)> = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{qemu}/task"))? {
+        let name = entry?.file_name();
+        let Some(tid) = name.to_str().and_then(|tid| tid.parse().ok()) else { continue };
+        let comm = fs::read_to_string(format!("/proc/{qemu}/task/{tid}/comm")).unwrap_or_default();
+        let number = comm.strip_prefix("CPU ").and_then(|rest| rest.split_once('/')).map(|(number, _)| number.parse());
+        if let Some(Ok(core)) = number {
+            cores.push((core, tid));
+        }
+    }
+    cores.sort_unstable();
+    Ok(cores.into_iter().map(|(_, tid)| tid).collect())
+}
+
+/// `struct sched_attr` of sched_setattr(2), version 0.
+#[repr(C)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+fn reserve(tid: Tid, share: f64) -> io::Result<()> {
+    const SCHED_DEADLINE: u32 = 6;
+    const SCHED_FLAG_RESET_ON_FORK: u64 = 1;
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: SCHED_DEADLINE,
+        flags: SCHED_FLAG_RESET_ON_FORK,
+        nice: 0,
+        priority: 0,
+        runtime: (share * PERIOD_NS as f64) as u64,
+        deadline: PERIOD_NS,
+        period: PERIOD_NS,
+    };
+    // SAFETY: the kernel reads `size` bytes from `attr`, which lives until the call returns, and nothing else.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attr, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_keep_their_ratio_and_fit_the_machine() {
+        for (word, real) in [("2B2S:3", 2), ("1B3S:3", 2), ("2B4S:3", 2), ("2B2S:3", 16), ("4B", 64)] {
+            let spec: Spec = word.parse().unwrap();
+            let shares = Shares::of(&spec, real);
+            let sum = shares.big * f64::from(spec.big) + shares.little * f64::from(spec.little);
+            assert!(sum <= RESERVED * real as f64 + 1e-9 && shares.big <= MOST, "{word}: {shares:?}");
+            assert!((shares.big / shares.little - spec.ratio).abs() < 1e-9);
+        }
+    }
+}

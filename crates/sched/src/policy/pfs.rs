@@ -1,0 +1,139 @@
+//! Proportional fair scheduling: every thread makes the same progress, whatever core it is on.
+//!
+//! The baseline of WASH (Jibaja et al., CGO 2016, sections 2 and 7), after Saez et al. (ACM TOCS 30(2), 2012) and Van
+//! Craeynest et al. (PACT 2013, equal-progress scheduling): progress is what a thread's time would have been on a big
+//! core. The thread that is furthest behind goes to a big core, in exchange for the one that is furthest ahead; a big core
+//! without work takes over a thread of a little core. Both papers assume no more threads than cores; beyond that, cores
+//! share out the threads by their capacity, and those that wait are exchanged like those that run.
+//!
+//! Equal threads need it most: at a barrier nobody waits for a thread that happened to be on a little core.
+
+use evenkeel_model::{CoreId, Ns, ThreadId};
+
+use super::{Pick, Policy};
+use crate::action::Why;
+use crate::cfs;
+use crate::state::State;
+
+/// How far, in time on a big core, a thread may fall behind one on a faster core before they are exchanged. Assumed:
+/// moving both costs about a millisecond on a slow machine, and this keeps it near 1 %.
+const LAG: i64 = 50_000_000;
+
+/// Equal progress for all threads.
+#[derive(Debug, Default)]
+pub struct Pfs {
+    /// What each thread has achieved, in ns on a big core, weighted as CFS weighs virtual time.
+    progress: Vec<i64>,
+}
+
+impl Policy for Pfs {
+    fn name(&self) -> &'static str {
+        "pfs"
+    }
+
+    fn counters(&self) -> bool {
+        true
+    }
+
+    /// A ready thread goes to the fastest idle core, else to where its share of the capacity is largest.
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        if !matches!(why, Why::New { .. } | Why::Woken { .. }) {
+            return cfs::place(s, thread, why);
+        }
+        self.catch_up(s, thread);
+        let previous = s.thread(thread).core;
+        let allowed = s.thread(thread).allowed();
+        let idle = allowed.iter().filter(|core| s.idle(*core));
+        let fastest = idle.min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != previous));
+        let roomiest = || allowed.iter().min_by_key(|core| crowd(s, *core, 1));
+        fastest.or_else(roomiest).unwrap_or(previous)
+    }
+
+    /// The thread that is furthest behind: of those that wait here, of those that wait elsewhere, of those that a slower
+    /// core runs.
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        if let Some(thread) = self.furthest_behind(s.core(core).queue.iter()) {
+            return Pick::Queued(thread);
+        }
+        let may_come = |thread: &ThreadId| s.thread(*thread).allowed().contains(core);
+        let others = s.machine.all().without(core);
+        let waiting = others.iter().flat_map(|other| s.core(other).queue.iter()).filter(may_come);
+        if let Some(thread) = self.furthest_behind(waiting) {
+            return Pick::Queued(thread);
+        }
+        let running = others.iter().filter(|other| slower(s, *other, core));
+        let running = running.filter_map(|other| s.movable_current(other, core));
+        self.furthest_behind(running).map_or(Pick::Idle, Pick::Running)
+    }
+
+    /// A span counts for what it achieved.
+    fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+        let rate = s.progress_rate(thread, core) / s.speedup(thread).max(1.0);
+        let achieved = Ns((cfs::charge(s, thread, ran).0 as f64 * rate.min(1.0)) as u64);
+        *self.progress_mut(thread) += achieved.0 as i64;
+        achieved
+    }
+
+    /// Exchanges threads when one where less capacity is left for each has fallen behind; moves waiting ones where there is
+    /// more.
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        let may_come = |thread: &ThreadId| s.thread(*thread).allowed().contains(core);
+        let others = s.machine.all().without(core);
+        if let Some(here) = s.core(core).current {
+            let slower = others.iter().filter(|other| crowd(s, *other, 0) > crowd(s, core, 0));
+            let slower = slower.filter(|other| s.thread(here).allowed().contains(*other));
+            let behind =
+                slower.flat_map(|other| s.core(other).queue.iter().chain(s.core(other).current)).filter(may_come);
+            if let Some(behind) = self.furthest_behind(behind)
+                && self.progress(here) - self.progress(behind) > LAG
+            {
+                return if s.ready(behind) { Pick::Queued(behind) } else { Pick::Running(behind) };
+            }
+        }
+        let crowded = others.iter().filter(|other| !s.core(*other).queue.is_empty());
+        let crowded = crowded.filter(|other| crowd(s, *other, 0) > crowd(s, core, 1));
+        let Some(crowded) = crowded.max_by_key(|other| crowd(s, *other, 0)) else { return Pick::Idle };
+        let waiting = s.core(crowded).queue.iter().filter(may_come);
+        let thread = match slower(s, core, crowded) {
+            true => waiting.max_by_key(|thread| self.progress(*thread)),
+            false => self.furthest_behind(waiting),
+        };
+        thread.map_or(Pick::Idle, Pick::Queued)
+    }
+}
+
+impl Pfs {
+    fn progress(&self, thread: ThreadId) -> i64 {
+        self.progress.get(thread.index()).copied().unwrap_or_default()
+    }
+
+    fn progress_mut(&mut self, thread: ThreadId) -> &mut i64 {
+        if self.progress.len() <= thread.index() {
+            self.progress.resize(thread.index() + 1, 0);
+        }
+        &mut self.progress[thread.index()]
+    }
+
+    /// The first of the threads that have achieved least.
+    fn furthest_behind(&self, threads: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
+        threads.min_by_key(|thread| self.progress(*thread))
+    }
+
+    /// A thread that slept, or is new, asks for no more than one exchange of the others' progress.
+    fn catch_up(&mut self, s: &State, thread: ThreadId) {
+        let others = s.living().filter(|other| *other != thread && s.thread(*other).runnable());
+        let Some(floor) = others.map(|other| self.progress(other)).min() else { return };
+        let progress = self.progress_mut(thread);
+        *progress = (*progress).max(floor - LAG);
+    }
+}
+
+/// How full a core is with so many threads more, against its capacity.
+fn crowd(s: &State, core: CoreId, more: u64) -> u64 {
+    let capacity = u64::from(s.machine.capacity(s.machine.cores[core.index()].core_type));
+    (s.occupancy(core) as u64 + more) * (1 << 20) / capacity.max(1)
+}
+
+fn slower(s: &State, core: CoreId, than: CoreId) -> bool {
+    s.machine.cores[core.index()].core_type > s.machine.cores[than.index()].core_type
+}
