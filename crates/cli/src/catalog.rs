@@ -131,7 +131,10 @@ fn rt_app(path: &str, text: &str) -> Result<Imported> {
 fn recording(path: &str, stem: &str, text: &str) -> Result<Imported> {
     let recording = Recording::from_text(text, path)?;
     let machine = recording.machine.as_ref().map(|text| Machine::from_toml(text, &format!("{path}, machine")));
-    let recorded_on = machine.transpose()?;
+    let mut recorded_on = machine.transpose()?;
+    if let (Some(machine), Some(wake)) = (&mut recorded_on, recording.wake) {
+        machine.costs.wake = wake;
+    }
     let warnings = recording.notes.iter().map(|note| format!("{path}: {note}")).collect();
     Ok(Imported { workload: recording.workload(stem, recorded_on.as_ref()), warnings, recorded_on })
 }

@@ -48,6 +48,20 @@ fn a_recording_is_played_where_it_was_made_or_elsewhere() {
 }
 
 #[test]
+fn at_home_a_wake_up_takes_as_long_as_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = recording(folder.path(), "odroid-xu3");
+    let home = makespan(&["sim", &app]);
+    let text = std::fs::read_to_string(&app).unwrap();
+    std::fs::write(&app, text.replace("\"threads\":2", "\"threads\":2,\"wake_ns\":1000000")).unwrap();
+    assert!((makespan(&["sim", &app]) - home - 0.001).abs() < 1e-6, "main is woken once");
+    assert!(
+        (makespan(&["sim", &app, "--machine", "odroid-xu3"]) - home).abs() < 1e-9,
+        "another machine is what its file says"
+    );
+}
+
+#[test]
 fn only_a_recording_brings_its_machine_along() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, error) = evenkeel(&["sim", "ferret", "--policy", "cfs"]);

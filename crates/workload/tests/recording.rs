@@ -162,10 +162,19 @@ fn thread() -> impl Strategy<Value = RecordedThread> {
 }
 
 fn recording() -> impl Strategy<Value = Recording> {
-    let head = (any::<Vec<String>>(), any::<Option<String>>(), any::<u64>(), any::<bool>(), any::<Vec<String>>());
-    (head, prop::collection::vec(thread(), 1..4)).prop_map(|((command, machine, makespan, counted, notes), threads)| {
-        Recording { command, machine, makespan: Ns(makespan), counted, notes, threads }
-    })
+    let wake = prop::option::of((0..1_000_000_000_u64).prop_map(Ns));
+    let head = (any::<Vec<String>>(), any::<Option<String>>(), any::<u64>(), wake, any::<bool>(), any::<Vec<String>>());
+    (head, prop::collection::vec(thread(), 1..4)).prop_map(
+        |((command, machine, makespan, wake, counted, notes), threads)| Recording {
+            command,
+            machine,
+            makespan: Ns(makespan),
+            wake,
+            counted,
+            notes,
+            threads,
+        },
+    )
 }
 
 proptest! {

@@ -11,6 +11,7 @@
 
 mod cpus;
 mod thread;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use evenkeel_workload::recording::{Recording, Step};
 use crate::event::{Event, Off, Tid, What};
 use cpus::Cpus;
 use thread::{Place, Thread};
+use wakes::Wakes;
 
 /// So many events are put in order of time. CPUs report on their own, a few microseconds apart.
 const WINDOW: usize = 1 << 16;
@@ -32,6 +34,7 @@ const WINDOW: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Recorder {
     cpus: Cpus,
+    wakes: Wakes,
     /// Events that an earlier one may still follow.
     waiting: Vec<Event>,
     /// The time of the first event, and of the latest.
@@ -52,6 +55,7 @@ impl Recorder {
     pub fn new(machine: &Machine) -> Self {
         Self {
             cpus: Cpus::new(machine),
+            wakes: Wakes::new(),
             waiting: Vec::new(),
             began: None,
             now: Ns::ZERO,
@@ -93,6 +97,7 @@ impl Recorder {
         }
         Recording {
             makespan: now.since(self.began.unwrap_or(now)),
+            wake: self.wakes.median(),
             threads: self.threads.into_iter().map(Thread::finish).collect(),
             ..Recording::default()
         }
@@ -116,6 +121,7 @@ impl Recorder {
             What::Exec => drop(self.runs(event.tid, event.cpu)),
             What::On => {
                 let thread = self.thread(event.tid);
+                self.observe_wake(thread, event.cpu);
                 self.on(thread, event.cpu, self.now);
             }
             What::Off(why) => self.off(event.tid, event.cpu, why),
@@ -154,11 +160,21 @@ impl Recorder {
         }
         if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
             // It must have left.
-            self.leaves(before, Place::Ready { since: at });
+            self.leaves(before, Place::Ready { since: at, woken: false });
         }
         let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
         self.threads[thread].last_cpu = Some(cpu);
         self.threads[thread].place = Place::Running { cpu, since: at, overhead };
+    }
+
+    /// A thread is put on a CPU. If it was woken while nobody ran there, that is how long a wake-up takes.
+    fn observe_wake(&mut self, thread: usize, cpu: u16) {
+        if let Place::Ready { since, woken: true } = self.threads[thread].place
+            && self.cpus.running(cpu).is_none()
+            && self.cpus.left(cpu) < since
+        {
+            self.wakes.add(self.now.since(since));
+        }
     }
 
     /// The thread with a number, which did something that only a running thread can do. Kernels are known that do not
@@ -166,7 +182,13 @@ impl Recorder {
     fn runs(&mut self, tid: Tid, cpu: u16) -> usize {
         let thread = self.thread(tid);
         match self.threads[thread].place {
-            Place::Ready { since } => self.on(thread, cpu, since.max(self.cpus.left(cpu))),
+            Place::Ready { since, woken } => {
+                let mut at = since.max(self.cpus.left(cpu));
+                if woken && at == since {
+                    at = self.now.min(since + self.wakes.median().unwrap_or(Ns::ZERO));
+                }
+                self.on(thread, cpu, at);
+            }
             Place::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now)),
             Place::Running { .. } | Place::Blocked { .. } => {}
         }
@@ -178,7 +200,7 @@ impl Recorder {
         let since = self.now;
         let to = match (why, self.threads[thread].place) {
             (_, Place::Blocked { since }) => Place::Blocked { since },
-            (Off::Preempted, _) => Place::Ready { since },
+            (Off::Preempted, _) => Place::Ready { since, woken: false },
             (Off::Futex | Off::Blocked, _) => Place::Blocked { since },
         };
         self.leaves(thread, to);
@@ -205,12 +227,12 @@ impl Recorder {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.does(thread, Step::Wait);
-                self.threads[thread].place = Place::Ready { since: self.now };
+                self.threads[thread].place = Place::Ready { since: self.now, woken: true };
             }
             (Place::Blocked { since }, None) => {
                 self.forget_early(thread);
                 self.does(thread, Step::Sleep(self.now.since(since)));
-                self.threads[thread].place = Place::Ready { since: self.now };
+                self.threads[thread].place = Place::Ready { since: self.now, woken: true };
             }
             (Place::Running { .. }, Some(waker)) => {
                 self.forget_early(thread);

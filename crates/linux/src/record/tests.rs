@@ -205,6 +205,28 @@ fn a_thread_that_acts_runs() {
 }
 
 #[test]
+fn wake_ups_on_an_idle_cpu_are_timed() {
+    let pause = |at: u64, wakes: u64| {
+        [(at, 1, 0, What::Off(Blocked)), (at + 100_000, 1, 0, BY_ITSELF), (at + 100_000 + wakes, 1, 0, On)]
+    };
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend([pause(100_000, 20_100), pause(300_000, 90_000), pause(500_000, 21_200)].concat());
+    assert_eq!(recorded(&machine(), &events[..1]).wake, None);
+    assert_eq!(recorded(&machine(), &events).wake, Some(Ns(21_500)));
+    // Where nobody says that it was put on its CPU, it was not there at once.
+    events.extend([
+        (700_000, 1, 0, What::Off(Blocked)),
+        (800_000, 1, 0, BY_ITSELF),
+        (900_000, 1, 0, What::Off(Blocked)),
+    ]);
+    let steps = &recorded(&machine(), &events).threads[0].steps;
+    assert_eq!(steps.last(), Some(&Run(100_000 - 21_500)));
+    // With another thread on the CPU, it is the scheduler that lets it wait.
+    let crowded = [(0, 2, 0, On), (10_000, 1, 0, woken(2)), (50_000, 2, 0, What::Off(Preempted)), (50_000, 1, 0, On)];
+    assert_eq!(recorded(&machine(), &crowded).wake, None);
+}
+
+#[test]
 fn events_are_put_in_order() {
     let found = steps(&[
         (0, 1, 0, On),

@@ -13,6 +13,8 @@ pub(super) enum Place {
     Unseen,
     Ready {
         since: Ns,
+        /// By a wake-up, not by preemption.
+        woken: bool,
     },
     Running {
         cpu: u16,
@@ -44,7 +46,7 @@ pub(super) struct Thread {
 
 impl Thread {
     pub(super) fn new(name: String, process: u32, start: Start, now: Ns) -> Self {
-        let (steps, place) = (Vec::new(), Place::Ready { since: now });
+        let (steps, place) = (Vec::new(), Place::Ready { since: now, woken: false });
         Self { name, process, start, steps, place, last_cpu: None, exited: false, early: None, work: 0.0 }
     }
 

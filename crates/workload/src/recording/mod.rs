@@ -32,6 +32,8 @@ pub struct Recording {
     pub machine: Option<String>,
     /// How long the recorded run took.
     pub makespan: Ns,
+    /// How long it took there from a wake-up until the thread ran on a CPU that was idle, if that was measured.
+    pub wake: Option<Ns>,
     /// Whether [`Step::Run`] counts instructions. Else it counts nanoseconds on the biggest core of `machine` at its
     /// highest frequency.
     pub counted: bool,

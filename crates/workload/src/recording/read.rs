@@ -6,6 +6,9 @@ use serde::Deserialize;
 use super::{MAX_AMOUNT, RecordedThread, Recording, Step, VERSION};
 use crate::program::{Start, ThreadKind};
 
+/// No CPU takes longer to leave its idle state, in ns.
+const MOST_WAKE: u64 = 1_000_000_000;
+
 /// A line, from 1, and what is wrong there.
 pub(super) type Fault = (usize, String);
 
@@ -36,6 +39,8 @@ struct HeaderLine {
     command: Vec<String>,
     #[serde(default)]
     machine: Option<String>,
+    #[serde(default)]
+    wake_ns: Option<u64>,
     #[serde(default)]
     counted: bool,
     #[serde(default)]
@@ -84,10 +89,14 @@ pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
         let last = numbers.last().copied().unwrap_or(at + 1);
         return Err((last, format!("{there} threads, but the header says {all}: the file is not complete")));
     }
+    if let Some(wake) = header.wake_ns.filter(|wake| *wake > MOST_WAKE) {
+        return Err((at + 1, format!("\"wake_ns\": expected at most {MOST_WAKE}, found {wake}")));
+    }
     let recording = Recording {
         command: header.command,
         machine: header.machine,
         makespan: Ns(header.makespan_ns),
+        wake: header.wake_ns.map(Ns),
         counted: header.counted,
         notes: header.notes,
         threads,

@@ -10,6 +10,8 @@ struct HeaderLine<'a> {
     evenkeel: u32,
     command: &'a [String],
     makespan_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wake_ns: Option<u64>,
     counted: bool,
     threads: usize,
     notes: &'a [String],
@@ -35,6 +37,7 @@ pub(super) fn write(recording: &Recording) -> String {
         evenkeel: VERSION,
         command: &recording.command,
         makespan_ns: recording.makespan.0,
+        wake_ns: recording.wake.map(|wake| wake.0),
         counted: recording.counted,
         threads: recording.threads.len(),
         notes: &recording.notes,
