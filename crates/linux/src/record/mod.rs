@@ -92,6 +92,7 @@ impl Recorder {
     pub fn finish(mut self) -> Recording {
         self.process(self.waiting.len());
         let now = self.now;
+        (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
         for thread in &mut self.threads {
             thread.settle(now, &self.cpus);
         }
@@ -234,7 +235,8 @@ impl Recorder {
                 self.does(thread, Step::Sleep(self.now.since(since)));
                 self.threads[thread].place = Place::Ready { since: self.now, woken: true };
             }
-            (Place::Running { .. }, Some(waker)) => {
+            // It may run already, unreported.
+            (Place::Running { .. } | Place::Ready { .. }, Some(waker)) => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.threads[thread].early = Some((waker, self.threads[waker].steps.len() - 1));

@@ -107,6 +107,7 @@ fn a_parent_waits_for_the_exit_of_its_child() {
     let found: Vec<_> = recording.threads.iter().map(|thread| (thread.start, thread.process)).collect();
     assert_eq!(found, [(Start::At(Ns::ZERO), 0), (Start::Spawned, 1), (Start::Spawned, 1)]);
     let steps: Vec<_> = recording.threads.into_iter().map(|thread| thread.steps).collect();
+    // That the parent woke it when it was new is no wake-up.
     let child = vec![Run(35), Spawn(2), Run(67), Wake(0), Run(1)];
     assert_eq!(steps, [vec![Run(10), Spawn(1), Run(10), Wait, Run(10)], child, vec![Run(10)]]);
     assert_eq!(recording.makespan, Ns(130));
