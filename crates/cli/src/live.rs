@@ -126,6 +126,9 @@ impl Account<'_> {
         if summary.threads.len() > LISTED {
             let _ = writeln!(text, "... and {} more", summary.threads.len() - LISTED);
         }
+        if let Some(missing) = &summary.missing {
+            let _ = writeln!(text, "\n{missing}");
+        }
         let unenforced = self.unenforced();
         if !unenforced.is_empty() {
             let _ = writeln!(text, "\nNot enforced through affinity: {}.", unenforced.join(", "));

@@ -11,3 +11,4 @@ pub mod record;
 pub mod spec;
 pub mod topology;
 pub mod vm;
+pub mod watch;

@@ -37,14 +37,14 @@ pub fn run(args: &Run) -> Result<u8> {
 fn launch(plan: &Plan, command: &[OsString], guard: Guard) -> Result<(u8, evenkeel_linux::host::Summary)> {
     live::find(&command[0])?;
     let mut launched = Launched::new(command).context("cannot start a process")?;
-    let mut follow = Follow::new(plan, launched.pid(), guard);
+    let mut follow = Follow::new(plan, launched.pid(), guard).context("cannot look at the started process")?;
     launched.release().context("the started process has gone")?;
     loop {
         let wait = follow.step().context("the process that gives affinity masks back has gone")?;
         if let Some(status) = launched.poll()? {
             return Ok((launch::exit_code(status), follow.finish()));
         }
-        follow.wait(wait);
+        follow.wait(wait)?;
     }
 }
 
@@ -53,12 +53,12 @@ fn attach(plan: &Plan, pid: u32, guard: Guard) -> Result<evenkeel_linux::host::S
         bail!("there is no process {pid}; `ps` lists those that there are");
     }
     let signals = launch::Signals::new().context("cannot listen to signals")?;
-    let mut follow = Follow::new(plan, pid, guard);
+    let mut follow = Follow::new(plan, pid, guard).with_context(|| format!("cannot look at process {pid}"))?;
     loop {
         let wait = follow.step().context("the process that gives affinity masks back has gone")?;
         if !follow.alive() || signals.asked_to_end() {
             return Ok(follow.finish());
         }
-        follow.wait(wait);
+        follow.wait(wait)?;
     }
 }

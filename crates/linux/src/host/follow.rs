@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::time::Duration;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
 use evenkeel_sched::{Class, Kind, PolicyInfo};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::driver::{Driver, Newcomer, Order};
+use super::eyes::Eyes;
 use super::hands::{Hands, Moved};
-use super::proc::ProcSampler;
-use super::sample::{MAX_TYPES, Sample};
+use super::sample::{Blame, MAX_TYPES, Sample};
 use super::service;
 use super::summary::{Summary, ThreadSummary};
 use crate::event::Tid;
@@ -39,8 +38,9 @@ pub struct Plan {
 pub struct Follow {
     driver: Driver,
     hands: Hands,
-    eyes: ProcSampler,
+    eyes: Eyes,
     samples: Vec<Sample>,
+    gone: Vec<Sample>,
     known: BTreeMap<Tid, Known>,
     processes: BTreeMap<Tid, Ns>,
     period: Ns,
@@ -61,18 +61,24 @@ struct Known {
 
 impl Follow {
     /// Gets everything in place. Nothing happens before the first [`Self::step`].
-    pub fn new(plan: &Plan, process: Tid, guard: Guard) -> Self {
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn new(plan: &Plan, process: Tid, guard: Guard) -> io::Result<Self> {
         let now = clock();
         let highest = plan.cpus.iter().copied().max().unwrap_or_default();
         let mut type_of = vec![0; usize::from(highest) + 1];
         for (core, cpu) in plan.machine.cores.iter().zip(&plan.cpus) {
             type_of[usize::from(*cpu)] = core.core_type.0;
         }
-        Self {
+        let big = plan.machine.big().iter().map(|core| plan.cpus[core.index()]).collect();
+        let eyes = Eyes::open(process, type_of, big)?;
+        Ok(Self {
             driver: Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now),
             hands: Hands::new(guard, plan.cpus.clone()),
-            eyes: ProcSampler::new(process, type_of),
+            eyes,
             samples: Vec::new(),
+            gone: Vec::new(),
             known: BTreeMap::new(),
             processes: BTreeMap::new(),
             period: plan.period,
@@ -81,7 +87,7 @@ impl Follow {
             began: now,
             cost_at_start: own_cost(),
             summary: Summary::default(),
-        }
+        })
     }
 
     /// Looks once and does what follows. Answers how long to wait before the next time.
@@ -90,18 +96,26 @@ impl Follow {
     /// The guard that undoes changes has gone; nothing is changed without it.
     pub fn step(&mut self) -> io::Result<Ns> {
         let before = own_cost();
-        self.eyes.sample(&mut self.samples);
         let now = clock();
+        self.gone.clear();
+        self.eyes.look(now, &mut self.samples, &mut self.gone);
         self.look(now);
-        let (hands, known, processes) = (&mut self.hands, &mut self.known, &self.processes);
+        let (hands, known) = (&mut self.hands, &mut self.known);
         self.driver.step(now, &self.samples, |sample| {
             let name = name(sample);
             let kind = kind(&name);
-            let cores = hands.allowed(sample.tid, processes[&sample.process]);
+            let cores = hands.allowed(sample, now);
             known.insert(sample.tid, Known { name, since: now, names_read: 0, last: *sample });
             Newcomer { kind, class: Class::fair(0), cores }
         });
+        let driver = &mut self.driver;
+        self.eyes.blame(|blame: Blame| driver.blame(blame));
         self.carry_out(now)?;
+        for sample in &self.gone {
+            if let Some(known) = self.known.get_mut(&sample.tid) {
+                known.last = *sample;
+            }
+        }
         for tid in self.driver.gone().to_vec() {
             self.hands.gone(tid)?;
             if let Some(known) = self.known.remove(&tid) {
@@ -115,8 +129,11 @@ impl Follow {
     }
 
     /// Waits until it is time to look again.
-    pub fn wait(&self, time: Ns) {
-        std::thread::sleep(Duration::from_nanos(time.0));
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn wait(&mut self, time: Ns) -> io::Result<()> {
+        self.eyes.wait(time)
     }
 
     /// Whether there is still a thread to follow.
@@ -134,6 +151,7 @@ impl Follow {
         self.summary.cost = own_cost().since(self.cost_at_start);
         self.summary.looks = self.steps;
         self.summary.refused = self.hands.refused();
+        self.summary.missing = self.eyes.missing();
         self.summary.finish();
         self.summary
     }
@@ -154,17 +172,17 @@ impl Follow {
     }
 
     fn carry_out(&mut self, now: Ns) -> io::Result<()> {
+        let process = |tid: Tid| self.known.get(&tid).map_or(tid, |known| known.last.process);
         let mut own_masks: Vec<(Tid, CoreSet)> = Vec::new();
         for order in self.driver.orders() {
             match *order {
-                Order::Move { tid, to } => match self.hands.put(tid, to.index())? {
+                Order::Move { tid, to } => match self.hands.put(tid, process(tid), to.index())? {
                     Moved::Done => self.summary.moves += 1,
                     Moved::Forbidden(cores) => own_masks.push((tid, cores)),
                     Moved::Not => {}
                 },
                 Order::Bind { tid, cores } => {
-                    let process = self.known.get(&tid).map(|known| known.last.process);
-                    let since = process.and_then(|process| self.processes.get(&process)).copied();
+                    let since = self.processes.get(&process(tid)).copied();
                     self.hands.bind(tid, cores, since.unwrap_or(now));
                 }
             }

@@ -25,6 +25,8 @@ pub struct Summary {
     pub looks: u64,
     /// The CPU time that the host itself used.
     pub cost: Ns,
+    /// What could not be observed, and why.
+    pub missing: Option<String>,
 }
 
 /// The account of a thread.
