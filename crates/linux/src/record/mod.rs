@@ -93,7 +93,8 @@ impl Recorder {
         self.process(self.waiting.len());
         let now = self.now;
         (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
-        for thread in &mut self.threads {
+        // Nobody needs to say that a thread that has exited left its CPU.
+        for thread in self.threads.iter_mut().filter(|thread| !thread.exited) {
             thread.settle(now, &self.cpus);
         }
         Recording {
@@ -129,7 +130,9 @@ impl Recorder {
             What::Woken { by } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid)),
             What::Exited => {
                 let thread = self.runs(event.tid, event.cpu);
+                self.threads[thread].settle(self.now, &self.cpus);
                 self.threads[thread].exited = true;
+                self.cpus.take_off(event.cpu, thread, self.now);
             }
         }
     }
@@ -160,8 +163,11 @@ impl Recorder {
             Place::Ready { .. } | Place::Unseen => {}
         }
         if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
-            // It must have left.
-            self.leaves(before, Place::Ready { since: at, woken: false });
+            // It must have left; if it has exited, long ago.
+            if !self.threads[before].exited {
+                self.threads[before].settle(at, &self.cpus);
+            }
+            self.threads[before].place = Place::Ready { since: at, woken: false };
         }
         let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
         self.threads[thread].last_cpu = Some(cpu);
@@ -204,13 +210,9 @@ impl Recorder {
             (Off::Preempted, _) => Place::Ready { since, woken: false },
             (Off::Futex | Off::Blocked, _) => Place::Blocked { since },
         };
-        self.leaves(thread, to);
-        self.cpus.take_off(cpu, thread, self.now);
-    }
-
-    fn leaves(&mut self, thread: usize, to: Place) {
         self.threads[thread].settle(self.now, &self.cpus);
         self.threads[thread].place = to;
+        self.cpus.take_off(cpu, thread, self.now);
     }
 
     fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>) {
@@ -235,8 +237,8 @@ impl Recorder {
                 self.does(thread, Step::Sleep(self.now.since(since)));
                 self.threads[thread].place = Place::Ready { since: self.now, woken: true };
             }
-            // It may run already, unreported.
-            (Place::Running { .. } | Place::Ready { .. }, Some(waker)) => {
+            // It may run already, unreported. That it is woken when it is new is part of its start.
+            (Place::Running { .. } | Place::Ready { .. }, Some(waker)) if self.threads[thread].last_cpu.is_some() => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.threads[thread].early = Some((waker, self.threads[waker].steps.len() - 1));

@@ -191,6 +191,21 @@ fn a_wake_up_may_be_seen_before_its_waiter_has_left() {
 }
 
 #[test]
+fn a_thread_that_has_exited_does_not_go_on() {
+    let found = steps(&[
+        (0, 1, 0, On),
+        (0, 2, 1, On),
+        (100, 1, 0, Exited), // Nobody says that it left.
+        (200, 2, 1, Exited),
+        (500, 3, 0, On),
+        (600, 3, 0, Exited),
+        (900, 4, 2, On),
+        (1000, 4, 2, Exited),
+    ]);
+    assert_eq!(found, [vec![Run(100)], vec![Run(200)], vec![Run(100)], vec![Run(50)]]);
+}
+
+#[test]
 fn a_thread_that_acts_runs() {
     // Nobody says that 2 was put on CPU 1, or 1 on CPU 0.
     let found = steps(&[
