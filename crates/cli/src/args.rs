@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
 use serde::Deserialize;
 
-pub use live::{Accel, Cores, Run, VmRun};
+pub use live::{Accel, Cores, Run, VmBench, VmCommand, VmRun};
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -51,8 +51,8 @@ pub enum Command {
     Policies(Output),
     /// List the programs and mixes that come with Evenkeel
     ///
-    /// A program may be given a number of threads: `ferret:8`. A path to an rt-app file (.json) or to a native
-    /// workload (.toml) works as a WORKLOAD too.
+    /// A program may be given a number of threads: `ferret:8`. A path to an rt-app file (.json), to a native
+    /// workload (.toml) or to a recording of a real run (.ek) works as a WORKLOAD too.
     #[command(after_help = "Examples:\n  evenkeel workloads\n  evenkeel sim ferret:8 --machine 2B2S --policy cfs\n  \
         evenkeel sim ./browser.json --machine odroid-xu3 --policy gts")]
     Workloads(Output),
@@ -160,6 +160,7 @@ const VM_EXAMPLES: &str = "\
 Examples:
   evenkeel vm -- nproc
   evenkeel vm --machine 2B4S:3 --policy pfs -- ./app --threads 6
+  evenkeel vm bench --machine 2B2S:3 --policy pfs,colab
 
 Exit code: the command's own; 2 if it could not be run, 124 after --timeout.
 Read on: docs/vm.md.";
@@ -216,11 +217,12 @@ impl Default for Conditions {
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub struct Sim {
-    /// Program (`ferret`, `ferret:8`), mix (`Sync-2`), or path of an rt-app (.json) or native (.toml) workload
+    /// Program (`ferret`, `ferret:8`), mix (`Sync-2`), or path of an rt-app file (.json), a native workload (.toml) or a
+    /// recording (.ek)
     pub workload: String,
-    /// Machine, or path of a machine file (.toml)
+    /// Machine, or path of a machine file (.toml); a recording may do without, and is played where it was made
     #[arg(long, short)]
-    pub machine: String,
+    pub machine: Option<String>,
     /// Scheduling policy
     #[arg(long, short)]
     pub policy: String,
@@ -242,7 +244,7 @@ pub struct Sim {
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Programs, mixes, or paths of rt-app (.json) or native (.toml) workloads
+    /// Programs, mixes, or paths of rt-app files (.json), native workloads (.toml) or recordings (.ek)
     #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// Machines, or paths of machine files (.toml); takes all words up to the next option

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_model::{Machine, machines as bundled, names};
 use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
+use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, format, rtapp, validate};
 
 use crate::{files, messages};
@@ -20,6 +21,14 @@ pub struct Imported {
     pub workload: Workload,
     /// What the importer could not carry over, a sentence each.
     pub warnings: Vec<String>,
+    /// The machine that it was recorded on, if it is a recording that says so.
+    pub recorded_on: Option<Machine>,
+}
+
+impl Imported {
+    fn new(workload: Workload) -> Self {
+        Self { workload, warnings: Vec::new(), recorded_on: None }
+    }
 }
 
 /// A workload by its name, or from a file.
@@ -36,9 +45,9 @@ pub fn workloads<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Wor
             continue;
         }
         seen.push(name);
-        let Imported { workload, warnings } = workload(name)?;
-        warnings.iter().for_each(messages::warning);
-        workloads.push(workload);
+        let imported = workload(name)?;
+        imported.warnings.iter().for_each(messages::warning);
+        workloads.push(imported.workload);
     }
     Ok(workloads)
 }
@@ -86,7 +95,7 @@ fn once(names: &[String]) -> impl Iterator<Item = &str> {
 
 /// Whether a name is meant as a path: no bundled name has a slash or one of these endings.
 fn is_path(name: &str) -> bool {
-    name.contains(std::path::is_separator) || [".toml", ".json"].iter().any(|ending| name.ends_with(ending))
+    name.contains(std::path::is_separator) || [".toml", ".json", ".ek"].iter().any(|ending| name.ends_with(ending))
 }
 
 fn bundled_machine(name: &str) -> Result<Machine> {
@@ -98,7 +107,7 @@ fn machine_file(path: &str) -> Result<Machine> {
 }
 
 fn bundled_workload(name: &str) -> Result<Imported> {
-    Ok(Imported { workload: evenkeel_workload::by_name(name)?, warnings: Vec::new() })
+    Ok(Imported::new(evenkeel_workload::by_name(name)?))
 }
 
 fn workload_file(path: &str) -> Result<Imported> {
@@ -106,8 +115,9 @@ fn workload_file(path: &str) -> Result<Imported> {
     let stem = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
     let imported = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
         Some("json") => rt_app(path, &text)?,
-        Some("toml") => Imported { workload: format::load(&stem, &text, path, None)?, warnings: Vec::new() },
-        _ => bail!("{path}: expected an rt-app file (.json) or a native workload (.toml)"),
+        Some("toml") => Imported::new(format::load(&stem, &text, path, None)?),
+        Some("ek") => recording(path, &stem, &text)?,
+        _ => bail!("{path}: expected an rt-app file (.json), a native workload (.toml) or a recording (.ek)"),
     };
     validate::workload(&imported.workload).with_context(|| path.to_string())?;
     Ok(imported)
@@ -115,7 +125,18 @@ fn workload_file(path: &str) -> Result<Imported> {
 
 fn rt_app(path: &str, text: &str) -> Result<Imported> {
     let rtapp::Imported { workload, warnings } = rtapp::load(path, text)?;
-    Ok(Imported { workload, warnings: warnings.iter().map(ToString::to_string).collect() })
+    Ok(Imported { warnings: warnings.iter().map(ToString::to_string).collect(), ..Imported::new(workload) })
+}
+
+fn recording(path: &str, stem: &str, text: &str) -> Result<Imported> {
+    let recording = Recording::from_text(text, path)?;
+    let machine = recording.machine.as_ref().map(|text| Machine::from_toml(text, &format!("{path}, machine")));
+    let mut recorded_on = machine.transpose()?;
+    if let (Some(machine), Some(wake)) = (&mut recorded_on, recording.wake) {
+        machine.costs.wake = wake;
+    }
+    let warnings = recording.notes.iter().map(|note| format!("{path}: {note}")).collect();
+    Ok(Imported { workload: recording.workload(stem, recorded_on.as_ref()), warnings, recorded_on })
 }
 
 /// Every bundled machine.
@@ -141,7 +162,7 @@ mod tests {
 
     #[test]
     fn paths_are_told_from_names() {
-        assert!(is_path("./x") && is_path("browser.json") && is_path("/m.toml"));
+        assert!(is_path("./x") && is_path("browser.json") && is_path("/m.toml") && is_path("app.ek"));
         assert!(!is_path("ferret:8") && !is_path("Sync-2"));
     }
 }

@@ -69,7 +69,11 @@ impl Account<'_> {
         }
         let share = summary.cost.0 as f64 / summary.elapsed.0.max(1) as f64;
         let every = Ns(summary.elapsed.0 / summary.looks.max(1));
-        fact("cost", summary.cost.to_string(), format!("{:.2} % of one CPU, a look every {every}", 100.0 * share));
+        fact(
+            "cost",
+            summary.cost.to_string(),
+            format!("{:.2} % of one CPU, a look every {every}, at most {} apart", 100.0 * share, summary.longest_gap),
+        );
         if summary.refused > 0 {
             fact("refused", summary.refused.to_string(), "changes of a mask that this user may not make".into());
         }
@@ -88,6 +92,9 @@ impl Account<'_> {
         let _ = write!(text, "\n{}", table::text(&threads));
         if summary.threads.len() > LISTED {
             let _ = writeln!(text, "... and {} more", summary.threads.len() - LISTED);
+        }
+        if let Some(missing) = &summary.missing {
+            let _ = writeln!(text, "\n{missing}");
         }
         let unenforced = self.unenforced();
         if !unenforced.is_empty() {

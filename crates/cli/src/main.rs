@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, VmCommand, VmRun};
 
 /// Something is wrong with the request.
 const USER_ERROR: u8 = 2;
@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
+        Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => commands::vm_bench::run(&args),
         Command::Vm(args) => return status(commands::vm::run(&args)),
         Command::Guest => {
             evenkeel_linux::vm::guest::main();

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ const NOT_STARTED: i32 = 127;
 /// A program that waits to be released, runs, or has ended.
 pub struct Launched {
     child: Child,
+    end: OwnedFd,
     gate: Option<io::PipeWriter>,
     signals: Signals,
 }
@@ -61,7 +62,13 @@ impl Launched {
         rustix::io::fcntl_setfd(&reader, rustix::io::FdFlags::empty())?;
         let child =
             Command::new("/proc/self/exe").arg(COMMAND).arg(reader.as_raw_fd().to_string()).args(command).spawn()?;
-        Ok(Self { child, gate: Some(writer), signals })
+        let end = end_of(child.id())?;
+        Ok(Self { child, end, gate: Some(writer), signals })
+    }
+
+    /// Becomes readable when it has ended.
+    pub fn end(&self) -> BorrowedFd<'_> {
+        self.end.as_fd()
     }
 
     /// Its process.
@@ -91,6 +98,15 @@ impl Launched {
         }
         self.child.try_wait()
     }
+}
+
+/// What becomes readable when a process has ended.
+///
+/// # Errors
+/// There is no such process.
+pub fn end_of(process: Tid) -> io::Result<OwnedFd> {
+    let process = Pid::from_raw(process as i32).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?)
 }
 
 /// The hidden command that runs [`tie`].

@@ -7,6 +7,8 @@ pub mod host;
 pub mod launch;
 pub mod machine;
 pub mod mask;
+pub mod record;
 pub mod spec;
 pub mod topology;
 pub mod vm;
+pub mod watch;

@@ -47,6 +47,7 @@ pub fn of_groups(name: &str, groups: &[Group]) -> Machine {
         cores,
         costs: Costs {
             context_switch: Ns::from_us(2),
+            wake: Ns::ZERO,
             migrate_in_cluster: Ns::from_us(10),
             migrate_across_clusters: Ns::from_us(60),
             dvfs_transition: Ns::from_us(100),

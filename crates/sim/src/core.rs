@@ -17,6 +17,8 @@ pub(crate) struct Core {
     /// When the scheduler's next tick is; never on an idle core.
     pub tick_at: Ns,
     pub last: Option<ThreadId>,
+    /// When a thread last left it.
+    pub left: Ns,
     pub busy: Ns,
     pub overhead: Ns,
     pub idle: Ns,

@@ -311,6 +311,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let waited = self.now.since(task.since);
         task.waited += waited;
         if std::mem::take(&mut task.woken) {
+            if c.left < self.now {
+                c.stall += costs.wake;
+            }
             self.wakeup_latency.count += 1;
             self.wakeup_latency.total += waited;
             self.wakeup_latency.max = self.wakeup_latency.max.max(waited);
@@ -366,6 +369,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current.take() else { return };
         c.stall = Ns::ZERO;
+        c.left = self.now;
         c.done_at = Ns::NEVER;
         c.tick_at = Ns::NEVER;
         self.due[core.index()] = Ns::NEVER;

@@ -37,6 +37,18 @@ fn work_scales_with_the_core_and_time_does_not() {
 }
 
 #[test]
+fn a_wake_up_takes_its_time_on_an_idle_core_only() {
+    let pause = Op::Sleep { span: Ns::from_ms(5), spread: Spread::None };
+    let mut slow = machine(0, 1);
+    slow.costs.wake = Ns::from_ms(1);
+    let alone = program("p", vec![thread("t", vec![compute(1), pause.clone(), compute(1)])]);
+    assert_eq!(exits(&on(&slow, alone)), [1 + 5 + 1 + 1]);
+    // The other one keeps the core awake.
+    let beside = program("p", vec![thread("t", vec![pause, compute(1)]), thread("busy", vec![compute(5)])]);
+    assert_eq!(exits(&on(&slow, beside)), [6, 5]);
+}
+
+#[test]
 fn a_lock_is_held_by_one_at_a_time_and_the_holder_is_blamed() {
     let section = vec![Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
     let mut p = program("p", vec![thread("a", section.clone()), thread("b", section)]);

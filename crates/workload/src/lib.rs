@@ -4,6 +4,7 @@ pub mod format;
 pub mod mix;
 mod name;
 pub mod program;
+pub mod recording;
 pub mod rtapp;
 pub mod suite;
 pub mod validate;

@@ -88,6 +88,7 @@ fn machine() -> Machine {
         cores: vec![core(0), core(0), core(1), core(1)],
         costs: Costs {
             context_switch: Ns(2_000),
+            wake: Ns::ZERO,
             migrate_in_cluster: Ns(5_000),
             migrate_across_clusters: Ns(20_000),
             dvfs_transition: Ns(100_000),

@@ -53,6 +53,8 @@ pub struct Run {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct VmRun {
+    #[command(subcommand)]
+    pub measure: Option<VmCommand>,
     /// The guest's cores: 2B2S:3 is two big and two little ones, a big one 3 times as fast
     #[arg(long, short, value_name = "MACHINE", default_value = "2B2S:3")]
     pub machine: String,
@@ -98,4 +100,44 @@ impl From<Accel> for evenkeel_linux::vm::Accelerator {
             Accel::Tcg => Self::Tcg,
         }
     }
+}
+
+/// Commands of `vm`.
+#[derive(Debug, clap::Subcommand)]
+pub enum VmCommand {
+    /// Measure small real programs under the guest's kernel and under each policy
+    ///
+    /// Equal threads, barriers, OpenMP loops, a pipeline, a lock, and two and four of these together, as many threads as
+    /// cores each. Policies take turns, so that a noisy machine is noisy for all of them.
+    Bench(VmBench),
+}
+
+/// Arguments of `vm bench`.
+#[derive(Debug, Args)]
+pub struct VmBench {
+    /// The guests' cores
+    #[arg(long, short, value_name = "MACHINE", value_delimiter = ',', default_values_t = ["2B2S:3", "1B3S:3", "2B4S:3"].map(String::from))]
+    pub machine: Vec<String>,
+    /// Policies to compare with the guest's own kernel
+    #[arg(long, short, value_name = "POLICY,POLICY,...", value_delimiter = ',', default_values_t = ["pfs", "gts", "static", "wash", "colab"].map(String::from))]
+    pub policy: Vec<String>,
+    /// Programs; all by default
+    #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
+    pub programs: Vec<String>,
+    /// How often each is measured
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// How long a program takes at best
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// The guests' kernel; by default the one that scripts/kernel has fetched, else this machine's
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| format!("{text:?}: expected seconds, 0.01 to 3600"))
 }

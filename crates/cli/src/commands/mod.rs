@@ -6,3 +6,4 @@ pub mod run;
 pub mod sim;
 pub mod train;
 pub mod vm;
+pub mod vm_bench;

@@ -1,6 +1,7 @@
 //! `evenkeel run`: a real program on this machine, its threads scheduled by a policy.
 
 use std::ffi::OsString;
+use std::os::fd::AsFd;
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::guard::Guard;
@@ -37,28 +38,28 @@ pub fn run(args: &Run) -> Result<u8> {
 fn launch(plan: &Plan, command: &[OsString], guard: Guard) -> Result<(u8, evenkeel_linux::host::Summary)> {
     live::find(&command[0])?;
     let mut launched = Launched::new(command).context("cannot start a process")?;
-    let mut follow = Follow::new(plan, launched.pid(), guard);
+    let mut follow = Follow::new(plan, launched.pid(), guard).context("cannot look at the started process")?;
     launched.release().context("the started process has gone")?;
     loop {
-        let wait = follow.step().context("the process that gives affinity masks back has gone")?;
+        follow.step().context("the process that gives affinity masks back has gone")?;
         if let Some(status) = launched.poll()? {
             return Ok((launch::exit_code(status), follow.finish()));
         }
-        follow.wait(wait);
+        follow.wait(launched.end())?;
     }
 }
 
 fn attach(plan: &Plan, pid: u32, guard: Guard) -> Result<evenkeel_linux::host::Summary> {
-    if !std::path::Path::new(&format!("/proc/{pid}/task")).exists() {
+    let Some(end) = launch::end_of(pid).ok() else {
         bail!("there is no process {pid}; `ps` lists those that there are");
-    }
+    };
     let signals = launch::Signals::new().context("cannot listen to signals")?;
-    let mut follow = Follow::new(plan, pid, guard);
+    let mut follow = Follow::new(plan, pid, guard).with_context(|| format!("cannot look at process {pid}"))?;
     loop {
-        let wait = follow.step().context("the process that gives affinity masks back has gone")?;
+        follow.step().context("the process that gives affinity masks back has gone")?;
         if !follow.alive() || signals.asked_to_end() {
             return Ok(follow.finish());
         }
-        follow.wait(wait);
+        follow.wait(end.as_fd())?;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use evenkeel_model::Machine;
 use evenkeel_sim::{Ended, Outcome};
 
@@ -10,16 +10,26 @@ use crate::args::{Format, Sim};
 use crate::clock::Stopwatch;
 use crate::files::Target;
 use crate::lab::{Job, Lab, Plan};
-use crate::{catalog, json, table};
+use crate::{catalog, json, messages, table};
 
 /// Runs the command.
 pub fn run(args: &Sim) -> Result<String> {
     let watch = Stopwatch::start();
     let trace = Target::open_some(args.trace.as_ref())?;
     let order = args.order.into();
+    let imported = catalog::workload(&args.workload)?;
+    let machine = match (&args.machine, imported.recorded_on) {
+        (Some(name), _) => catalog::machine(name)?,
+        (None, Some(machine)) => machine,
+        (None, None) => bail!(
+            "--machine is missing, and {} does not come from one as a recording does; `evenkeel machines` lists all",
+            args.workload
+        ),
+    };
+    imported.warnings.iter().for_each(messages::warning);
     let plan = Plan {
-        workloads: catalog::workloads([args.workload.as_str()])?,
-        machines: vec![catalog::machine(&args.machine)?],
+        workloads: vec![imported.workload],
+        machines: vec![machine],
         policies: vec![catalog::policy(&args.policy)?],
         orders: vec![order],
         seeds: vec![args.seed],

@@ -49,6 +49,7 @@ fn machine() -> Machine {
         cores: vec![core(0), core(0), core(1), core(1)],
         costs: Costs {
             context_switch: us(1),
+            wake: Ns::ZERO,
             migrate_in_cluster: us(5),
             migrate_across_clusters: us(20),
             dvfs_transition: us(100),

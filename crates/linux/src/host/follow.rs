@@ -3,23 +3,32 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::time::Duration;
+use std::os::fd::BorrowedFd;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
 use evenkeel_sched::{Class, Kind, PolicyInfo};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::driver::{Driver, Newcomer, Order};
+use super::eyes::Eyes;
 use super::hands::{Hands, Moved};
-use super::proc::ProcSampler;
-use super::sample::{MAX_TYPES, Sample};
+use super::sample::{Blame, MAX_TYPES, Sample};
 use super::service;
 use super::summary::{Summary, ThreadSummary};
 use crate::event::Tid;
 use crate::guard::Guard;
+use crate::mask;
 
-/// The host may use this share of the machine's time; looking more rarely is how it keeps to that.
+/// Looking and deciding may use this share of the machine's time. The host keeps to that by looking more rarely, but not
+/// more rarely than once in so many periods.
 const COST: f64 = 0.01;
+const STRETCH: u64 = 4;
+/// What was not used may be used later, up to this.
+const SAVED: f64 = 10e6;
+/// Big cores that go idle bring forward the next look, but not to sooner than this.
+const SOONEST: Ns = Ns::from_ms(1);
 /// A thread's name is read again at these ages, since many programs name their threads after they have started.
 const NAMED_AFTER: [Ns; 2] = [Ns::from_ms(50), Ns::from_ms(500)];
 
@@ -39,12 +48,16 @@ pub struct Plan {
 pub struct Follow {
     driver: Driver,
     hands: Hands,
-    eyes: ProcSampler,
+    eyes: Eyes,
     samples: Vec<Sample>,
+    gone: Vec<Sample>,
     known: BTreeMap<Tid, Known>,
     processes: BTreeMap<Tid, Ns>,
     period: Ns,
     cores: usize,
+    /// The time in ns that looking may still use.
+    budget: f64,
+    looked: Ns,
     steps: u64,
     began: Ns,
     cost_at_start: Ns,
@@ -54,6 +67,7 @@ pub struct Follow {
 /// What the host remembers of a living thread.
 struct Known {
     name: String,
+    started: u64,
     since: Ns,
     names_read: usize,
     last: Sample,
@@ -61,47 +75,65 @@ struct Known {
 
 impl Follow {
     /// Gets everything in place. Nothing happens before the first [`Self::step`].
-    pub fn new(plan: &Plan, process: Tid, guard: Guard) -> Self {
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn new(plan: &Plan, process: Tid, guard: Guard) -> io::Result<Self> {
         let now = clock();
         let highest = plan.cpus.iter().copied().max().unwrap_or_default();
         let mut type_of = vec![0; usize::from(highest) + 1];
         for (core, cpu) in plan.machine.cores.iter().zip(&plan.cpus) {
             type_of[usize::from(*cpu)] = core.core_type.0;
         }
-        Self {
+        let big = plan.machine.big().iter().map(|core| plan.cpus[core.index()]).collect();
+        let eyes = Eyes::open(process, type_of, big)?;
+        Ok(Self {
             driver: Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now),
             hands: Hands::new(guard, plan.cpus.clone()),
-            eyes: ProcSampler::new(process, type_of),
+            eyes,
             samples: Vec::new(),
+            gone: Vec::new(),
             known: BTreeMap::new(),
             processes: BTreeMap::new(),
             period: plan.period,
             cores: plan.cpus.len(),
+            budget: SAVED,
+            looked: now,
             steps: 0,
             began: now,
             cost_at_start: own_cost(),
             summary: Summary::default(),
-        }
+        })
     }
 
-    /// Looks once and does what follows. Answers how long to wait before the next time.
+    /// Looks once and does what follows.
     ///
     /// # Errors
     /// The guard that undoes changes has gone; nothing is changed without it.
-    pub fn step(&mut self) -> io::Result<Ns> {
+    pub fn step(&mut self) -> io::Result<()> {
         let before = own_cost();
-        self.eyes.sample(&mut self.samples);
         let now = clock();
+        self.gone.clear();
+        self.eyes.look(now, &mut self.samples, &mut self.gone);
         self.look(now);
-        let (hands, known, processes) = (&mut self.hands, &mut self.known, &self.processes);
+        let (hands, known) = (&mut self.hands, &mut self.known);
         self.driver.step(now, &self.samples, |sample| {
             let name = name(sample);
             let kind = kind(&name);
-            let cores = hands.allowed(sample.tid, processes[&sample.process]);
-            known.insert(sample.tid, Known { name, since: now, names_read: 0, last: *sample });
+            let cores = hands.allowed(sample, now);
+            let started = mask::started(sample.tid).unwrap_or_default();
+            known.insert(sample.tid, Known { name, started, since: now, names_read: 0, last: *sample });
             Newcomer { kind, class: Class::fair(0), cores }
         });
+        let driver = &mut self.driver;
+        self.eyes.blame(|blame: Blame| driver.blame(blame));
+        self.account(now, own_cost().since(before));
         self.carry_out(now)?;
+        for sample in &self.gone {
+            if let Some(known) = self.known.get_mut(&sample.tid) {
+                known.last = *sample;
+            }
+        }
         for tid in self.driver.gone().to_vec() {
             self.hands.gone(tid)?;
             if let Some(known) = self.known.remove(&tid) {
@@ -109,14 +141,33 @@ impl Follow {
             }
         }
         self.steps += 1;
-        let cost = own_cost().since(before);
-        let affordable = Ns((cost.0 as f64 / COST / self.cores as f64) as u64);
-        Ok(self.period.max(affordable))
+        Ok(())
     }
 
-    /// Waits until it is time to look again.
-    pub fn wait(&self, time: Ns) {
-        std::thread::sleep(Duration::from_nanos(time.0));
+    fn account(&mut self, now: Ns, cost: Ns) {
+        self.summary.longest_gap = self.summary.longest_gap.max(now.since(self.looked));
+        let earned = now.since(self.looked).0 as f64 * COST * self.cores as f64;
+        self.budget = (self.budget + earned - cost.0 as f64).clamp(-SAVED, SAVED);
+        self.looked = now;
+    }
+
+    /// Waits until it is time to look again, or until the process of `process` has ended.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn wait(&mut self, process: BorrowedFd<'_>) -> io::Result<()> {
+        let debt = Ns((-self.budget.min(0.0) / COST / self.cores as f64) as u64);
+        let debt = debt.min(Ns(STRETCH * self.period.0));
+        let ended = poll(&[process], debt.max(SOONEST))?;
+        if ended || debt >= self.period {
+            return Ok(());
+        }
+        let rest = self.period.since(clock().since(self.looked));
+        match self.eyes.alarm() {
+            Some(alarm) => poll(&[process, alarm], rest)?,
+            None => poll(&[process], rest)?,
+        };
+        self.eyes.silence()
     }
 
     /// Whether there is still a thread to follow.
@@ -134,6 +185,7 @@ impl Follow {
         self.summary.cost = own_cost().since(self.cost_at_start);
         self.summary.looks = self.steps;
         self.summary.refused = self.hands.refused();
+        self.summary.missing = self.eyes.missing();
         self.summary.finish();
         self.summary
     }
@@ -154,17 +206,18 @@ impl Follow {
     }
 
     fn carry_out(&mut self, now: Ns) -> io::Result<()> {
+        let process = |tid: Tid| self.known.get(&tid).map_or(tid, |known| known.last.process);
+        let started = |tid: Tid| self.known.get(&tid).map_or(0, |known| known.started);
         let mut own_masks: Vec<(Tid, CoreSet)> = Vec::new();
         for order in self.driver.orders() {
             match *order {
-                Order::Move { tid, to } => match self.hands.put(tid, to.index())? {
+                Order::Move { tid, to } => match self.hands.put(tid, process(tid), started(tid), to.index())? {
                     Moved::Done => self.summary.moves += 1,
                     Moved::Forbidden(cores) => own_masks.push((tid, cores)),
                     Moved::Not => {}
                 },
                 Order::Bind { tid, cores } => {
-                    let process = self.known.get(&tid).map(|known| known.last.process);
-                    let since = process.and_then(|process| self.processes.get(&process)).copied();
+                    let since = self.processes.get(&process(tid)).copied();
                     self.hands.bind(tid, cores, since.unwrap_or(now));
                 }
             }
@@ -198,6 +251,17 @@ fn name(sample: &Sample) -> String {
 
 fn kind(name: &str) -> Kind {
     if service::of_jvm(name) { Kind::Service } else { Kind::Application }
+}
+
+/// Waits until one of these has something to say, or the time is over; answers whether the first one has.
+fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
+    let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let time = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
+    match rustix::event::poll(&mut fds, Some(&time)) {
+        // Whoever waits looks what the signal was.
+        Err(Errno::INTR) => Ok(true),
+        polled => polled.map(|_| !fds[0].revents().is_empty()).map_err(io::Error::from),
+    }
 }
 
 /// `CLOCK_MONOTONIC`, the clock of every event of the kernel.

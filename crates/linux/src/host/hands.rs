@@ -4,7 +4,7 @@
 //! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask sees
 //! its own. Only policies that bind threads leave masks behind, and those are given back at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use evenkeel_model::{CoreSet, Ns};
@@ -12,6 +12,8 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::clock;
+use super::sample::Sample;
 use crate::event::Tid;
 use crate::guard::{Change, Guard, Slot};
 use crate::mask;
@@ -19,13 +21,29 @@ use crate::mask;
 /// A process is left unbound for so long: programs count their CPUs when they start, and would count too few.
 const GRACE: Ns = Ns::from_ms(100);
 
+/// For so long it is remembered that a mask was narrowed, since a thread that was started meanwhile has inherited it.
+const MEMORY: Ns = Ns::from_secs(1);
+/// Without a look at the very start of a thread, it counts as started meanwhile if it turns up this soon.
+const SOON: Ns = Ns::from_ms(50);
+
 /// Changes masks. Everything is undone when it is dropped.
 pub struct Hands {
     guard: Guard,
     cpus: Vec<u16>,
     bound: BTreeMap<Tid, Bound>,
     wanted: BTreeMap<Tid, (CoreSet, Ns)>,
+    narrowed: VecDeque<Narrowed>,
     refused: u64,
+}
+
+/// A mask that was narrowed for a moment.
+struct Narrowed {
+    tid: Tid,
+    process: Tid,
+    from: Ns,
+    to: Ns,
+    before: CpuSet,
+    after: CpuSet,
 }
 
 struct Bound {
@@ -47,12 +65,24 @@ pub enum Moved {
 impl Hands {
     /// Hands for a machine whose core `i` is the CPU `cpus[i]`.
     pub fn new(guard: Guard, cpus: Vec<u16>) -> Self {
-        Self { guard, cpus, bound: BTreeMap::new(), wanted: BTreeMap::new(), refused: 0 }
+        Self { guard, cpus, bound: BTreeMap::new(), wanted: BTreeMap::new(), narrowed: VecDeque::new(), refused: 0 }
     }
 
-    /// The cores that a thread's program allows: its mask, unless that is one that a bound thread handed down to it.
-    pub fn allowed(&mut self, tid: Tid, now: Ns) -> CoreSet {
+    /// The cores that a new thread's program allows: its mask, unless that is one that was given to the thread that
+    /// started it. A mask that was narrowed for a moment is widened at once.
+    pub fn allowed(&mut self, sample: &Sample, now: Ns) -> CoreSet {
+        let tid = sample.tid;
         let Ok(present) = sched_getaffinity(pid(tid)) else { return CoreSet::first(self.cpus.len()) };
+        self.narrowed.retain(|narrowed| now.since(narrowed.to) < MEMORY);
+        let meanwhile = |narrowed: &&Narrowed| match sample.birth {
+            Some(birth) => birth.parent == narrowed.tid && (narrowed.from..=narrowed.to).contains(&birth.at),
+            None => sample.process == narrowed.process && now.since(narrowed.to) < SOON,
+        };
+        let narrowed = self.narrowed.iter().rev().filter(|narrowed| narrowed.after == present).find(meanwhile);
+        if let Some(before) = narrowed.map(|narrowed| narrowed.before) {
+            self.set(tid, &before);
+            return self.cores(&before);
+        }
         let inherited = self.bound.values().find(|bound| bound.change.after == present).map(|bound| bound.change);
         let Some(change) = inherited else { return self.cores(&present) };
         let original = self.cores(&change.before);
@@ -65,23 +95,23 @@ impl Hands {
         original
     }
 
-    /// Puts a thread on a CPU of its own choice of CPUs.
+    /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn put(&mut self, tid: Tid, core: usize) -> io::Result<Moved> {
-        let (Ok(before), Some(started)) = (sched_getaffinity(pid(tid)), mask::started(tid)) else {
-            return Ok(Moved::Not);
-        };
+    pub fn put(&mut self, tid: Tid, process: Tid, started: u64, core: usize) -> io::Result<Moved> {
+        let Ok(before) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
         let cpu = self.cpus[core];
         if !before.is_set(usize::from(cpu)) {
             return Ok(Moved::Forbidden(self.cores(&before)));
         }
         let after = mask::of([cpu]);
         let slot = self.guard.record(&Change { tid, started, before, after })?;
+        let from = clock();
         let moved = self.set(tid, &after);
         if moved == Moved::Done {
             self.set(tid, &before);
+            self.narrowed.push_back(Narrowed { tid, process, from, to: clock(), before, after });
         }
         self.guard.forget(slot)?;
         Ok(moved)

@@ -3,6 +3,7 @@
 pub mod driver;
 pub mod sample;
 
+mod eyes;
 mod follow;
 mod hands;
 mod proc;

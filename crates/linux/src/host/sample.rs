@@ -22,6 +22,17 @@ pub struct Sample {
     pub run: [Ns; MAX_TYPES],
     /// All time that it was runnable and another thread had its CPU.
     pub delay: Ns,
+    /// Where it comes from, if that was seen.
+    pub birth: Option<Birth>,
+}
+
+/// The beginning of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Birth {
+    /// The thread that started it.
+    pub parent: Tid,
+    /// When.
+    pub at: Ns,
 }
 
 /// The state of a thread, as far as scheduling is concerned.

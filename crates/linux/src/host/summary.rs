@@ -23,8 +23,12 @@ pub struct Summary {
     pub refused: u64,
     /// How often the host looked.
     pub looks: u64,
+    /// The longest time from one look to the next.
+    pub longest_gap: Ns,
     /// The CPU time that the host itself used.
     pub cost: Ns,
+    /// What could not be observed, and why.
+    pub missing: Option<String>,
 }
 
 /// The account of a thread.

@@ -225,6 +225,8 @@ impl Vm {
         if options.shares {
             let real = std::thread::available_parallelism().map_or(1, usize::from);
             let cores = shares::virtual_cores(vm.qemu.id()).map_err(Error::Shares)?;
+            shares::serve_first(vm.qemu.id(), &cores);
+            shares::serve_first(vm.files.id(), &[]);
             vm.shares = Some(Shares::of(&options.spec, real).reserve(&options.spec, &cores).map_err(Error::Shares)?);
         }
         Ok(vm)

@@ -53,6 +53,19 @@ impl Shares {
     }
 }
 
+/// Lets what serves the guest's devices and timers run before ordinary work of the host, or a busy host would make the
+/// guest's clock tick late. Best effort: with less, the guest is slower to notice things.
+pub fn serve_first(process: Tid, except: &[Tid]) {
+    const SCHED_FIFO: u32 = 1;
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return };
+    for tid in tasks.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<Tid>().ok()) {
+        if !except.contains(&tid) {
+            let attr = SchedAttr { policy: SCHED_FIFO, priority: 1, ..SchedAttr::EMPTY };
+            let _ = set(tid, &attr);
+        }
+    }
+}
+
 /// The threads of QEMU's virtual cores, in their order: QEMU names them `CPU n/TCG` or `CPU n/KVM`.
 pub fn virtual_cores(qemu: Tid) -> io::Result<Vec<Tid>> {
     let mut cores: Vec<(u16, Tid)> = Vec::new();
@@ -82,22 +95,39 @@ struct SchedAttr {
     period: u64,
 }
 
+impl SchedAttr {
+    const EMPTY: Self = Self {
+        size: size_of::<Self>() as u32,
+        policy: 0,
+        flags: 0,
+        nice: 0,
+        priority: 0,
+        runtime: 0,
+        deadline: 0,
+        period: 0,
+    };
+}
+
 fn reserve(tid: Tid, share: f64) -> io::Result<()> {
     const SCHED_DEADLINE: u32 = 6;
     const SCHED_FLAG_RESET_ON_FORK: u64 = 1;
-    let attr = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        policy: SCHED_DEADLINE,
-        flags: SCHED_FLAG_RESET_ON_FORK,
-        nice: 0,
-        priority: 0,
-        runtime: (share * PERIOD_NS as f64) as u64,
-        deadline: PERIOD_NS,
-        period: PERIOD_NS,
-    };
+    set(
+        tid,
+        &SchedAttr {
+            policy: SCHED_DEADLINE,
+            flags: SCHED_FLAG_RESET_ON_FORK,
+            runtime: (share * PERIOD_NS as f64) as u64,
+            deadline: PERIOD_NS,
+            period: PERIOD_NS,
+            ..SchedAttr::EMPTY
+        },
+    )
+}
+
+fn set(tid: Tid, attr: &SchedAttr) -> io::Result<()> {
     // SAFETY: the kernel reads `size` bytes from `attr`, which lives until the call returns, and nothing else.
     #[allow(unsafe_code)]
-    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attr, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, std::ptr::from_ref(attr), 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -68,6 +68,7 @@ struct ClusterText {
 #[serde(deny_unknown_fields)]
 struct CostsText {
     context_switch_us: Sourced<f64>,
+    wake_us: Option<Sourced<f64>>,
     migrate_in_cluster_us: Sourced<f64>,
     migrate_across_clusters_us: Sourced<f64>,
     dvfs_transition_us: Sourced<f64>,
@@ -200,6 +201,7 @@ fn costs(text: &CostsText) -> Checked<Costs> {
     let us = |value: &Sourced<f64>, name, least| Ok(Ns((number(value, name, least, 1e6)? * 1000.0).round() as u64));
     Ok(Costs {
         context_switch: us(&text.context_switch_us, "context_switch_us", 0.0)?,
+        wake: text.wake_us.as_ref().map_or(Ok(Ns::ZERO), |wake| us(wake, "wake_us", 0.0))?,
         migrate_in_cluster: us(&text.migrate_in_cluster_us, "migrate_in_cluster_us", 0.0)?,
         migrate_across_clusters: us(&text.migrate_across_clusters_us, "migrate_across_clusters_us", 0.0)?,
         dvfs_transition: us(&text.dvfs_transition_us, "dvfs_transition_us", 0.0)?,

@@ -83,6 +83,8 @@ pub struct Core {
 pub struct Costs {
     /// Switching from one thread to another.
     pub context_switch: Ns,
+    /// From the wake-up of a thread until it runs on a core that was idle.
+    pub wake: Ns,
     /// Refilling private caches after a move to another core of the cluster.
     pub migrate_in_cluster: Ns,
     /// Refilling private and shared caches after a move to another cluster.

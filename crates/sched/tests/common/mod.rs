@@ -17,6 +17,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
         cores: Vec::new(),
         costs: Costs {
             context_switch: Ns::ZERO,
+            wake: Ns::ZERO,
             migrate_in_cluster: Ns::ZERO,
             migrate_across_clusters: Ns::ZERO,
             dvfs_transition: Ns::ZERO,

@@ -1,0 +1,187 @@
+//! `evenkeel vm bench`: small real programs on asymmetric machines, under the guest's own kernel and under each policy.
+
+mod programs;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use evenkeel_linux::launch::Signals;
+use evenkeel_linux::spec::Spec;
+use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
+use evenkeel_model::Ns;
+
+use super::vm::under;
+use crate::args::VmBench;
+use crate::{catalog, messages, progress};
+use programs::{BENCHES, Bench, PROGRAMS};
+use report::{Cell, MachineReport};
+
+/// The guest's own scheduler.
+const STOCK: &str = "stock";
+/// A run that takes so much longer than the ideal has hung.
+const PATIENCE: f64 = 60.0;
+/// How often a guest that died of a fault of the emulator is booted anew.
+const BOOTS: u32 = 4;
+/// Millions of steps with which a core's speed is measured.
+const CALIBRATION: u64 = 200;
+
+/// Runs the command.
+pub fn run(args: &VmBench) -> Result<String> {
+    let specs = args.machine.iter().map(|word| word.parse().map_err(anyhow::Error::msg));
+    let specs = specs.collect::<Result<Vec<Spec>>>()?;
+    let benches = chosen(&args.programs)?;
+    let mut policies = vec![STOCK];
+    for name in &args.policy {
+        policies.push(catalog::policy(name)?.name);
+    }
+    let folder =
+        tempfile::Builder::new().prefix("evenkeel-bench-").tempdir_in("/tmp").context("cannot write to /tmp")?;
+    programs::compile(folder.path())?;
+    let signals = Signals::new().context("cannot listen to signals")?;
+    let runs = specs.len() * args.repeat as usize * benches.len() * policies.len();
+    let bar = progress::bar("measuring", runs);
+    let mut machines = Vec::new();
+    for spec in specs {
+        let mut guest = Guest { args, spec, folder: folder.path(), signals: &signals, vm: None };
+        let rate = guest.rate()?;
+        let mut alone = BTreeMap::new();
+        for bench in &benches {
+            for program in bench.programs {
+                if !alone.contains_key(program) {
+                    let steps = guest.steps(rate, 1);
+                    let time = guest.measure(&format!("taskset -c 0 {}", guest.call(program, steps)))?;
+                    // Per million steps, on one big core.
+                    alone.insert(*program, time[*program] / steps as f64);
+                }
+            }
+        }
+        let mut cells: BTreeMap<(usize, usize), Vec<Cell>> = BTreeMap::new();
+        for _ in 0..args.repeat {
+            for (row, bench) in benches.iter().enumerate() {
+                let steps = guest.steps(rate, bench.programs.len() as u64);
+                for (column, policy) in policies.iter().enumerate() {
+                    let calls: Vec<String> = bench.programs.iter().map(|program| guest.call(program, steps)).collect();
+                    let line = calls.join(" & ") + " & wait";
+                    let times = guest.measure_under(policy, &line)?;
+                    let cell = Cell::of(&guest.spec, bench, &times, |program| alone[program] * steps as f64)?;
+                    cells.entry((row, column)).or_default().push(cell);
+                    bar.inc(1);
+                }
+            }
+        }
+        machines.push(MachineReport::new(&spec, guest.shares(), &benches, &policies, cells));
+    }
+    bar.finish_and_clear();
+    report::text(&machines, args.output.format)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {
+    if names.is_empty() {
+        return Ok(BENCHES.iter().collect());
+    }
+    let find = |name: &String| {
+        let found = BENCHES.iter().find(|bench| bench.name == name);
+        found.ok_or_else(|| catalog::unknown("program", name, BENCHES.iter().map(|bench| bench.name), None))
+    };
+    names.iter().map(find).collect()
+}
+
+/// One machine, booted when it is needed, and anew when the emulator has killed it.
+struct Guest<'a> {
+    args: &'a VmBench,
+    spec: Spec,
+    folder: &'a Path,
+    signals: &'a Signals,
+    vm: Option<Vm>,
+}
+
+impl Guest<'_> {
+    /// Millions of steps that one big core does in a second.
+    fn rate(&mut self) -> Result<f64> {
+        let call = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, "equal").display());
+        Ok(CALIBRATION as f64 / self.measure(&call)?["equal"])
+    }
+
+    /// Millions of steps for each of so many programs, so that all together take the asked time at best.
+    fn steps(&self, rate: f64, programs: u64) -> u64 {
+        ((self.args.seconds * self.spec.capacity() * rate) as u64 / programs).max(1)
+    }
+
+    fn call(&self, program: &str, steps: u64) -> String {
+        format!("{} {} {steps}", programs::path(self.folder, program).display(), self.spec.cores())
+    }
+
+    fn shares(&self) -> Option<evenkeel_linux::vm::Shares> {
+        self.vm.as_ref().and_then(Vm::shares)
+    }
+
+    /// Runs a shell's line under a policy and answers the seconds that each program says it took.
+    fn measure_under(&mut self, policy: &str, line: &str) -> Result<BTreeMap<String, f64>> {
+        let command = vec!["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()];
+        let command = if policy == STOCK { command } else { under(&self.spec, policy, &command)? };
+        self.measure_command(&command)
+    }
+
+    fn measure(&mut self, line: &str) -> Result<BTreeMap<String, f64>> {
+        self.measure_command(&["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()])
+    }
+
+    fn measure_command(&mut self, command: &[String]) -> Result<BTreeMap<String, f64>> {
+        let timeout = Ns(((self.args.seconds + 1.0) * PATIENCE * 1e9) as u64);
+        let mut boots = 0;
+        loop {
+            boots += 1;
+            let mut text = Vec::new();
+            let mut errors = Vec::new();
+            let (folder, signals) = (self.folder, self.signals);
+            let vm = self.vm()?;
+            let ended = vm.run(command, folder, Some(timeout), signals, &mut |stream, bytes| {
+                if stream == Stream::Output {
+                    text.extend_from_slice(bytes)
+                } else {
+                    errors.extend_from_slice(bytes)
+                }
+                Ok(())
+            });
+            match ended {
+                Ok(ended) if ended.code == 0 => return Ok(times(&String::from_utf8_lossy(&text))),
+                Ok(ended) => {
+                    bail!("{} failed with {}: {}", command.join(" "), ended.code, String::from_utf8_lossy(&errors))
+                }
+                Err(Error::Guest { .. }) if boots < BOOTS => {
+                    messages::warning("the guest died of a fault of the emulator; booting it anew");
+                    self.vm = None;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn vm(&mut self) -> Result<&mut Vm> {
+        let vm = match self.vm.take() {
+            Some(vm) => vm,
+            None => {
+                let options = Options {
+                    spec: self.spec,
+                    kernel: kernel::find(self.args.kernel.as_deref())?,
+                    memory_mb: 1024,
+                    accelerator: None,
+                    shares: true,
+                };
+                Vm::boot(&options, self.signals, &mut |text| messages::warning(text))?
+            }
+        };
+        Ok(self.vm.insert(vm))
+    }
+}
+
+/// `NAME SECONDS` on each line.
+fn times(text: &str) -> BTreeMap<String, f64> {
+    let time = |line: &str| {
+        let (name, seconds) = line.split_once(' ')?;
+        Some((name.to_owned(), seconds.trim().parse().ok()?))
+    };
+    text.lines().filter_map(time).filter(|(name, _)| PROGRAMS.iter().any(|program| program.name == name)).collect()
+}

@@ -1,0 +1,159 @@
+//! What `vm bench` measured, beside what would be ideal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use evenkeel_linux::spec::Spec;
+use evenkeel_linux::vm::Shares;
+use serde::Serialize;
+
+use super::programs::{Bench, PROGRAMS};
+use crate::args::Format;
+use crate::{json, table};
+
+/// One run of a bench.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    makespan: f64,
+    ideal: f64,
+    h_antt: f64,
+    h_stp: f64,
+}
+
+impl Cell {
+    /// `alone` tells how long a program takes on a single big core. The ideal is all work divided by what all cores
+    /// achieve together. For H_ANTT and H_STP a program on as many big cores as the machine has cores takes its work
+    /// divided by their number.
+    pub fn of(spec: &Spec, bench: &Bench, times: &BTreeMap<String, f64>, alone: impl Fn(&str) -> f64) -> Result<Self> {
+        let mut cell = Self { makespan: 0.0, ideal: 0.0, h_antt: 0.0, h_stp: 0.0 };
+        for program in bench.programs {
+            let time = *times.get(*program).with_context(|| format!("{program} did not tell its time"))?;
+            let slowdown = time / (alone(program) / f64::from(spec.cores()));
+            cell.makespan = cell.makespan.max(time);
+            cell.ideal += alone(program) / spec.capacity();
+            cell.h_antt += slowdown / bench.programs.len() as f64;
+            cell.h_stp += 1.0 / slowdown;
+        }
+        Ok(cell)
+    }
+}
+
+/// All runs on one machine.
+#[derive(Debug, Serialize)]
+pub struct MachineReport {
+    machine: String,
+    big_share: Option<f64>,
+    little_share: Option<f64>,
+    rows: Vec<Row>,
+}
+
+/// All runs of one bench under one policy.
+#[derive(Debug, Serialize)]
+struct Row {
+    bench: &'static str,
+    policy: String,
+    runs: usize,
+    makespan_s: f64,
+    makespan_sd_s: f64,
+    ideal_s: f64,
+    over_ideal: f64,
+    against_stock: f64,
+    h_antt: f64,
+    h_stp: f64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    machines: &'a [MachineReport],
+}
+
+impl MachineReport {
+    /// `cells` holds the runs by bench and policy; the first policy is the one to compare with.
+    pub fn new(
+        spec: &Spec,
+        shares: Option<Shares>,
+        benches: &[&'static Bench],
+        policies: &[&str],
+        cells: BTreeMap<(usize, usize), Vec<Cell>>,
+    ) -> Self {
+        let mut rows = Vec::new();
+        for (row, bench) in benches.iter().enumerate() {
+            let stock = cells.get(&(row, 0)).map(|cells| mean(cells, |cell| cell.makespan));
+            for (column, policy) in policies.iter().enumerate() {
+                let Some(cells) = cells.get(&(row, column)) else { continue };
+                let makespan = mean(cells, |cell| cell.makespan);
+                let ideal = mean(cells, |cell| cell.ideal);
+                rows.push(Row {
+                    bench: bench.name,
+                    policy: (*policy).to_owned(),
+                    runs: cells.len(),
+                    makespan_s: makespan,
+                    makespan_sd_s: deviation(cells, makespan),
+                    ideal_s: ideal,
+                    over_ideal: makespan / ideal,
+                    against_stock: makespan / stock.unwrap_or(makespan) - 1.0,
+                    h_antt: mean(cells, |cell| cell.h_antt),
+                    h_stp: mean(cells, |cell| cell.h_stp),
+                });
+            }
+        }
+        Self {
+            machine: spec.to_string(),
+            big_share: shares.map(|shares| shares.big),
+            little_share: shares.map(|shares| shares.little),
+            rows,
+        }
+    }
+}
+
+fn mean(cells: &[Cell], value: impl Fn(&Cell) -> f64) -> f64 {
+    cells.iter().map(value).sum::<f64>() / cells.len() as f64
+}
+
+/// Of a sample; 0 for a single run.
+fn deviation(cells: &[Cell], mean: f64) -> f64 {
+    let squares: f64 = cells.iter().map(|cell| (cell.makespan - mean).powi(2)).sum();
+    (squares / (cells.len().max(2) - 1) as f64).sqrt()
+}
+
+/// The report, for people or for programs.
+pub fn text(machines: &[MachineReport], format: Format) -> Result<String> {
+    if format == Format::Json {
+        return json::print(&Report { machines });
+    }
+    let mut text = String::new();
+    for machine in machines {
+        text += &table::heading(&machine.machine);
+        let columns = ["program", "policy", ">makespan s", ">ideal s", ">over ideal", ">to stock", ">H_ANTT", ">H_STP"];
+        let mut rows = table::new(&columns);
+        let mut previous = "";
+        for row in &machine.rows {
+            let best = machine.rows.iter().filter(|other| other.bench == row.bench);
+            let best = best.map(|other| other.makespan_s).fold(f64::INFINITY, f64::min);
+            let spread = table::spread(row.makespan_s, row.makespan_sd_s);
+            rows.add_row([
+                comfy_table::Cell::new(if row.bench == previous { "" } else { row.bench }),
+                comfy_table::Cell::new(&row.policy),
+                if row.makespan_s <= best { table::bold(spread) } else { comfy_table::Cell::new(spread) },
+                comfy_table::Cell::new(table::number(row.ideal_s)),
+                comfy_table::Cell::new(table::number(row.over_ideal)),
+                comfy_table::Cell::new(if row.policy == "stock" {
+                    String::new()
+                } else {
+                    table::percent(row.against_stock)
+                }),
+                comfy_table::Cell::new(table::number(row.h_antt)),
+                comfy_table::Cell::new(table::number(row.h_stp)),
+            ]);
+            previous = row.bench;
+        }
+        let _ = writeln!(text, "{}", table::text(&rows));
+    }
+    for program in PROGRAMS {
+        let _ = writeln!(text, "{:9} {}", program.name, program.about);
+    }
+    text += "\nIdeal: all work, measured on one big core, divided by what all cores achieve together.\n\
+             OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
+    Ok(text)
+}

@@ -1,0 +1,19 @@
+//! Compiles the part of `watch` that runs in the kernel.
+
+use std::env;
+use std::path::PathBuf;
+
+use libbpf_cargo::SkeletonBuilder;
+
+const SOURCE: &str = "src/watch/watch.bpf.c";
+
+fn main() {
+    println!("cargo:rerun-if-changed={SOURCE}");
+    println!("cargo:rerun-if-changed=src/watch/kernel.h");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    SkeletonBuilder::new()
+        .source(SOURCE)
+        .clang_args(["-mcpu=v3", "-Wno-unused-command-line-argument", "-Wno-missing-declarations"])
+        .build_and_generate(out.join("watch.skel.rs"))
+        .expect("clang compiles the kernel's part; on Debian: apt install clang libelf-dev zlib1g-dev");
+}

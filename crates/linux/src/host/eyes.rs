@@ -1,0 +1,81 @@
+//! The best look at threads that this machine and this user's privileges allow.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use evenkeel_model::Ns;
+
+use super::proc::ProcSampler;
+use super::sample::{Blame, Sample};
+use crate::event::Tid;
+use crate::watch::{Options, Watch};
+
+/// Looks at threads.
+pub(super) enum Eyes {
+    /// Through eBPF.
+    Watch {
+        watch: Box<Watch>,
+        /// The blame of each thread at the last look.
+        blame: BTreeMap<Tid, Ns>,
+    },
+    /// Through `/proc`, and why.
+    Proc { sampler: ProcSampler, why: String },
+}
+
+impl Eyes {
+    /// Follows a process. CPUs of `big` that go idle end a wait.
+    pub fn open(process: Tid, type_of: Vec<u8>, big: Vec<u16>) -> io::Result<Self> {
+        match Watch::new(&Options { events: false, type_of: type_of.clone(), tell_idle: big }) {
+            Ok(mut watch) => {
+                watch.follow(process)?;
+                Ok(Self::Watch { watch: Box::new(watch), blame: BTreeMap::new() })
+            }
+            Err(error) => Ok(Self::Proc { sampler: ProcSampler::new(process, type_of), why: error.to_string() }),
+        }
+    }
+
+    /// Replaces `living` by all living threads, and adds to `gone` the last of those that have exited, as far as it can
+    /// be seen.
+    pub fn look(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
+        living.clear();
+        match self {
+            Self::Watch { watch, .. } => watch.look(now, living, gone),
+            Self::Proc { sampler, .. } => sampler.sample(living),
+        }
+    }
+
+    /// Who made others wait since the last call.
+    pub fn blame(&mut self, mut each: impl FnMut(Blame)) {
+        let Self::Watch { watch, blame } = self else { return };
+        watch.waits(|waker, waits| {
+            let before = blame.insert(waker, waits.blame).unwrap_or_default();
+            let waited = waits.blame.since(before);
+            if waited > Ns::ZERO {
+                each(Blame { waker, waited });
+            }
+        });
+    }
+
+    /// Has something to say when a big core goes idle.
+    pub fn alarm(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Watch { watch, .. } => Some(watch.alarm()),
+            Self::Proc { .. } => None,
+        }
+    }
+
+    /// Takes note of what the alarm said.
+    pub fn silence(&mut self) -> io::Result<()> {
+        match self {
+            Self::Watch { watch, .. } => watch.events(|_| {}),
+            Self::Proc { .. } => Ok(()),
+        }
+    }
+
+    /// What cannot be seen, and why.
+    pub fn missing(&self) -> Option<String> {
+        let Self::Proc { why, .. } = self else { return None };
+        Some(format!("No eBPF: {why}. Without it nobody knows which thread waits for which, and looking costs more."))
+    }
+}

@@ -1,0 +1,287 @@
+//! From what the kernel did with the threads of a program to what the program itself did: a [`Recording`] that any
+//! machine can play. Nothing here talks to a kernel.
+//!
+//! Kept is what the program decides: how much each thread computes between two blocking points, whom it wakes, whom it
+//! waits for, how long it sleeps. Left out is what the scheduler decided: where a thread ran, how long it was ready
+//! before it ran, when it was preempted. CPU time counts as what the biggest core would have needed.
+//!
+//! A recording always comes to its end, whatever events were lost or came late: a wake-up is written down before the
+//! wait that it ends, so writing order is an order in which every thread can go on. And since a thread waits for
+//! its own wake-ups only, no other order can do worse.
+
+mod cpus;
+mod thread;
+mod wakes;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use evenkeel_model::{Machine, Ns};
+use evenkeel_workload::program::Start;
+use evenkeel_workload::recording::{Recording, Step};
+
+use crate::event::{Event, Off, Tid, What};
+use cpus::Cpus;
+use thread::{Place, Thread};
+use wakes::Wakes;
+
+/// So many events are put in order of time. CPUs report on their own, a few microseconds apart.
+const WINDOW: usize = 1 << 16;
+
+/// Turns events into a recording.
+#[derive(Debug)]
+pub struct Recorder {
+    cpus: Cpus,
+    wakes: Wakes,
+    /// Events that an earlier one may still follow.
+    waiting: Vec<Event>,
+    /// The time of the first event, and of the latest.
+    began: Option<Ns>,
+    now: Ns,
+    threads: Vec<Thread>,
+    /// Who has a number now: Linux gives numbers of threads that are gone to new ones.
+    by_tid: BTreeMap<Tid, usize>,
+    /// Names of threads that have not appeared.
+    names: BTreeMap<Tid, String>,
+    processes: u32,
+}
+
+impl Recorder {
+    /// A recorder of a program that runs on the cores of `machine`, in the order in which Linux numbers the CPUs. Its
+    /// capacities scale CPU time; what it charges for switches and moves is taken off, since the machine that plays the
+    /// recording charges its own.
+    pub fn new(machine: &Machine) -> Self {
+        Self {
+            cpus: Cpus::new(machine),
+            wakes: Wakes::new(),
+            waiting: Vec::new(),
+            began: None,
+            now: Ns::ZERO,
+            threads: Vec::new(),
+            by_tid: BTreeMap::new(),
+            names: BTreeMap::new(),
+            processes: 0,
+        }
+    }
+
+    /// Says that a thread was there before recording began; before the first event.
+    pub fn alive(&mut self, tid: Tid) {
+        let thread = self.appears(tid, Start::At(Ns::ZERO), None);
+        self.threads[thread].place = Place::Unseen;
+    }
+
+    /// Takes an event. Events may come late by some 65 thousand events; what comes later still is taken to have happened now.
+    pub fn event(&mut self, event: Event) {
+        self.waiting.push(event);
+        if self.waiting.len() >= 2 * WINDOW {
+            self.process(WINDOW);
+        }
+    }
+
+    /// Says what a thread is called. The last name counts.
+    pub fn name(&mut self, tid: Tid, name: &str) {
+        match self.by_tid.get(&tid) {
+            Some(&thread) => name.clone_into(&mut self.threads[thread].name),
+            None => drop(self.names.insert(tid, name.to_owned())),
+        }
+    }
+
+    /// The recording, which ends with the latest event. Command, machine and notes are for the caller to fill in.
+    pub fn finish(mut self) -> Recording {
+        self.process(self.waiting.len());
+        let now = self.now;
+        (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
+        // Nobody needs to say that a thread that has exited left its CPU.
+        for thread in self.threads.iter_mut().filter(|thread| !thread.exited) {
+            thread.settle(now, &self.cpus);
+        }
+        Recording {
+            makespan: now.since(self.began.unwrap_or(now)),
+            wake: self.wakes.median(),
+            threads: self.threads.into_iter().map(Thread::finish).collect(),
+            ..Recording::default()
+        }
+    }
+
+    /// Processes the earliest of the waiting events. The sort is stable: at equal times, order of arrival counts.
+    fn process(&mut self, count: usize) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|event| event.at);
+        for event in waiting.drain(..count) {
+            self.now = self.now.max(event.at);
+            self.began.get_or_insert(event.at);
+            self.happens(&event);
+        }
+        self.waiting = waiting;
+    }
+
+    fn happens(&mut self, event: &Event) {
+        match event.what {
+            What::Forked { child, process } => self.forked(event.tid, event.cpu, child, process),
+            What::Exec => drop(self.runs(event.tid, event.cpu)),
+            What::On => {
+                let thread = self.thread(event.tid);
+                self.observe_wake(thread, event.cpu);
+                self.on(thread, event.cpu, self.now);
+            }
+            What::Off(why) => self.off(event.tid, event.cpu, why),
+            What::Woken { by } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid)),
+            What::Exited => {
+                let thread = self.runs(event.tid, event.cpu);
+                self.threads[thread].settle(self.now, &self.cpus);
+                self.threads[thread].exited = true;
+                self.cpus.take_off(event.cpu, thread, self.now);
+            }
+        }
+    }
+
+    fn forked(&mut self, parent: Tid, cpu: u16, child: Tid, process: bool) {
+        if let Some(&known) = self.by_tid.get(&child) {
+            let known = &self.threads[known];
+            if !known.exited && known.start != Start::Spawned {
+                // It was seen before its fork, and starts by itself.
+                return;
+            }
+        }
+        let parent = self.runs(parent, cpu);
+        let process = if process { None } else { Some(self.threads[parent].process) };
+        let child = self.appears(child, Start::Spawned, process);
+        self.does(parent, Step::Spawn(child as u32));
+    }
+
+    /// A thread began to run at a time that has come, if not now.
+    fn on(&mut self, thread: usize, cpu: u16, at: Ns) {
+        match self.threads[thread].place {
+            Place::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
+            Place::Blocked { since } => match self.threads[thread].early.take() {
+                // Who waits and who wakes met: the wake-up was seen before the waiter had left its CPU.
+                Some(_) => self.does(thread, Step::Wait),
+                None => self.does(thread, Step::Sleep(at.since(since))),
+            },
+            Place::Ready { .. } | Place::Unseen => {}
+        }
+        if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
+            // It must have left; if it has exited, long ago.
+            if !self.threads[before].exited {
+                self.threads[before].settle(at, &self.cpus);
+            }
+            self.threads[before].place = Place::Ready { since: at, woken: false };
+        }
+        let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
+        self.threads[thread].last_cpu = Some(cpu);
+        self.threads[thread].place = Place::Running { cpu, since: at, overhead };
+    }
+
+    /// A thread is put on a CPU. If it was woken while nobody ran there, that is how long a wake-up takes.
+    fn observe_wake(&mut self, thread: usize, cpu: u16) {
+        if let Place::Ready { since, woken: true } = self.threads[thread].place
+            && self.cpus.running(cpu).is_none()
+            && self.cpus.left(cpu) < since
+        {
+            self.wakes.add(self.now.since(since));
+        }
+    }
+
+    /// The thread with a number, which did something that only a running thread can do. Kernels are known that do not
+    /// report every thread that an idle CPU begins to run: it began when it was ready and the CPU was free.
+    fn runs(&mut self, tid: Tid, cpu: u16) -> usize {
+        let thread = self.thread(tid);
+        match self.threads[thread].place {
+            Place::Ready { since, woken } => {
+                let mut at = since.max(self.cpus.left(cpu));
+                if woken && at == since {
+                    at = self.now.min(since + self.wakes.median().unwrap_or(Ns::ZERO));
+                }
+                self.on(thread, cpu, at);
+            }
+            Place::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now)),
+            Place::Running { .. } | Place::Blocked { .. } => {}
+        }
+        thread
+    }
+
+    fn off(&mut self, tid: Tid, cpu: u16, why: Off) {
+        let thread = self.runs(tid, cpu);
+        let since = self.now;
+        let to = match (why, self.threads[thread].place) {
+            (_, Place::Blocked { since }) => Place::Blocked { since },
+            (Off::Preempted, _) => Place::Ready { since, woken: false },
+            (Off::Futex | Off::Blocked, _) => Place::Blocked { since },
+        };
+        self.threads[thread].settle(self.now, &self.cpus);
+        self.threads[thread].place = to;
+        self.cpus.take_off(cpu, thread, self.now);
+    }
+
+    fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>) {
+        if by.is_some() && !self.by_tid.contains_key(&tid) {
+            let thread = self.appears(tid, Start::At(self.elapsed()), None);
+            self.threads[thread].place = Place::Blocked { since: self.now };
+        }
+        let thread = self.thread(tid);
+        if self.threads[thread].place == Place::Unseen {
+            self.threads[thread].place = Place::Blocked { since: self.began.unwrap_or(self.now) };
+        }
+        let waker = by.map(|by| self.runs(by, cpu));
+        match (self.threads[thread].place, waker) {
+            (Place::Blocked { .. }, Some(waker)) => {
+                self.forget_early(thread);
+                self.does(waker, Step::Wake(thread as u32));
+                self.does(thread, Step::Wait);
+                self.threads[thread].place = Place::Ready { since: self.now, woken: true };
+            }
+            (Place::Blocked { since }, None) => {
+                self.forget_early(thread);
+                self.does(thread, Step::Sleep(self.now.since(since)));
+                self.threads[thread].place = Place::Ready { since: self.now, woken: true };
+            }
+            // It may run already, unreported. That it is woken when it is new is part of its start.
+            (Place::Running { .. } | Place::Ready { .. }, Some(waker)) if self.threads[thread].last_cpu.is_some() => {
+                self.forget_early(thread);
+                self.does(waker, Step::Wake(thread as u32));
+                self.threads[thread].early = Some((waker, self.threads[waker].steps.len() - 1));
+            }
+            _ => {}
+        }
+    }
+
+    /// A wake-up of a thread that ran was of no use to it.
+    fn forget_early(&mut self, thread: usize) {
+        if let Some((waker, step)) = self.threads[thread].early.take() {
+            self.threads[waker].steps[step] = Step::Run(0);
+        }
+    }
+
+    /// Writes down what a thread does now.
+    fn does(&mut self, thread: usize, step: Step) {
+        let thread = &mut self.threads[thread];
+        thread.settle(self.now, &self.cpus);
+        thread.push(step);
+    }
+
+    /// The thread with a number; one that was not known starts now.
+    fn thread(&mut self, tid: Tid) -> usize {
+        match self.by_tid.get(&tid) {
+            Some(&thread) => thread,
+            None => self.appears(tid, Start::At(self.elapsed()), None),
+        }
+    }
+
+    fn appears(&mut self, tid: Tid, start: Start, process: Option<u32>) -> usize {
+        let process = process.unwrap_or_else(|| {
+            self.processes += 1;
+            self.processes - 1
+        });
+        let name = self.names.remove(&tid).unwrap_or_else(|| tid.to_string());
+        self.threads.push(Thread::new(name, process, start, self.now));
+        self.by_tid.insert(tid, self.threads.len() - 1);
+        self.threads.len() - 1
+    }
+
+    /// Since the recording began.
+    fn elapsed(&self) -> Ns {
+        self.now.since(self.began.unwrap_or(self.now))
+    }
+}

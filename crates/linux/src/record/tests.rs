@@ -1,0 +1,325 @@
+//! What the kernel reports, and what comes of it, worked out by hand.
+
+use evenkeel_model::{CoreTypeId, Machine, machines};
+use proptest::prelude::*;
+
+use super::*;
+use Off::{Blocked, Futex, Preempted};
+use Step::{Run, Sleep, Spawn, Wait, Wake};
+use What::{Exited, Forked, On};
+
+/// CPUs 0 and 1 are big, CPU 2 is half as fast. Switches and moves cost nothing.
+fn machine() -> Machine {
+    let mut machine = machines::by_name("2B2S").unwrap();
+    let first = |of: u8| machine.cores[machine.cores_of(CoreTypeId(of)).iter().next().unwrap().index()];
+    machine.cores = vec![first(0), first(0), first(1)];
+    machine.core_types[1] = machine.core_types[0].clone();
+    for opp in &mut machine.core_types[1].opps {
+        opp.frequency.0 /= 2;
+    }
+    machine.costs.context_switch = Ns::ZERO;
+    machine.costs.migrate_in_cluster = Ns::ZERO;
+    machine.costs.migrate_across_clusters = Ns::ZERO;
+    machine
+}
+
+fn woken(by: Tid) -> What {
+    What::Woken { by: Some(by) }
+}
+
+const BY_ITSELF: What = What::Woken { by: None };
+
+/// The steps of each thread. Events are time, thread, CPU, and what happened.
+fn steps(events: &[(u64, Tid, u16, What)]) -> Vec<Vec<Step>> {
+    recorded(&machine(), events).threads.into_iter().map(|thread| thread.steps).collect()
+}
+
+fn recorded(machine: &Machine, events: &[(u64, Tid, u16, What)]) -> Recording {
+    let mut recorder = Recorder::new(machine);
+    for &(at, tid, cpu, what) in events {
+        recorder.event(Event { at: Ns(at), tid, cpu, what });
+    }
+    recorder.finish()
+}
+
+#[test]
+fn a_mutex_is_handed_over() {
+    let found = steps(&[
+        (0, 1, 0, On),
+        (0, 2, 1, On),
+        (100, 2, 1, What::Off(Futex)),
+        (300, 2, 1, woken(1)),
+        (305, 2, 1, On),
+        (400, 1, 0, What::Off(Blocked)),
+        (505, 2, 1, What::Off(Blocked)),
+    ]);
+    assert_eq!(found, [vec![Run(300), Wake(1), Run(100)], vec![Run(100), Wait, Run(200)]]);
+}
+
+#[test]
+fn a_pipeline_hands_on_items() {
+    // 2 waits for 1, and 3 for 2, which blocks again after each item.
+    let found = steps(&[
+        (0, 1, 0, On),
+        (0, 2, 1, On),
+        (1, 2, 1, What::Off(Futex)),
+        (1, 3, 1, On),
+        (2, 3, 1, What::Off(Futex)),
+        (10, 2, 1, woken(1)),
+        (10, 2, 1, On),
+        (20, 2, 1, woken(1)), // It runs: of no use.
+        (25, 3, 2, woken(2)),
+        (25, 3, 2, On),
+        (30, 2, 1, What::Off(Futex)),
+        (40, 2, 1, woken(1)),
+        (40, 2, 1, On),
+        (45, 1, 0, What::Off(Blocked)),
+        (50, 2, 1, What::Off(Blocked)),
+        (65, 3, 2, What::Off(Blocked)),
+    ]);
+    let producer = vec![Run(10), Wake(1), Run(30), Wake(1), Run(5)];
+    let stage = vec![Run(1), Wait, Run(15), Wake(2), Run(5), Wait, Run(10)];
+    let sink = vec![Run(1), Wait, Run(20)]; // Half as fast.
+    assert_eq!(found, [producer, stage, sink]);
+}
+
+#[test]
+fn a_parent_waits_for_the_exit_of_its_child() {
+    let recording = recorded(
+        &machine(),
+        &[
+            (1000, 1, 0, On),
+            (1010, 1, 0, Forked { child: 2, process: true }),
+            (1012, 2, 1, woken(1)), // As the kernel reports a new thread.
+            (1015, 2, 1, On),
+            (1020, 1, 0, What::Off(Blocked)),
+            (1050, 2, 1, Forked { child: 3, process: false }),
+            (1060, 3, 2, On),
+            (1070, 3, 2, Exited),
+            (1080, 3, 2, What::Off(Blocked)),
+            (1115, 2, 1, Exited),
+            (1117, 1, 0, woken(2)), // After the exit, as in the kernel.
+            (1118, 2, 1, What::Off(Blocked)),
+            (1120, 1, 0, On),
+            (1130, 1, 0, Exited),
+        ],
+    );
+    let found: Vec<_> = recording.threads.iter().map(|thread| (thread.start, thread.process)).collect();
+    assert_eq!(found, [(Start::At(Ns::ZERO), 0), (Start::Spawned, 1), (Start::Spawned, 1)]);
+    let steps: Vec<_> = recording.threads.into_iter().map(|thread| thread.steps).collect();
+    // That the parent woke it when it was new is no wake-up.
+    let child = vec![Run(35), Spawn(2), Run(67), Wake(0), Run(1)];
+    assert_eq!(steps, [vec![Run(10), Spawn(1), Run(10), Wait, Run(10)], child, vec![Run(10)]]);
+    assert_eq!(recording.makespan, Ns(130));
+}
+
+#[test]
+fn time_asleep_is_kept_and_time_in_the_queue_is_not() {
+    let found = steps(&[
+        (0, 1, 0, On),
+        (100, 1, 0, What::Off(Blocked)),
+        (600, 1, 0, BY_ITSELF),
+        (750, 1, 0, On),
+        (760, 1, 0, What::Off(Futex)), // A time limit that passes.
+        (860, 1, 0, BY_ITSELF),
+        (860, 1, 0, On),
+        (870, 1, 0, Exited),
+        (875, 1, 0, What::Off(Blocked)),
+    ]);
+    assert_eq!(found, [vec![Run(100), Sleep(Ns(500)), Run(10), Sleep(Ns(100)), Run(15)]]);
+}
+
+#[test]
+fn preemption_and_migration_leave_no_trace() {
+    let found = steps(&[
+        (0, 1, 0, On),
+        (100, 1, 0, What::Off(Preempted)),
+        (100, 2, 0, On),
+        (150, 1, 2, On),
+        (250, 1, 2, What::Off(Preempted)),
+        (300, 1, 1, On),
+        (310, 1, 1, Exited),
+        (310, 1, 1, What::Off(Blocked)),
+        (400, 2, 0, Exited),
+    ]);
+    assert_eq!(found, [vec![Run(100 + 50 + 10)], vec![Run(300)]]);
+}
+
+#[test]
+fn what_the_machine_charges_is_taken_off() {
+    let mut machine = machine();
+    machine.costs.context_switch = Ns(5);
+    machine.costs.migrate_in_cluster = Ns(7);
+    machine.costs.migrate_across_clusters = Ns(20);
+    let found = recorded(
+        &machine,
+        &[
+            (0, 1, 0, On),
+            (100, 1, 0, What::Off(Blocked)), // 95: switched to
+            (200, 1, 0, BY_ITSELF),
+            (200, 1, 0, On),
+            (300, 1, 0, What::Off(Blocked)), // 100: was the last there
+            (400, 1, 0, BY_ITSELF),
+            (400, 1, 1, On),
+            (500, 1, 1, What::Off(Blocked)), // 88: moved within the cluster
+            (600, 1, 0, BY_ITSELF),
+            (600, 1, 2, On),
+            (610, 1, 2, What::Off(Blocked)), // 0: moved to another cluster, which took longer than it ran
+        ],
+    );
+    let pause = Sleep(Ns(100));
+    assert_eq!(found.threads[0].steps, [Run(95), pause, Run(100), pause, Run(88), pause]);
+}
+
+#[test]
+fn a_wake_up_may_be_seen_before_its_waiter_has_left() {
+    // 2 is on its way to block when 1 wakes it. It leaves, and goes on without another wake-up.
+    let found = steps(&[
+        (0, 1, 0, On),
+        (0, 2, 1, On),
+        (50, 2, 1, woken(1)),
+        (51, 2, 1, What::Off(Futex)),
+        (60, 2, 1, On),
+        (70, 2, 1, woken(1)), // This one is of no use: a timer wakes it.
+        (80, 2, 1, What::Off(Blocked)),
+        (90, 2, 1, BY_ITSELF),
+        (90, 2, 1, On),
+        (100, 1, 0, What::Off(Blocked)),
+        (100, 2, 1, What::Off(Blocked)),
+    ]);
+    assert_eq!(found, [vec![Run(50), Wake(1), Run(50)], vec![Run(51), Wait, Run(20), Sleep(Ns(10)), Run(10)]]);
+}
+
+#[test]
+fn a_thread_that_has_exited_does_not_go_on() {
+    let found = steps(&[
+        (0, 1, 0, On),
+        (0, 2, 1, On),
+        (100, 1, 0, Exited), // Nobody says that it left.
+        (200, 2, 1, Exited),
+        (500, 3, 0, On),
+        (600, 3, 0, Exited),
+        (900, 4, 2, On),
+        (1000, 4, 2, Exited),
+    ]);
+    assert_eq!(found, [vec![Run(100)], vec![Run(200)], vec![Run(100)], vec![Run(50)]]);
+}
+
+#[test]
+fn a_thread_that_acts_runs() {
+    // Nobody says that 2 was put on CPU 1, or 1 on CPU 0.
+    let found = steps(&[
+        (0, 1, 0, On),
+        (10, 1, 0, Forked { child: 2, process: false }),
+        (40, 1, 0, What::Off(Blocked)),
+        (110, 1, 1, woken(2)), // 2 has run since 10.
+        (150, 2, 1, What::Off(Blocked)),
+        (200, 1, 0, Exited), // 1 has run since 110.
+        (210, 1, 0, What::Off(Blocked)),
+    ]);
+    assert_eq!(found, [vec![Run(10), Spawn(1), Run(30), Wait, Run(100)], vec![Run(100), Wake(0), Run(40)]]);
+}
+
+#[test]
+fn wake_ups_on_an_idle_cpu_are_timed() {
+    let pause = |at: u64, wakes: u64| {
+        [(at, 1, 0, What::Off(Blocked)), (at + 100_000, 1, 0, BY_ITSELF), (at + 100_000 + wakes, 1, 0, On)]
+    };
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend([pause(100_000, 20_100), pause(300_000, 90_000), pause(500_000, 21_200)].concat());
+    assert_eq!(recorded(&machine(), &events[..1]).wake, None);
+    assert_eq!(recorded(&machine(), &events).wake, Some(Ns(21_500)));
+    // Where nobody says that it was put on its CPU, it was not there at once.
+    events.extend([
+        (700_000, 1, 0, What::Off(Blocked)),
+        (800_000, 1, 0, BY_ITSELF),
+        (900_000, 1, 0, What::Off(Blocked)),
+    ]);
+    let steps = &recorded(&machine(), &events).threads[0].steps;
+    assert_eq!(steps.last(), Some(&Run(100_000 - 21_500)));
+    // With another thread on the CPU, it is the scheduler that lets it wait.
+    let crowded = [(0, 2, 0, On), (10_000, 1, 0, woken(2)), (50_000, 2, 0, What::Off(Preempted)), (50_000, 1, 0, On)];
+    assert_eq!(recorded(&machine(), &crowded).wake, None);
+}
+
+#[test]
+fn events_are_put_in_order() {
+    let found = steps(&[
+        (0, 1, 0, On),
+        (0, 2, 1, On),
+        (300, 2, 1, woken(1)),
+        (100, 2, 1, What::Off(Futex)),
+        (400, 1, 0, What::Off(Blocked)),
+        (305, 2, 1, On),
+        (405, 2, 1, What::Off(Blocked)),
+    ]);
+    assert_eq!(found, [vec![Run(300), Wake(1), Run(100)], vec![Run(100), Wait, Run(100)]]);
+}
+
+#[test]
+fn threads_that_were_there_before_start_at_once() {
+    let mut recorder = Recorder::new(&machine());
+    [7, 8, 9].into_iter().for_each(|tid| recorder.alive(tid));
+    recorder.name(8, "waiter");
+    let events = [
+        (1000, 9, 1, On),
+        (1100, 8, 0, woken(7)), // It waited when recording began, and 7 ran.
+        (1200, 7, 0, What::Off(Blocked)),
+        (1300, 8, 0, On),
+        (1350, 8, 0, What::Off(Blocked)),
+        (1350, 9, 1, What::Off(Preempted)),
+    ];
+    for (at, tid, cpu, what) in events {
+        recorder.event(Event { at: Ns(at), tid, cpu, what });
+    }
+    let recording = recorder.finish();
+    assert!(recording.threads.iter().all(|thread| thread.start == Start::At(Ns::ZERO)));
+    let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
+    assert_eq!(steps, [vec![Run(100), Wake(1), Run(100)], vec![Wait, Run(50)], vec![Run(350)]]);
+    assert_eq!(recording.threads[1].name, "waiter");
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_thread() {
+    let found = recorded(
+        &machine(),
+        &[
+            (0, 1, 0, On),
+            (10, 1, 0, Forked { child: 2, process: false }),
+            (10, 2, 1, On),
+            (20, 2, 1, Exited),
+            (20, 2, 1, What::Off(Blocked)),
+            (30, 1, 0, Forked { child: 2, process: false }),
+            (30, 2, 1, On),
+            (50, 2, 1, Exited),
+            (50, 1, 0, Exited),
+        ],
+    );
+    let steps: Vec<_> = found.threads.into_iter().map(|thread| thread.steps).collect();
+    assert_eq!(steps, [vec![Run(10), Spawn(1), Run(20), Spawn(2), Run(20)], vec![Run(10)], vec![Run(20)]]);
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let by = prop_oneof![Just(None), (0..5_u32).prop_map(Some)];
+    prop_oneof![
+        (0..8_u32, any::<bool>()).prop_map(|(child, process)| Forked { child, process }),
+        Just(What::Exec),
+        Just(On),
+        Just(On),
+        prop_oneof![Just(Preempted), Just(Futex), Just(Blocked)].prop_map(What::Off),
+        by.prop_map(|by| What::Woken { by }),
+        Just(Exited),
+    ]
+}
+
+proptest! {
+    /// Loading checks that every thread comes to its end.
+    #[test]
+    fn whatever_the_kernel_says_is_a_recording_that_ends(
+        events in prop::collection::vec((0..10_000_u64, 0..5_u32, 0..4_u16, what()), 1..200),
+    ) {
+        let recording = recorded(&machine(), &events);
+        let loaded = Recording::from_text(&recording.to_text(), "test.ek");
+        prop_assert_eq!(loaded, Ok(recording));
+    }
+}

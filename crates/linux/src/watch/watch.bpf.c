@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Looks at what the kernel does with the threads of some processes and of all that they start.
+ *
+ * Keeps one record a thread, which the host reads without a system call, and, if asked to, writes every event to a ring.
+ * Threads of other processes cost two lookups a context switch. */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define MAX_THREADS 4096
+#define MAX_CPUS 1024
+#define MAX_TYPES 8
+
+enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
+enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE };
+
+struct record {
+	__u64 since;
+	__u64 born;
+	__u64 run[MAX_TYPES];
+	__u64 delay;
+	__u64 waited;
+	__u64 blame;
+	__u32 tid;
+	__u32 tgid;
+	__u32 state;
+	__u32 cpu;
+	__u32 voluntary;
+	__u32 involuntary;
+	__u32 migrations;
+	__u32 in_futex;
+	__u32 parent;
+	__u32 unused;
+};
+
+struct event {
+	__u64 at;
+	__u32 tid;
+	__u32 other;
+	__u32 cpu;
+	__u32 kind;
+};
+
+/* Set before loading. */
+const volatile bool stream = false;
+const volatile __u8 type_of[MAX_CPUS] = {};
+const volatile __u8 tell_idle[MAX_CPUS] = {};
+
+/* Read by the host. */
+struct record records[MAX_THREADS] = {};
+__u32 used = 0;
+__u64 lost = 0;
+
+/* How deep in interrupts each CPU is. */
+__u32 interrupts[MAX_CPUS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * MAX_THREADS);
+	__type(key, __u32);
+	__type(value, __u32);
+} slots SEC(".maps");
+
+/* Records that the host has read to their end. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, MAX_THREADS);
+	__type(value, __u32);
+} reusable SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+} ring SEC(".maps");
+
+static struct record *record_of(__u32 tid)
+{
+	__u32 *slot = bpf_map_lookup_elem(&slots, &tid);
+
+	return slot ? &records[*slot & (MAX_THREADS - 1)] : 0;
+}
+
+static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
+{
+	struct event *event;
+
+	if (!stream && kind != IDLE)
+		return;
+	event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
+	if (!event) {
+		__sync_fetch_and_add(&lost, 1);
+		return;
+	}
+	event->at = at;
+	event->tid = tid;
+	event->other = other;
+	event->cpu = bpf_get_smp_processor_id();
+	event->kind = kind;
+	bpf_ringbuf_submit(event, kind == IDLE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+/* Interrupts run in the name of whatever thread they interrupt, which wakes nobody by that. Those that can wake a thread
+ * are device interrupts, timers, and what both leave for later. */
+static __u32 *interrupts_here(void)
+{
+	return &interrupts[bpf_get_smp_processor_id() & (MAX_CPUS - 1)];
+}
+
+static int leave(void)
+{
+	__u32 *depth = interrupts_here();
+
+	/* The first that is seen may have begun before this program did. */
+	if (*depth)
+		--*depth;
+	return 0;
+}
+
+static int enter(void)
+{
+	++*interrupts_here();
+	return 0;
+}
+
+/* The ends first: programs are attached in this order. */
+SEC("raw_tp/irq_handler_exit")
+int irq_exit(void *ctx)
+{
+	return leave();
+}
+
+SEC("raw_tp/softirq_exit")
+int softirq_exit(void *ctx)
+{
+	return leave();
+}
+
+SEC("raw_tp/hrtimer_expire_exit")
+int hrtimer_exit(void *ctx)
+{
+	return leave();
+}
+
+SEC("raw_tp/irq_handler_entry")
+int irq_entry(void *ctx)
+{
+	return enter();
+}
+
+SEC("raw_tp/softirq_entry")
+int softirq_entry(void *ctx)
+{
+	return enter();
+}
+
+SEC("raw_tp/hrtimer_expire_entry")
+int hrtimer_entry(void *ctx)
+{
+	return enter();
+}
+
+static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
+{
+	struct record *record;
+	__u32 slot;
+
+	if (bpf_map_pop_elem(&reusable, &slot))
+		slot = __sync_fetch_and_add(&used, 1);
+	if (slot >= MAX_THREADS) {
+		__sync_fetch_and_add(&lost, 1);
+		return;
+	}
+	record = &records[slot & (MAX_THREADS - 1)];
+	__builtin_memset(record, 0, sizeof(*record));
+	record->since = now;
+	record->born = now;
+	record->parent = parent;
+	record->tid = tid;
+	record->tgid = tgid;
+	record->cpu = bpf_get_smp_processor_id();
+	record->state = BLOCKED;
+	bpf_map_update_elem(&slots, &tid, &slot, BPF_ANY);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	struct record *record = record_of(parent->pid);
+	__u64 now;
+
+	if (!record)
+		return 0;
+	now = bpf_ktime_get_ns();
+	follow(now, child->pid, child->tgid, parent->pid);
+	tell(now, parent->pid, child->pid, child->tgid == parent->tgid ? FORKED_THREAD : FORKED_PROCESS);
+	return 0;
+}
+
+/* A thread other than the first that calls exec takes over the first one's number. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed, struct task_struct *task, int old_pid)
+{
+	__u32 old = old_pid, *slot;
+	struct record *record;
+
+	if ((__u32)task->pid != old) {
+		slot = bpf_map_lookup_elem(&slots, &old);
+		if (slot) {
+			__u32 tid = task->pid, own = *slot & (MAX_THREADS - 1);
+
+			records[own].tid = tid;
+			bpf_map_update_elem(&slots, &tid, &own, BPF_ANY);
+			bpf_map_delete_elem(&slots, &old);
+		}
+	}
+	record = record_of(task->pid);
+	if (record)
+		tell(bpf_ktime_get_ns(), task->pid, 0, EXECUTED);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exits, struct task_struct *task)
+{
+	struct record *record = record_of(task->pid);
+
+	if (record)
+		tell(bpf_ktime_get_ns(), task->pid, 0, EXITS);
+	return 0;
+}
+
+static void runnable(struct task_struct *task)
+{
+	struct record *record = record_of(task->pid);
+	struct task_struct *waker;
+	struct record *by = 0;
+	__u64 now, waited;
+
+	if (!record || (record->state != IN_FUTEX && record->state != BLOCKED))
+		return;
+	now = bpf_ktime_get_ns();
+	waker = bpf_get_current_task_btf();
+	if (!*interrupts_here() && waker->pid != task->pid)
+		by = record_of(waker->pid);
+	waited = now - record->since;
+	if (record->state == IN_FUTEX) {
+		record->waited += waited;
+		if (by)
+			__sync_fetch_and_add(&by->blame, waited);
+	}
+	record->state = READY;
+	record->since = now;
+	tell(now, task->pid, by ? waker->pid : 0, WOKEN);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking, struct task_struct *task)
+{
+	runnable(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(wakeup_new, struct task_struct *task)
+{
+	runnable(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct record *off = prev->pid ? record_of(prev->pid) : 0;
+	struct record *on = next->pid ? record_of(next->pid) : 0;
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now;
+
+	/* Two branches: the verifier forbids what the compiler would make of one test of both. */
+	if (!off) {
+		if (!on)
+			return 0;
+		asm volatile("");
+	}
+	now = bpf_ktime_get_ns();
+	if (off) {
+		__u32 core_type = type_of[cpu & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
+		unsigned int state = BPF_CORE_READ(prev, __state);
+		__u32 kind;
+
+		if (off->state == RUNNING)
+			off->run[core_type] += now - off->since;
+		off->since = now;
+		if (preempt || state == 0) {
+			kind = PREEMPTED;
+			off->state = READY;
+			off->involuntary++;
+		} else if (state & (0x10 | 0x20 | 0x80)) { /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
+			__u32 tid = prev->pid;
+
+			kind = WAITS;
+			off->state = EXITED;
+			bpf_map_delete_elem(&slots, &tid);
+		} else {
+			kind = off->in_futex ? WAITS_FUTEX : WAITS;
+			off->state = off->in_futex ? IN_FUTEX : BLOCKED;
+			off->voluntary++;
+		}
+		if (off->state != EXITED)
+			tell(now, prev->pid, 0, kind);
+		if (kind != PREEMPTED && !next->pid && tell_idle[cpu & (MAX_CPUS - 1)])
+			tell(now, prev->pid, 0, IDLE);
+	}
+	if (on) {
+		if (on->state == READY)
+			on->delay += now - on->since;
+		if (on->cpu != cpu)
+			on->migrations++;
+		on->cpu = cpu;
+		on->state = RUNNING;
+		on->since = now;
+		tell(now, next->pid, 0, ON);
+	}
+	return 0;
+}
+
+static int futex(bool entered)
+{
+	struct record *record = record_of((__u32)bpf_get_current_pid_tgid());
+
+	if (record)
+		record->in_futex = entered;
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_futex")
+int futex_enter(void *ctx)
+{
+	return futex(true);
+}
+
+SEC("tracepoint/syscalls/sys_exit_futex")
+int futex_exit(void *ctx)
+{
+	return futex(false);
+}
+
+SEC("tracepoint/syscalls/sys_enter_futex_waitv")
+int futex_waitv_enter(void *ctx)
+{
+	return futex(true);
+}
+
+SEC("tracepoint/syscalls/sys_exit_futex_waitv")
+int futex_waitv_exit(void *ctx)
+{
+	return futex(false);
+}

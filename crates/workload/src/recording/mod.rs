@@ -1,0 +1,97 @@
+//! Recordings: what the threads of a real run did, as a workload that any machine can play. `docs/recording.md` describes
+//! the format (`.ek`) and what a recording can and cannot tell.
+//!
+//! Every thread has a semaphore of its own. A wake-up of the recorded run is a post of the woken thread's semaphore, the
+//! wait before it an acquire. So cause comes before effect on every machine, and a thread does not wait for a wake-up
+//! that has already come.
+
+mod check;
+mod lower;
+mod read;
+mod step;
+mod write;
+
+use evenkeel_model::{Machine, Ns};
+
+pub use step::Step;
+
+use crate::program::{Start, ThreadKind, Workload};
+
+/// The version of the format that is written, and the only one that is read.
+pub const VERSION: u32 = 1;
+
+/// No amount of time or work is larger: 11 days in nanoseconds.
+pub const MAX_AMOUNT: u64 = 1_000_000_000_000_000;
+
+/// A recorded run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// The command with its arguments; empty if it is not known.
+    pub command: Vec<String>,
+    /// The machine that it ran on: the text of a machine file.
+    pub machine: Option<String>,
+    /// How long the recorded run took.
+    pub makespan: Ns,
+    /// How long it took there from a wake-up until the thread ran on a CPU that was idle, if that was measured.
+    pub wake: Option<Ns>,
+    /// Whether [`Step::Run`] counts instructions. Else it counts nanoseconds on the biggest core of `machine` at its
+    /// highest frequency.
+    pub counted: bool,
+    /// What a reader should know, such as events that were lost. A sentence each.
+    pub notes: Vec<String>,
+    /// The threads, in the order in which they appeared.
+    pub threads: Vec<RecordedThread>,
+}
+
+/// What one thread did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedThread {
+    /// Its name, which others may share.
+    pub name: String,
+    /// The process that it belongs to, counted from 0.
+    pub process: u32,
+    /// Whether it does the program's work or serves the runtime system.
+    pub kind: ThreadKind,
+    /// When it began: after so much of the recording, or when another thread spawned it.
+    pub start: Start,
+    /// What it did, in order; then it exited, or the recording ended.
+    pub steps: Vec<Step>,
+}
+
+/// Why a recording cannot be loaded: where, what was found and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct RecordingError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, what was expected, and what to do.
+    pub message: String,
+}
+
+impl Recording {
+    /// Reads the text of a recording. `file` stands in messages; nothing is opened. A recording that loads comes to its
+    /// end on every machine: no thread waits for a wake-up that never comes.
+    ///
+    /// # Errors
+    /// Text in another format, a thread that refers to one that is not there, a wait without end.
+    pub fn from_text(text: &str, file: &str) -> Result<Self, RecordingError> {
+        let error = |(line, message)| RecordingError { file: file.to_owned(), line, message };
+        let (recording, lines) = read::read(text).map_err(error)?;
+        check::check(&recording).map_err(|(thread, message)| error((lines.of(thread), message)))?;
+        Ok(recording)
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        write::write(self)
+    }
+
+    /// The run as a workload of one program. `name` names both. With the machine that it ran on, time on that machine
+    /// becomes instructions, of which a faster machine does more; without, the biggest cores of all machines count as
+    /// equally fast.
+    pub fn workload(&self, name: &str, ran_on: Option<&Machine>) -> Workload {
+        lower::lower(self, name, ran_on)
+    }
+}

@@ -1,0 +1,145 @@
+//! From lines of JSON to a recording. References between threads are for [`super::check`].
+
+use evenkeel_model::Ns;
+use serde::Deserialize;
+
+use super::{MAX_AMOUNT, RecordedThread, Recording, Step, VERSION};
+use crate::program::{Start, ThreadKind};
+
+/// No CPU takes longer to leave its idle state, in ns.
+const MOST_WAKE: u64 = 1_000_000_000;
+
+/// A line, from 1, and what is wrong there.
+pub(super) type Fault = (usize, String);
+
+/// On which line each thread stands.
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    /// The line of a thread, or that of the header.
+    pub(super) fn of(&self, thread: Option<usize>) -> usize {
+        thread.and_then(|thread| self.0.get(thread)).copied().unwrap_or(1)
+    }
+}
+
+/// What every version of the header begins with.
+#[derive(Deserialize)]
+struct Version {
+    evenkeel: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderLine {
+    #[serde(rename = "evenkeel")]
+    _version: u32,
+    threads: usize,
+    makespan_ns: u64,
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    machine: Option<String>,
+    #[serde(default)]
+    wake_ns: Option<u64>,
+    #[serde(default)]
+    counted: bool,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThreadLine {
+    thread: usize,
+    name: String,
+    #[serde(default)]
+    process: u32,
+    #[serde(default)]
+    kind: KindText,
+    #[serde(default)]
+    spawned: bool,
+    #[serde(default)]
+    at_ns: Option<u64>,
+    ops: Vec<Step>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindText {
+    #[default]
+    Application,
+    Service,
+}
+
+pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let Some((at, first)) = lines.next() else {
+        return Err((1, "an empty file: expected a recording of `evenkeel record`".into()));
+    };
+    let header = header(first).map_err(|message| (at + 1, message))?;
+    let mut threads = Vec::new();
+    let mut numbers = Vec::new();
+    for (at, line) in lines {
+        let thread = thread(line, threads.len()).map_err(|message| (at + 1, message))?;
+        threads.push(thread);
+        numbers.push(at + 1);
+    }
+    if threads.len() != header.threads {
+        let (there, all) = (threads.len(), header.threads);
+        let last = numbers.last().copied().unwrap_or(at + 1);
+        return Err((last, format!("{there} threads, but the header says {all}: the file is not complete")));
+    }
+    if let Some(wake) = header.wake_ns.filter(|wake| *wake > MOST_WAKE) {
+        return Err((at + 1, format!("\"wake_ns\": expected at most {MOST_WAKE}, found {wake}")));
+    }
+    let recording = Recording {
+        command: header.command,
+        machine: header.machine,
+        makespan: Ns(header.makespan_ns),
+        wake: header.wake_ns.map(Ns),
+        counted: header.counted,
+        notes: header.notes,
+        threads,
+    };
+    Ok((recording, Lines(numbers)))
+}
+
+fn header(line: &str) -> Result<HeaderLine, String> {
+    let Version { evenkeel } = serde_json::from_str(line).map_err(|error| {
+        format!("not a recording: expected a header {{\"evenkeel\": {VERSION}, ...}}; {}", said(&error))
+    })?;
+    if evenkeel != VERSION {
+        return Err(format!(
+            "a recording of version {evenkeel}: this Evenkeel reads version {VERSION}, record again with it"
+        ));
+    }
+    serde_json::from_str(line).map_err(|error| said(&error))
+}
+
+fn thread(line: &str, position: usize) -> Result<RecordedThread, String> {
+    let line: ThreadLine = serde_json::from_str(line).map_err(|error| said(&error))?;
+    if line.thread != position {
+        return Err(format!("thread {}: expected thread {position}, they are numbered in order from 0", line.thread));
+    }
+    let start = match (line.spawned, line.at_ns.unwrap_or(0)) {
+        (true, _) if line.at_ns.is_some() => return Err("\"spawned\" and \"at_ns\": leave one of them out".into()),
+        (true, _) => Start::Spawned,
+        (false, at) if at > MAX_AMOUNT => return Err(format!("\"at_ns\": expected at most {MAX_AMOUNT}, found {at}")),
+        (false, at) => Start::At(Ns(at)),
+    };
+    let kind = match line.kind {
+        KindText::Application => ThreadKind::Application,
+        KindText::Service => ThreadKind::Service,
+    };
+    Ok(RecordedThread { name: line.name, process: line.process, kind, start, steps: line.ops })
+}
+
+/// What the JSON parser says, with the column only: it saw no more than one line.
+fn said(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(text) => format!("column {}: {text}", error.column()),
+        None => text,
+    }
+}

@@ -1,0 +1,93 @@
+//! What a recorded thread does, and how the file writes it: `["run",1200]`, `["wait"]`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use evenkeel_model::Ns;
+use evenkeel_model::names::suggestion;
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::MAX_AMOUNT;
+
+/// One thing that a recorded thread did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Computed: so many instructions, or nanoseconds on the biggest core ([`super::Recording::counted`]).
+    Run(u64),
+    /// Waited until another thread woke it.
+    Wait,
+    /// Woke a thread, by its position in the recording.
+    Wake(u32),
+    /// Waited for something that the program has no part in: a timer, a signal from outside.
+    Sleep(Ns),
+    /// Waited so long for a device.
+    Io(Ns),
+    /// Started a thread, by its position in the recording.
+    Spawn(u32),
+}
+
+const NAMES: [&str; 6] = ["run", "wait", "wake", "sleep", "io", "spawn"];
+
+impl Serialize for Step {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::Run(amount) => ("run", amount).serialize(serializer),
+            Self::Wait => ("wait",).serialize(serializer),
+            Self::Wake(thread) => ("wake", thread).serialize(serializer),
+            Self::Sleep(span) => ("sleep", span.0).serialize(serializer),
+            Self::Io(span) => ("io", span.0).serialize(serializer),
+            Self::Spawn(thread) => ("spawn", thread).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(StepVisitor)
+    }
+}
+
+struct StepVisitor;
+
+impl<'de> Visitor<'de> for StepVisitor {
+    type Value = Step;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an operation such as [\"run\", 1200] or [\"wait\"]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Step, A::Error> {
+        let Some(name) = parts.next_element::<Cow<'de, str>>()? else {
+            return Err(A::Error::custom("an empty operation: expected one such as [\"run\", 1200] or [\"wait\"]"));
+        };
+        let step = match name.as_ref() {
+            "run" => Step::Run(amount(&name, &mut parts)?),
+            "wait" => Step::Wait,
+            "wake" => Step::Wake(argument(&name, "the number of a thread", &mut parts)?),
+            "sleep" => Step::Sleep(Ns(amount(&name, &mut parts)?)),
+            "io" => Step::Io(Ns(amount(&name, &mut parts)?)),
+            "spawn" => Step::Spawn(argument(&name, "the number of a thread", &mut parts)?),
+            _ => {
+                let hint = suggestion(&name, NAMES);
+                return Err(A::Error::custom(format!("unknown operation {name:?}: {hint}")));
+            }
+        };
+        match parts.next_element::<IgnoredAny>()? {
+            None => Ok(step),
+            Some(_) => Err(A::Error::custom(format!("{name:?} has too many arguments"))),
+        }
+    }
+}
+
+fn argument<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(name: &str, what: &str, parts: &mut A) -> Result<T, A::Error> {
+    parts.next_element()?.ok_or_else(|| A::Error::custom(format!("{name:?} lacks its argument, {what}")))
+}
+
+fn amount<'de, A: SeqAccess<'de>>(name: &str, parts: &mut A) -> Result<u64, A::Error> {
+    let amount = argument(name, "an amount", parts)?;
+    if amount <= MAX_AMOUNT {
+        return Ok(amount);
+    }
+    Err(A::Error::custom(format!("{name:?} has an amount of {amount}: expected at most {MAX_AMOUNT}")))
+}
