@@ -1,6 +1,7 @@
 //! The command line: what can be asked for, and the help that teaches it.
 
 mod live;
+mod topology;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use evenkeel_model::{CoreOrder, Ns};
 use serde::Deserialize;
 
 pub use live::{Accel, Cores, Run, VmBench, VmCommand, VmRun};
+pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -40,7 +42,8 @@ Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECT
 pub enum Command {
     /// List the machines that come with Evenkeel
     ///
-    /// The name goes to --machine of the other commands. A path to a TOML file of your own works there too.
+    /// The name goes to --machine of the other commands. A path works there too: of a TOML file of your own, of
+    /// hwloc's XML (.xml), or of a devicetree (.dtb).
     #[command(after_help = "Examples:\n  evenkeel machines\n  evenkeel machines --format json\n\n\
         Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.")]
     Machines(Output),
@@ -81,6 +84,12 @@ pub enum Command {
     /// a program that it has not seen.
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(Train),
+    /// Show what this machine is: kinds of cores, capacities, clusters, and what can be seen and controlled
+    ///
+    /// What the kernel and the firmware say, the most precise source first. Sources that contradict each other are named,
+    /// and --big, --little and --ratio overrule them. A FILE describes another machine.
+    #[command(after_help = topology::EXAMPLES)]
+    Topology(Topology),
     /// Run a program on this machine, its threads scheduled by a policy
     ///
     /// Follows the program's threads and child processes and moves them between core types, by the same policy code as
@@ -220,7 +229,7 @@ pub struct Sim {
     /// Program (`ferret`, `ferret:8`), mix (`Sync-2`), or path of an rt-app file (.json), a native workload (.toml) or a
     /// recording (.ek)
     pub workload: String,
-    /// Machine, or path of a machine file (.toml); a recording may do without, and is played where it was made
+    /// Machine, or path of a machine file (.toml, .xml, .dtb); a recording may do without, and is played where it was made
     #[arg(long, short)]
     pub machine: Option<String>,
     /// Scheduling policy
@@ -247,7 +256,7 @@ pub struct Compare {
     /// Programs, mixes, or paths of rt-app files (.json), native workloads (.toml) or recordings (.ek)
     #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
-    /// Machines, or paths of machine files (.toml); takes all words up to the next option
+    /// Machines, or paths of machine files (.toml, .xml, .dtb); takes all words up to the next option
     #[arg(long, short, required = true, value_name = "MACHINE", value_delimiter = ',', num_args = 1..)]
     pub machine: Vec<String>,
     /// Scheduling policies

@@ -1,8 +1,10 @@
 //! Names on the command line become machines, workloads and policies.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use evenkeel_linux::topology::Topology;
 use evenkeel_model::{Machine, machines as bundled, names};
 use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
 use evenkeel_workload::recording::Recording;
@@ -95,7 +97,8 @@ fn once(names: &[String]) -> impl Iterator<Item = &str> {
 
 /// Whether a name is meant as a path: no bundled name has a slash or one of these endings.
 fn is_path(name: &str) -> bool {
-    name.contains(std::path::is_separator) || [".toml", ".json", ".ek"].iter().any(|ending| name.ends_with(ending))
+    name.contains(std::path::is_separator)
+        || [".toml", ".json", ".ek", ".xml", ".dtb"].iter().any(|ending| name.ends_with(ending))
 }
 
 fn bundled_machine(name: &str) -> Result<Machine> {
@@ -103,7 +106,23 @@ fn bundled_machine(name: &str) -> Result<Machine> {
 }
 
 fn machine_file(path: &str) -> Result<Machine> {
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    if matches!(ending, Some("xml" | "dtb")) {
+        return described_machine(path);
+    }
     Ok(Machine::from_toml(&files::read(path)?, path)?)
+}
+
+/// A machine as another tool describes it.
+fn described_machine(path: &str) -> Result<Machine> {
+    let topology = Topology::from_file(Path::new(path)).map_err(anyhow::Error::msg)?;
+    topology.notes.iter().for_each(|note| messages::note(format_args!("{path}: {note}")));
+    let (machine, _) = topology.machine(&stem(path)).map_err(|error| anyhow!("{path}: {error}"))?;
+    Ok(machine)
+}
+
+fn stem(path: &str) -> Cow<'_, str> {
+    Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy())
 }
 
 fn bundled_workload(name: &str) -> Result<Imported> {
@@ -112,7 +131,7 @@ fn bundled_workload(name: &str) -> Result<Imported> {
 
 fn workload_file(path: &str) -> Result<Imported> {
     let text = files::read(path)?;
-    let stem = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
+    let stem = stem(path);
     let imported = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
         Some("json") => rt_app(path, &text)?,
         Some("toml") => Imported::new(format::load(&stem, &text, path, None)?),

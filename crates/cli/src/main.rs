@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
+        Command::Topology(args) => commands::topology::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
         Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => commands::vm_bench::run(&args),
         Command::Vm(args) => return status(commands::vm::run(&args)),

@@ -99,3 +99,18 @@ fn a_result_that_cannot_be_written_names_the_file() {
     let trace = ["sim", "Sync-1", "--machine", "2B2S", "--policy", "cfs", "--trace", "/nowhere/x.perfetto-trace"];
     assert!(refused(&trace).contains("cannot write /nowhere/x.perfetto-trace"));
 }
+
+#[test]
+fn choices_of_cores_and_descriptions_of_machines_are_checked() {
+    let topology = |args: &[&str]| refused(&[&["topology"], args].concat());
+    assert!(topology(&["--big", "0-1023"]).contains("--big: there is no CPU"));
+    assert!(topology(&["--big", "0", "--little", "0"]).contains("CPU 0 is both in --big and in --little"));
+    assert!(topology(&["--big", "9999c:big"]).contains("such cores are left"));
+    assert!(topology(&["--little", "0", "--ratio", "0"]).contains("1 to 100"));
+    assert!(topology(&["--save", "/nowhere/x.toml"]).contains("cannot write /nowhere/x.toml"));
+    assert!(topology(&["/nowhere.xml"]).contains("cannot read /nowhere.xml"));
+    let folder = tempfile::tempdir().unwrap();
+    let sim = |machine: &str| refused(&["sim", "Sync-1", "--machine", machine, "--policy", "cfs"]);
+    assert!(sim(&file(folder.path(), "page.xml", "<html/>")).contains("page.xml: <html>: expected hwloc's <topology>"));
+    assert!(sim(&file(folder.path(), "source.dtb", "/dts-v1/;")).contains("dtc"));
+}

@@ -276,3 +276,29 @@ fn real_rt_app_files_run_under_every_policy() {
         assert_eq!(report["runs"].as_array().unwrap().len(), 5 * 2, "{file}");
     }
 }
+
+#[test]
+fn topology_prints_this_machine_or_another_and_saves_it() {
+    let report = json(&["topology", "--format", "json"]);
+    let names = ["origin", "model", "kinds", "clusters", "cpus", "notes", "abilities"];
+    fields(&report, &names);
+    fields(&report["kinds"][0], &["name", "design", "capacity", "source", "cpus"]);
+    fields(&report["clusters"][0], &["cpus", "shared"]);
+    fields(&report["cpus"][0], &["id", "kind", "cluster", "siblings", "node", "frequencies_hz"]);
+    fields(&report["abilities"][0], &["name", "available", "detail", "without"]);
+    assert_eq!(report["kinds"][0]["capacity"], 1024);
+
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../linux/tests/files/big-little.dtb");
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("board.toml");
+    let save = ["topology", file, "--ratio", "4", "--save", saved.to_str().unwrap()];
+    assert!(stdout(&save).contains("cortex-a76"));
+    let report = json(&["topology", file, "--format", "json"]);
+    assert!(report["abilities"].is_null() && report["kinds"][1]["capacity"] == 398, "{report}");
+    // What is saved is a machine of the simulator, and so is the file itself.
+    let text = std::fs::read_to_string(&saved).unwrap();
+    let machine = evenkeel_model::Machine::from_toml(&text, "board.toml").unwrap();
+    assert_eq!((machine.name.as_str(), machine.capacity(evenkeel_model::CoreTypeId(1))), ("board", 256));
+    let report = json(&["sim", "Sync-1", "--machine", file, "--policy", "cfs", "--format", "json"]);
+    assert_eq!(report["runs"][0]["machine"], "big-little");
+}

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod list;
 pub mod run;
 pub mod sim;
+pub mod topology;
 pub mod train;
 pub mod vm;
 pub mod vm_bench;

@@ -134,10 +134,12 @@ fn sources(cpus: &[CpuFacts], kinds: &[CpuKind<'_, '_>]) -> Vec<Source> {
     let intel = |kind: usize| {
         ["IntelCore", "IntelAtom"].iter().position(|name| info(kinds[kind].node, "CoreType") == Some(name))
     };
-    // hwloc counts efficiency upwards; unless it was set by hand all are the same.
+    // hwloc counts efficiency upwards, and writes 0 for all unless it was set by hand.
+    let efficiency = |kind: usize| kinds[kind].node.attribute("forced_efficiency")?.parse::<i32>().ok();
+    let by_hand = kinds.iter().enumerate().any(|(kind, _)| efficiency(kind).is_some_and(|efficiency| efficiency != 0));
     let forced = |kind: usize| {
-        let efficiency: i32 = kinds[kind].node.attribute("forced_efficiency")?.parse().ok()?;
-        usize::try_from(i64::from(i32::MAX) - i64::from(efficiency)).ok()
+        let above = efficiency(kind).filter(|_| by_hand).map(|own| i64::from(i32::MAX) - i64::from(own))?;
+        usize::try_from(above).ok()
     };
     let mut sources: Vec<Source> = [
         speed("LinuxCapacity", BINNED),

@@ -28,6 +28,7 @@ const COSTS: Costs = Costs {
     migrate_across_clusters: Ns::from_us(60),
     dvfs_transition: Ns::from_us(100),
     tick: Ns::from_ms(4),
+    wake: Ns::ZERO,
 };
 
 impl Topology {

@@ -2,6 +2,7 @@
 //!
 //! Read from sysfs, from a saved copy of it, from hwloc's XML or from a devicetree; all become one [`Topology`].
 
+mod abilities;
 pub mod kinds;
 pub mod list;
 
@@ -15,6 +16,7 @@ mod sysfs;
 
 use evenkeel_model::Hz;
 
+pub use abilities::{Ability, abilities};
 pub use kinds::Kind;
 
 /// How many times slower a slower kind of core is where nothing says it.

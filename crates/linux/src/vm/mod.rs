@@ -9,7 +9,7 @@ pub mod kernel;
 
 mod protocol;
 mod qemu;
-mod shares;
+pub(crate) mod shares;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -56,12 +56,10 @@ impl Shares {
 /// Lets what serves the guest's devices and timers run before ordinary work of the host, or a busy host would make the
 /// guest's clock tick late. Best effort: with less, the guest is slower to notice things.
 pub fn serve_first(process: Tid, except: &[Tid]) {
-    const SCHED_FIFO: u32 = 1;
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return };
     for tid in tasks.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<Tid>().ok()) {
         if !except.contains(&tid) {
-            let attr = SchedAttr { policy: SCHED_FIFO, priority: 1, ..SchedAttr::EMPTY };
-            let _ = set(tid, &attr);
+            let _ = fifo(tid);
         }
     }
 }
@@ -108,7 +106,14 @@ impl SchedAttr {
     };
 }
 
-fn reserve(tid: Tid, share: f64) -> io::Result<()> {
+/// Lets a thread (0: this one) run before all ordinary work.
+pub(crate) fn fifo(tid: Tid) -> io::Result<()> {
+    const SCHED_FIFO: u32 = 1;
+    set(tid, &SchedAttr { policy: SCHED_FIFO, priority: 1, ..SchedAttr::EMPTY })
+}
+
+/// Gives a thread (0: this one) a share of a CPU, and no more.
+pub(crate) fn reserve(tid: Tid, share: f64) -> io::Result<()> {
     const SCHED_DEADLINE: u32 = 6;
     const SCHED_FLAG_RESET_ON_FORK: u64 = 1;
     set(

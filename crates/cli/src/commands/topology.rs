@@ -1,0 +1,195 @@
+//! `evenkeel topology`: what a machine is, and what can be seen and controlled on it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Error, Result};
+use evenkeel_linux::topology::{Ability, Cpu, Kind, Shared, Topology, abilities, list};
+use evenkeel_model::Hz;
+use serde::Serialize;
+
+use crate::args::{Format, Topology as Arguments};
+use crate::files::Target;
+use crate::{json, table};
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<String> {
+    let save = Target::open_some(args.save.as_ref())?;
+    let found = match &args.file {
+        Some(file) => Topology::from_file(file),
+        None => Topology::read(Path::new("/")),
+    };
+    let found = found.map_err(Error::msg)?;
+    let cores = &args.cores;
+    let topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    if let (Some(target), Some(path)) = (save, &args.save) {
+        let name = path.file_stem().map_or("machine".into(), |stem| stem.to_string_lossy());
+        target.write(topology.to_toml(&name).map_err(Error::msg)?.as_bytes())?;
+    }
+    let abilities = args.file.is_none().then(|| abilities(&found.ids()));
+    match args.output.format {
+        Format::Json => json::print(&JsonTopology::of(&topology, abilities.as_deref())),
+        Format::Table => {
+            let name = topology.model.clone().or_else(|| Some(args.file.as_ref()?.display().to_string()));
+            Ok(text(&name.unwrap_or("this machine".into()), &topology, abilities.as_deref()))
+        }
+    }
+}
+
+/// The topology for people.
+fn text(name: &str, topology: &Topology, abilities: Option<&[Ability]>) -> String {
+    let (cpus, cores, nodes) = (topology.cpus.len(), topology.cores(), topology.nodes().len());
+    let some = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut text = table::heading(&format!(
+        "{name}: {}, {}, {} (from {})",
+        some(cpus, "CPU"),
+        some(cores, "core"),
+        some(nodes, "memory node"),
+        topology.origin
+    ));
+    text += &kinds(topology);
+    text += &clusters(topology);
+    if let Some(abilities) = abilities {
+        let mut rows = table::new(&["use", "", "state", "without it"]);
+        for ability in abilities {
+            let (mark, without) = if ability.available { ("yes", "") } else { ("no", ability.without) };
+            rows.add_row([ability.name, mark, &ability.detail, without]);
+        }
+        let _ = write!(text, "\n{}", table::text(&rows));
+    }
+    for (position, note) in topology.notes.iter().enumerate() {
+        let _ = write!(text, "{}note: {note}\n", if position == 0 { "\n" } else { "" });
+    }
+    text
+}
+
+fn kinds(topology: &Topology) -> String {
+    let mut rows = table::new(&["kind", "design", ">capacity", "CPUs", "frequencies", "capacity is from"]);
+    for (position, kind) in topology.kinds.iter().enumerate() {
+        let design = kind.design.as_deref().unwrap_or("-");
+        let cpus = topology.cpus_of(position);
+        rows.add_row([
+            kind.name.as_str(),
+            design,
+            &kind.capacity.to_string(),
+            &list::text(&cpus),
+            &range(topology, &cpus),
+            &kind.source,
+        ]);
+    }
+    table::text(&rows)
+}
+
+/// The lowest and the highest frequency of some CPUs.
+fn range(topology: &Topology, cpus: &[u16]) -> String {
+    let of = || cpus.iter().filter_map(|id| topology.cpu(*id));
+    let ghz = |hz: Option<Hz>| hz.map_or("?".into(), |hz| format!("{:.2}", hz.per_ns()));
+    let lowest = of().filter_map(Cpu::min).min_by_key(|hz| hz.0);
+    let highest = of().filter_map(Cpu::max).max_by_key(|hz| hz.0);
+    match (lowest, highest) {
+        (None, None) => "not known".into(),
+        (lowest, highest) if lowest == highest => format!("{} GHz", ghz(highest)),
+        (lowest, highest) => format!("{} to {} GHz", ghz(lowest), ghz(highest)),
+    }
+}
+
+fn clusters(topology: &Topology) -> String {
+    let mut rows = table::new(&["cluster", "CPUs", "threads a core", "memory node", "CPUs of a cluster share"]);
+    for (position, shared) in topology.clusters.iter().enumerate() {
+        let of = || topology.cpus.iter().filter(|cpu| cpu.cluster == position);
+        let mut threads: Vec<u16> = of().map(|cpu| cpu.siblings.len() as u16).collect();
+        let mut nodes: Vec<u16> = of().map(|cpu| cpu.node).collect();
+        for numbers in [&mut threads, &mut nodes] {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        rows.add_row([
+            &position.to_string(),
+            &list::text(&shared.cpus),
+            &list::text(&threads),
+            &list::text(&nodes),
+            &shared.what,
+        ]);
+    }
+    format!("\n{}", table::text(&rows))
+}
+
+#[derive(Serialize)]
+struct JsonTopology<'a> {
+    origin: &'a str,
+    model: Option<&'a str>,
+    kinds: Vec<JsonKind<'a>>,
+    clusters: Vec<JsonCluster<'a>>,
+    cpus: Vec<JsonCpu<'a>>,
+    notes: &'a [String],
+    abilities: Option<Vec<JsonAbility<'a>>>,
+}
+
+#[derive(Serialize)]
+struct JsonKind<'a> {
+    name: &'a str,
+    design: Option<&'a str>,
+    capacity: u32,
+    source: &'a str,
+    cpus: Vec<u16>,
+}
+
+#[derive(Serialize)]
+struct JsonCluster<'a> {
+    cpus: &'a [u16],
+    shared: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonCpu<'a> {
+    id: u16,
+    kind: &'a str,
+    cluster: usize,
+    siblings: &'a [u16],
+    node: u16,
+    frequencies_hz: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct JsonAbility<'a> {
+    name: &'a str,
+    available: bool,
+    detail: &'a str,
+    without: &'a str,
+}
+
+impl<'a> JsonTopology<'a> {
+    fn of(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> Self {
+        let kind = |(position, kind): (usize, &'a Kind)| JsonKind {
+            name: &kind.name,
+            design: kind.design.as_deref(),
+            capacity: kind.capacity,
+            source: &kind.source,
+            cpus: topology.cpus_of(position),
+        };
+        let cpu = |cpu: &'a Cpu| JsonCpu {
+            id: cpu.id,
+            kind: &topology.kinds[cpu.kind].name,
+            cluster: cpu.cluster,
+            siblings: &cpu.siblings,
+            node: cpu.node,
+            frequencies_hz: cpu.frequencies.iter().map(|hz| hz.0).collect(),
+        };
+        let ability = |ability: &'a Ability| JsonAbility {
+            name: ability.name,
+            available: ability.available,
+            detail: &ability.detail,
+            without: ability.without,
+        };
+        let cluster = |shared: &'a Shared| JsonCluster { cpus: &shared.cpus, shared: &shared.what };
+        Self {
+            origin: topology.origin,
+            model: topology.model.as_deref(),
+            kinds: topology.kinds.iter().enumerate().map(kind).collect(),
+            clusters: topology.clusters.iter().map(cluster).collect(),
+            cpus: topology.cpus.iter().map(cpu).collect(),
+            notes: &topology.notes,
+            abilities: abilities.map(|abilities| abilities.iter().map(ability).collect()),
+        }
+    }
+}
