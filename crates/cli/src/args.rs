@@ -84,7 +84,7 @@ pub enum Command {
     /// a program that it has not seen.
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(Train),
-    /// Show what this machine is: kinds of cores, capacities, clusters, and what can be seen and controlled
+    /// Show what a machine is: its kinds of cores, and what can be seen and controlled
     ///
     /// What the kernel and the firmware say, the most precise source first. Sources that contradict each other are named,
     /// and --big, --little and --ratio overrule them. A FILE describes another machine.
