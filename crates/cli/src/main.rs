@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
+        Command::Record(args) => return status(commands::record::run(&args)),
         Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => commands::vm_bench::run(&args),
         Command::Vm(args) => return status(commands::vm::run(&args)),
         Command::Guest => {
