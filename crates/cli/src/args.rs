@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
 use serde::Deserialize;
 
-pub use live::{Accel, Cores, Run, VmBench, VmCommand, VmRun};
+pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
@@ -97,6 +97,13 @@ pub enum Command {
     /// error. If Evenkeel is killed, the program runs on and every affinity mask is given back.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Record what a program does, to play it on any machine
+    ///
+    /// Writes down how much each thread and child process computes, whom it wakes, what it waits for and how long it
+    /// sleeps. `evenkeel sim` and `evenkeel compare` play it. Standard streams, signals and the exit status are the
+    /// program's. Needs eBPF, and so root.
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Record),
     /// Run a program on an asymmetric machine that exists only for it
     ///
     /// QEMU boots a Linux kernel on this machine's own files, and each virtual core gets a share of a real one: a large
@@ -164,6 +171,15 @@ Examples:
 
 Exit code: the program's own; 2 if it could not be started.
 Read on: docs/run.md.";
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  evenkeel record -o app.ek -- ./app --threads 8
+  evenkeel sim app.ek --machine i9-13900k --policy colab
+  evenkeel record -o build.ek -- make -j4
+
+Exit code: the program's own; 2 if it could not be started or recorded.
+Read on: docs/recording.md.";
 
 const VM_EXAMPLES: &str = "\
 Examples:

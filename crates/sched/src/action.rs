@@ -20,13 +20,13 @@ pub enum Action {
         /// Where it should go on.
         to: CoreId,
     },
-    /// Two running threads should exchange their cores. Stale if one of them no longer runs on its own; the host then
-    /// does nothing. Otherwise it stops both, reports `ran` and `ready(Taken)` by the other's core for each, and asks
-    /// `next` for both cores.
+    /// Two threads should exchange their cores: one that runs on or waits for its own, and one that runs. Stale if that
+    /// is no longer so; the host then does nothing. Otherwise it stops those that run, reports `ran` and `ready(Taken)`
+    /// by the other's core for each, and asks `next` for both cores.
     Swap {
-        /// The threads.
+        /// The threads; the second one runs.
         threads: [ThreadId; 2],
-        /// The core that each of them runs on.
+        /// The core that each of them has.
         cores: [CoreId; 2],
     },
     /// The policy changed where a thread may run. Hosts that own the queues may ignore it; the affinity host sets masks.

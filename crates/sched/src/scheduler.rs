@@ -82,9 +82,11 @@ impl Scheduler {
         id
     }
 
-    /// A thread became ready. Returns the core that it waits for; whether to preempt there is in the outbox.
+    /// A thread became ready, or was taken from the queue of another core. Returns the core that it waits for; whether to
+    /// preempt there is in the outbox.
     pub fn ready(&mut self, now: Ns, thread: ThreadId, why: Why) -> CoreId {
         self.state.now = now;
+        self.leave_queue(thread);
         self.leave_core(thread);
         self.end_of_wait(thread);
         if let Why::New { .. } = why {
@@ -138,7 +140,7 @@ impl Scheduler {
                 }
                 Next::Idle
             }
-            Pick::Queued(_) | Pick::Idle => Next::Idle,
+            Pick::Queued(_) | Pick::Exchange(_) | Pick::Idle => Next::Idle,
         }
     }
 
@@ -430,27 +432,28 @@ impl Scheduler {
         let top = self.state.domains[core.index()].len() - 1;
         let due: [bool; 2] = std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
         let pick = self.policy.balance(&self.state, core);
-        let current = self.state.core(core).current;
         let patience = &mut self.state.cores[core.index()].failed;
-        let takes = matches!(pick, Pick::Running(_)) && (*patience >= cfs::PATIENCE || current.is_some());
-        match (pick, current) {
-            (Pick::Running(thread), Some(current)) => {
-                let other = self.state.thread(thread).core;
-                self.outbox.push_back(Action::Swap { threads: [thread, current], cores: [other, core] });
+        let takes = matches!(pick, Pick::Running(_)) && *patience >= cfs::PATIENCE;
+        match pick {
+            Pick::Exchange(thread) => {
+                if let Some(current) = self.state.core(core).current {
+                    let other = self.state.thread(thread).core;
+                    self.outbox.push_back(Action::Swap { threads: [thread, current], cores: [other, core] });
+                }
             }
-            (Pick::Running(_), None) if !takes => *patience += 1,
-            (Pick::Running(thread), None) => {
+            Pick::Running(_) if !takes => *patience += 1,
+            Pick::Running(thread) => {
                 // nr_balance_failed = cache_nice_tries + 1: the next one moves a little sooner.
                 *patience = cfs::PATIENCE - 1;
                 let from = self.state.thread(thread).core;
                 self.outbox.push_back(Action::Take { thread, from, to: core });
             }
-            (Pick::Queued(thread), _) => {
+            Pick::Queued(thread) => {
                 *patience = 0;
                 self.pull(thread, core);
             }
-            (Pick::Idle, _) if due[top] => *patience = 0,
-            (Pick::Idle, _) => {}
+            Pick::Idle if due[top] => *patience = 0,
+            Pick::Idle => {}
         }
         for (level, due) in due.into_iter().enumerate() {
             if due {

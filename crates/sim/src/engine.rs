@@ -250,12 +250,17 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 self.ask(from)
             }
             Action::Swap { threads, cores } => {
+                let waits = self.tasks[threads[0].index()].place == Place::Ready
+                    && self.sched.state().ready(threads[0])
+                    && self.sched.state().thread(threads[0]).core == cores[0];
                 let runs = |i: usize| self.cores[cores[i].index()].current == Some(threads[i]);
-                if !runs(0) || !runs(1) {
+                if !(waits || runs(0)) || !runs(1) {
                     self.stale_answers += 1;
                     return Ok(());
                 }
-                self.stop(cores[0], Stop::Taken);
+                if !waits {
+                    self.stop(cores[0], Stop::Taken);
+                }
                 self.stop(cores[1], Stop::Taken);
                 self.report_ready(threads[0], Why::Taken { by: cores[1] });
                 self.report_ready(threads[1], Why::Taken { by: cores[0] });

@@ -49,6 +49,22 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The recording
+    #[arg(long = "output", short = 'o', value_name = "FILE", default_value = "app.ek")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub cores: Cores,
+    /// Say nothing at the end
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// The command, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
 /// Arguments of `vm`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

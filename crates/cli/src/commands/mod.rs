@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod list;
+pub mod record;
 pub mod run;
 pub mod sim;
 pub mod topology;

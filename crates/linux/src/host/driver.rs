@@ -290,7 +290,8 @@ impl Driver {
                     }
                 }
                 Action::Swap { threads, cores } => {
-                    if self.runs(threads[0], cores[0]) && self.runs(threads[1], cores[1]) {
+                    let waits = self.state().ready(threads[0]) && self.state().thread(threads[0]).core == cores[0];
+                    if (waits || self.runs(threads[0], cores[0])) && self.runs(threads[1], cores[1]) {
                         self.sched.ready(now, threads[0], Why::Taken { by: cores[1] });
                         self.sched.ready(now, threads[1], Why::Taken { by: cores[0] });
                         self.ask(now, cores[0]);

@@ -254,7 +254,7 @@ fn kind(name: &str) -> Kind {
 }
 
 /// Waits until one of these has something to say, or the time is over; answers whether the first one has.
-fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
+pub(crate) fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
     let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     let time = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
     match rustix::event::poll(&mut fds, Some(&time)) {

@@ -10,6 +10,6 @@ mod proc;
 mod service;
 mod summary;
 
-pub(crate) use follow::clock;
 pub use follow::{Follow, Plan};
+pub(crate) use follow::{clock, poll};
 pub use summary::{Summary, ThreadSummary};

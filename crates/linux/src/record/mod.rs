@@ -10,6 +10,7 @@
 //! its own wake-ups only, no other order can do worse.
 
 mod cpus;
+mod tape;
 mod thread;
 mod wakes;
 
@@ -24,6 +25,7 @@ use evenkeel_workload::recording::{Recording, Step};
 
 use crate::event::{Event, Off, Tid, What};
 use cpus::Cpus;
+pub use tape::Tape;
 use thread::{Place, Thread};
 use wakes::Wakes;
 

@@ -30,12 +30,22 @@ enum {
 	BPF_RB_FORCE_WAKEUP = 2,
 };
 
+/* The arguments of a raw tracepoint. */
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
 
 struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int __state;
+	struct sched_entity se;
 };
 
 

@@ -267,7 +267,7 @@ fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
     match record.state {
         RUNNING => {
             let core_type = usize::from(type_of.get(record.cpu as usize).copied().unwrap_or_default());
-            sample.run[core_type.min(MAX_TYPES - 1)] += now.since(Ns(record.since));
+            sample.run[core_type.min(MAX_TYPES - 1)] += now.since(Ns(record.counted_at));
         }
         READY => sample.delay += now.since(Ns(record.since)),
         _ => {}

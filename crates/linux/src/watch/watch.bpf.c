@@ -18,7 +18,11 @@ enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
 enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE };
 
 struct record {
+	/* When it came into its state. */
 	__u64 since;
+	/* When its time on a CPU was last brought up to date, and what the kernel's count of it was then. */
+	__u64 counted_at;
+	__u64 counted;
 	__u64 born;
 	__u64 run[MAX_TYPES];
 	__u64 delay;
@@ -33,7 +37,6 @@ struct record {
 	__u32 migrations;
 	__u32 in_futex;
 	__u32 parent;
-	__u32 unused;
 };
 
 struct event {
@@ -239,12 +242,16 @@ static void runnable(struct task_struct *task)
 	struct record *by = 0;
 	__u64 now, waited;
 
-	if (!record || (record->state != IN_FUTEX && record->state != BLOCKED))
+	if (!record)
 		return;
 	now = bpf_ktime_get_ns();
 	waker = bpf_get_current_task_btf();
 	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
+	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
+	tell(now, task->pid, by ? waker->pid : 0, WOKEN);
+	if (record->state != IN_FUTEX && record->state != BLOCKED)
+		return;
 	waited = now - record->since;
 	if (record->state == IN_FUTEX) {
 		record->waited += waited;
@@ -253,7 +260,6 @@ static void runnable(struct task_struct *task)
 	}
 	record->state = READY;
 	record->since = now;
-	tell(now, task->pid, by ? waker->pid : 0, WOKEN);
 }
 
 SEC("tp_btf/sched_waking")
@@ -267,6 +273,44 @@ SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(wakeup_new, struct task_struct *task)
 {
 	runnable(task);
+	return 0;
+}
+
+/* Adds what the kernel has counted since the last time. */
+static void count(struct record *record, struct task_struct *task, __u64 now)
+{
+	__u32 core_type = type_of[bpf_get_smp_processor_id() & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
+	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime);
+
+	if (record->counted && total > record->counted)
+		record->run[core_type] += total - record->counted;
+	else if (!record->counted && record->born)
+		record->run[core_type] += total;
+	record->counted = total;
+	record->counted_at = now;
+}
+
+/* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels start a thread on an
+ * idle CPU without telling: it shows here. */
+SEC("raw_tp/sched_stat_runtime")
+int ran(struct bpf_raw_tracepoint_args *args)
+{
+	struct task_struct *task = (void *)args->args[0];
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct record *record = record_of(BPF_CORE_READ(task, pid));
+	__u64 now;
+
+	if (!record || record->state == EXITED)
+		return 0;
+	now = bpf_ktime_get_ns();
+	count(record, task, now);
+	if (record->state != RUNNING) {
+		record->state = RUNNING;
+		record->since = now;
+		if (record->cpu != cpu)
+			record->migrations++;
+		record->cpu = cpu;
+	}
 	return 0;
 }
 
@@ -286,12 +330,10 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	}
 	now = bpf_ktime_get_ns();
 	if (off) {
-		__u32 core_type = type_of[cpu & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
 		unsigned int state = BPF_CORE_READ(prev, __state);
 		__u32 kind;
 
-		if (off->state == RUNNING)
-			off->run[core_type] += now - off->since;
+		count(off, prev, now);
 		off->since = now;
 		if (preempt || state == 0) {
 			kind = PREEMPTED;
@@ -321,6 +363,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 		on->cpu = cpu;
 		on->state = RUNNING;
 		on->since = now;
+		on->counted_at = now;
 		tell(now, next->pid, 0, ON);
 	}
 	return 0;

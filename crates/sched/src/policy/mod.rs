@@ -30,6 +30,9 @@ pub enum Pick {
     Queued(ThreadId),
     /// This thread, which runs on another core and is to be taken over from it.
     Running(ThreadId),
+    /// This thread, which runs on or waits for another core, in exchange for the one that runs here. Only in
+    /// [`Policy::balance`].
+    Exchange(ThreadId),
     /// Nothing.
     Idle,
 }
@@ -79,8 +82,8 @@ pub trait Policy: Send {
         cfs::preempts(s, woken, running)
     }
 
-    /// At a tick: a thread that this core should pull from another one. To a busy core a running thread comes in
-    /// exchange for the one that runs there, at once; to an idle core only if it is named at several ticks in a row.
+    /// At a tick: a thread that this core should pull from another one. A running thread comes only if it is named at
+    /// several ticks in a row, or in exchange, which is made at once.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         cfs::balance(s, core)
     }

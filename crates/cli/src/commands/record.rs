@@ -1,0 +1,45 @@
+//! `evenkeel record`: what a real program does, as a workload.
+
+use anyhow::{Context, Result, anyhow};
+use evenkeel_linux::launch::{self, Launched};
+use evenkeel_linux::record::Tape;
+use evenkeel_workload::recording::Step;
+
+use crate::args::Record;
+use crate::files::Target;
+use crate::{live, messages};
+
+/// Records the command and answers its exit status.
+pub fn run(args: &Record) -> Result<u8> {
+    let (machine, _) = live::machine(&args.cores)?;
+    let target = Target::open(&args.file)?;
+    live::find(&args.command[0])?;
+    let mut launched = Launched::new(&args.command).context("cannot start a process")?;
+    let mut tape = Tape::new(&machine, launched.pid()).map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
+    launched.release().context("the started process has gone")?;
+    let status = loop {
+        tape.advance()?;
+        if let Some(status) = launched.poll()? {
+            break status;
+        }
+        tape.wait(launched.end())?;
+    };
+    tape.advance()?;
+    let events = tape.events();
+    let mut recording = tape.finish();
+    recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    target.write(recording.to_text().as_bytes())?;
+    recording.notes.iter().for_each(messages::warning);
+    if !args.quiet {
+        let steps: usize = recording.threads.iter().map(|thread| thread.steps.len()).sum();
+        let waits = recording.threads.iter().flat_map(|thread| &thread.steps);
+        let waits = waits.filter(|step| matches!(step, Step::Wait)).count();
+        messages::note(format_args!(
+            "{} threads, {steps} steps, {waits} of them waits for another thread, in {} ({events} events): {}",
+            recording.threads.len(),
+            recording.makespan,
+            args.file.display()
+        ));
+    }
+    Ok(launch::exit_code(status))
+}
