@@ -58,7 +58,7 @@ fn text(name: &str, topology: &Topology, abilities: Option<&[Ability]>) -> Strin
         let _ = write!(text, "\n{}", table::text(&rows));
     }
     for (position, note) in topology.notes.iter().enumerate() {
-        let _ = write!(text, "{}note: {note}\n", if position == 0 { "\n" } else { "" });
+        let _ = writeln!(text, "{}note: {note}", if position == 0 { "\n" } else { "" });
     }
     text
 }
