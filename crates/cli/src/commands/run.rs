@@ -18,7 +18,7 @@ pub fn run(args: &Run) -> Result<u8> {
     let policy = catalog::policy(&args.policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
     let output = Target::open_some(args.output.as_ref())?;
-    let plan = Plan { machine, cpus, policy, period: args.period };
+    let plan = Plan { machine, cpus, policy, period: args.period, timeline: false };
     // Before anything else: what follows may change masks.
     let guard = Guard::spawn().context("cannot start the process that gives affinity masks back")?;
     let (code, summary) = match args.pid {
