@@ -163,7 +163,7 @@ fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
     let marks = Marks { numbers: Some(plan.cpus.clone()), moments: moments.collect() };
     html! {
         p.soft {
-            "One lane a CPU, big cores tall and on top; grey is idle, or busy with something else. A line is a move by the "
+            "One lane a CPU, big cores tall and on top; grey is idle, or busy with something else. A tick is a move by the "
             "policy. Point at a slice to see whose it is. How long a thread ran between two looks is exact; when, not always."
         }
         @if let Some(grid) = timeline.resolution() {

@@ -56,10 +56,12 @@ pub struct Timeline {
 }
 
 /// A thread at the last look.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Last {
     cpu: u16,
     run: [Ns; MAX_TYPES],
+    /// The CPU of each core type on which it was seen last.
+    on: [Option<u16>; MAX_TYPES],
 }
 
 /// A thread ran for some time, perhaps from then on.
@@ -101,8 +103,12 @@ impl Timeline {
         for (cpu, guesses) in guesses {
             self.lay_out(cpu, guesses, now);
         }
-        let last = |sample: &Sample| (sample.tid, Last { cpu: sample.cpu, run: sample.run });
-        self.last = living.iter().map(last).collect();
+        let before = std::mem::take(&mut self.last);
+        for sample in living {
+            let mut on = before.get(&sample.tid).map_or([None; MAX_TYPES], |last| last.on);
+            on[self.type_of(sample.cpu)] = Some(sample.cpu);
+            self.last.insert(sample.tid, Last { cpu: sample.cpu, run: sample.run, on });
+        }
         self.looked = now;
         self.bound(SLICES);
     }
@@ -127,15 +133,12 @@ impl Timeline {
     /// Where and when a thread ran since the last look, as far as it can be told.
     fn guess(&self, now: Ns, sample: &Sample, mut each: impl FnMut(u16, Guess)) {
         let tid = sample.tid;
-        let (here, last) = (sample.cpu, self.last.get(&tid));
-        let ran = |core_type: usize| {
-            let before = last.map_or(Ns::ZERO, |last| last.run[core_type]);
-            sample.run[core_type].since(before).min(now.since(self.looked))
-        };
-        let time = ran(self.type_of(here));
-        let turn = sample.inside.map(|inside| inside.turn);
-        // The latest stretch, which was here; then what it ran before that.
-        let (from, stretch) = match turn {
+        let last = self.last.get(&tid).copied().unwrap_or(Last { cpu: sample.cpu, ..Last::default() });
+        let ran = |core_type: usize| sample.run[core_type].since(last.run[core_type]).min(now.since(self.looked));
+        let here = self.type_of(sample.cpu);
+        let time = ran(here);
+        // The latest stretch, which was where it is now.
+        let (from, stretch) = match sample.inside.map(|inside| inside.turn) {
             Some(Turn::On(since)) => {
                 let from = since.since(self.began).clamp(self.looked, now);
                 (from, now.since(from))
@@ -144,14 +147,20 @@ impl Timeline {
             None if sample.state == State::Runnable => (now.since(time), time),
             None => (self.looked, time),
         };
-        each(here, Guess { tid, from, time: stretch });
+        each(sample.cpu, Guess { tid, from, time: stretch });
+        // What it ran before that on the same core type.
         let rest = time.since(stretch);
-        let Some(last) = last.filter(|last| last.cpu != here) else {
-            each(here, Guess { tid, from: from.since(rest), time: rest });
-            return;
-        };
-        let there = if self.type_of(last.cpu) == self.type_of(here) { rest } else { ran(self.type_of(last.cpu)) };
-        each(last.cpu, Guess { tid, from: self.looked, time: there });
+        if last.cpu != sample.cpu && self.type_of(last.cpu) == here {
+            each(last.cpu, Guess { tid, from: self.looked, time: rest });
+        } else {
+            each(sample.cpu, Guess { tid, from: from.since(rest), time: rest });
+        }
+        // On another core type it was before that, on the CPU where it has been seen.
+        for (core_type, cpu) in last.on.iter().enumerate().filter(|(core_type, _)| *core_type != here) {
+            if let Some(cpu) = *cpu {
+                each(cpu, Guess { tid, from: self.looked, time: ran(core_type) });
+            }
+        }
     }
 
     /// Gives what ran on a CPU since the last look a place of its own: the later one waits for the earlier one, and all make
