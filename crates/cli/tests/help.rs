@@ -6,7 +6,7 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "machines",
     "policies",
     "workloads",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 11] = [
     "reproduce",
     "train",
     "topology",
+    "run",
     "record",
     "vm",
     "vm bench",

@@ -39,6 +39,12 @@ pub struct Run {
     /// Write the summary to this file instead of standard error
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write a page to this file: who ran where, who waited for whom, and a timeline
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write what ran where when, and what was moved, as a Perfetto trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Print no summary
     #[arg(long, short, conflicts_with = "output")]
     pub quiet: bool,

@@ -39,6 +39,17 @@ struct record {
 	__u32 parent;
 };
 
+/* One thread that waited, and one that ended its waits. */
+struct pair {
+	__u32 waiter;
+	__u32 waker;
+};
+
+struct pair_waits {
+	__u64 waited;
+	__u64 times;
+};
+
 struct event {
 	__u64 at;
 	__u32 tid;
@@ -73,6 +84,14 @@ struct {
 	__uint(max_entries, MAX_THREADS);
 	__type(value, __u32);
 } reusable SEC(".maps");
+
+/* When this is full, further pairs only show in the records. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4 * MAX_THREADS);
+	__type(key, struct pair);
+	__type(value, struct pair_waits);
+} pairs SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -235,6 +254,21 @@ int BPF_PROG(exits, struct task_struct *task)
 	return 0;
 }
 
+/* Not atomic: a waker is on one CPU at a time. */
+static void waited_for(__u32 waiter, __u32 waker, __u64 waited)
+{
+	struct pair pair = { .waiter = waiter, .waker = waker };
+	struct pair_waits *known = bpf_map_lookup_elem(&pairs, &pair);
+	struct pair_waits first = { .waited = waited, .times = 1 };
+
+	if (!known) {
+		bpf_map_update_elem(&pairs, &pair, &first, BPF_NOEXIST);
+		return;
+	}
+	known->waited += waited;
+	known->times++;
+}
+
 static void runnable(struct task_struct *task)
 {
 	struct record *record = record_of(task->pid);
@@ -255,8 +289,10 @@ static void runnable(struct task_struct *task)
 	waited = now - record->since;
 	if (record->state == IN_FUTEX) {
 		record->waited += waited;
-		if (by)
+		if (by) {
 			__sync_fetch_and_add(&by->blame, waited);
+			waited_for(task->pid, waker->pid, waited);
+		}
 	}
 	record->state = READY;
 	record->since = now;
