@@ -69,6 +69,7 @@ struct RawEvent {
     other: u32,
     cpu: u32,
     kind: u32,
+    call: u32,
 }
 
 impl Watch {
@@ -287,7 +288,7 @@ impl RawEvent {
     fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let at = u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?);
-        Some(Self { at, tid: word(8)?, other: word(12)?, cpu: word(16)?, kind: word(20)? })
+        Some(Self { at, tid: word(8)?, other: word(12)?, cpu: word(16)?, kind: word(20)?, call: word(24)? })
     }
 
     /// `None` for what only ends a wait.
@@ -301,7 +302,7 @@ impl RawEvent {
             4 => What::Off(Off::Preempted),
             5 => What::Off(Off::Futex),
             6 => What::Off(Off::Blocked),
-            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0) },
+            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call },
             8 => What::Exited,
             _ => return None,
         };

@@ -36,6 +36,8 @@ struct record {
 	__u32 involuntary;
 	__u32 migrations;
 	__u32 in_futex;
+	/* How many futex calls it has made. */
+	__u32 futex_calls;
 	__u32 parent;
 };
 
@@ -56,6 +58,9 @@ struct event {
 	__u32 other;
 	__u32 cpu;
 	__u32 kind;
+	/* Which futex call of the other thread did it; 0 if none. */
+	__u32 call;
+	__u32 unused;
 };
 
 /* Set before loading. */
@@ -105,7 +110,7 @@ static struct record *record_of(__u32 tid)
 	return slot ? &records[*slot & (MAX_THREADS - 1)] : 0;
 }
 
-static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
+static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 {
 	struct event *event;
 
@@ -121,7 +126,14 @@ static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
 	event->other = other;
 	event->cpu = bpf_get_smp_processor_id();
 	event->kind = kind;
+	event->call = call;
+	event->unused = 0;
 	bpf_ringbuf_submit(event, kind == IDLE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
+{
+	tell_call(at, tid, other, kind, 0);
 }
 
 /* Interrupts run in the name of whatever thread they interrupt, which wakes nobody by that. Those that can wake a thread
@@ -283,7 +295,7 @@ static void runnable(struct task_struct *task)
 	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
 	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
-	tell(now, task->pid, by ? waker->pid : 0, WOKEN);
+	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && by->in_futex ? by->futex_calls : 0);
 	if (record->state != IN_FUTEX && record->state != BLOCKED)
 		return;
 	waited = now - record->since;
@@ -409,8 +421,10 @@ static int futex(bool entered)
 {
 	struct record *record = record_of((__u32)bpf_get_current_pid_tgid());
 
-	if (record)
+	if (record) {
 		record->in_futex = entered;
+		record->futex_calls += entered;
+	}
 	return 0;
 }
 
