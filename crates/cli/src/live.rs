@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_linux::host::{Plan, Summary, ThreadSummary};
-use evenkeel_linux::topology::Topology;
+use evenkeel_linux::topology::{Topology, list};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Kind;
 use serde::Serialize;
@@ -29,6 +29,17 @@ pub fn find(command: &OsStr) -> Result<()> {
     which::which(command).map(|_| ()).with_context(|| {
         format!("{}: no such command; is it installed, executable, and in PATH?", command.to_string_lossy())
     })
+}
+
+/// `evenkeel run` of a policy on such a machine, up to its options; `--` and the command are to follow.
+pub fn under(policy: &str, big: &[u16], little: &[u16], ratio: f64) -> Result<Vec<String>> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut words = vec![program.display().to_string(), "run".into(), "--policy".into(), policy.into()];
+    words.extend(["--big".into(), list::text(big)]);
+    if !little.is_empty() {
+        words.extend(["--little".into(), list::text(little), "--ratio".into(), ratio.to_string()]);
+    }
+    Ok(words)
 }
 
 /// What a followed program did.
