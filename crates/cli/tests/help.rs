@@ -6,7 +6,8 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 8] = ["machines", "policies", "workloads", "sim", "compare", "reproduce", "train", "topology"];
+const COMMANDS: [&str; 9] =
+    ["machines", "policies", "workloads", "sim", "compare", "reproduce", "train", "topology", "emulate"];
 
 fn help(args: &[&str]) -> String {
     let output = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"))
