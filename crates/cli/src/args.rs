@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and the help that teaches it.
 
+mod emulate;
 mod live;
 mod topology;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
 use serde::Deserialize;
 
+pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
 pub use topology::Topology;
 
@@ -111,6 +113,14 @@ pub enum Command {
     /// and to /tmp. Its output and its exit status come back. Needs root.
     #[command(after_help = VM_EXAMPLES)]
     Vm(VmRun),
+    /// Make this machine asymmetric while a command runs
+    ///
+    /// A real-time thread on each little core takes as much of the time as makes the core as slow as it should be, and
+    /// corrects itself by what the core really gave to others. Standard streams, signals and the exit status are the
+    /// command's. Needs CAP_SYS_NICE (root has it) or a limit of real-time priority (`ulimit -r`) above 0. Whatever
+    /// happens to Evenkeel, its threads end with it.
+    #[command(after_help = emulate::EXAMPLES)]
+    Emulate(Emulate),
     #[command(name = evenkeel_linux::guard::COMMAND, hide = true)]
     Guard,
     #[command(name = evenkeel_linux::vm::guest::COMMAND, hide = true)]

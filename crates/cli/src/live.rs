@@ -46,6 +46,18 @@ pub fn find(command: &OsStr) -> Result<()> {
     })
 }
 
+/// One of this program's commands, told what the machine is; more options, or `--` and a command, are to follow.
+pub fn told(command: &[&str], big: &[u16], little: &[u16], ratio: f64) -> Result<Vec<String>> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut words = vec![program.display().to_string()];
+    words.extend(command.iter().map(|word| (*word).to_owned()));
+    words.extend(["--big".into(), list::text(big)]);
+    if !little.is_empty() {
+        words.extend(["--little".into(), list::text(little), "--ratio".into(), ratio.to_string()]);
+    }
+    Ok(words)
+}
+
 /// What a followed program did.
 pub struct Account<'a> {
     /// How it was followed.

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Record(args) => return status(commands::record::run(&args)),
         Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => commands::vm_bench::run(&args),
         Command::Vm(args) => return status(commands::vm::run(&args)),
+        Command::Emulate(args) => return status(commands::emulate::run(&args)),
         Command::Guest => {
             evenkeel_linux::vm::guest::main();
             return ExitCode::SUCCESS;

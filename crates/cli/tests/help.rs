@@ -6,7 +6,7 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "machines",
     "policies",
     "workloads",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 12] = [
     "topology",
     "run",
     "record",
+    "emulate",
     "vm",
     "vm bench",
 ];

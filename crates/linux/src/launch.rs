@@ -9,9 +9,11 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use evenkeel_model::Ns;
 use rustix::process::{Pid, Signal};
 
 use crate::event::Tid;
+use crate::host::poll;
 
 /// The hidden command that runs [`gate`].
 pub const COMMAND: &str = "__start";
@@ -69,6 +71,15 @@ impl Launched {
     /// Becomes readable when it has ended.
     pub fn end(&self) -> BorrowedFd<'_> {
         self.end.as_fd()
+    }
+
+    /// Waits for a while, or until it has ended or a signal arrives.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn wait(&self) -> io::Result<()> {
+        // Another thread of this process may get the signal, and then nothing ends the wait.
+        poll(&[self.end()], Ns::from_ms(100)).map(|_| ())
     }
 
     /// Its process.

@@ -1,6 +1,7 @@
 //! Host 2: real programs. Evenkeel looks at what the Linux kernel does with the threads of a program and moves them
 //! through their affinity masks. Around it: what this machine is, what its threads wait for, recording, emulation.
 
+pub mod emulate;
 pub mod event;
 pub mod guard;
 pub mod host;

@@ -19,7 +19,7 @@ pub struct Spec {
 }
 
 /// Big over little where nothing else is said: about what Arm's pairs of core types have.
-const RATIO: f64 = 3.0;
+pub const RATIO: f64 = 3.0;
 
 impl Spec {
     /// How many cores.

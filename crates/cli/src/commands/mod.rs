@@ -1,6 +1,7 @@
 //! One file a command. Each returns the text that goes to standard output.
 
 pub mod compare;
+pub mod emulate;
 pub mod list;
 pub mod record;
 pub mod run;

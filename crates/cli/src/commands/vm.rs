@@ -1,7 +1,6 @@
 //! `evenkeel vm`: an asymmetric machine on any Linux box.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::launch::Signals;
@@ -9,7 +8,7 @@ use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 
 use crate::args::{Accel, VmRun};
-use crate::{catalog, messages};
+use crate::{catalog, live, messages};
 
 /// Killed by Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -23,7 +22,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
         None => words(&args.command)?,
         Some(policy) => under(&spec, catalog::policy(policy)?.name, &words(&args.command)?)?,
     };
-    crate::live::find(&args.command[0])?;
+    live::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let mut vm = boot(args, spec, &signals)?;
@@ -71,14 +70,8 @@ pub fn under(spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String
 
 /// A command under this program, inside the guest, which is told what the cores are.
 pub fn inside(spec: &Spec, this: &[&str], command: &[String]) -> Result<Vec<String>> {
-    let program: PathBuf = std::env::current_exe().context("cannot find this program's own file")?;
-    let cpus = |range: std::ops::Range<u16>| range.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
-    let mut words = vec![program.display().to_string()];
-    words.extend(this.iter().map(|word| (*word).to_owned()));
-    words.extend(["--big".into(), cpus(0..spec.big)]);
-    if spec.little > 0 {
-        words.extend(["--little".into(), cpus(spec.big..spec.cores()), "--ratio".into(), spec.ratio.to_string()]);
-    }
+    let cpus = |range: std::ops::Range<u16>| range.collect::<Vec<_>>();
+    let mut words = live::told(this, &cpus(0..spec.big), &cpus(spec.big..spec.cores()), spec.ratio)?;
     words.push("--".into());
     words.extend(command.iter().cloned());
     Ok(words)

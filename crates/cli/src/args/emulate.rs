@@ -1,0 +1,56 @@
+//! Arguments of `emulate`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use evenkeel_linux::emulate::{PERIOD, PERIODS};
+use evenkeel_model::Ns;
+
+use super::{Cores, Output, duration};
+
+/// What follows the help of `emulate`.
+pub const EXAMPLES: &str = "\
+Examples:
+  evenkeel emulate 1B1L:3 -- ./app --threads 2
+  evenkeel emulate 2B2L:3 --policy pfs -- ./app --threads 4
+  evenkeel emulate --big 0-3 --little 4-7 --ratio 2.5 -o speeds.json --format json -- make -j8
+
+1B1L:3 is one big and one little core, the big one 3 times as fast; 1B1S:3 says the same.
+Exit code: the command's own; 2 if it could not be started, or its cores not be slowed down.
+Read on: docs/emulate.md.";
+
+/// Arguments of `emulate`.
+#[derive(Debug, Args)]
+pub struct Emulate {
+    /// The machine: the first CPUs that this process may use become big, the next ones little
+    #[arg(value_name = "MACHINE", conflicts_with_all = ["big", "little", "ratio"], required_unless_present_any = ["big", "little"])]
+    pub machine: Option<String>,
+    #[command(flatten)]
+    pub cores: Cores,
+    /// Schedule the command by this policy, with `evenkeel run`; without, the kernel does
+    #[arg(long, short)]
+    pub policy: Option<String>,
+    /// In each such span a little core is away once; shorter is finer, and less exact
+    #[arg(long, value_name = "TIME", value_parser = period, default_value_t = PERIOD, hide_default_value = true)]
+    pub period: Ns,
+    /// Write the account of the little cores to this file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print no account
+    #[arg(long, short, conflicts_with = "output")]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub format: Output,
+    /// The command, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+fn period(text: &str) -> Result<Ns, String> {
+    let period = duration(text)?;
+    match PERIODS.contains(&period) {
+        true => Ok(period),
+        false => Err(format!("{text}: expected {} to {}", PERIODS.start(), PERIODS.end())),
+    }
+}

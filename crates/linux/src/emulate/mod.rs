@@ -1,0 +1,317 @@
+//! Makes this machine asymmetric for a while: on each little core a real-time thread takes as much of the time as makes
+//! the core as slow as it should be. Nothing is changed that would have to be undone: when this process ends, however it
+//! ends, its threads end with it.
+
+pub mod duty;
+
+mod occupy;
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use evenkeel_model::Ns;
+use rustix::process::Pid;
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+
+use crate::event::Tid;
+use crate::guard::{Change, Guard};
+use crate::host::clock;
+use crate::mask;
+use crate::spec::Spec;
+use crate::topology::list;
+use duty::{Account, Duty};
+
+/// How long a cycle is. A slower core is slow all the time, an emulated one in slices, so short cycles are nearer to the
+/// truth; but each costs others two switches, some microseconds, that no clock shows to belong to it.
+pub const PERIOD: Ns = Ns::from_ms(4);
+/// Cycles may be this long: shorter ones are mostly switches, longer ones reach the limit of real-time time.
+pub const PERIODS: std::ops::RangeInclusive<Ns> = Ns::from_us(200)..=Ns::from_ms(100);
+/// The kernel leaves ordinary threads 5 % of every second: by the limit of real-time time, which can be lifted, or since
+/// 6.12 by a server for them, which does not look at that limit.
+const MOST: f64 = 0.95;
+/// What of that is kept for making up for late timers.
+const RESERVE: f64 = 0.0025;
+
+/// Which CPUs are to be what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The CPUs that stay as they are.
+    pub big: Vec<u16>,
+    /// The CPUs to be made slower.
+    pub little: Vec<u16>,
+    /// How many times faster a big core is, 1 or more.
+    pub ratio: f64,
+    /// How long a cycle is.
+    pub period: Ns,
+}
+
+/// Why a machine cannot be made asymmetric.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// More cores than CPUs.
+    #[error(
+        "{spec} needs {} CPUs, and this process may use {} ({}): ask for fewer cores, or let `evenkeel vm` make a machine \
+         with more cores than there are", spec.cores(), allowed.len(), list::text(allowed)
+    )]
+    TooFew {
+        /// What was asked for.
+        spec: Spec,
+        /// What there is.
+        allowed: Vec<u16>,
+    },
+    /// A CPU that this process may not use.
+    #[error("CPU {cpu} cannot be used: expected CPUs of {}, those that this process may use", list::text(allowed))]
+    Forbidden {
+        /// The CPU.
+        cpu: u16,
+        /// What there is.
+        allowed: Vec<u16>,
+    },
+    /// Nothing to be made slower.
+    #[error("no core is little: expected one at least, as in 1B1L:3")]
+    NoLittle,
+    /// The kernel would not let real-time threads occupy that much.
+    #[error(
+        "a ratio of {ratio} means to occupy {:.1} % of a little core, and the kernel gives real-time threads {:.1} % at \
+         most (kernel.sched_rt_runtime_us, and its server for ordinary threads): expected a ratio of {:.1} at most",
+        100.0 * (1.0 - 1.0 / ratio), 100.0 * most, (10.0 * highest(*most)).floor() / 10.0
+    )]
+    Ratio {
+        /// What was asked for.
+        ratio: f64,
+        /// The share that can be occupied.
+        most: f64,
+    },
+    /// No privilege.
+    #[error(
+        "cannot occupy CPU {cpu}: this process may not use SCHED_FIFO; expected CAP_SYS_NICE (root has it) or \
+         RLIMIT_RTPRIO of 1 or more (`ulimit -r`), and, where cgroups divide real-time time, cpu.rt_runtime_us above 0; \
+         `evenkeel vm --symmetric` and `evenkeel sim` need neither"
+    )]
+    Forbade {
+        /// The CPU.
+        cpu: u16,
+    },
+    /// Something else, such as a CPU that went offline.
+    #[error("cannot occupy CPU {cpu}: {error}")]
+    Thread {
+        /// The CPU.
+        cpu: u16,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The CPUs of this process cannot be read.
+    #[error("cannot see which CPUs this process may use: {0}")]
+    Affinity(io::Error),
+}
+
+impl Plan {
+    /// The first CPUs that this process may use become big, the next ones little.
+    ///
+    /// # Errors
+    /// Too few CPUs, or no little one.
+    pub fn of(spec: &Spec, period: Ns) -> Result<Self, Error> {
+        Self::among(spec, period, allowed()?)
+    }
+
+    fn among(spec: &Spec, period: Ns, allowed: Vec<u16>) -> Result<Self, Error> {
+        if spec.little == 0 {
+            return Err(Error::NoLittle);
+        }
+        if allowed.len() < usize::from(spec.cores()) {
+            return Err(Error::TooFew { spec: *spec, allowed });
+        }
+        let (big, rest) = allowed.split_at(usize::from(spec.big));
+        let little = rest[..usize::from(spec.little)].to_vec();
+        Ok(Self { big: big.to_vec(), little, ratio: spec.ratio, period })
+    }
+
+    /// All CPUs of the machine, ascending.
+    pub fn cpus(&self) -> Vec<u16> {
+        let mut cpus = [&self.big[..], &self.little].concat();
+        cpus.sort_unstable();
+        cpus
+    }
+
+    /// Confines a process that has not begun yet, and so all that it starts, to the machine. What comes back must live
+    /// as long as the process should stay there; there is none if the machine is all that the process may use.
+    ///
+    /// # Errors
+    /// The process has gone, or there is no memory or process to be had.
+    pub fn confine(&self, process: Tid) -> io::Result<Option<Guard>> {
+        let pid = Pid::from_raw(process as i32);
+        let (before, after) = (sched_getaffinity(pid)?, mask::of(self.cpus()));
+        if before == after {
+            return Ok(None);
+        }
+        let mut guard = Guard::spawn()?;
+        let started = mask::started(process).unwrap_or_default();
+        guard.record(&Change { tid: process, started, before, after })?;
+        sched_setaffinity(pid, &after)?;
+        Ok(Some(guard))
+    }
+
+    fn check(&self, most: f64) -> Result<(), Error> {
+        if self.little.is_empty() {
+            return Err(Error::NoLittle);
+        }
+        let allowed = allowed()?;
+        if let Some(cpu) = self.cpus().into_iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(Error::Forbidden { cpu, allowed });
+        }
+        if self.ratio > highest(most) {
+            return Err(Error::Ratio { ratio: self.ratio, most });
+        }
+        Ok(())
+    }
+}
+
+/// The CPUs that this process may use, ascending.
+fn allowed() -> Result<Vec<u16>, Error> {
+    let set = sched_getaffinity(None).map_err(|error| Error::Affinity(error.into()))?;
+    Ok(mask::cpus(&set).collect())
+}
+
+/// The share of a CPU that real-time threads can have.
+fn most() -> f64 {
+    let read = |name: &str| {
+        let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+        text.trim().parse::<f64>().ok()
+    };
+    match (read("sched_rt_runtime_us"), read("sched_rt_period_us")) {
+        (Some(runtime), Some(period)) if runtime >= 0.0 && period > 0.0 => (runtime / period).min(MOST),
+        _ => MOST,
+    }
+}
+
+/// The highest ratio where real-time threads can have this share.
+fn highest(most: f64) -> f64 {
+    1.0 / (1.0 - (most - RESERVE).max(0.0))
+}
+
+/// A machine that is asymmetric until this is dropped.
+pub struct Emulation {
+    stop: Arc<AtomicBool>,
+    threads: Vec<(u16, JoinHandle<Account>)>,
+}
+
+impl Emulation {
+    /// Makes this machine asymmetric.
+    ///
+    /// # Errors
+    /// No privilege, or a plan that this machine or this process cannot follow.
+    pub fn start(plan: &Plan) -> Result<Self, Error> {
+        let most = most();
+        plan.check(most)?;
+        let mut emulation = Self { stop: Arc::default(), threads: Vec::new() };
+        let began = clock();
+        for (number, cpu) in (0..).zip(&plan.little) {
+            // Little cores are not to be away all at the same time.
+            let began = began + Ns(number * plan.period.0 / plan.little.len() as u64);
+            emulation.slow_down(*cpu, Duty::new(plan.ratio, plan.period, most, began))?;
+        }
+        Ok(emulation)
+    }
+
+    fn slow_down(&mut self, cpu: u16, duty: Duty) -> Result<(), Error> {
+        let (ready, prepared) = mpsc::channel();
+        let stop = self.stop.clone();
+        let body = move || {
+            let state = occupy::prepare(cpu);
+            let prepared = state.is_ok();
+            let heard = ready.send(state).is_ok();
+            if prepared && heard { occupy::occupy(duty, &stop) } else { Account::default() }
+        };
+        let thread = thread::Builder::new().name(format!("slow-cpu{cpu}")).spawn(body);
+        self.threads.push((cpu, thread.map_err(|error| Error::Thread { cpu, error })?));
+        match prepared.recv() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::Forbade { cpu }),
+            Ok(Err(error)) => Err(Error::Thread { cpu, error }),
+            Err(_) => Err(Error::Thread { cpu, error: io::ErrorKind::BrokenPipe.into() }),
+        }
+    }
+
+    /// Gives the machine back, and answers how slow each little CPU was.
+    pub fn finish(mut self) -> Vec<(u16, Account)> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Vec<(u16, Account)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let threads = std::mem::take(&mut self.threads);
+        threads.into_iter().map(|(cpu, thread)| (cpu, thread.join().unwrap_or_default())).collect()
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(word: &str) -> Spec {
+        word.parse().unwrap()
+    }
+
+    #[test]
+    fn the_first_cpus_become_big() {
+        let plan = Plan::among(&spec("1B2S:3"), PERIOD, vec![1, 4, 5, 9]).unwrap();
+        assert_eq!((plan.big.as_slice(), plan.little.as_slice()), ([1].as_slice(), [4, 5].as_slice()));
+        assert_eq!(plan.cpus(), [1, 4, 5]);
+    }
+
+    #[test]
+    fn what_cannot_be_says_what_could() {
+        let message = |word, allowed| Plan::among(&spec(word), PERIOD, allowed).unwrap_err().to_string();
+        let few = message("2B2S:3", vec![0, 1]);
+        assert!(few.contains("2B2S:3 needs 4 CPUs, and this process may use 2 (0-1)"), "{few}");
+        assert!(message("2B", vec![0, 1]).contains("1B1L:3"));
+        let plan = Plan { big: vec![], little: allowed().unwrap(), ratio: 25.0, period: PERIOD };
+        let high = plan.check(0.95).unwrap_err().to_string();
+        assert!(high.contains("96.0 %") && high.contains("95.0 %") && high.contains("19.0 at most"), "{high}");
+        let plan = Plan { little: vec![1023], ratio: 3.0, ..plan };
+        let absent = plan.check(0.95).unwrap_err().to_string();
+        assert!(absent.contains("CPU 1023 cannot be used"), "{absent}");
+    }
+
+    #[test]
+    fn no_more_is_promised_than_the_kernel_gives() {
+        assert!(most() <= MOST);
+        assert!((19.0..20.0).contains(&highest(0.95)));
+        assert!((1.0..1.01).contains(&highest(0.0)), "nothing can be occupied");
+    }
+
+    /// By the account of the emulation itself; how fast anything ran meanwhile depends on what else this machine does.
+    #[test]
+    fn a_cpu_gets_as_slow_as_it_should_be() {
+        let cpu = *allowed().unwrap().last().unwrap();
+        let plan = Plan { big: vec![], little: vec![cpu], ratio: 3.0, period: PERIOD };
+        let mut reached = Vec::new();
+        // A stall of the whole machine at the very end cannot be made up for; not so every time.
+        while reached.len() < 10 {
+            let emulation = match Emulation::start(&plan) {
+                Err(Error::Forbade { .. }) => return,
+                started => started.unwrap(),
+            };
+            thread::sleep(std::time::Duration::from_millis(300));
+            let accounts = emulation.finish();
+            let [(on, account)] = accounts[..] else { panic!("{accounts:?}") };
+            assert_eq!(on, cpu);
+            assert!(account.cycles > 1 && account.elapsed >= Ns::from_ms(290), "{account:?}");
+            reached.push(account.ratio().unwrap());
+            if reached.last().is_some_and(|last| (last / plan.ratio - 1.0).abs() < 0.02) {
+                return;
+            }
+        }
+        panic!("{reached:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The thread that keeps others from a CPU.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use evenkeel_model::Ns;
+use rustix::thread::{clock_nanosleep_absolute, sched_setaffinity};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use super::duty::{Account, Duty};
+use crate::host::clock;
+use crate::mask;
+use crate::vm::shares;
+
+/// Binds this thread to a CPU and puts it before all ordinary work there.
+pub fn prepare(cpu: u16) -> io::Result<()> {
+    sched_setaffinity(None, &mask::of([cpu]))?;
+    shares::fifo(0)
+}
+
+/// Occupies this thread's CPU as `duty` says, until `stop`.
+pub fn occupy(mut duty: Duty, stop: &AtomicBool) -> Account {
+    let mut before = Usage::now();
+    let mut stolen = Ns::ZERO;
+    loop {
+        // The time from here to the last look has the ends of the last span as well: switching is occupation, too.
+        let (now, usage) = (clock(), Usage::now());
+        let taken = usage.cpu.since(before.cpu) + stolen;
+        if stop.load(Ordering::Relaxed) {
+            return duty.end(now, taken);
+        }
+        let span = duty.wake(now, taken);
+        // To an absolute time: whatever interrupts this does not make it longer.
+        while clock() < span.until {
+            std::hint::spin_loop();
+        }
+        stolen = usage.stolen(now);
+        before = usage;
+        sleep(span.next);
+    }
+}
+
+/// What the kernel says that this thread has used.
+#[derive(Clone, Copy)]
+struct Usage {
+    cpu: Ns,
+    /// How often another thread took this one's place.
+    displaced: i64,
+}
+
+impl Usage {
+    fn now() -> Self {
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        Self { cpu: Ns(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64), displaced: displaced() }
+    }
+
+    /// The time since `began`, when this was read, that neither this thread nor any other on its CPU has had: a
+    /// hypervisor took it, which the kernel does not count as use. It falls on occupied and other time alike, so it
+    /// belongs to the span that it fell on. When another thread had the CPU meanwhile, it is that thread's.
+    fn stolen(self, began: Ns) -> Ns {
+        let (now, passed) = (Self::now(), clock().since(began));
+        if now.displaced == self.displaced { passed.since(now.cpu.since(self.cpu)) } else { Ns::ZERO }
+    }
+}
+
+/// How often this thread was preempted.
+fn displaced() -> i64 {
+    // SAFETY: all of a `rusage` are integers, for which zero is a value; the kernel fills in the one that it is given,
+    // which lives until the call returns. The call fails for a wrong `who` or address only; then it stays zero.
+    #[allow(unsafe_code)]
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    usage.ru_nivcsw
+}
+
+/// Sleeps until then, or until a signal arrives: whoever calls looks at the clock anyway.
+fn sleep(until: Ns) {
+    let until = Timespec { tv_sec: (until.0 / 1_000_000_000) as i64, tv_nsec: (until.0 % 1_000_000_000) as i64 };
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+}
