@@ -5,11 +5,12 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::sample::{Inside, PairWaits};
 use evenkeel_linux::host::{Plan, Summary, ThreadSummary};
-use evenkeel_linux::topology::Topology;
+use evenkeel_linux::mask;
+use evenkeel_linux::topology::{Topology, list};
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_sched::Kind;
 
@@ -20,11 +21,22 @@ use crate::{json, table};
 const LISTED: usize = 12;
 const LISTED_PAIRS: usize = 8;
 
-/// This machine as it is, or as the user says that it is, and the CPU that each of its cores is.
+/// This machine as it is, or as the user says that it is: the CPUs that this process may use.
+pub fn topology(cores: &Cores) -> Result<Topology> {
+    let found = Topology::read(Path::new("/")).map_err(Error::msg)?;
+    let chosen = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    let usable = mask::own().context("cannot tell which CPUs this process may use")?;
+    let barred = chosen.ids().into_iter().find(|cpu| !usable.contains(cpu));
+    if let Some(cpu) = barred.filter(|_| cores.big.is_some() || cores.little.is_some()) {
+        let usable = list::text(&usable);
+        bail!("CPU {cpu} is chosen, but this process may only use {usable}; a container or taskset leaves no more");
+    }
+    Ok(chosen.within(&usable))
+}
+
+/// The machine for a scheduler, and the CPU that each of its cores is.
 pub fn machine(cores: &Cores) -> Result<(Machine, Vec<u16>)> {
-    let found = Topology::read(Path::new("/")).map_err(anyhow::Error::msg)?;
-    let topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio);
-    topology.and_then(|topology| topology.machine("this machine")).map_err(anyhow::Error::msg)
+    topology(cores)?.machine("this machine").map_err(Error::msg)
 }
 
 /// Makes sure that a command can be found.

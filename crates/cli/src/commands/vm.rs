@@ -66,9 +66,15 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm> {
 
 /// A command under a policy, inside the guest.
 pub fn under(spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>> {
+    inside(spec, &["run", "--policy", policy], command)
+}
+
+/// A command under this program, inside the guest, which is told what the cores are.
+pub fn inside(spec: &Spec, this: &[&str], command: &[String]) -> Result<Vec<String>> {
     let program: PathBuf = std::env::current_exe().context("cannot find this program's own file")?;
     let cpus = |range: std::ops::Range<u16>| range.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
-    let mut words = vec![program.display().to_string(), "run".into(), "--policy".into(), policy.into()];
+    let mut words = vec![program.display().to_string()];
+    words.extend(this.iter().map(|word| (*word).to_owned()));
     words.extend(["--big".into(), cpus(0..spec.big)]);
     if spec.little > 0 {
         words.extend(["--little".into(), cpus(spec.big..spec.cores()), "--ratio".into(), spec.ratio.to_string()]);
