@@ -83,15 +83,16 @@ impl Follow {
     /// # Errors
     /// There is no such process.
     pub fn new(plan: &Plan, process: Tid, guard: Guard) -> io::Result<Self> {
-        let now = clock();
         let highest = plan.cpus.iter().copied().max().unwrap_or_default();
         let mut type_of = vec![0; usize::from(highest) + 1];
         for (core, cpu) in plan.machine.cores.iter().zip(&plan.cpus) {
             type_of[usize::from(*cpu)] = core.core_type.0;
         }
         let big = plan.machine.big().iter().map(|core| plan.cpus[core.index()]).collect();
-        let timeline = plan.timeline.then(|| Timeline::new(now, type_of.clone()));
-        let eyes = Eyes::open(process, type_of, big)?;
+        let eyes = Eyes::open(process, type_of.clone(), big)?;
+        // Opening them takes some ms, before the program runs.
+        let now = clock();
+        let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
         Ok(Self {
             driver: Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now),
             hands: Hands::new(guard, plan.cpus.clone()),

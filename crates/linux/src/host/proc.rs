@@ -50,7 +50,6 @@ impl ProcSampler {
         let type_of = &self.type_of;
         self.processes.retain(|pid, process| {
             let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else { return false };
-            process.threads.retain(|tid, _| tids.contains(tid));
             for tid in tids {
                 if let Entry::Vacant(entry) = process.threads.entry(tid)
                     && let Ok(files) = Files::open(*pid, tid)
@@ -58,6 +57,7 @@ impl ProcSampler {
                     entry.insert(files);
                 }
             }
+            // Not the listing says who is gone: it may skip a thread when another one exits meanwhile.
             process.threads.retain(|tid, files| match files.look(*pid, *tid, type_of) {
                 Some(sample) => {
                     samples.push(sample);

@@ -221,10 +221,11 @@ fn coarser(lane: &[Slice], grid: Ns) -> Vec<Slice> {
     let end = lane.last().map_or(Ns::ZERO, |last| last.to);
     let mut close = |cell: u64, shares: &mut Vec<(Tid, u64)>| {
         let busy: u64 = shares.iter().map(|(_, share)| share).sum();
+        // The last cell is not over yet.
+        let (from, to) = (Ns(cell * grid.0), Ns((cell + 1) * grid.0).min(end));
         if let Some((tid, _)) = shares.iter().max_by_key(|(_, share)| *share)
-            && 2 * busy >= grid.0
+            && 2 * busy >= to.since(from).0
         {
-            let (from, to) = (Ns(cell * grid.0), Ns((cell + 1) * grid.0).min(end));
             append(&mut result, Slice { tid: *tid, from, to }, Ns::ZERO);
         }
         shares.clear();

@@ -91,7 +91,11 @@ fn of_too_many_slices_the_grid_keeps_who_had_most() {
     assert_eq!(slices(&timeline, 0).len(), 200);
     timeline.bound(20);
     assert!(timeline.resolution().is_some_and(|grid| grid > FINEST));
-    assert_eq!(slices(&timeline, 0), [(1, 0, 1000)]);
+    let kept = slices(&timeline, 0);
+    assert!(kept.len() <= 10, "{kept:?}");
+    let sum = |whose: Tid| kept.iter().filter(|(tid, ..)| *tid == whose).map(|(_, from, to)| to - from).sum::<u64>();
+    assert_eq!(sum(1) + sum(2), 1000, "the CPU was never free: {kept:?}");
+    assert!(sum(1) >= 700, "{kept:?}");
 }
 
 #[test]
