@@ -12,7 +12,7 @@ help: ## what there is
 setup: ## installs what `make test` needs, asking first
 	@scripts/setup test
 
-run: ## builds, compares schedulers on real inputs, reproduces COLAB, and says where the pages are
+run: ## builds, compares schedulers, reproduces COLAB, records a real program and runs some live
 	@scripts/setup run
 	cargo build --release --locked --package evenkeel-cli
 	@mkdir -p out
@@ -23,6 +23,7 @@ run: ## builds, compares schedulers on real inputs, reproduces COLAB, and says w
 	@echo "Pages to look at:"
 	@echo "  file://$(CURDIR)/out/compare.html   two rt-app files and a COLAB mix under four schedulers"
 	@echo "  file://$(CURDIR)/out/colab.html     COLAB's evaluation, published and simulated"
+	@scripts/live
 
 test: ## formats, lints, and tests everything
 	@scripts/setup test

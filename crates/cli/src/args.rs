@@ -177,10 +177,12 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   evenkeel run -- ./app --threads 8
   evenkeel run --policy colab --big 0-3 --little 4-7 -- make -j8
+  evenkeel run --report run.html --trace run.perfetto-trace -- ./app
   evenkeel run --pid 4711
 
+Who waited for whom is seen only with eBPF, and so by root. A trace opens at https://ui.perfetto.dev.
 Exit code: the program's own; 2 if it could not be started.
-Read on: docs/run.md.";
+Read on: docs/run.md, and docs/json.md for the fields of --format json.";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_linux::topology::Topology;
-use evenkeel_model::{Machine, machines as bundled, names};
+use evenkeel_model::{Machine, Ns, machines as bundled, names};
 use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
 use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, format, rtapp, validate};
@@ -25,11 +25,13 @@ pub struct Imported {
     pub warnings: Vec<String>,
     /// The machine that it was recorded on, if it is a recording that says so.
     pub recorded_on: Option<Machine>,
+    /// How long the recorded run took, if it is a recording.
+    pub recorded: Option<Ns>,
 }
 
 impl Imported {
     fn new(workload: Workload) -> Self {
-        Self { workload, warnings: Vec::new(), recorded_on: None }
+        Self { workload, warnings: Vec::new(), recorded_on: None, recorded: None }
     }
 }
 
@@ -155,7 +157,8 @@ fn recording(path: &str, stem: &str, text: &str) -> Result<Imported> {
         machine.costs.wake = wake;
     }
     let warnings = recording.notes.iter().map(|note| format!("{path}: {note}")).collect();
-    Ok(Imported { workload: recording.workload(stem, recorded_on.as_ref()), warnings, recorded_on })
+    let workload = recording.workload(stem, recorded_on.as_ref());
+    Ok(Imported { workload, warnings, recorded_on, recorded: Some(recording.makespan) })
 }
 
 /// Every bundled machine.

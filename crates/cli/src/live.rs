@@ -1,27 +1,42 @@
 //! What the commands for real programs share: the machine that they run on, and the account that they give.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result, bail};
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::sample::{Inside, PairWaits};
 use evenkeel_linux::host::{Plan, Summary, ThreadSummary};
+use evenkeel_linux::mask;
 use evenkeel_linux::topology::{Topology, list};
-use evenkeel_model::{Machine, Ns};
+use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_sched::Kind;
-use serde::Serialize;
 
 use crate::args::{Cores, Format};
 use crate::{json, table};
 
-/// How many threads the summary lists.
+/// How many threads the summary lists, and how many pairs of a thread that waited and one that was waited for.
 const LISTED: usize = 12;
+const LISTED_PAIRS: usize = 8;
 
-/// This machine as it is, or as the user says that it is, and the CPU that each of its cores is.
+/// This machine as it is, or as the user says that it is: the CPUs that this process may use.
+pub fn topology(cores: &Cores) -> Result<Topology> {
+    let found = Topology::read(Path::new("/")).map_err(Error::msg)?;
+    let chosen = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    let usable = mask::own().context("cannot tell which CPUs this process may use")?;
+    let barred = chosen.ids().into_iter().find(|cpu| !usable.contains(cpu));
+    if let Some(cpu) = barred.filter(|_| cores.big.is_some() || cores.little.is_some()) {
+        let usable = list::text(&usable);
+        bail!("CPU {cpu} is chosen, but this process may only use {usable}; a container or taskset leaves no more");
+    }
+    Ok(chosen.within(&usable))
+}
+
+/// The machine for a scheduler, and the CPU that each of its cores is.
 pub fn machine(cores: &Cores) -> Result<(Machine, Vec<u16>)> {
-    let found = Topology::read(Path::new("/")).map_err(anyhow::Error::msg)?;
-    let topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio);
-    topology.and_then(|topology| topology.machine("this machine")).map_err(anyhow::Error::msg)
+    topology(cores)?.machine("this machine").map_err(Error::msg)
 }
 
 /// Makes sure that a command can be found.
@@ -31,10 +46,11 @@ pub fn find(command: &OsStr) -> Result<()> {
     })
 }
 
-/// `evenkeel run` of a policy on such a machine, up to its options; `--` and the command are to follow.
-pub fn under(policy: &str, big: &[u16], little: &[u16], ratio: f64) -> Result<Vec<String>> {
+/// One of this program's commands, told what the machine is; more options, or `--` and a command, are to follow.
+pub fn told(command: &[&str], big: &[u16], little: &[u16], ratio: f64) -> Result<Vec<String>> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut words = vec![program.display().to_string(), "run".into(), "--policy".into(), policy.into()];
+    let mut words = vec![program.display().to_string()];
+    words.extend(command.iter().map(|word| (*word).to_owned()));
     words.extend(["--big".into(), list::text(big)]);
     if !little.is_empty() {
         words.extend(["--little".into(), list::text(little), "--ratio".into(), ratio.to_string()]);
@@ -48,9 +64,33 @@ pub struct Account<'a> {
     pub plan: &'a Plan,
     /// What was seen.
     pub summary: &'a Summary,
+    names: BTreeMap<Tid, &'a str>,
 }
 
-impl Account<'_> {
+impl<'a> Account<'a> {
+    /// An account of this.
+    pub fn new(plan: &'a Plan, summary: &'a Summary) -> Self {
+        let names = summary.threads.iter().map(|thread| (thread.tid, thread.name.as_str())).collect();
+        Self { plan, summary, names }
+    }
+
+    /// What a thread is called, with its number, since many threads share a name.
+    pub fn thread_name(&self, tid: Tid) -> String {
+        format!("{} {tid}", self.names.get(&tid).copied().filter(|name| !name.is_empty()).unwrap_or("thread"))
+    }
+
+    /// What a process is called: its first thread's name.
+    pub fn process_name(&self, process: Tid) -> String {
+        self.names.get(&process).map_or_else(|| format!("process {process}"), |name| (*name).to_owned())
+    }
+
+    /// A CPU with its core type, if it is one of those that threads are moved between.
+    pub fn cpu_name(&self, cpu: u16) -> String {
+        let core = self.plan.cpus.iter().position(|known| *known == cpu);
+        let core = core.map(|core| self.plan.machine.core_type(CoreId(core as u16)));
+        core.map_or_else(|| format!("cpu {cpu}"), |core| format!("cpu {cpu} {}", core.name))
+    }
+
     /// The account, for people or for programs.
     pub fn text(&self, format: Format) -> Result<String> {
         match format {
@@ -59,7 +99,8 @@ impl Account<'_> {
         }
     }
 
-    fn types(&self) -> Vec<&str> {
+    /// The names of the core types.
+    pub fn types(&self) -> Vec<&str> {
         self.plan.machine.core_types.iter().map(|kind| kind.name.as_str()).collect()
     }
 
@@ -67,51 +108,103 @@ impl Account<'_> {
         let summary = self.summary;
         let mut text = format!("\n{}", table::heading(&format!("evenkeel run: {}", self.plan.policy.name)));
         let mut facts = table::new(&["", ">", ""]);
-        let mut fact = |name: &str, value: String, remark: String| {
-            facts.add_row([name, value.as_str(), remark.as_str()]);
-        };
+        for (name, value, remark) in self.facts() {
+            facts.add_row([name, value, remark]);
+        }
+        text += &table::text(&facts);
+        let _ = write!(text, "\n{}", self.threads());
+        if summary.threads.len() > LISTED {
+            let _ = writeln!(text, "... and {} more", summary.threads.len() - LISTED);
+        }
+        if let Some(pairs) = summary.pairs.as_ref().filter(|pairs| !pairs.is_empty()) {
+            let mut waits = table::new(&["who waited", "for whom", ">how long", ">times"]);
+            for pair in pairs.iter().take(LISTED_PAIRS) {
+                waits.add_row([
+                    self.thread_name(pair.waiter),
+                    self.thread_name(pair.waker),
+                    pair.waited.to_string(),
+                    pair.times.to_string(),
+                ]);
+            }
+            let _ = write!(text, "\n{}", table::text(&waits));
+            if pairs.len() > LISTED_PAIRS {
+                let _ = writeln!(text, "... and {} more", pairs.len() - LISTED_PAIRS);
+            }
+        }
+        for note in self.notes() {
+            let _ = writeln!(text, "\n{note}");
+        }
+        text
+    }
+
+    /// Name, value and remark of what there is to say of the whole run.
+    pub fn facts(&self) -> Vec<(String, String, String)> {
+        let summary = self.summary;
+        let mut facts = Vec::new();
+        let mut fact = |name: &str, value: String, remark: String| facts.push((name.to_owned(), value, remark));
         fact("elapsed", summary.elapsed.to_string(), String::new());
         for (name, run) in self.types().iter().zip(summary.run) {
             fact(&format!("on {name} cores"), run.to_string(), "of all threads".into());
         }
+        fact("ready", summary.delay.to_string(), "of all threads: could run, and had no core".into());
+        let inside = summary.inside();
+        if let Some((waited, _)) = inside {
+            fact("waits", waited.to_string(), "of all threads, for locks, barriers, queues (futex)".into());
+        }
+        let preempted = inside.map_or_else(String::new, |(_, preempted)| format!("{preempted} by preemption"));
+        fact("switches", summary.switches.to_string(), preempted);
         fact("moves", summary.moves.to_string(), "to another core type".into());
         if summary.binds > 0 {
             fact("bindings", summary.binds.to_string(), "of a thread to a set of cores".into());
         }
-        let share = summary.cost.0 as f64 / summary.elapsed.0.max(1) as f64;
         let every = Ns(summary.elapsed.0 / summary.looks.max(1));
+        let share = 100.0 * self.cost();
         fact(
             "cost",
             summary.cost.to_string(),
-            format!("{:.2} % of one CPU, a look every {every}, at most {} apart", 100.0 * share, summary.longest_gap),
+            format!("{share:.2} % of one CPU, a look every {every}, at most {} apart", summary.longest_gap),
         );
         if summary.refused > 0 {
             fact("refused", summary.refused.to_string(), "changes of a mask that this user may not make".into());
         }
-        text += &table::text(&facts);
+        facts
+    }
+
+    /// What following costs, as a share of one CPU.
+    pub fn cost(&self) -> f64 {
+        self.summary.cost.0 as f64 / self.summary.elapsed.0.max(1) as f64
+    }
+
+    /// What a reader should know: what could not be seen, and what could not be done.
+    pub fn notes(&self) -> Vec<String> {
+        let unenforced = self.unenforced();
+        let unenforced =
+            (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
+        self.summary.missing.clone().into_iter().chain(unenforced).collect()
+    }
+
+    fn threads(&self) -> String {
+        let seen = self.summary.pairs.is_some();
         let mut columns = vec!["thread".to_owned(), ">id".into()];
         columns.extend(self.types().iter().map(|name| format!(">on {name}")));
-        columns.extend([">waited".into(), "".into()]);
+        columns.push(">ready".into());
+        if seen {
+            columns.extend([">waited".into(), ">waited for".into()]);
+        }
+        columns.push(String::new());
         let mut threads = table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
-        for thread in summary.threads.iter().take(LISTED) {
+        for thread in self.summary.threads.iter().take(LISTED) {
             let mut row = vec![thread.name.clone(), thread.tid.to_string()];
             row.extend(thread.run[..self.types().len()].iter().map(ToString::to_string));
             row.push(thread.delay.to_string());
+            if seen {
+                let show = |time: fn(&Inside) -> Ns| thread.inside.as_ref().map_or(Ns::ZERO, time).to_string();
+                row.extend([show(|inside| inside.waited), show(|inside| inside.blame)]);
+            }
             row.push(if thread.kind == Kind::Service { "service".into() } else { String::new() });
             threads.add_row(row);
         }
-        let _ = write!(text, "\n{}", table::text(&threads));
-        if summary.threads.len() > LISTED {
-            let _ = writeln!(text, "... and {} more", summary.threads.len() - LISTED);
-        }
-        if let Some(missing) = &summary.missing {
-            let _ = writeln!(text, "\n{missing}");
-        }
-        let unenforced = self.unenforced();
-        if !unenforced.is_empty() {
-            let _ = writeln!(text, "\nNot enforced through affinity: {}.", unenforced.join(", "));
-        }
-        text
+        table::text(&threads)
     }
 
     /// The hooks of the policy that affinity masks cannot enforce.
@@ -126,55 +219,49 @@ impl Account<'_> {
         self.plan.policy.hooks.iter().filter_map(text).collect()
     }
 
-    fn json(&self) -> JsonAccount<'_> {
+    fn json(&self) -> json::Followed<'_> {
+        let summary = self.summary;
         let seconds = |ns: &Ns| ns.0 as f64 / 1e9;
         let types = self.types();
         let by_type = |run: &[Ns]| run[..types.len()].iter().map(seconds).collect::<Vec<_>>();
-        let thread = |thread: &ThreadSummary| JsonThread {
+        let thread = |thread: &'a ThreadSummary| json::FollowedThread {
             tid: thread.tid,
             process: thread.process,
-            name: thread.name.clone(),
+            name: &thread.name,
             service: thread.kind == Kind::Service,
             run_s: by_type(&thread.run),
             delay_s: seconds(&thread.delay),
+            waited_s: thread.inside.map(|inside| seconds(&inside.waited)),
+            blame_s: thread.inside.map(|inside| seconds(&inside.blame)),
+            switches: thread.switches,
+            preemptions: thread.inside.map(|inside| inside.preempted),
         };
-        JsonAccount {
+        let pair = |pair: &PairWaits| json::Waits {
+            waiter: pair.waiter,
+            waker: pair.waker,
+            waited_s: seconds(&pair.waited),
+            times: pair.times,
+        };
+        let inside = summary.inside();
+        json::Followed {
             policy: self.plan.policy.name,
-            core_types: types.iter().map(ToString::to_string).collect(),
-            elapsed_s: seconds(&self.summary.elapsed),
-            run_s: by_type(&self.summary.run),
-            moves: self.summary.moves,
-            binds: self.summary.binds,
-            refused: self.summary.refused,
-            looks: self.summary.looks,
-            cost_s: seconds(&self.summary.cost),
+            core_types: self.types(),
+            elapsed_s: seconds(&summary.elapsed),
+            run_s: by_type(&summary.run),
+            delay_s: seconds(&summary.delay),
+            waited_s: inside.map(|(waited, _)| seconds(&waited)),
+            switches: summary.switches,
+            preemptions: inside.map(|(_, preempted)| preempted),
+            moves: summary.moves,
+            binds: summary.binds,
+            refused: summary.refused,
+            looks: summary.looks,
+            longest_gap_s: seconds(&summary.longest_gap),
+            cost_s: seconds(&summary.cost),
             unenforced: self.unenforced(),
-            threads: self.summary.threads.iter().map(thread).collect(),
+            missing: summary.missing.as_deref(),
+            threads: summary.threads.iter().map(thread).collect(),
+            waits: summary.pairs.as_ref().map(|pairs| pairs.iter().map(pair).collect()),
         }
     }
-}
-
-#[derive(Serialize)]
-struct JsonAccount<'a> {
-    policy: &'a str,
-    core_types: Vec<String>,
-    elapsed_s: f64,
-    run_s: Vec<f64>,
-    moves: u64,
-    binds: u64,
-    refused: u64,
-    looks: u64,
-    cost_s: f64,
-    unenforced: Vec<&'static str>,
-    threads: Vec<JsonThread>,
-}
-
-#[derive(Serialize)]
-struct JsonThread {
-    tid: u32,
-    process: u32,
-    name: String,
-    service: bool,
-    run_s: Vec<f64>,
-    delay_s: f64,
 }

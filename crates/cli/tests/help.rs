@@ -6,8 +6,21 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 9] =
-    ["machines", "policies", "workloads", "sim", "compare", "reproduce", "train", "topology", "emulate"];
+const COMMANDS: [&str; 13] = [
+    "machines",
+    "policies",
+    "workloads",
+    "sim",
+    "compare",
+    "reproduce",
+    "train",
+    "topology",
+    "run",
+    "record",
+    "emulate",
+    "vm",
+    "vm bench",
+];
 
 fn help(args: &[&str]) -> String {
     let output = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"))
@@ -29,7 +42,7 @@ fn the_command_reference_is_what_help_prints() {
     page += &format!("```text\n{}```\n", help(&[]));
     for command in COMMANDS {
         page += &format!("\n## evenkeel {command}\n\n");
-        page += &format!("```text\n{}```\n", help(&[command]));
+        page += &format!("```text\n{}```\n", help(&command.split(' ').collect::<Vec<_>>()));
     }
     assert_data_eq!(page, file!["../../../docs/commands.md"].raw());
 }
@@ -37,7 +50,7 @@ fn the_command_reference_is_what_help_prints() {
 #[test]
 fn every_command_shows_an_example_of_itself() {
     for command in COMMANDS {
-        let help = help(&[command]);
+        let help = help(&command.split(' ').collect::<Vec<_>>());
         assert!(help.contains("Examples:") && help.matches(&format!("evenkeel {command}")).count() >= 2, "{command}");
     }
 }

@@ -38,6 +38,9 @@ pub enum What {
     Woken {
         /// The followed thread that woke it; `None` for timers, devices and threads outside the target.
         by: Option<Tid>,
+        /// Which futex call of the waker did it, counted from 1; 0 if none did. One call may wake many: a barrier that
+        /// opens, a condition that is broadcast.
+        call: u32,
     },
     /// It is gone.
     Exited,

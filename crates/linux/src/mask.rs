@@ -1,8 +1,9 @@
 //! Affinity masks, and what tells one thread from a later one of the same number.
 
 use std::fs;
+use std::io;
 
-use rustix::thread::CpuSet;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::event::Tid;
 
@@ -16,6 +17,14 @@ pub fn of(cpus: impl IntoIterator<Item = u16>) -> CpuSet {
 /// The CPUs of a mask.
 pub fn cpus(mask: &CpuSet) -> impl Iterator<Item = u16> + '_ {
     (0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).map(|cpu| cpu as u16)
+}
+
+/// The CPUs that this thread may use, ascending.
+///
+/// # Errors
+/// None in practice.
+pub fn own() -> io::Result<Vec<u16>> {
+    Ok(cpus(&sched_getaffinity(None)?).collect())
 }
 
 /// A mask as 64-bit words, the lowest CPUs first.

@@ -39,6 +39,12 @@ pub struct Run {
     /// Write the summary to this file instead of standard error
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write a page to this file: who ran where, who waited for whom, and a timeline
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write what ran where when, and what was moved, as a Perfetto trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Print no summary
     #[arg(long, short, conflicts_with = "output")]
     pub quiet: bool,
@@ -118,13 +124,23 @@ impl From<Accel> for evenkeel_linux::vm::Accelerator {
     }
 }
 
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  evenkeel vm bench
+  evenkeel vm bench --machine 2B2S:3 --policy pfs --programs static,barrier --repeat 5
+  evenkeel vm bench --format json > bench.json
+
+Read on: docs/vm.md.";
+
 /// Commands of `vm`.
 #[derive(Debug, clap::Subcommand)]
 pub enum VmCommand {
     /// Measure small real programs under the guest's kernel and under each policy
     ///
     /// Equal threads, barriers, OpenMP loops, a pipeline, a lock, and two and four of these together, as many threads as
-    /// cores each. Policies take turns, so that a noisy machine is noisy for all of them.
+    /// cores each. Policies take turns, so that a noisy machine is noisy for all of them. Each is also recorded once, under
+    /// the guest's kernel, and the simulator predicts what it takes under each policy.
+    #[command(after_help = BENCH_EXAMPLES)]
     Bench(VmBench),
 }
 

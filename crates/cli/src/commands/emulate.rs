@@ -58,7 +58,7 @@ fn plan(args: &Emulate) -> Result<Plan> {
 
 /// The command under a policy.
 fn under(plan: &Plan, policy: &str, args: &Emulate) -> Result<Vec<OsString>> {
-    let mut words = live::under(policy, &plan.big, &plan.little, plan.ratio)?;
+    let mut words = live::told(&["run", "--policy", policy], &plan.big, &plan.little, plan.ratio)?;
     if args.quiet {
         words.push("--quiet".into());
     }

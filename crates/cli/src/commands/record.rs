@@ -1,6 +1,6 @@
 //! `evenkeel record`: what a real program does, as a workload.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::record::Tape;
 use evenkeel_workload::recording::Step;
@@ -9,13 +9,18 @@ use crate::args::Record;
 use crate::files::Target;
 use crate::{live, messages};
 
+/// What the recording calls the machine that it was made on.
+const NAME: &str = "recorded";
+
 /// Records the command and answers its exit status.
 pub fn run(args: &Record) -> Result<u8> {
-    let (machine, _) = live::machine(&args.cores)?;
+    let topology = live::topology(&args.cores)?;
+    let (machine, cpus) = topology.machine(NAME).map_err(Error::msg)?;
     let target = Target::open(&args.file)?;
     live::find(&args.command[0])?;
     let mut launched = Launched::new(&args.command).context("cannot start a process")?;
-    let mut tape = Tape::new(&machine, launched.pid()).map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
+    let mut tape =
+        Tape::new(&machine, &cpus, launched.pid()).map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
     launched.release().context("the started process has gone")?;
     let status = loop {
         tape.advance()?;
@@ -28,6 +33,7 @@ pub fn run(args: &Record) -> Result<u8> {
     let events = tape.events();
     let mut recording = tape.finish();
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
     target.write(recording.to_text().as_bytes())?;
     recording.notes.iter().for_each(messages::warning);
     if !args.quiet {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::guard::Guard;
@@ -11,28 +12,47 @@ use evenkeel_linux::launch::{self, Launched};
 use crate::args::Run;
 use crate::files::Target;
 use crate::live::{self, Account};
-use crate::{catalog, messages};
+use crate::{catalog, messages, page, trace};
 
 /// Runs the command and answers the exit status.
 pub fn run(args: &Run) -> Result<u8> {
     let policy = catalog::policy(&args.policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
     let output = Target::open_some(args.output.as_ref())?;
-    let plan = Plan { machine, cpus, policy, period: args.period };
+    let report = Target::open_some(args.report.as_ref())?;
+    let trace = Target::open_some(args.trace.as_ref())?;
+    let plan = Plan { machine, cpus, policy, period: args.period, timeline: report.is_some() || trace.is_some() };
     // Before anything else: what follows may change masks.
     let guard = Guard::spawn().context("cannot start the process that gives affinity masks back")?;
     let (code, summary) = match args.pid {
         Some(pid) => (0, attach(&plan, pid, guard)?),
         None => launch(&plan, &args.command, guard)?,
     };
-    let account = Account { plan: &plan, summary: &summary };
+    let account = Account::new(&plan, &summary);
     let text = account.text(args.format.format)?;
     match output {
         Some(target) => target.write(text.as_bytes())?,
         None if !args.quiet => messages::plain(&text),
         None => {}
     }
+    if let Some(timeline) = &summary.timeline {
+        if let Some(target) = report {
+            target.write(page::run(&account, timeline, &title(args)).as_bytes())?;
+        }
+        if let Some(target) = trace {
+            trace::live(&account, timeline, target)?;
+        }
+    }
     Ok(code)
+}
+
+/// What was followed.
+fn title(args: &Run) -> String {
+    let name = |word: &OsString| Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned();
+    match (args.pid, args.command.first()) {
+        (None, Some(word)) => name(word),
+        (pid, _) => format!("process {}", pid.unwrap_or_default()),
+    }
 }
 
 fn launch(plan: &Plan, command: &[OsString], guard: Guard) -> Result<(u8, evenkeel_linux::host::Summary)> {

@@ -65,8 +65,13 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm> {
 
 /// A command under a policy, inside the guest.
 pub fn under(spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>> {
+    inside(spec, &["run", "--policy", policy], command)
+}
+
+/// A command under this program, inside the guest, which is told what the cores are.
+pub fn inside(spec: &Spec, this: &[&str], command: &[String]) -> Result<Vec<String>> {
     let cpus = |range: std::ops::Range<u16>| range.collect::<Vec<_>>();
-    let mut words = live::under(policy, &cpus(0..spec.big), &cpus(spec.big..spec.cores()), spec.ratio)?;
+    let mut words = live::told(this, &cpus(0..spec.big), &cpus(spec.big..spec.cores()), spec.ratio)?;
     words.push("--".into());
     words.extend(command.iter().cloned());
     Ok(words)

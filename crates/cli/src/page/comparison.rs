@@ -5,8 +5,8 @@ use evenkeel_model::{CoreOrder, Ns};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
-use super::timeline::{Recorder, draw};
-use super::{colour_of, frame, policies};
+use super::timeline::{Marks, Recorder, draw};
+use super::{REPEATABLE, colour_of, frame, policies};
 use crate::commands::compare::Spread;
 use crate::json::{Metrics, Run};
 use crate::lab::{Job, Lab, Plan, Results};
@@ -66,7 +66,7 @@ pub fn page(lab: &Lab<'_>, plan: &Plan, results: &Results, baseline: &str) -> Re
         }
         (timelines(lab, plan, results)?)
     };
-    Ok(frame("evenkeel compare", &content))
+    Ok(frame("evenkeel compare", &content, REPEATABLE))
 }
 
 /// `1 machine`, `2 machines`.
@@ -178,7 +178,7 @@ fn timelines(lab: &Lab<'_>, plan: &Plan, results: &Results) -> Result<Markup> {
             colours.get_or_insert_with(|| recorder.legend());
             lanes.push(html! {
                 h3 { (plan.policies[policy].name) }
-                (draw(recorder, &ordered, outcome.makespan, horizon))
+                (draw(recorder, &ordered, &Marks::default(), outcome.makespan, horizon))
             });
         }
         drawn.push(html! {

@@ -1,15 +1,17 @@
-//! `--html`: one self-contained page, in light and dark, for phones and desks. Bars are tables, so that they read aloud
+//! `--html`, `--report`: one self-contained page, in light and dark, for phones and desks. Bars are tables, so that they read aloud
 //! and copy well; only timelines are drawings.
 
 mod bars;
 mod comparison;
 mod reproduction;
+mod run;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
 pub use comparison::page as compare;
 pub use reproduction::page as reproduce;
+pub use run::page as run;
 
 use evenkeel_sched::POLICIES;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -17,8 +19,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// How many colours there are (Okabe and Ito's, which colour-blind people can tell apart).
 const COLOURS: usize = 8;
 
-/// The frame of every page.
-fn frame(title: &str, content: &Markup) -> String {
+/// What the footers of simulated results say.
+const REPEATABLE: &str = "The same command gives the same page.";
+
+/// The frame of every page. `remark` ends its footer.
+fn frame(title: &str, content: &Markup, remark: &str) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,7 +39,7 @@ fn frame(title: &str, content: &Markup) -> String {
                     footer.note {
                         "Made by evenkeel " (env!("CARGO_PKG_VERSION")) " with "
                         code { "evenkeel " (command_line()) }
-                        ". The same command gives the same page."
+                        ". " (remark)
                     }
                 }
             }
@@ -46,7 +51,7 @@ fn frame(title: &str, content: &Markup) -> String {
 /// What the user typed, without the program's path.
 fn command_line() -> String {
     let quote = |word: String| if word.contains(' ') { format!("{word:?}") } else { word };
-    std::env::args().skip(1).map(quote).collect::<Vec<_>>().join(" ")
+    std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
 }
 
 /// Names with their colours.

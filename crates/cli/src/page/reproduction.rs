@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, Scale, dumbbell, figure};
-use super::{colour_of, frame, policies};
+use super::{REPEATABLE, colour_of, frame, policies};
 use crate::json::Kind;
 use crate::reproduce::evaluate::{Evaluated, Ran, Verdict, effect, mean, tally};
 use crate::reproduce::experiment::{Experiment, Metric};
@@ -44,7 +44,7 @@ pub fn page(experiment: &Experiment, ran: &[Ran<'_>], rows: &[Evaluated<'_>]) ->
             (heat(experiment, ran))
         }
     };
-    frame(&format!("evenkeel reproduce {}", experiment.name), &content)
+    frame(&format!("evenkeel reproduce {}", experiment.name), &content, REPEATABLE)
 }
 
 /// A group a class and machine; a set of single programs has a group a program.

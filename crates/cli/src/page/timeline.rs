@@ -1,5 +1,6 @@
 //! Who ran on which core when: recorded in bins, so that a long run needs no more than a short one, and drawn as lanes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
@@ -81,8 +82,17 @@ impl Observer for Recorder {
     }
 }
 
+/// What lanes show besides slices.
+#[derive(Default)]
+pub struct Marks {
+    /// What the operating system calls each core, if not by its number.
+    pub numbers: Option<Vec<u16>>,
+    /// Moments that matter to a core.
+    pub moments: Vec<(CoreId, Ns)>,
+}
+
 /// Draws a recorded run that ended at `end`, big cores first and taller, on an axis up to `horizon`.
-pub fn draw(mut recorder: Recorder, machine: &Machine, end: Ns, horizon: Ns) -> Markup {
+pub fn draw(mut recorder: Recorder, machine: &Machine, marks: &Marks, end: Ns, horizon: Ns) -> Markup {
     for core in machine.all().iter() {
         recorder.stop(core, end);
     }
@@ -95,13 +105,28 @@ pub fn draw(mut recorder: Recorder, machine: &Machine, end: Ns, horizon: Ns) -> 
         div.lanes role="img" aria-label={ "Which thread ran on which core, up to " (end) } {
             @for core in cores {
                 @let big = machine.big().contains(core);
-                span.big[big] { (core.0) " " (machine.core_type(core).name) }
+                @let number = marks.numbers.as_ref().map_or(core.0, |numbers| numbers[core.index()]);
+                span.big[big] { (number) " " (machine.core_type(core).name) }
                 svg viewBox={ "0 0 " (bins) " 10" } preserveAspectRatio="none" height=(if big { 20 } else { 11 }) {
                     (lane(&recorder, core, &colours))
+                    @let ticks = marks.ticks(core, width);
+                    @if !ticks.is_empty() { path class="mark" d=(PreEscaped(ticks)) {} }
                 }
             }
             div.axis { span { "0" } span { (end) @if end < horizon { " of " (horizon) } } }
         }
+    }
+}
+
+impl Marks {
+    /// The moments of a core as a path of ticks, one a bin at most.
+    fn ticks(&self, core: CoreId, bin: u64) -> String {
+        let bins = self.moments.iter().filter(|(on, _)| *on == core).map(|(_, at)| at.0 / bin);
+        let mut ticks = String::new();
+        for bin in bins.collect::<BTreeSet<_>>() {
+            let _ = write!(ticks, "M{bin}.5 0v4");
+        }
+        ticks
     }
 }
 
@@ -120,7 +145,9 @@ fn lane(recorder: &Recorder, core: CoreId, colours: &Colours) -> Markup {
     html! {
         @for (index, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
             @let (program, name) = &recorder.threads[index];
-            path class={ "f" (colours.0[index] % COLOURS) } d=(PreEscaped(path)) { title { (program) "/" (name) } }
+            path class={ "f" (colours.0[index] % COLOURS) } d=(PreEscaped(path)) {
+                title { @if program != name { (program) "/" } (name) }
+            }
         }
     }
 }
@@ -155,7 +182,7 @@ impl Recorder {
         let programs = programs(&self.threads);
         match programs.len() {
             1 => super::legend(self.threads.iter().map(|(_, name)| name.as_str()).enumerate().take(COLOURS)),
-            _ => super::legend(programs.into_iter().enumerate()),
+            _ => super::legend(programs.into_iter().enumerate().take(COLOURS)),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use evenkeel_model::Ns;
 
 use super::proc::ProcSampler;
-use super::sample::{Blame, Sample};
+use super::sample::{Blame, PairWaits, Sample};
 use crate::event::Tid;
 use crate::watch::{Options, Watch};
 
@@ -45,16 +45,25 @@ impl Eyes {
         }
     }
 
-    /// Who made others wait since the last call.
-    pub fn blame(&mut self, mut each: impl FnMut(Blame)) {
-        let Self::Watch { watch, blame } = self else { return };
-        watch.waits(|waker, waits| {
-            let before = blame.insert(waker, waits.blame).unwrap_or_default();
-            let waited = waits.blame.since(before);
+    /// Who made others wait since the last call, as the last look saw it.
+    pub fn blame<'a>(&mut self, seen: impl Iterator<Item = &'a Sample>, mut each: impl FnMut(Blame)) {
+        let Self::Watch { blame, .. } = self else { return };
+        for sample in seen {
+            let Some(inside) = sample.inside else { continue };
+            let before = blame.insert(sample.tid, inside.blame).unwrap_or_default();
+            let waited = inside.blame.since(before);
             if waited > Ns::ZERO {
-                each(Blame { waker, waited });
+                each(Blame { waker: sample.tid, waited });
             }
-        });
+        }
+    }
+
+    /// Who waited for whom since the beginning; `None` if it cannot be seen.
+    pub fn pairs(&self) -> Option<Vec<PairWaits>> {
+        match self {
+            Self::Watch { watch, .. } => Some(watch.pairs()),
+            Self::Proc { .. } => None,
+        }
     }
 
     /// Has something to say when a big core goes idle.

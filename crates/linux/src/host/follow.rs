@@ -14,9 +14,10 @@ use rustix::time::{ClockId, clock_gettime};
 use super::driver::{Driver, Newcomer, Order};
 use super::eyes::Eyes;
 use super::hands::{Hands, Moved};
-use super::sample::{Blame, MAX_TYPES, Sample};
+use super::sample::{Blame, Sample};
 use super::service;
 use super::summary::{Summary, ThreadSummary};
+use super::timeline::Timeline;
 use crate::event::Tid;
 use crate::guard::Guard;
 use crate::mask;
@@ -42,6 +43,8 @@ pub struct Plan {
     pub policy: &'static PolicyInfo,
     /// The time from one look to the next, unless that costs too much.
     pub period: Ns,
+    /// Whether to keep which thread ran where when.
+    pub timeline: bool,
 }
 
 /// Follows a process, its threads and its descendants.
@@ -61,6 +64,7 @@ pub struct Follow {
     steps: u64,
     began: Ns,
     cost_at_start: Ns,
+    timeline: Option<Timeline>,
     summary: Summary,
 }
 
@@ -79,14 +83,16 @@ impl Follow {
     /// # Errors
     /// There is no such process.
     pub fn new(plan: &Plan, process: Tid, guard: Guard) -> io::Result<Self> {
-        let now = clock();
         let highest = plan.cpus.iter().copied().max().unwrap_or_default();
         let mut type_of = vec![0; usize::from(highest) + 1];
         for (core, cpu) in plan.machine.cores.iter().zip(&plan.cpus) {
             type_of[usize::from(*cpu)] = core.core_type.0;
         }
         let big = plan.machine.big().iter().map(|core| plan.cpus[core.index()]).collect();
-        let eyes = Eyes::open(process, type_of, big)?;
+        let eyes = Eyes::open(process, type_of.clone(), big)?;
+        // Opening them takes some ms, before the program runs.
+        let now = clock();
+        let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
         Ok(Self {
             driver: Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now),
             hands: Hands::new(guard, plan.cpus.clone()),
@@ -102,6 +108,7 @@ impl Follow {
             steps: 0,
             began: now,
             cost_at_start: own_cost(),
+            timeline,
             summary: Summary::default(),
         })
     }
@@ -126,7 +133,10 @@ impl Follow {
             Newcomer { kind, class: Class::fair(0), cores }
         });
         let driver = &mut self.driver;
-        self.eyes.blame(|blame: Blame| driver.blame(blame));
+        self.eyes.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
+        if let Some(timeline) = &mut self.timeline {
+            timeline.look(now, &self.samples, &self.gone);
+        }
         self.account(now, own_cost().since(before));
         self.carry_out(now)?;
         for sample in &self.gone {
@@ -186,6 +196,8 @@ impl Follow {
         self.summary.looks = self.steps;
         self.summary.refused = self.hands.refused();
         self.summary.missing = self.eyes.missing();
+        self.summary.pairs = self.eyes.pairs();
+        self.summary.timeline = self.timeline;
         self.summary.finish();
         self.summary
     }
@@ -212,7 +224,12 @@ impl Follow {
         for order in self.driver.orders() {
             match *order {
                 Order::Move { tid, to } => match self.hands.put(tid, process(tid), started(tid), to.index())? {
-                    Moved::Done => self.summary.moves += 1,
+                    Moved::Done => {
+                        self.summary.moves += 1;
+                        if let Some(timeline) = &mut self.timeline {
+                            timeline.moved(now, tid, self.hands.cpu(to));
+                        }
+                    }
                     Moved::Forbidden(cores) => own_masks.push((tid, cores)),
                     Moved::Not => {}
                 },
@@ -232,15 +249,8 @@ impl Follow {
 
 impl Known {
     fn summary(self, tid: Tid) -> ThreadSummary {
-        let run: [Ns; MAX_TYPES] = self.last.run;
-        ThreadSummary {
-            tid,
-            process: self.last.process,
-            kind: kind(&self.name),
-            name: self.name,
-            run,
-            delay: self.last.delay,
-        }
+        let Sample { process, run, delay, switches, inside, .. } = self.last;
+        ThreadSummary { tid, process, kind: kind(&self.name), name: self.name, run, delay, switches, inside }
     }
 }
 

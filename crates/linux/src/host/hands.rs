@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use evenkeel_model::{CoreSet, Ns};
+use evenkeel_model::{CoreId, CoreSet, Ns};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -173,6 +173,11 @@ impl Hands {
         self.bound.remove(&tid).map_or(Ok(()), |bound| self.guard.forget(bound.slot))
     }
 
+    /// The CPU that a core is.
+    pub fn cpu(&self, core: CoreId) -> u16 {
+        self.cpus[core.index()]
+    }
+
     /// How often the kernel refused a change.
     pub fn refused(&self) -> u64 {
         self.refused
@@ -191,7 +196,7 @@ impl Hands {
 
     fn cores(&self, mask: &CpuSet) -> CoreSet {
         let cores = (0..self.cpus.len()).filter(|core| mask.is_set(usize::from(self.cpus[*core])));
-        cores.map(|core| evenkeel_model::CoreId(core as u16)).collect()
+        cores.map(|core| CoreId(core as u16)).collect()
     }
 }
 

@@ -9,7 +9,9 @@ mod hands;
 mod proc;
 mod service;
 mod summary;
+mod timeline;
 
 pub use follow::{Follow, Plan};
 pub(crate) use follow::{clock, poll};
 pub use summary::{Summary, ThreadSummary};
+pub use timeline::{Move, Slice, Timeline};

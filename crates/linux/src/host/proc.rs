@@ -50,7 +50,6 @@ impl ProcSampler {
         let type_of = &self.type_of;
         self.processes.retain(|pid, process| {
             let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else { return false };
-            process.threads.retain(|tid, _| tids.contains(tid));
             for tid in tids {
                 if let Entry::Vacant(entry) = process.threads.entry(tid)
                     && let Ok(files) = Files::open(*pid, tid)
@@ -58,6 +57,7 @@ impl ProcSampler {
                     entry.insert(files);
                 }
             }
+            // Not the listing says who is gone: it may skip a thread when another one exits meanwhile.
             process.threads.retain(|tid, files| match files.look(*pid, *tid, type_of) {
                 Some(sample) => {
                     samples.push(sample);
@@ -103,13 +103,13 @@ impl Files {
         let length = self.stat.read_at(&mut buffer, 0).ok()?;
         let (state, cpu) = parse_stat(&buffer[..length])?;
         let length = self.schedstat.read_at(&mut buffer, 0).ok()?;
-        let (run, delay) = parse_schedstat(&buffer[..length])?;
+        let (run, delay, switches) = parse_schedstat(&buffer[..length])?;
         let mut sample = self.last.unwrap_or(Sample { tid, process: pid, ..Sample::default() });
         // What it ran since the last look is taken to have been where it is now.
         let before: u64 = sample.run.iter().map(|run| run.0).sum();
         let core_type = usize::from(type_of.get(usize::from(cpu)).copied().unwrap_or_default()).min(MAX_TYPES - 1);
         sample.run[core_type] += Ns(run.0.saturating_sub(before));
-        (sample.state, sample.cpu, sample.delay) = (state, cpu, delay);
+        (sample.state, sample.cpu, sample.delay, sample.switches) = (state, cpu, delay, switches);
         self.last = Some(sample);
         Some(sample)
     }
@@ -130,10 +130,11 @@ fn parse_stat(text: &[u8]) -> Option<(State, u16)> {
     Some((state, cpu))
 }
 
-/// Time on a CPU and time waiting for one from `/proc/TID/schedstat`.
-fn parse_schedstat(text: &[u8]) -> Option<(Ns, Ns)> {
+/// Time on a CPU, time waiting for one, and how often it was put on one, from `/proc/TID/schedstat`.
+fn parse_schedstat(text: &[u8]) -> Option<(Ns, Ns, u64)> {
     let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
-    Some((Ns(fields.next()?.parse().ok()?), Ns(fields.next()?.parse().ok()?)))
+    let mut next = || fields.next()?.parse().ok();
+    Some((Ns(next()?), Ns(next()?), next()?))
 }
 
 #[cfg(test)]
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(parse_stat(line("R").as_bytes()), Some((State::Runnable, 11)));
         assert_eq!(parse_stat(line("Z").as_bytes()), None);
         assert_eq!(parse_stat(b"42 (cut"), None);
-        assert_eq!(parse_schedstat(b"12 34 5\n"), Some((Ns(12), Ns(34))));
+        assert_eq!(parse_schedstat(b"12 34 5\n"), Some((Ns(12), Ns(34), 5)));
     }
 
     #[test]

@@ -22,8 +22,34 @@ pub struct Sample {
     pub run: [Ns; MAX_TYPES],
     /// All time that it was runnable and another thread had its CPU.
     pub delay: Ns,
+    /// How often it left a CPU, or came onto one, which is at most one more.
+    pub switches: u64,
     /// Where it comes from, if that was seen.
     pub birth: Option<Birth>,
+    /// What only eBPF sees.
+    pub inside: Option<Inside>,
+}
+
+/// What a look from inside the kernel adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// Since when it has been on its CPU, or off.
+    pub turn: Turn,
+    /// How often it left a CPU though it could have gone on.
+    pub preempted: u64,
+    /// All time that it waited in the futex system call.
+    pub waited: Ns,
+    /// All time that others waited there until it woke them.
+    pub blame: Ns,
+}
+
+/// The last time that a thread came onto a CPU or left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It has been running since.
+    On(Ns),
+    /// It has not run since.
+    Off(Ns),
 }
 
 /// The beginning of a thread.
@@ -54,4 +80,17 @@ pub struct Blame {
     pub waker: Tid,
     /// How long it was.
     pub waited: Ns,
+}
+
+/// What one thread's waits for another came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairWaits {
+    /// Who waited.
+    pub waiter: Tid,
+    /// Who ended the waits.
+    pub waker: Tid,
+    /// How long they were, together.
+    pub waited: Ns,
+    /// How many they were.
+    pub times: u64,
 }

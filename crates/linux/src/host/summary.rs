@@ -3,7 +3,8 @@
 use evenkeel_model::Ns;
 use evenkeel_sched::Kind;
 
-use super::sample::MAX_TYPES;
+use super::sample::{Inside, MAX_TYPES, PairWaits};
+use super::timeline::Timeline;
 use crate::event::Tid;
 
 /// The account of a run.
@@ -15,6 +16,12 @@ pub struct Summary {
     pub threads: Vec<ThreadSummary>,
     /// Time that all threads together ran, by core type.
     pub run: [Ns; MAX_TYPES],
+    /// Time that all threads together were ready and did not run.
+    pub delay: Ns,
+    /// How often a thread left a CPU, or came onto one.
+    pub switches: u64,
+    /// Who waited for whom in the futex system call, the longest waits first; `None` if it could not be seen.
+    pub pairs: Option<Vec<PairWaits>>,
     /// How often a thread was moved to another core type.
     pub moves: u64,
     /// How often a thread was bound to a set of cores.
@@ -29,6 +36,8 @@ pub struct Summary {
     pub cost: Ns,
     /// What could not be observed, and why.
     pub missing: Option<String>,
+    /// What ran where, if that was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 /// The account of a thread.
@@ -46,6 +55,10 @@ pub struct ThreadSummary {
     pub run: [Ns; MAX_TYPES],
     /// Time that it waited for a core.
     pub delay: Ns,
+    /// How often it left a CPU, or came onto one.
+    pub switches: u64,
+    /// What only eBPF sees.
+    pub inside: Option<Inside>,
 }
 
 impl ThreadSummary {
@@ -56,10 +69,23 @@ impl ThreadSummary {
 }
 
 impl Summary {
+    /// What all threads together waited in the futex system call, and how often they were preempted; `None` if it could not
+    /// be seen.
+    pub fn inside(&self) -> Option<(Ns, u64)> {
+        self.pairs.as_ref()?;
+        let seen = || self.threads.iter().filter_map(|thread| thread.inside);
+        Some((Ns(seen().map(|inside| inside.waited.0).sum()), seen().map(|inside| inside.preempted).sum()))
+    }
+
     /// Sums up and sorts.
     pub(crate) fn finish(&mut self) {
         self.threads.sort_by_key(|thread| (std::cmp::Reverse(thread.total()), thread.tid));
+        if let Some(pairs) = &mut self.pairs {
+            pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.waited), pair.waiter, pair.waker));
+        }
         for thread in &self.threads {
+            self.delay += thread.delay;
+            self.switches += thread.switches;
             for (sum, run) in self.run.iter_mut().zip(thread.run) {
                 *sum += run;
             }

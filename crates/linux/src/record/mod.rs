@@ -10,6 +10,7 @@
 //! its own wake-ups only, no other order can do worse.
 
 mod cpus;
+mod rounds;
 mod tape;
 mod thread;
 mod wakes;
@@ -25,6 +26,7 @@ use evenkeel_workload::recording::{Recording, Step};
 
 use crate::event::{Event, Off, Tid, What};
 use cpus::Cpus;
+use rounds::Rounds;
 pub use tape::Tape;
 use thread::{Place, Thread};
 use wakes::Wakes;
@@ -37,6 +39,7 @@ const WINDOW: usize = 1 << 16;
 pub struct Recorder {
     cpus: Cpus,
     wakes: Wakes,
+    rounds: Rounds,
     /// Events that an earlier one may still follow.
     waiting: Vec<Event>,
     /// The time of the first event, and of the latest.
@@ -58,6 +61,7 @@ impl Recorder {
         Self {
             cpus: Cpus::new(machine),
             wakes: Wakes::new(),
+            rounds: Rounds::default(),
             waiting: Vec::new(),
             began: None,
             now: Ns::ZERO,
@@ -99,6 +103,7 @@ impl Recorder {
         for thread in self.threads.iter_mut().filter(|thread| !thread.exited) {
             thread.settle(now, &self.cpus);
         }
+        self.rounds.finish(&mut self.threads);
         Recording {
             makespan: now.since(self.began.unwrap_or(now)),
             wake: self.wakes.median(),
@@ -129,7 +134,7 @@ impl Recorder {
                 self.on(thread, event.cpu, self.now);
             }
             What::Off(why) => self.off(event.tid, event.cpu, why),
-            What::Woken { by } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid)),
+            What::Woken { by, call } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid), call),
             What::Exited => {
                 let thread = self.runs(event.tid, event.cpu);
                 self.threads[thread].settle(self.now, &self.cpus);
@@ -217,7 +222,7 @@ impl Recorder {
         self.cpus.take_off(cpu, thread, self.now);
     }
 
-    fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>) {
+    fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>, call: u32) {
         if by.is_some() && !self.by_tid.contains_key(&tid) {
             let thread = self.appears(tid, Start::At(self.elapsed()), None);
             self.threads[thread].place = Place::Blocked { since: self.now };
@@ -228,10 +233,13 @@ impl Recorder {
         }
         let waker = by.map(|by| self.runs(by, cpu));
         match (self.threads[thread].place, waker) {
-            (Place::Blocked { .. }, Some(waker)) => {
+            (Place::Blocked { since }, Some(waker)) => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.does(thread, Step::Wait);
+                if call != 0 {
+                    self.rounds.woken(self.now, call, [waker, thread], since, &self.threads);
+                }
                 self.threads[thread].place = Place::Ready { since: self.now, woken: true };
             }
             (Place::Blocked { since }, None) => {

@@ -17,29 +17,33 @@ use crate::watch::{self, Options, Watch};
 const PERIOD: Ns = Ns::from_ms(10);
 /// A thread's name is read again at this age, since many programs name their threads after they have started.
 const NAMED_AFTER: Ns = Ns::from_ms(50);
+/// A CPU that the machine lacks.
+const NO_CORE: u16 = u16::MAX;
 
 /// A recording that is being made.
 pub struct Tape {
     watch: Watch,
     recorder: Recorder,
+    /// The recorder's cores by CPU.
+    core_of: BTreeMap<u16, u16>,
     /// Threads whose name is to be read again, and when.
     unnamed: BTreeMap<Tid, Ns>,
     events: u64,
 }
 
 impl Tape {
-    /// Gets everything in place to record a process, its threads, and the processes that it starts. Core `i` of the machine is the CPU
-    /// `cpus[i]`.
+    /// Gets everything in place to record a process, its threads, and the processes that it starts. Core `i` of the
+    /// machine is the CPU `cpus[i]`.
     ///
     /// # Errors
     /// Threads cannot be watched here.
-    pub fn new(machine: &Machine, process: Tid) -> Result<Self, watch::Error> {
-        let type_of = machine.cores.iter().map(|core| core.core_type.0).collect();
-        let mut watch = Watch::new(&Options { events: true, type_of, tell_idle: Vec::new() })?;
+    pub fn new(machine: &Machine, cpus: &[u16], process: Tid) -> Result<Self, watch::Error> {
+        let mut watch = Watch::new(&Options { events: true, type_of: Vec::new(), tell_idle: Vec::new() })?;
         let mut recorder = Recorder::new(machine);
         recorder.alive(process);
         watch.follow(process).map_err(|error| watch::Error::Refused(error.to_string()))?;
-        Ok(Self { watch, recorder, unnamed: BTreeMap::from([(process, Ns::ZERO)]), events: 0 })
+        let core_of = cpus.iter().zip(0..).map(|(cpu, core)| (*cpu, core)).collect();
+        Ok(Self { watch, recorder, core_of, unnamed: BTreeMap::from([(process, Ns::ZERO)]), events: 0 })
     }
 
     /// Takes what the kernel has told since the last time.
@@ -48,8 +52,10 @@ impl Tape {
     /// None in practice.
     pub fn advance(&mut self) -> io::Result<()> {
         let (recorder, unnamed, events) = (&mut self.recorder, &mut self.unnamed, &mut self.events);
-        self.watch.events(|event: Event| {
+        let core_of = &self.core_of;
+        self.watch.events(|mut event: Event| {
             *events += 1;
+            event.cpu = core_of.get(&event.cpu).copied().unwrap_or(NO_CORE);
             match event.what {
                 What::Forked { child, .. } => drop(unnamed.insert(child, event.at)),
                 What::Exec => drop(unnamed.insert(event.tid, event.at)),

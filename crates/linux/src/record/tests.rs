@@ -24,10 +24,10 @@ fn machine() -> Machine {
 }
 
 fn woken(by: Tid) -> What {
-    What::Woken { by: Some(by) }
+    What::Woken { by: Some(by), call: 0 }
 }
 
-const BY_ITSELF: What = What::Woken { by: None };
+const BY_ITSELF: What = What::Woken { by: None, call: 0 };
 
 /// The steps of each thread. Events are time, thread, CPU, and what happened.
 fn steps(events: &[(u64, Tid, u16, What)]) -> Vec<Vec<Step>> {
@@ -299,6 +299,30 @@ fn a_number_that_is_used_again_is_another_thread() {
     assert_eq!(steps, [vec![Run(10), Spawn(1), Run(20), Spawn(2), Run(20)], vec![Run(10)], vec![Run(20)]]);
 }
 
+/// Three threads meet twice; another one is last each time. What one call does may take a while.
+#[test]
+fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
+    let round = |at: u64, last: Tid, [one, other]: [Tid; 2]| {
+        let call = |by: Tid| What::Woken { by: Some(by), call: 1 + at as u32 };
+        [
+            (at + 10, one, one as u16 - 1, What::Off(Futex)),
+            (at + 20, other, other as u16 - 1, What::Off(Futex)),
+            (at + 30, one, last as u16 - 1, call(last)),
+            (at + 31, one, one as u16 - 1, On),
+            (at + 34, other, last as u16 - 1, call(last)),
+            (at + 34, other, other as u16 - 1, On),
+        ]
+    };
+    let start = [(0, 1, 0, On), (0, 2, 1, On), (0, 3, 2, On)];
+    let (first, second) = (round(0, 1, [2, 3]), round(100, 2, [1, 3]));
+    let found = steps(&[&start[..], &first, &second, &round(200, 2, [1, 3])].concat());
+    assert!(found.iter().all(|steps| steps.iter().filter(|step| **step == Step::Barrier(0)).count() == 3), "{found:?}");
+    assert!(found.iter().flatten().all(|step| !matches!(step, Wait | Wake(_))), "{found:?}");
+    // The same one last each time may deal out work: the wake-ups stay.
+    let found = steps(&[&start[..], &first, &round(100, 1, [2, 3])].concat());
+    assert_eq!(found[0].iter().filter(|step| matches!(step, Wake(_))).count(), 4);
+}
+
 fn what() -> impl Strategy<Value = What> {
     let by = prop_oneof![Just(None), (0..5_u32).prop_map(Some)];
     prop_oneof![
@@ -307,7 +331,7 @@ fn what() -> impl Strategy<Value = What> {
         Just(On),
         Just(On),
         prop_oneof![Just(Preempted), Just(Futex), Just(Blocked)].prop_map(What::Off),
-        by.prop_map(|by| What::Woken { by }),
+        (by, 0..3_u32).prop_map(|(by, call)| What::Woken { by, call }),
         Just(Exited),
     ]
 }

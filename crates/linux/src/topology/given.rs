@@ -28,6 +28,11 @@ impl Topology {
         }
     }
 
+    /// The machine without the CPUs that are not among these, such as the ones that a container or `taskset` leaves.
+    pub fn within(&self, cpus: &[u16]) -> Self {
+        self.only(|cpu| cpus.contains(&cpu.id).then_some(cpu.kind), self.kinds.clone())
+    }
+
     /// Two kinds by lists of CPUs.
     fn listed(&self, big: Option<&str>, little: Option<&str>, ratio: Option<f64>) -> Result<Self, String> {
         let all = self.ids();

@@ -20,7 +20,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
 
 use crate::event::{Event, Off, Tid, What};
-use crate::host::sample::{Birth, MAX_TYPES, Sample, State};
+use crate::host::sample::{Birth, Inside, MAX_TYPES, PairWaits, Sample, State, Turn};
 use skeleton::types::record as Record;
 use skeleton::{WatchSkel, WatchSkelBuilder};
 
@@ -69,6 +69,7 @@ struct RawEvent {
     other: u32,
     cpu: u32,
     kind: u32,
+    call: u32,
 }
 
 impl Watch {
@@ -179,15 +180,19 @@ impl Watch {
         }
     }
 
-    /// For how long others have waited for each followed thread, and it for others.
-    pub fn waits(&self, mut each: impl FnMut(Tid, Waits)) {
-        let Some(memory) = self.skeleton.maps.bss_data.as_deref() else { return };
-        for record in memory.records.iter().take(memory.used as usize) {
-            let record = consistent(record);
-            if record.state != FREE {
-                each(record.tid, Waits { blame: Ns(record.blame), waited: Ns(record.waited) });
-            }
-        }
+    /// Who waited for whom in the futex system call, of all threads ever followed.
+    pub fn pairs(&self) -> Vec<PairWaits> {
+        let map = &self.skeleton.maps.pairs;
+        let pair = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok()??;
+            Some(PairWaits {
+                waiter: u32::from_ne_bytes(key.get(..4)?.try_into().ok()?),
+                waker: u32::from_ne_bytes(key.get(4..8)?.try_into().ok()?),
+                waited: Ns(u64::from_ne_bytes(value.get(..8)?.try_into().ok()?)),
+                times: u64::from_ne_bytes(value.get(8..16)?.try_into().ok()?),
+            })
+        };
+        map.keys().filter_map(pair).collect()
     }
 
     /// Becomes readable when one of the CPUs of [`Options::tell_idle`] goes idle; [`Self::events`] resets it.
@@ -213,15 +218,6 @@ impl Watch {
     pub fn lost(&self) -> u64 {
         self.skeleton.maps.bss_data.as_deref().map_or(0, |memory| memory.lost)
     }
-}
-
-/// What a thread's waits in the futex system call were about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// For how long others waited until it woke them.
-    pub blame: Ns,
-    /// For how long it waited.
-    pub waited: Ns,
 }
 
 // `enum state` of `watch.bpf.c`.
@@ -261,7 +257,15 @@ fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
         cpu: record.cpu as u16,
         run: record.run.map(Ns),
         delay: Ns(record.delay),
+        switches: u64::from(record.voluntary) + u64::from(record.involuntary),
         birth: (record.parent != 0).then_some(Birth { parent: record.parent, at: Ns(record.born) }),
+        inside: Some(Inside {
+            // Its time was last counted when it left its CPU.
+            turn: if record.state == RUNNING { Turn::On(Ns(record.since)) } else { Turn::Off(Ns(record.counted_at)) },
+            preempted: u64::from(record.involuntary),
+            waited: Ns(record.waited),
+            blame: Ns(record.blame),
+        }),
     };
     // What is not over yet is not in the sums yet.
     match record.state {
@@ -270,6 +274,11 @@ fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
             sample.run[core_type.min(MAX_TYPES - 1)] += now.since(Ns(record.counted_at));
         }
         READY => sample.delay += now.since(Ns(record.since)),
+        IN_FUTEX => {
+            if let Some(inside) = &mut sample.inside {
+                inside.waited += now.since(Ns(record.since));
+            }
+        }
         _ => {}
     }
     sample
@@ -279,7 +288,7 @@ impl RawEvent {
     fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let at = u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?);
-        Some(Self { at, tid: word(8)?, other: word(12)?, cpu: word(16)?, kind: word(20)? })
+        Some(Self { at, tid: word(8)?, other: word(12)?, cpu: word(16)?, kind: word(20)?, call: word(24)? })
     }
 
     /// `None` for what only ends a wait.
@@ -293,7 +302,7 @@ impl RawEvent {
             4 => What::Off(Off::Preempted),
             5 => What::Off(Off::Futex),
             6 => What::Off(Off::Blocked),
-            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0) },
+            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call },
             8 => What::Exited,
             _ => return None,
         };

@@ -36,7 +36,20 @@ struct record {
 	__u32 involuntary;
 	__u32 migrations;
 	__u32 in_futex;
+	/* How many futex calls it has made. */
+	__u32 futex_calls;
 	__u32 parent;
+};
+
+/* One thread that waited, and one that ended its waits. */
+struct pair {
+	__u32 waiter;
+	__u32 waker;
+};
+
+struct pair_waits {
+	__u64 waited;
+	__u64 times;
 };
 
 struct event {
@@ -45,6 +58,9 @@ struct event {
 	__u32 other;
 	__u32 cpu;
 	__u32 kind;
+	/* Which futex call of the other thread did it; 0 if none. */
+	__u32 call;
+	__u32 unused;
 };
 
 /* Set before loading. */
@@ -74,6 +90,14 @@ struct {
 	__type(value, __u32);
 } reusable SEC(".maps");
 
+/* When this is full, further pairs only show in the records. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4 * MAX_THREADS);
+	__type(key, struct pair);
+	__type(value, struct pair_waits);
+} pairs SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);
@@ -86,7 +110,7 @@ static struct record *record_of(__u32 tid)
 	return slot ? &records[*slot & (MAX_THREADS - 1)] : 0;
 }
 
-static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
+static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 {
 	struct event *event;
 
@@ -102,7 +126,14 @@ static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
 	event->other = other;
 	event->cpu = bpf_get_smp_processor_id();
 	event->kind = kind;
+	event->call = call;
+	event->unused = 0;
 	bpf_ringbuf_submit(event, kind == IDLE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
+{
+	tell_call(at, tid, other, kind, 0);
 }
 
 /* Interrupts run in the name of whatever thread they interrupt, which wakes nobody by that. Those that can wake a thread
@@ -235,6 +266,21 @@ int BPF_PROG(exits, struct task_struct *task)
 	return 0;
 }
 
+/* Not atomic: a waker is on one CPU at a time. */
+static void waited_for(__u32 waiter, __u32 waker, __u64 waited)
+{
+	struct pair pair = { .waiter = waiter, .waker = waker };
+	struct pair_waits *known = bpf_map_lookup_elem(&pairs, &pair);
+	struct pair_waits first = { .waited = waited, .times = 1 };
+
+	if (!known) {
+		bpf_map_update_elem(&pairs, &pair, &first, BPF_NOEXIST);
+		return;
+	}
+	known->waited += waited;
+	known->times++;
+}
+
 static void runnable(struct task_struct *task)
 {
 	struct record *record = record_of(task->pid);
@@ -249,14 +295,16 @@ static void runnable(struct task_struct *task)
 	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
 	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
-	tell(now, task->pid, by ? waker->pid : 0, WOKEN);
+	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && by->in_futex ? by->futex_calls : 0);
 	if (record->state != IN_FUTEX && record->state != BLOCKED)
 		return;
 	waited = now - record->since;
 	if (record->state == IN_FUTEX) {
 		record->waited += waited;
-		if (by)
+		if (by) {
 			__sync_fetch_and_add(&by->blame, waited);
+			waited_for(task->pid, waker->pid, waited);
+		}
 	}
 	record->state = READY;
 	record->since = now;
@@ -373,8 +421,10 @@ static int futex(bool entered)
 {
 	struct record *record = record_of((__u32)bpf_get_current_pid_tgid());
 
-	if (record)
+	if (record) {
 		record->in_futex = entered;
+		record->futex_calls += entered;
+	}
 	return 0;
 }
 

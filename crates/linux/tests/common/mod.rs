@@ -60,7 +60,7 @@ impl Observer for Tap {
                             at,
                             tid: tid(thread),
                             cpu: on.0,
-                            what: What::Woken { by: by.map(tid) },
+                            what: What::Woken { by: by.map(tid), call: 0 },
                         });
                     }
                     _ => {}

@@ -2,61 +2,41 @@
 //! flat however long the run is. `docs/traces.md` explains the tracks.
 
 mod proto;
+mod tracks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
-use prost::Message;
 
 use crate::observer::{Event, Observer, Stop};
-use proto::{
-    CounterDescriptor, DebugAnnotation, ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TrackDescriptor,
-    TrackEvent, Type,
-};
+pub use tracks::{Track, Tracks};
 
-/// All packets are of one sequence, since one writer writes them.
-const SEQUENCE: u32 = 1;
-/// SEQ_INCREMENTAL_STATE_CLEARED: the first packet tells readers that nothing came before it.
-const STATE_CLEARED: u32 = 1;
 /// Process numbers: the machine's, and that of the first program.
 const MACHINE_PID: i32 = 1;
 const FIRST_PROGRAM_PID: i32 = 2;
 /// Track numbers begin here for each kind of track.
-const CORES: u64 = 1_000;
-const FREQUENCIES: u64 = 2_000;
-const POWERS: u64 = 3_000;
-const PROGRAMS: u64 = 10_000;
-const THREADS: u64 = 1_000_000;
-const MACHINE: u64 = 1;
+const CORES: Track = 1_000;
+const FREQUENCIES: Track = 2_000;
+const POWERS: Track = 3_000;
+const PROGRAMS: Track = 10_000;
+const THREADS: Track = 1_000_000;
+const MACHINE: Track = 1;
 
 /// Writes the trace of a run.
 pub struct Writer<W: io::Write> {
-    out: W,
+    tracks: Tracks<W>,
     machine: Machine,
     /// `program/thread` of every thread.
     names: Vec<String>,
     programs: BTreeMap<String, i32>,
-    /// Tracks with a slice that has begun.
-    open: BTreeSet<u64>,
-    now: Ns,
-    buffer: Vec<u8>,
-    error: Option<io::Error>,
 }
 
 impl<W: io::Write> Writer<W> {
     /// A writer for a run on a machine.
     pub fn new(machine: &Machine, out: W) -> Self {
-        let mut writer = Self {
-            out,
-            machine: machine.clone(),
-            names: Vec::new(),
-            programs: BTreeMap::new(),
-            open: BTreeSet::new(),
-            now: Ns::ZERO,
-            buffer: Vec::new(),
-            error: None,
-        };
+        let mut writer =
+            Self { tracks: Tracks::new(out), machine: machine.clone(), names: Vec::new(), programs: BTreeMap::new() };
         writer.describe_machine();
         writer
     }
@@ -65,43 +45,21 @@ impl<W: io::Write> Writer<W> {
     ///
     /// # Errors
     /// The first error in writing, whenever it happened.
-    pub fn finish(mut self) -> io::Result<W> {
-        for track in std::mem::take(&mut self.open) {
-            self.event(track, Type::SliceEnd, None, &[]);
-        }
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        self.out.flush()?;
-        Ok(self.out)
+    pub fn finish(self) -> io::Result<W> {
+        self.tracks.finish()
     }
 
     fn describe_machine(&mut self) {
-        let process = ProcessDescriptor { pid: Some(MACHINE_PID), process_name: Some(self.machine.name.clone()) };
-        self.describe(TrackDescriptor { uuid: Some(MACHINE), process: Some(process), ..TrackDescriptor::default() });
+        self.tracks.process(MACHINE, MACHINE_PID, &self.machine.name);
         for core in self.machine.all().iter() {
             let name = format!("core {} {}", core.0, self.machine.core_type(core).name);
             // As threads of the machine, so that the UI shows them in the order of their numbers.
-            let thread = ThreadDescriptor {
-                pid: Some(MACHINE_PID),
-                tid: Some(CORES as i32 + i32::from(core.0)),
-                thread_name: Some(name),
-            };
-            let uuid = Some(CORES + u64::from(core.0));
-            let parent_uuid = Some(MACHINE);
-            self.describe(TrackDescriptor { uuid, parent_uuid, thread: Some(thread), ..TrackDescriptor::default() });
+            let tid = CORES as i32 + i32::from(core.0);
+            self.tracks.thread(track_of_core(core), MACHINE, MACHINE_PID, tid, &name);
         }
-        for (index, cluster) in self.machine.clusters.clone().into_iter().enumerate() {
-            let counters = [(FREQUENCIES, "frequency", "MHz"), (POWERS, "power", "W")];
-            for (base, what, unit) in counters {
-                let counter = CounterDescriptor { unit_name: Some(unit.into()) };
-                self.describe(TrackDescriptor {
-                    uuid: Some(base + index as u64),
-                    name: Some(format!("{} {what}", cluster.name)),
-                    parent_uuid: Some(MACHINE),
-                    counter: Some(counter),
-                    ..TrackDescriptor::default()
-                });
+        for (index, cluster) in self.machine.clusters.iter().enumerate() {
+            for (base, what, unit) in [(FREQUENCIES, "frequency", "MHz"), (POWERS, "power", "W")] {
+                self.tracks.number(base + index as u64, MACHINE, &format!("{} {what}", cluster.name), unit);
             }
         }
     }
@@ -109,16 +67,12 @@ impl<W: io::Write> Writer<W> {
     fn describe_thread(&mut self, thread: ThreadId, program: &str, name: &str) {
         let known = self.programs.get(program).copied();
         let pid = known.unwrap_or(FIRST_PROGRAM_PID + self.programs.len() as i32);
-        let parent_uuid = Some(PROGRAMS + pid as u64);
+        let parent = PROGRAMS + pid as u64;
         if known.is_none() {
             self.programs.insert(program.to_owned(), pid);
-            let process = ProcessDescriptor { pid: Some(pid), process_name: Some(program.to_owned()) };
-            self.describe(TrackDescriptor { uuid: parent_uuid, process: Some(process), ..TrackDescriptor::default() });
+            self.tracks.process(parent, pid, program);
         }
-        let tid = Some(THREADS as i32 + thread.0 as i32);
-        let described = ThreadDescriptor { pid: Some(pid), tid, thread_name: Some(name.to_owned()) };
-        let uuid = Some(track_of(thread));
-        self.describe(TrackDescriptor { uuid, parent_uuid, thread: Some(described), ..TrackDescriptor::default() });
+        self.tracks.thread(track_of(thread), parent, pid, THREADS as i32 + thread.0 as i32, name);
         let index = thread.index();
         if self.names.len() <= index {
             self.names.resize(index + 1, String::new());
@@ -126,80 +80,12 @@ impl<W: io::Write> Writer<W> {
         self.names[index] = format!("{program}/{name}");
     }
 
-    fn describe(&mut self, descriptor: TrackDescriptor) {
-        let first = descriptor.uuid == Some(MACHINE);
-        self.write(TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            sequence_flags: first.then_some(STATE_CLEARED),
-            track_descriptor: Some(descriptor),
-            ..TracePacket::default()
-        });
-    }
-
-    fn event(&mut self, track: u64, kind: Type, name: Option<&str>, notes: &[(&str, &str)]) {
-        match kind {
-            Type::SliceBegin => self.open.insert(track),
-            Type::SliceEnd => self.open.remove(&track),
-            Type::Instant | Type::Counter | Type::Unspecified => false,
-        };
-        let note = |(name, value): &(&str, &str)| DebugAnnotation {
-            name: Some((*name).to_owned()),
-            string_value: Some((*value).to_owned()),
-        };
-        self.packet(TrackEvent {
-            r#type: Some(kind as i32),
-            track_uuid: Some(track),
-            name: name.map(str::to_owned),
-            debug_annotations: notes.iter().map(note).collect(),
-            ..TrackEvent::default()
-        });
-    }
-
-    fn counter(&mut self, track: u64, value: f64) {
-        self.packet(TrackEvent {
-            r#type: Some(Type::Counter as i32),
-            track_uuid: Some(track),
-            double_counter_value: Some(value),
-            ..TrackEvent::default()
-        });
-    }
-
-    /// Ends the track's slice, if one has begun, and begins another.
-    fn next_slice(&mut self, track: u64, name: Option<&str>, notes: &[(&str, &str)]) {
-        if self.open.contains(&track) {
-            self.event(track, Type::SliceEnd, None, &[]);
-        }
-        if name.is_some() {
-            self.event(track, Type::SliceBegin, name, notes);
-        }
-    }
-
-    fn packet(&mut self, event: TrackEvent) {
-        self.write(TracePacket {
-            timestamp: Some(self.now.0),
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            track_event: Some(event),
-            ..TracePacket::default()
-        });
-    }
-
-    /// A file is a `Trace` message; since protobuf messages concatenate, each packet is written as a `Trace` of its own.
-    fn write(&mut self, packet: TracePacket) {
-        if self.error.is_some() {
-            return;
-        }
-        self.buffer.clear();
-        let trace = Trace { packet: vec![packet] };
-        let encoded = trace.encode(&mut self.buffer).map_err(io::Error::other);
-        self.error = encoded.and_then(|()| self.out.write_all(&self.buffer)).err();
-    }
-
     fn name(&self, thread: ThreadId) -> String {
         self.names.get(thread.index()).cloned().unwrap_or_else(|| format!("thread {}", thread.0))
     }
 
     fn stopped(&mut self, core: CoreId, thread: ThreadId, why: Stop<'_>) {
-        self.next_slice(track_of_core(core), None, &[]);
+        self.tracks.slice(track_of_core(core), None, &[]);
         let (state, note) = match why {
             Stop::Preempted => (Some("ready".to_owned()), "preempted"),
             Stop::Taken => (Some("ready".to_owned()), "taken over by another core"),
@@ -207,19 +93,19 @@ impl<W: io::Write> Writer<W> {
             Stop::Blocked(on) => (Some(format!("waits: {on}")), "blocked"),
             Stop::Exited => (None, "exited"),
         };
-        self.next_slice(track_of(thread), state.as_deref(), &[("why", note)]);
+        self.tracks.slice(track_of(thread), state.as_deref(), &[("why", note)]);
     }
 }
 
-fn track_of(thread: ThreadId) -> u64 {
+fn track_of(thread: ThreadId) -> Track {
     THREADS + u64::from(thread.0)
 }
 
-fn track_of_core(core: CoreId) -> u64 {
+fn track_of_core(core: CoreId) -> Track {
     CORES + u64::from(core.0)
 }
 
-fn cluster_track(base: u64, cluster: ClusterId) -> u64 {
+fn cluster_track(base: Track, cluster: ClusterId) -> Track {
     base + u64::from(cluster.0)
 }
 
@@ -229,30 +115,30 @@ fn list(cores: CoreSet) -> String {
 
 impl<W: io::Write> Observer for Writer<W> {
     fn observe(&mut self, at: Ns, event: &Event<'_>) {
-        self.now = at;
+        self.tracks.at(at);
         match *event {
             Event::Created { thread, program, name } => self.describe_thread(thread, program, name),
             Event::Ready { thread, core, by } => {
                 let by = by.map_or_else(|| "nobody".into(), |by| self.name(by));
                 let queued = format!("core {}", core.0);
-                self.next_slice(track_of(thread), Some("ready"), &[("queued on", &queued), ("woken by", &by)]);
+                self.tracks.slice(track_of(thread), Some("ready"), &[("queued on", &queued), ("woken by", &by)]);
             }
             Event::Run { core, thread } => {
                 let name = self.name(thread);
-                self.next_slice(track_of_core(core), Some(&name), &[]);
+                self.tracks.slice(track_of_core(core), Some(&name), &[]);
                 let running = format!("runs on core {}", core.0);
                 let kind = self.machine.core_type(core).name.clone();
-                self.next_slice(track_of(thread), Some(&running), &[("core type", &kind)]);
+                self.tracks.slice(track_of(thread), Some(&running), &[("core type", &kind)]);
             }
             Event::Stop { core, thread, why } => self.stopped(core, thread, why),
             Event::Affinity { thread, cores } => {
                 let cores = list(cores);
-                self.event(track_of(thread), Type::Instant, Some("affinity"), &[("cores", &cores)]);
+                self.tracks.instant(track_of(thread), "affinity", &[("cores", &cores)]);
             }
             Event::Frequency { cluster, frequency } => {
-                self.counter(cluster_track(FREQUENCIES, cluster), frequency.0 as f64 / 1e6);
+                self.tracks.value(cluster_track(FREQUENCIES, cluster), frequency.0 as f64 / 1e6);
             }
-            Event::Power { cluster, power } => self.counter(cluster_track(POWERS, cluster), power.0),
+            Event::Power { cluster, power } => self.tracks.value(cluster_track(POWERS, cluster), power.0),
         }
     }
 }

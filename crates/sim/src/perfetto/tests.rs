@@ -1,7 +1,10 @@
 use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreTypeId, machines};
+use prost::Message;
 
+use super::proto::{Trace, Type};
+use super::tracks::SEQUENCE;
 use super::*;
 use crate::{Options, Outcome, run};
 

@@ -1,9 +1,12 @@
 //! Whether the threads of a recording fit together.
 //!
 //! Only a thread itself takes from its semaphore, so no thread can take a wake-up away from another, and the order in
-//! which threads advance cannot decide whether all come to their end. It is enough to let them advance in one order.
+//! which threads advance cannot decide whether all come to their end. Nor can it at a barrier, which always waits for the
+//! same threads. It is enough to let them advance in one order.
 
-use super::{Recording, Step};
+use std::collections::BTreeMap;
+
+use super::{Recording, Step, barriers};
 use crate::program::Start;
 
 /// The thread that is meant, if it is one, and what is wrong with it.
@@ -33,6 +36,10 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
             }
         }
     }
+    if let Some((barrier, parties)) = barriers(threads).iter().find(|(_, parties)| parties.len() < 2) {
+        let what = format!("only this thread comes to barrier {barrier}: a barrier needs two");
+        return Err((parties.first().copied(), what));
+    }
     let all = || threads.iter().enumerate();
     if let Some((position, _)) = all().find(|(position, thread)| thread.start == Start::Spawned && !spawned[*position])
     {
@@ -44,6 +51,9 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
 /// Lets every thread go as far as it can, until nothing moves. Waits have no cost and amounts do not matter.
 fn advance(recording: &Recording) -> Result<(), Fault> {
     let threads = &recording.threads;
+    let parties = barriers(threads);
+    // Who has come to each barrier.
+    let mut come: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut next = vec![0; threads.len()];
     let mut wakes = vec![0_u64; threads.len()];
     let mut started: Vec<bool> = threads.iter().map(|thread| thread.start != Start::Spawned).collect();
@@ -63,6 +73,22 @@ fn advance(recording: &Recording) -> Result<(), Fault> {
                     started[other as usize] = true;
                     movable.push(other as usize);
                 }
+                Step::Barrier(barrier) => {
+                    let come = come.entry(barrier).or_default();
+                    if come.contains(&thread) {
+                        break;
+                    }
+                    come.push(thread);
+                    let parties = &parties[&barrier];
+                    if come.len() < parties.len() {
+                        break;
+                    }
+                    come.clear();
+                    for other in parties.iter().filter(|other| **other != thread) {
+                        next[*other] += 1;
+                        movable.push(*other);
+                    }
+                }
                 Step::Run(_) | Step::Sleep(_) | Step::Io(_) => {}
             }
             next[thread] += 1;
@@ -74,7 +100,11 @@ fn advance(recording: &Recording) -> Result<(), Fault> {
     match all().find(|thread| started[*thread]).or_else(|| all().next()) {
         None => Ok(()),
         Some(thread) if started[thread] => {
-            let what = format!("operation {} waits for a wake-up that never comes", next[thread] + 1);
+            let what = match threads[thread].steps[next[thread]] {
+                Step::Barrier(barrier) => format!("waits at barrier {barrier} for a thread that does not come again"),
+                _ => "waits for a wake-up that never comes".into(),
+            };
+            let what = format!("operation {} {what}", next[thread] + 1);
             Err((Some(thread), what))
         }
         Some(thread) => Err((Some(thread), "is spawned only by threads that wait for it to be spawned".into())),

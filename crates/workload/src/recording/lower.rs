@@ -4,19 +4,25 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
-use super::{RecordedThread, Recording, Step};
+use super::{RecordedThread, Recording, Step, barriers};
 use crate::program::{
-    Calibration, Op, Phase, PhaseId, Program, SchedParams, Semaphore, SemaphoreId, Spread, Thread, ThreadIndex, Work,
-    Workload,
+    Barrier, BarrierId, Calibration, Op, Phase, PhaseId, Program, SchedParams, Semaphore, SemaphoreId, Spread, Thread,
+    ThreadIndex, Work, Workload,
 };
 
 pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
     let unit = unit(recording.counted, ran_on);
     let names = names(&recording.threads);
     let semaphore = |name: &String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
+    let barriers = barriers(&recording.threads);
+    let places: BTreeMap<u32, BarrierId> = barriers.keys().copied().zip((0..).map(BarrierId)).collect();
+    let barrier = |(number, parties): (&u32, &Vec<usize>)| Barrier {
+        name: format!("barrier {number}"),
+        parties: parties.len() as u32,
+    };
     let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| Thread {
         name: name.clone(),
-        ops: thread.steps.iter().map(|step| op(*step, SemaphoreId(position as u32), unit)).collect(),
+        ops: thread.steps.iter().map(|step| op(*step, SemaphoreId(position as u32), unit, &places)).collect(),
         start: thread.start,
         kind: thread.kind,
         sched: SchedParams::default(),
@@ -26,6 +32,7 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         phases: vec![Phase { name: "recorded".into(), behaviour: Behaviour::REFERENCE }],
         threads: recording.threads.iter().zip(&names).enumerate().map(thread).collect(),
         semaphores: names.iter().map(semaphore).collect(),
+        barriers: barriers.iter().map(barrier).collect(),
         calibration: Calibration::Biggest,
         ..Program::default()
     };
@@ -66,7 +73,7 @@ fn unit(counted: bool, ran_on: Option<&Machine>) -> Unit {
     }
 }
 
-fn op(step: Step, own: SemaphoreId, unit: Unit) -> Op {
+fn op(step: Step, own: SemaphoreId, unit: Unit, barriers: &BTreeMap<u32, BarrierId>) -> Op {
     match step {
         Step::Run(amount) => {
             let work = match unit {
@@ -79,5 +86,6 @@ fn op(step: Step, own: SemaphoreId, unit: Unit) -> Op {
         Step::Wake(thread) => Op::Post(SemaphoreId(thread)),
         Step::Sleep(span) | Step::Io(span) => Op::Sleep { span, spread: Spread::None },
         Step::Spawn(thread) => Op::Spawn(ThreadIndex(thread)),
+        Step::Barrier(barrier) => Op::Barrier(barriers[&barrier]),
     }
 }

@@ -11,6 +11,8 @@ mod read;
 mod step;
 mod write;
 
+use std::collections::BTreeMap;
+
 use evenkeel_model::{Machine, Ns};
 
 pub use step::Step;
@@ -68,6 +70,21 @@ pub struct RecordingError {
     pub line: usize,
     /// What is wrong, what was expected, and what to do.
     pub message: String,
+}
+
+/// The threads that come to each barrier, by its number; both ascending.
+fn barriers(threads: &[RecordedThread]) -> BTreeMap<u32, Vec<usize>> {
+    let mut parties: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (position, thread) in threads.iter().enumerate() {
+        for step in &thread.steps {
+            let Step::Barrier(barrier) = step else { continue };
+            let parties = parties.entry(*barrier).or_default();
+            if parties.last() != Some(&position) {
+                parties.push(position);
+            }
+        }
+    }
+    parties
 }
 
 impl Recording {

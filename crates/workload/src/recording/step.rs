@@ -25,9 +25,11 @@ pub enum Step {
     Io(Ns),
     /// Started a thread, by its position in the recording.
     Spawn(u32),
+    /// Waited at a barrier, by its number, until every thread that ever does had come.
+    Barrier(u32),
 }
 
-const NAMES: [&str; 6] = ["run", "wait", "wake", "sleep", "io", "spawn"];
+const NAMES: [&str; 7] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier"];
 
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -38,6 +40,7 @@ impl Serialize for Step {
             Self::Sleep(span) => ("sleep", span.0).serialize(serializer),
             Self::Io(span) => ("io", span.0).serialize(serializer),
             Self::Spawn(thread) => ("spawn", thread).serialize(serializer),
+            Self::Barrier(barrier) => ("barrier", barrier).serialize(serializer),
         }
     }
 }
@@ -68,6 +71,7 @@ impl<'de> Visitor<'de> for StepVisitor {
             "sleep" => Step::Sleep(Ns(amount(&name, &mut parts)?)),
             "io" => Step::Io(Ns(amount(&name, &mut parts)?)),
             "spawn" => Step::Spawn(argument(&name, "the number of a thread", &mut parts)?),
+            "barrier" => Step::Barrier(argument(&name, "the number of a barrier", &mut parts)?),
             _ => {
                 let hint = suggestion(&name, NAMES);
                 return Err(A::Error::custom(format!("unknown operation {name:?}: {hint}")));

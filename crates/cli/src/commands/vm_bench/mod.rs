@@ -1,5 +1,6 @@
 //! `evenkeel vm bench`: small real programs on asymmetric machines, under the guest's own kernel and under each policy.
 
+mod predict;
 mod programs;
 mod report;
 
@@ -12,7 +13,7 @@ use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 use evenkeel_model::Ns;
 
-use super::vm::under;
+use super::vm::{inside, under};
 use crate::args::VmBench;
 use crate::{catalog, messages, progress};
 use programs::{BENCHES, Bench, PROGRAMS};
@@ -40,7 +41,7 @@ pub fn run(args: &VmBench) -> Result<String> {
         tempfile::Builder::new().prefix("evenkeel-bench-").tempdir_in("/tmp").context("cannot write to /tmp")?;
     programs::compile(folder.path())?;
     let signals = Signals::new().context("cannot listen to signals")?;
-    let runs = specs.len() * args.repeat as usize * benches.len() * policies.len();
+    let runs = specs.len() * benches.len() * (args.repeat as usize * policies.len() + 1);
     let bar = progress::bar("measuring", runs);
     let mut machines = Vec::new();
     for spec in specs {
@@ -57,13 +58,20 @@ pub fn run(args: &VmBench) -> Result<String> {
                 }
             }
         }
+        let mut predicted = BTreeMap::new();
+        for (row, bench) in benches.iter().enumerate() {
+            let line = guest.line(bench, rate);
+            for (column, makespan) in guest.predict(&line, &policies)?.into_iter().enumerate() {
+                predicted.insert((row, column), makespan);
+            }
+            bar.inc(1);
+        }
         let mut cells: BTreeMap<(usize, usize), Vec<Cell>> = BTreeMap::new();
         for _ in 0..args.repeat {
             for (row, bench) in benches.iter().enumerate() {
                 let steps = guest.steps(rate, bench.programs.len() as u64);
+                let line = guest.line(bench, rate);
                 for (column, policy) in policies.iter().enumerate() {
-                    let calls: Vec<String> = bench.programs.iter().map(|program| guest.call(program, steps)).collect();
-                    let line = calls.join(" & ") + " & wait";
                     let times = guest.measure_under(policy, &line)?;
                     let cell = Cell::of(&guest.spec, bench, &times, |program| alone[program] * steps as f64)?;
                     cells.entry((row, column)).or_default().push(cell);
@@ -71,7 +79,7 @@ pub fn run(args: &VmBench) -> Result<String> {
                 }
             }
         }
-        machines.push(MachineReport::new(&spec, guest.shares(), &benches, &policies, cells));
+        machines.push(MachineReport::new(&spec, guest.shares(), &benches, &policies, &cells, &predicted));
     }
     bar.finish_and_clear();
     report::text(&machines, args.output.format)
@@ -113,19 +121,36 @@ impl Guest<'_> {
         format!("{} {} {steps}", programs::path(self.folder, program).display(), self.spec.cores())
     }
 
+    /// A shell's line that starts all programs of a bench at once and waits for them. OpenMP's threads wait passively:
+    /// spinning ones would hold the emulator's lock, and the guest's timers with it.
+    fn line(&self, bench: &Bench, rate: f64) -> String {
+        let steps = self.steps(rate, bench.programs.len() as u64);
+        let calls: Vec<String> = bench.programs.iter().map(|program| self.call(program, steps)).collect();
+        format!("export OMP_WAIT_POLICY=passive; {} & wait", calls.join(" & "))
+    }
+
+    /// Records a shell's line under the guest's own scheduler, and plays that under each policy: predicted makespans.
+    fn predict(&mut self, line: &str, policies: &[&str]) -> Result<Vec<f64>> {
+        let file = self.folder.join("recording.ek");
+        let name = file.display().to_string();
+        let command = inside(&self.spec, &["record", "-q", "-o", &name], &shell(line))?;
+        let times = self.measure_command(&command)?;
+        predict::makespans(&name, times.values().copied().fold(0.0, f64::max), policies)
+    }
+
     fn shares(&self) -> Option<evenkeel_linux::vm::Shares> {
         self.vm.as_ref().and_then(Vm::shares)
     }
 
     /// Runs a shell's line under a policy and answers the seconds that each program says it took.
     fn measure_under(&mut self, policy: &str, line: &str) -> Result<BTreeMap<String, f64>> {
-        let command = vec!["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()];
-        let command = if policy == STOCK { command } else { under(&self.spec, policy, &command)? };
+        let command = shell(line);
+        let command = if policy == STOCK { command.to_vec() } else { under(&self.spec, policy, &command)? };
         self.measure_command(&command)
     }
 
     fn measure(&mut self, line: &str) -> Result<BTreeMap<String, f64>> {
-        self.measure_command(&["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()])
+        self.measure_command(&shell(line))
     }
 
     fn measure_command(&mut self, command: &[String]) -> Result<BTreeMap<String, f64>> {
@@ -175,6 +200,10 @@ impl Guest<'_> {
         };
         Ok(self.vm.insert(vm))
     }
+}
+
+fn shell(line: &str) -> [String; 3] {
+    ["/bin/sh", "-c", line].map(str::to_owned)
 }
 
 /// `NAME SECONDS` on each line.

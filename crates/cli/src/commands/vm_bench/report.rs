@@ -8,6 +8,7 @@ use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::Shares;
 use serde::Serialize;
 
+use super::STOCK;
 use super::programs::{Bench, PROGRAMS};
 use crate::args::Format;
 use crate::{json, table};
@@ -59,6 +60,8 @@ struct Row {
     ideal_s: f64,
     over_ideal: f64,
     against_stock: f64,
+    predicted_s: f64,
+    predicted_against_stock: f64,
     h_antt: f64,
     h_stp: f64,
 }
@@ -69,13 +72,15 @@ struct Report<'a> {
 }
 
 impl MachineReport {
-    /// `cells` holds the runs by bench and policy; the first policy is the one to compare with.
+    /// `cells` holds the runs by bench and policy; the first policy is the one to compare with. `predicted` is what the
+    /// simulator says, in seconds.
     pub fn new(
         spec: &Spec,
         shares: Option<Shares>,
         benches: &[&'static Bench],
         policies: &[&str],
-        cells: BTreeMap<(usize, usize), Vec<Cell>>,
+        cells: &BTreeMap<(usize, usize), Vec<Cell>>,
+        predicted: &BTreeMap<(usize, usize), f64>,
     ) -> Self {
         let mut rows = Vec::new();
         for (row, bench) in benches.iter().enumerate() {
@@ -84,6 +89,7 @@ impl MachineReport {
                 let Some(cells) = cells.get(&(row, column)) else { continue };
                 let makespan = mean(cells, |cell| cell.makespan);
                 let ideal = mean(cells, |cell| cell.ideal);
+                let simulated = |column| predicted.get(&(row, column)).copied().unwrap_or(f64::NAN);
                 rows.push(Row {
                     bench: bench.name,
                     policy: (*policy).to_owned(),
@@ -93,6 +99,8 @@ impl MachineReport {
                     ideal_s: ideal,
                     over_ideal: makespan / ideal,
                     against_stock: makespan / stock.unwrap_or(makespan) - 1.0,
+                    predicted_s: simulated(column),
+                    predicted_against_stock: simulated(column) / simulated(0) - 1.0,
                     h_antt: mean(cells, |cell| cell.h_antt),
                     h_stp: mean(cells, |cell| cell.h_stp),
                 });
@@ -117,6 +125,10 @@ fn deviation(cells: &[Cell], mean: f64) -> f64 {
     (squares / (cells.len().max(2) - 1) as f64).sqrt()
 }
 
+fn against(row: &Row, difference: f64) -> String {
+    if row.policy == STOCK { String::new() } else { table::percent(difference) }
+}
+
 /// The report, for people or for programs.
 pub fn text(machines: &[MachineReport], format: Format) -> Result<String> {
     if format == Format::Json {
@@ -125,7 +137,18 @@ pub fn text(machines: &[MachineReport], format: Format) -> Result<String> {
     let mut text = String::new();
     for machine in machines {
         text += &table::heading(&machine.machine);
-        let columns = ["program", "policy", ">makespan s", ">ideal s", ">over ideal", ">to stock", ">H_ANTT", ">H_STP"];
+        let columns = [
+            "program",
+            "policy",
+            ">makespan s",
+            ">ideal s",
+            ">over ideal",
+            ">to stock",
+            ">predicted s",
+            ">to stock",
+            ">H_ANTT",
+            ">H_STP",
+        ];
         let mut rows = table::new(&columns);
         let mut previous = "";
         for row in &machine.rows {
@@ -138,11 +161,9 @@ pub fn text(machines: &[MachineReport], format: Format) -> Result<String> {
                 if row.makespan_s <= best { table::bold(spread) } else { comfy_table::Cell::new(spread) },
                 comfy_table::Cell::new(table::number(row.ideal_s)),
                 comfy_table::Cell::new(table::number(row.over_ideal)),
-                comfy_table::Cell::new(if row.policy == "stock" {
-                    String::new()
-                } else {
-                    table::percent(row.against_stock)
-                }),
+                comfy_table::Cell::new(against(row, row.against_stock)),
+                comfy_table::Cell::new(table::number(row.predicted_s)),
+                comfy_table::Cell::new(against(row, row.predicted_against_stock)),
                 comfy_table::Cell::new(table::number(row.h_antt)),
                 comfy_table::Cell::new(table::number(row.h_stp)),
             ]);
@@ -154,6 +175,7 @@ pub fn text(machines: &[MachineReport], format: Format) -> Result<String> {
         let _ = writeln!(text, "{:9} {}", program.name, program.about);
     }
     text += "\nIdeal: all work, measured on one big core, divided by what all cores achieve together.\n\
+             Predicted: the same programs, recorded in the guest under its own scheduler, played by the simulator.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
     Ok(text)
 }

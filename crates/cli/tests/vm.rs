@@ -1,0 +1,65 @@
+//! `evenkeel vm`: a real kernel boots, runs commands on this machine's own files, and ends. Skipped, with a line that says
+//! so, where there is no QEMU or no kernel for it; in continuous integration both have to be there.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn vm(folder: &std::path::Path, args: &[&str]) -> Option<Output> {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    let output = command.arg("vm").args(args).current_dir(folder).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let absent = ["is not installed", "there is no kernel for the guest"].iter().any(|text| errors.contains(text));
+    if absent && std::env::var_os("CI").is_none() {
+        eprintln!("SKIPPED: {}", errors.trim_end());
+        return None;
+    }
+    assert!(!absent, "in continuous integration a guest has to boot: {errors}");
+    Some(output)
+}
+
+/// Status, streams and files come back; what the guest is, is what was asked for; the host's files cannot be changed.
+#[test]
+fn a_command_runs_in_the_guest() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("here"), "from the host\n").unwrap();
+    let line =
+        "cat here; nproc; uname -s >&2; echo back > there; touch /usr/never 2>/dev/null || echo read-only; exit 7";
+    let args = ["--symmetric", "-q", "-m", "2B1S:3", "--accel", "tcg", "--", "sh", "-c", line];
+    let Some(output) = vm(folder.path(), &args) else { return };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "from the host\n3\nread-only\n", "{errors}");
+    assert_eq!(output.status.code(), Some(7), "{errors}");
+    assert!(errors.contains("Linux"), "{errors}");
+    assert_eq!(fs::read_to_string(folder.path().join("there")).unwrap(), "back\n");
+    assert!(!std::path::Path::new("/usr/never").exists());
+}
+
+/// A policy schedules in the guest, with what it sees there through eBPF.
+#[test]
+fn a_policy_runs_in_the_guest() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "for i in 1 2 3 4; do (i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done) & done; wait; echo done";
+    let args = ["--symmetric", "-m", "2B2S:3", "--accel", "tcg", "--policy", "pfs", "--", "sh", "-c", line];
+    let Some(output) = vm(folder.path(), &args) else { return };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"done\n"[..]), "{errors}");
+    assert!(errors.contains("pfs"), "the account is there: {errors}");
+}
+
+#[test]
+fn what_cannot_be_booted_is_an_error_of_the_request() {
+    let folder = tempfile::tempdir().unwrap();
+    for (args, expected) in [
+        (&["-m", "many", "--", "true"][..], "expected big and little cores"),
+        (&["--kernel", "/no/such/kernel", "--", "true"], "/no/such/kernel: no such kernel"),
+        (&["--policy", "fast", "--", "true"], "fast"),
+        (&["--", "no-such-command"], "no-such-command: no such command"),
+    ] {
+        let Some(output) = vm(folder.path(), args) else { return };
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {errors}");
+        assert!(errors.contains(expected), "{args:?}: {errors}");
+    }
+}

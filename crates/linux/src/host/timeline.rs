@@ -1,0 +1,253 @@
+//! Which thread ran on which CPU when, put together from one look to the next.
+//!
+//! How long a thread ran between two looks is known, by core type. With eBPF it is also known since when it has been on
+//! its CPU, or off. Everything else is laid out so that it fits: a CPU runs one thread at a time, and a slice whose place
+//! between two looks is not known ends where the next that is known begins. Memory is bounded: when there are too many
+//! slices, those so far are seen through a coarser grid.
+
+use std::collections::BTreeMap;
+
+use evenkeel_model::Ns;
+
+use super::sample::{MAX_TYPES, Sample, State, Turn};
+use crate::event::Tid;
+
+/// Not more slices than this, of all CPUs together, are kept.
+const SLICES: usize = 1 << 17;
+/// Not more moves than this are kept.
+const MOVES: usize = 1 << 14;
+/// The first grid.
+const FINEST: Ns = Ns::from_ms(1);
+/// A thread that was off its CPU for less than this was interrupted, if at all.
+const BREAK: Ns = Ns(100_000);
+
+/// A thread that ran. Times count from the beginning of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The thread.
+    pub tid: Tid,
+    /// From when.
+    pub from: Ns,
+    /// Until when.
+    pub to: Ns,
+}
+
+/// A thread that the policy moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// When.
+    pub at: Ns,
+    /// The thread.
+    pub tid: Tid,
+    /// The CPU that it was put on.
+    pub cpu: u16,
+}
+
+/// What ran where.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    began: Ns,
+    type_of: Vec<u8>,
+    lanes: BTreeMap<u16, Vec<Slice>>,
+    moves: Vec<Move>,
+    resolution: Option<Ns>,
+    looked: Ns,
+    last: BTreeMap<Tid, Last>,
+}
+
+/// A thread at the last look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    cpu: u16,
+    run: [Ns; MAX_TYPES],
+    /// The CPU of each core type on which it was seen last.
+    on: [Option<u16>; MAX_TYPES],
+}
+
+/// A thread ran for some time, perhaps from then on.
+#[derive(Clone, Copy, Debug)]
+struct Guess {
+    tid: Tid,
+    from: Ns,
+    time: Ns,
+}
+
+impl Timeline {
+    /// An empty one that begins at a time. `type_of` gives the core type of each CPU.
+    pub fn new(began: Ns, type_of: Vec<u8>) -> Self {
+        Self { began, type_of, ..Self::default() }
+    }
+
+    /// The slices of each CPU on which anything ran, in order of time.
+    pub fn lanes(&self) -> impl Iterator<Item = (u16, &[Slice])> {
+        self.lanes.iter().map(|(cpu, slices)| (*cpu, slices.as_slice()))
+    }
+
+    /// The moves, in order of time; of a great many every second one, every fourth one, ...
+    pub fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
+    /// The grid through which the older part is seen, if there were too many slices to keep each.
+    pub fn resolution(&self) -> Option<Ns> {
+        self.resolution
+    }
+
+    /// Adds what the threads did since the last look. `gone` are those that have ended since.
+    pub(super) fn look(&mut self, now: Ns, living: &[Sample], gone: &[Sample]) {
+        let now = now.since(self.began);
+        let mut guesses: BTreeMap<u16, Vec<Guess>> = BTreeMap::new();
+        for sample in gone.iter().chain(living) {
+            self.guess(now, sample, |cpu, guess| guesses.entry(cpu).or_default().push(guess));
+        }
+        for (cpu, guesses) in guesses {
+            self.lay_out(cpu, guesses, now);
+        }
+        let before = std::mem::take(&mut self.last);
+        for sample in living {
+            let mut on = before.get(&sample.tid).map_or([None; MAX_TYPES], |last| last.on);
+            on[self.type_of(sample.cpu)] = Some(sample.cpu);
+            self.last.insert(sample.tid, Last { cpu: sample.cpu, run: sample.run, on });
+        }
+        self.looked = now;
+        self.bound(SLICES);
+    }
+
+    /// The policy moved a thread.
+    pub(super) fn moved(&mut self, now: Ns, tid: Tid, cpu: u16) {
+        if self.moves.len() == MOVES {
+            let mut keep = false;
+            self.moves.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+        self.moves.push(Move { at: now.since(self.began), tid, cpu });
+    }
+
+    fn type_of(&self, cpu: u16) -> usize {
+        let core_type = self.type_of.get(usize::from(cpu)).copied().unwrap_or_default();
+        usize::from(core_type).min(MAX_TYPES - 1)
+    }
+
+    /// Where and when a thread ran since the last look, as far as it can be told.
+    fn guess(&self, now: Ns, sample: &Sample, mut each: impl FnMut(u16, Guess)) {
+        let tid = sample.tid;
+        let last = self.last.get(&tid).copied().unwrap_or(Last { cpu: sample.cpu, ..Last::default() });
+        let ran = |core_type: usize| sample.run[core_type].since(last.run[core_type]).min(now.since(self.looked));
+        let here = self.type_of(sample.cpu);
+        let time = ran(here);
+        // The latest stretch, which was where it is now.
+        let (from, stretch) = match sample.inside.map(|inside| inside.turn) {
+            Some(Turn::On(since)) => {
+                let from = since.since(self.began).clamp(self.looked, now);
+                (from, now.since(from))
+            }
+            Some(Turn::Off(at)) => (at.since(self.began).clamp(self.looked, now).since(time), time),
+            None if sample.state == State::Runnable => (now.since(time), time),
+            None => (self.looked, time),
+        };
+        each(sample.cpu, Guess { tid, from, time: stretch });
+        // What it ran before that on the same core type.
+        let rest = time.since(stretch);
+        if last.cpu != sample.cpu && self.type_of(last.cpu) == here {
+            each(last.cpu, Guess { tid, from: self.looked, time: rest });
+        } else {
+            each(sample.cpu, Guess { tid, from: from.since(rest), time: rest });
+        }
+        // On another core type it was before that, on the CPU where it has been seen.
+        for (core_type, cpu) in last.on.iter().enumerate().filter(|(core_type, _)| *core_type != here) {
+            if let Some(cpu) = *cpu {
+                each(cpu, Guess { tid, from: self.looked, time: ran(core_type) });
+            }
+        }
+    }
+
+    /// Gives what ran on a CPU since the last look a place of its own: the later one waits for the earlier one, and all make
+    /// way for the present.
+    fn lay_out(&mut self, cpu: u16, mut guesses: Vec<Guess>, now: Ns) {
+        guesses.retain(|guess| guess.time > Ns::ZERO);
+        guesses.sort_by_key(|guess| (guess.from, guess.tid));
+        let mut slices: Vec<Slice> = Vec::with_capacity(guesses.len());
+        let mut free = self.looked;
+        for Guess { tid, from, time } in guesses {
+            let from = from.max(free);
+            free = from + time;
+            slices.push(Slice { tid, from, to: free });
+        }
+        let mut until = now;
+        for slice in slices.iter_mut().rev() {
+            let late = slice.to.since(until);
+            (slice.from, slice.to) = (slice.from.since(late), slice.to.since(late));
+            until = slice.from;
+        }
+        let lane = self.lanes.entry(cpu).or_default();
+        for Slice { tid, from, to } in slices {
+            let from = from.max(self.looked).max(lane.last().map_or(Ns::ZERO, |last| last.to));
+            if to > from {
+                append(lane, Slice { tid, from, to }, BREAK);
+            }
+        }
+    }
+
+    /// Keeps to so many slices.
+    fn bound(&mut self, slices: usize) {
+        let count = |lanes: &BTreeMap<u16, Vec<Slice>>| lanes.values().map(Vec::len).sum::<usize>();
+        if count(&self.lanes) <= slices {
+            return;
+        }
+        // Room for as many again. A grid as wide as the timeline leaves one slice a CPU.
+        while count(&self.lanes) > (slices / 2).max(self.lanes.len()) {
+            let grid = self.resolution.map_or(FINEST, |resolution| Ns(2 * resolution.0));
+            self.resolution = Some(grid);
+            self.lanes.values_mut().for_each(|lane| *lane = coarser(lane, grid));
+        }
+    }
+}
+
+/// Adds a slice to a lane, or to the lane's last slice.
+fn append(lane: &mut Vec<Slice>, slice: Slice, gap: Ns) {
+    match lane.last_mut() {
+        Some(last) if last.tid == slice.tid && slice.from.since(last.to) <= gap => last.to = slice.to,
+        _ => lane.push(slice),
+    }
+}
+
+/// A lane through a grid: each cell belongs to the thread that had most of it, or to nobody if it was free for longer.
+fn coarser(lane: &[Slice], grid: Ns) -> Vec<Slice> {
+    let mut result = Vec::new();
+    let mut cell = 0;
+    let mut shares: Vec<(Tid, u64)> = Vec::new();
+    let end = lane.last().map_or(Ns::ZERO, |last| last.to);
+    let mut close = |cell: u64, shares: &mut Vec<(Tid, u64)>| {
+        let busy: u64 = shares.iter().map(|(_, share)| share).sum();
+        // The last cell is not over yet.
+        let (from, to) = (Ns(cell * grid.0), Ns((cell + 1) * grid.0).min(end));
+        if let Some((tid, _)) = shares.iter().max_by_key(|(_, share)| *share)
+            && 2 * busy >= to.since(from).0
+        {
+            append(&mut result, Slice { tid: *tid, from, to }, Ns::ZERO);
+        }
+        shares.clear();
+    };
+    for slice in lane {
+        let mut from = slice.from.0;
+        while from < slice.to.0 {
+            if from / grid.0 != cell {
+                close(cell, &mut shares);
+                cell = from / grid.0;
+            }
+            let to = slice.to.0.min((cell + 1) * grid.0);
+            match shares.iter_mut().find(|(tid, _)| *tid == slice.tid) {
+                Some((_, share)) => *share += to - from,
+                None => shares.push((slice.tid, to - from)),
+            }
+            from = to;
+        }
+    }
+    close(cell, &mut shares);
+    result
+}
+
+#[cfg(test)]
+mod tests;
