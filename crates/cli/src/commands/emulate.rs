@@ -104,8 +104,8 @@ impl Report<'_> {
             let reached = account.ratio().unwrap_or(f64::INFINITY);
             if (reached / self.plan.ratio - 1.0).abs() > TOLERANCE {
                 messages::warning(format_args!(
-                    "CPU {cpu} was slower by {reached:.3} instead of {}: it was not there in time, or not had when due, \
-                     because other real-time threads or the kernel's limit of real-time time came first",
+                    "CPU {cpu} was slower by {reached:.3} instead of {}: threads of a higher real-time priority or of \
+                     SCHED_DEADLINE (as those of `evenkeel vm`), or the kernel's limit of real-time time, came first",
                     self.plan.ratio
                 ));
             }

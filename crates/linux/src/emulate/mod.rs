@@ -26,7 +26,7 @@ use crate::topology::list;
 use duty::{Account, Duty};
 
 /// How long a cycle is. A slower core is slow all the time, an emulated one in slices, so short cycles are nearer to the
-/// truth; but each costs others two switches, some microseconds, that no clock shows to belong to it.
+/// truth; but each costs others two switches and cold caches, of which the account has an estimate only.
 pub const PERIOD: Ns = Ns::from_ms(4);
 /// Cycles may be this long: shorter ones are mostly switches, longer ones reach the limit of real-time time.
 pub const PERIODS: std::ops::RangeInclusive<Ns> = Ns::from_us(200)..=Ns::from_ms(100);

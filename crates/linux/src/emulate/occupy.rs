@@ -18,14 +18,19 @@ pub fn prepare(cpu: u16) -> io::Result<()> {
     shares::fifo(0)
 }
 
+/// Getting a thread onto its CPU takes no longer than this, even in a virtual machine; what does has other reasons.
+const LONGEST_SWITCH: Ns = Ns::from_us(50);
+
 /// Occupies this thread's CPU as `duty` says, until `stop`.
 pub fn occupy(mut duty: Duty, stop: &AtomicBool) -> Account {
     let mut before = Usage::now();
-    let mut stolen = Ns::ZERO;
+    // What others did not get since the last look although this thread has not used it.
+    let mut lost = Ns::ZERO;
+    let mut switch = LONGEST_SWITCH;
     loop {
-        // The time from here to the last look has the ends of the last span as well: switching is occupation, too.
+        // The time since the last look has the end of the last span as well: leaving the CPU is occupation, too.
         let (now, usage) = (clock(), Usage::now());
-        let taken = usage.cpu.since(before.cpu) + stolen;
+        let taken = usage.cpu.since(before.cpu) + lost;
         if stop.load(Ordering::Relaxed) {
             return duty.end(now, taken);
         }
@@ -34,9 +39,18 @@ pub fn occupy(mut duty: Duty, stop: &AtomicBool) -> Account {
         while clock() < span.until {
             std::hint::spin_loop();
         }
-        stolen = usage.stolen(now);
+        lost = usage.stolen(now);
         before = usage;
-        sleep(span.next);
+        if clock() < span.next {
+            sleep(span.next);
+            let late = clock().since(span.next);
+            // From the timer's interrupt to the first instruction here the CPU does nothing for others either. The least
+            // that this ever took is that; the rest of a longer delay may have been theirs.
+            if late > Ns::ZERO {
+                switch = switch.min(late);
+                lost += switch;
+            }
+        }
     }
 }
 
