@@ -6,6 +6,9 @@
 //! is on; between cores of one type the kernel chooses, which balances equal cores well. Pure: no kernel is needed to
 //! test it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
@@ -231,6 +234,10 @@ impl Driver {
                 && thread.allowed().contains(core)
             {
                 self.sched.found(now, id, core);
+                // Before an idle core can ask, which would get a thread that runs elsewhere.
+                if self.state().core(core).current.is_none() {
+                    self.ask(now, core);
+                }
             }
         }
     }
