@@ -105,7 +105,9 @@ impl Kernel {
 fn equal_threads_make_equal_progress_under_pfs() {
     let makespan = |policy: &str| {
         let mut kernel = Kernel::new("2B2S:3", policy);
-        (0..4).for_each(|cpu| drop(kernel.start(cpu, Ns::from_ms(750))));
+        for cpu in 0..4 {
+            kernel.start(cpu, Ns::from_ms(750));
+        }
         kernel.finish()
     };
     assert!(makespan("cfs") >= Ns::from_ms(2250));
