@@ -37,6 +37,10 @@ pub fn run(args: &VmRun) -> Result<u8> {
             messages::error(format_args!("the command did not end within {time}"));
             Ok(TIMED_OUT)
         }
+        Err(error) if error.emulators_fault() => Err(anyhow::Error::new(error).context(
+            "the guest died of a known race between the emulator and kernels that patch their own code, not of the \
+             command; please start it again",
+        )),
         Err(error) => Err(error.into()),
     }
 }

@@ -107,6 +107,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the guest's kernel died of the emulator's known race, and of nothing that it was asked to do.
+    pub fn emulators_fault(&self) -> bool {
+        matches!(self, Self::Guest { console, .. } if console.contains(PATCHING_RACE))
+    }
+}
+
 fn console_tail(console: &str) -> String {
     let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let tail = &lines[lines.len().saturating_sub(8)..];
@@ -164,7 +171,7 @@ impl Vm {
         let mut boots = 1;
         loop {
             match Self::boot_with(options, Accelerator::Tcg, signals) {
-                Err(Error::Guest { console, .. }) if console.contains(PATCHING_RACE) && boots < BOOTS => {
+                Err(error) if error.emulators_fault() && boots < BOOTS => {
                     notice("the guest's kernel died of a known race in the emulator while booting; trying again");
                     boots += 1;
                 }
