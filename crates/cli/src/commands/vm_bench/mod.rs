@@ -5,6 +5,7 @@ mod programs;
 mod report;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,7 @@ use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 use evenkeel_model::Ns;
 
 use super::vm::{inside, under};
-use crate::args::VmBench;
+use crate::args::{Format, VmBench};
 use crate::{catalog, messages, progress};
 use programs::{BENCHES, Bench, PROGRAMS};
 use report::{Cell, MachineReport};
@@ -79,10 +80,18 @@ pub fn run(args: &VmBench) -> Result<String> {
                 }
             }
         }
-        machines.push(MachineReport::new(&spec, guest.shares(), &benches, &policies, &cells, &predicted));
+        let machine = MachineReport::new(&spec, guest.shares(), &benches, &policies, &cells, &predicted);
+        if args.output.format == Format::Table {
+            // All of it takes long: what is known is shown.
+            bar.suspend(|| io::stdout().write_all(report::table(&machine).as_bytes()))?;
+        }
+        machines.push(machine);
     }
     bar.finish_and_clear();
-    report::text(&machines, args.output.format)
+    match args.output.format {
+        Format::Table => Ok(report::legend()),
+        Format::Json => report::json(&machines),
+    }
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {

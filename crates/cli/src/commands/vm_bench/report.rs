@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::STOCK;
 use super::programs::{Bench, PROGRAMS};
-use crate::args::Format;
 use crate::{json, table};
 
 /// One run of a bench.
@@ -129,53 +128,58 @@ fn against(row: &Row, difference: f64) -> String {
     if row.policy == STOCK { String::new() } else { table::percent(difference) }
 }
 
-/// The report, for people or for programs.
-pub fn text(machines: &[MachineReport], format: Format) -> Result<String> {
-    if format == Format::Json {
-        return json::print(&Report { machines });
+/// The report for programs.
+pub fn json(machines: &[MachineReport]) -> Result<String> {
+    json::print(&Report { machines })
+}
+
+/// One machine's table.
+pub fn table(machine: &MachineReport) -> String {
+    let mut text = table::heading(&machine.machine);
+    let columns = [
+        "program",
+        "policy",
+        ">makespan s",
+        ">ideal s",
+        ">over ideal",
+        ">to stock",
+        ">predicted s",
+        ">to stock",
+        ">H_ANTT",
+        ">H_STP",
+    ];
+    let mut rows = table::new(&columns);
+    let mut previous = "";
+    for row in &machine.rows {
+        let best = machine.rows.iter().filter(|other| other.bench == row.bench);
+        let best = best.map(|other| other.makespan_s).fold(f64::INFINITY, f64::min);
+        let spread = table::spread(row.makespan_s, row.makespan_sd_s);
+        rows.add_row([
+            comfy_table::Cell::new(if row.bench == previous { "" } else { row.bench }),
+            comfy_table::Cell::new(&row.policy),
+            if row.makespan_s <= best { table::bold(spread) } else { comfy_table::Cell::new(spread) },
+            comfy_table::Cell::new(table::number(row.ideal_s)),
+            comfy_table::Cell::new(table::number(row.over_ideal)),
+            comfy_table::Cell::new(against(row, row.against_stock)),
+            comfy_table::Cell::new(table::number(row.predicted_s)),
+            comfy_table::Cell::new(against(row, row.predicted_against_stock)),
+            comfy_table::Cell::new(table::number(row.h_antt)),
+            comfy_table::Cell::new(table::number(row.h_stp)),
+        ]);
+        previous = row.bench;
     }
+    let _ = writeln!(text, "{}", table::text(&rows));
+    text
+}
+
+/// What is in the tables.
+pub fn legend() -> String {
     let mut text = String::new();
-    for machine in machines {
-        text += &table::heading(&machine.machine);
-        let columns = [
-            "program",
-            "policy",
-            ">makespan s",
-            ">ideal s",
-            ">over ideal",
-            ">to stock",
-            ">predicted s",
-            ">to stock",
-            ">H_ANTT",
-            ">H_STP",
-        ];
-        let mut rows = table::new(&columns);
-        let mut previous = "";
-        for row in &machine.rows {
-            let best = machine.rows.iter().filter(|other| other.bench == row.bench);
-            let best = best.map(|other| other.makespan_s).fold(f64::INFINITY, f64::min);
-            let spread = table::spread(row.makespan_s, row.makespan_sd_s);
-            rows.add_row([
-                comfy_table::Cell::new(if row.bench == previous { "" } else { row.bench }),
-                comfy_table::Cell::new(&row.policy),
-                if row.makespan_s <= best { table::bold(spread) } else { comfy_table::Cell::new(spread) },
-                comfy_table::Cell::new(table::number(row.ideal_s)),
-                comfy_table::Cell::new(table::number(row.over_ideal)),
-                comfy_table::Cell::new(against(row, row.against_stock)),
-                comfy_table::Cell::new(table::number(row.predicted_s)),
-                comfy_table::Cell::new(against(row, row.predicted_against_stock)),
-                comfy_table::Cell::new(table::number(row.h_antt)),
-                comfy_table::Cell::new(table::number(row.h_stp)),
-            ]);
-            previous = row.bench;
-        }
-        let _ = writeln!(text, "{}", table::text(&rows));
-    }
     for program in PROGRAMS {
         let _ = writeln!(text, "{:9} {}", program.name, program.about);
     }
     text += "\nIdeal: all work, measured on one big core, divided by what all cores achieve together.\n\
              Predicted: the same programs, recorded in the guest under its own scheduler, played by the simulator.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
-    Ok(text)
+    text
 }
