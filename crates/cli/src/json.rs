@@ -140,7 +140,7 @@ pub struct Followed<'a> {
     /// What the policy decides and affinity masks cannot enforce.
     pub unenforced: Vec<&'static str>,
     /// What could not be seen, and why; null if nothing.
-    pub missing: Option<&'a str>,
+    pub missing: &'a [String],
     /// The threads, those that ran longest first.
     pub threads: Vec<FollowedThread<'a>>,
     /// Who waited for whom, the longest waits first; null where eBPF is not available.

@@ -180,7 +180,7 @@ impl<'a> Account<'a> {
         let unenforced = self.unenforced();
         let unenforced =
             (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
-        self.summary.missing.clone().into_iter().chain(unenforced).collect()
+        self.summary.missing.iter().cloned().chain(unenforced).collect()
     }
 
     fn threads(&self) -> String {
@@ -259,7 +259,7 @@ impl<'a> Account<'a> {
             longest_gap_s: seconds(&summary.longest_gap),
             cost_s: seconds(&summary.cost),
             unenforced: self.unenforced(),
-            missing: summary.missing.as_deref(),
+            missing: &summary.missing,
             threads: summary.threads.iter().map(thread).collect(),
             waits: summary.pairs.as_ref().map(|pairs| pairs.iter().map(pair).collect()),
         }

@@ -27,7 +27,8 @@ pub struct Span {
     pub instructions: Option<Instructions>,
     /// Other counters, if the host can read them.
     pub counters: Option<Counters>,
-    /// The true speedup of the code that ran, which only a simulator's oracle can tell.
+    /// The speedup of the code that ran where it need not be predicted: a simulator's oracle tells the truth, a host that
+    /// counts instructions has measured it.
     pub speedup: Option<f64>,
 }
 

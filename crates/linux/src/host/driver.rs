@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::policy::Hook;
 use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, PolicyInfo, Run, Scheduler, Span, Wait, Why};
 
@@ -67,9 +67,20 @@ pub struct Driver {
 struct Tracked {
     id: ThreadId,
     seen: Sample,
+    /// Instructions a nanosecond on each core type, when it last ran there and nowhere else between two looks.
+    rates: [Option<f64>; MAX_TYPES],
     /// The step at which it was last seen.
     at: Ns,
 }
+
+impl Tracked {
+    fn new(id: ThreadId, at: Ns) -> Self {
+        Self { id, seen: Sample::default(), rates: [None; MAX_TYPES], at }
+    }
+}
+
+/// In less time a thread retires too few instructions to tell its rate.
+const MEASURABLE: Ns = Ns::from_ms(1);
 
 impl Driver {
     /// A driver for a machine whose core `i` is the CPU `cpus[i]`, at a first moment.
@@ -97,6 +108,11 @@ impl Driver {
     /// The machine.
     pub fn machine(&self) -> &Machine {
         &self.sched.state().machine
+    }
+
+    /// Whether counted instructions would change what the policy does.
+    pub fn wants_counters(&self) -> bool {
+        self.sched.wants_counters() && self.machine().core_types.len() > 1
     }
 
     /// The scheduler's id of a thread that has been seen and is still there.
@@ -182,13 +198,15 @@ impl Driver {
     fn account(&mut self, now: Ns, tracked: &Tracked, sample: &Sample) {
         let id = tracked.id;
         let mut waited = sample.delay.since(tracked.seen.delay);
+        let (instructions, rates) = self.counted(tracked, sample);
+        let speedup = self.speedup(&rates);
         for core_type in 0..MAX_TYPES.min(self.machine().core_types.len()) {
             let time = sample.run[core_type].since(tracked.seen.run[core_type]);
             if time == Ns::ZERO && (waited == Ns::ZERO || core_type > 0) {
                 continue;
             }
             let on = self.a_core_of(core_type, sample.cpu);
-            self.sched.ran(now, id, on, &Span { time, waited, ..Span::default() });
+            self.sched.ran(now, id, on, &Span { time, waited, instructions, speedup, ..Span::default() });
             waited = Ns::ZERO;
         }
         let blocked = matches!(self.state().thread(id).run, Run::Blocked(_));
@@ -200,7 +218,28 @@ impl Driver {
         if let Some(wait) = wait.filter(|_| !blocked) {
             self.sched.blocked(now, id, wait);
         }
-        self.tracked.insert(sample.tid, Tracked { id, seen: *sample, at: now });
+        self.tracked.insert(sample.tid, Tracked { id, seen: *sample, rates, at: now });
+    }
+
+    /// What a thread retired since it was last seen, and its rates, if it ran on one core type only.
+    fn counted(&self, tracked: &Tracked, sample: &Sample) -> (Option<Instructions>, [Option<f64>; MAX_TYPES]) {
+        let mut rates = tracked.rates;
+        let (Some(before), Some(now)) = (tracked.seen.instructions, sample.instructions) else { return (None, rates) };
+        let ran: [Ns; MAX_TYPES] = std::array::from_fn(|on| sample.run[on].since(tracked.seen.run[on]));
+        let mut on = (0..MAX_TYPES).filter(|on| ran[*on] > Ns::ZERO);
+        let (Some(only), None) = (on.next(), on.next()) else { return (None, rates) };
+        let retired = now.0.saturating_sub(before.0);
+        if ran[only] >= MEASURABLE {
+            rates[only] = Some(retired as f64 / ran[only].0 as f64);
+        }
+        (Some(Instructions(retired)), rates)
+    }
+
+    /// How much faster a thread was on the biggest core type than on the smallest.
+    fn speedup(&self, rates: &[Option<f64>; MAX_TYPES]) -> Option<f64> {
+        let smallest = self.machine().core_types.len().min(MAX_TYPES) - 1;
+        let (big, little) = (rates[0]?, rates[smallest].filter(|rate| *rate > 0.0)?);
+        (smallest > 0).then_some(big / little)
     }
 
     /// A core of a type; the one that the thread is on, if it is of this type.
@@ -263,9 +302,9 @@ impl Driver {
                 clamp: Clamp::default(),
             });
             self.tids.push(sample.tid);
-            self.tracked.insert(sample.tid, Tracked { id, seen: Sample::default(), at: now });
+            self.tracked.insert(sample.tid, Tracked::new(id, now));
             self.sched.ready(now, id, why);
-            self.account(now, &Tracked { id, seen: Sample::default(), at: now }, sample);
+            self.account(now, &Tracked::new(id, now), sample);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
 use evenkeel_sched::{Class, Kind, PolicyInfo};
@@ -11,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::counters::{Bank, Perf};
 use super::driver::{Driver, Newcomer, Order};
 use super::eyes::Eyes;
 use super::hands::{Hands, Moved};
@@ -52,6 +54,9 @@ pub struct Follow {
     driver: Driver,
     hands: Hands,
     eyes: Eyes,
+    counters: Bank,
+    /// The policy wants to know speedups, and there are any.
+    counts: bool,
     samples: Vec<Sample>,
     gone: Vec<Sample>,
     known: BTreeMap<Tid, Known>,
@@ -93,10 +98,13 @@ impl Follow {
         // Opening them takes some ms, before the program runs.
         let now = clock();
         let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
+        let driver = Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now);
         Ok(Self {
-            driver: Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now),
+            counts: driver.wants_counters(),
+            driver,
             hands: Hands::new(guard, plan.cpus.clone()),
             eyes,
+            counters: Bank::new(Box::new(Perf::new(Path::new("/")))),
             samples: Vec::new(),
             gone: Vec::new(),
             known: BTreeMap::new(),
@@ -122,6 +130,9 @@ impl Follow {
         let now = clock();
         self.gone.clear();
         self.eyes.look(now, &mut self.samples, &mut self.gone);
+        if self.counts {
+            self.counters.look(&mut self.samples);
+        }
         self.look(now);
         let (hands, known) = (&mut self.hands, &mut self.known);
         self.driver.step(now, &self.samples, |sample| {
@@ -146,6 +157,7 @@ impl Follow {
         }
         for tid in self.driver.gone().to_vec() {
             self.hands.gone(tid)?;
+            self.counters.gone(tid);
             if let Some(known) = self.known.remove(&tid) {
                 self.summary.threads.push(known.summary(tid));
             }
@@ -195,7 +207,7 @@ impl Follow {
         self.summary.cost = own_cost().since(self.cost_at_start);
         self.summary.looks = self.steps;
         self.summary.refused = self.hands.refused();
-        self.summary.missing = self.eyes.missing();
+        self.summary.missing = self.eyes.missing().into_iter().chain(self.counters.missing()).collect();
         self.summary.pairs = self.eyes.pairs();
         self.summary.timeline = self.timeline;
         self.summary.finish();

@@ -3,6 +3,7 @@
 pub mod driver;
 pub mod sample;
 
+mod counters;
 mod eyes;
 mod follow;
 mod hands;

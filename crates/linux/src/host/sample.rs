@@ -1,6 +1,6 @@
 //! What the host sees of a thread each time it looks.
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Instructions, Ns};
 
 use crate::event::Tid;
 
@@ -28,6 +28,8 @@ pub struct Sample {
     pub birth: Option<Birth>,
     /// What only eBPF sees.
     pub inside: Option<Inside>,
+    /// All instructions that it has retired since it was first seen, where there is a PMU.
+    pub instructions: Option<Instructions>,
 }
 
 /// What a look from inside the kernel adds.

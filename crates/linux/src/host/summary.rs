@@ -35,7 +35,7 @@ pub struct Summary {
     /// The CPU time that the host itself used.
     pub cost: Ns,
     /// What could not be observed, and why.
-    pub missing: Option<String>,
+    pub missing: Vec<String>,
     /// What ran where, if that was asked for.
     pub timeline: Option<Timeline>,
 }

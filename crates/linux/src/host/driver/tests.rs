@@ -143,6 +143,27 @@ fn whoever_is_waited_for_gets_the_big_core() {
     assert_eq!(kernel.task(critical).sample.cpu, 0);
 }
 
+/// Where instructions are counted, the speedup is measured as soon as a thread has run on both core types.
+#[test]
+fn speedups_are_measured_where_instructions_are_counted() {
+    let mut kernel = Kernel::new("1B1S:3", "pfs");
+    let tid = kernel.start(0, Ns::from_secs(5));
+    kernel.task(tid).cores = CoreSet::EMPTY.with(CoreId(0)).with(CoreId(1));
+    let mut look = |cpu: u16, rate: u64| {
+        let task = kernel.task(tid);
+        task.sample.cpu = cpu;
+        let before = task.sample.instructions.unwrap_or_default();
+        task.sample.instructions = Some(Instructions(before.0 + rate * LOOK.0));
+        kernel.look();
+        let id = kernel.driver.thread(tid).unwrap();
+        kernel.driver.state().thread(id).speedup
+    };
+    look(0, 4);
+    assert_eq!(look(0, 4), None, "it has not run on the little core");
+    assert_eq!(look(1, 2), Some(2.0));
+    assert_eq!(look(1, 1), Some(4.0));
+}
+
 #[test]
 fn a_thread_that_the_kernel_moved_is_where_the_kernel_says() {
     let mut kernel = Kernel::new("2B:1", "cfs");

@@ -1,0 +1,231 @@
+//! Instructions that followed threads retire, where the machine has a PMU.
+//!
+//! From them the speedup of a thread is measured rather than predicted: its rate on big cores over its rate on little
+//! ones, once it has run on both. Machines with several core types have a PMU for each, which counts only while the
+//! thread runs on its cores.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use evenkeel_model::Instructions;
+use perf_event::Builder;
+use perf_event::events::Hardware;
+use rustix::process::{Resource, getrlimit};
+
+use super::sample::Sample;
+use crate::event::Tid;
+
+/// Counts for one thread.
+pub(super) trait Read {
+    /// All instructions since this was opened.
+    fn read(&mut self) -> Option<Instructions>;
+}
+
+/// Where counters come from.
+pub(super) trait Source {
+    /// Begins to count for a thread.
+    fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>>;
+}
+
+/// The counters of all followed threads.
+pub(super) struct Bank {
+    source: Box<dyn Source>,
+    /// Threads that cannot be counted have nothing to read.
+    open: BTreeMap<Tid, Option<Box<dyn Read>>>,
+    /// Why nothing more is opened.
+    refused: Option<String>,
+}
+
+impl Bank {
+    pub fn new(source: Box<dyn Source>) -> Self {
+        Self { source, open: BTreeMap::new(), refused: None }
+    }
+
+    /// Completes the samples of all living threads.
+    pub fn look(&mut self, samples: &mut [Sample]) {
+        for sample in samples.iter_mut() {
+            let (source, refused) = (&mut self.source, &mut self.refused);
+            let reader = self.open.entry(sample.tid).or_insert_with(|| {
+                if refused.is_some() {
+                    return None;
+                }
+                match source.open(sample.tid) {
+                    Ok(reader) => Some(reader),
+                    // The thread has gone meanwhile.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
+                    Err(error) => {
+                        *refused = Some(error.to_string());
+                        None
+                    }
+                }
+            });
+            sample.instructions = reader.as_mut().and_then(|reader| reader.read());
+        }
+    }
+
+    /// A thread is gone.
+    pub fn gone(&mut self, tid: Tid) {
+        self.open.remove(&tid);
+    }
+
+    /// What is not counted, and why.
+    pub fn missing(&self) -> Option<String> {
+        let why = self.refused.as_ref()?;
+        let some = self.open.values().any(Option::is_some);
+        let what = if some { "Hardware counters for some threads only" } else { "No hardware counters" };
+        Some(format!("{what}: {why}. Without them a thread counts as gaining from a big core what capacities say."))
+    }
+}
+
+/// The machine's PMUs.
+pub(super) struct Perf {
+    /// The type of each PMU, where there are several: PERF_TYPE_HARDWARE takes it in the upper half of `config`. A single
+    /// one has 0, which is whichever there is.
+    pmus: Vec<u32>,
+    /// Only the program's own code is counted, which needs fewer privileges.
+    event: fn() -> Builder<'static>,
+    /// How many more files may be opened.
+    files: usize,
+}
+
+impl Perf {
+    /// The PMUs that `/sys` below `root` lists.
+    pub fn new(root: &Path) -> Self {
+        Self { pmus: pmus(root), event: || Builder::new(Hardware::INSTRUCTIONS), files: files() }
+    }
+}
+
+/// PMUs of core types have the file `cpus`.
+fn pmus(root: &Path) -> Vec<u32> {
+    let devices = fs::read_dir(root.join("sys/bus/event_source/devices")).into_iter().flatten().flatten();
+    let of_cores = devices.filter(|device| device.path().join("cpus").exists());
+    let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse().ok();
+    let mut types: Vec<u32> = of_cores.filter_map(|device| number(&device.path().join("type"))).collect();
+    types.sort_unstable();
+    if types.is_empty() { vec![0] } else { types }
+}
+
+/// Half of the files that this process may open; the others are for all else.
+fn files() -> usize {
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |most| most as usize) / 2
+}
+
+impl Source for Perf {
+    fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>> {
+        self.files = self.files.checked_sub(self.pmus.len()).ok_or_else(|| io::Error::other("too many open files"))?;
+        let open = |pmu: &u32| {
+            let mut builder = (self.event)();
+            builder.attrs_mut().config |= u64::from(*pmu) << 32;
+            // Pinned: what is counted is exact, nothing is extrapolated.
+            builder.observe_pid(tid as libc::pid_t).any_cpu().pinned(true).enabled(true).build()
+        };
+        let counters: io::Result<Vec<perf_event::Counter>> = self.pmus.iter().map(open).collect();
+        match counters {
+            Ok(counters) => Ok(Box::new(Counters(counters))),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+                Err(io::Error::other("there are none, as in most virtual machines"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// One of each PMU.
+struct Counters(Vec<perf_event::Counter>);
+
+impl Read for Counters {
+    fn read(&mut self) -> Option<Instructions> {
+        let counts = self.0.iter_mut().map(|counter| counter.read().ok());
+        counts.sum::<Option<u64>>().map(Instructions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use perf_event::events::Software;
+
+    use super::*;
+
+    /// Mocks a PMU, which no machine that tests run on need have: tells what it is given.
+    #[derive(Clone, Default)]
+    struct Mock(Rc<RefCell<BTreeMap<Tid, u64>>>);
+
+    struct MockReader(Mock, Tid);
+
+    impl Source for Mock {
+        fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>> {
+            if tid == 13 {
+                return Err(io::Error::from_raw_os_error(libc::EACCES));
+            }
+            Ok(Box::new(MockReader(self.clone(), tid)))
+        }
+    }
+
+    impl Read for MockReader {
+        fn read(&mut self) -> Option<Instructions> {
+            self.0.0.borrow().get(&self.1).copied().map(Instructions)
+        }
+    }
+
+    fn look(bank: &mut Bank, tids: &[Tid]) -> Vec<Option<u64>> {
+        let mut samples: Vec<Sample> = tids.iter().map(|tid| Sample { tid: *tid, ..Sample::default() }).collect();
+        bank.look(&mut samples);
+        samples.iter().map(|sample| Some(sample.instructions?.0)).collect()
+    }
+
+    #[test]
+    fn each_thread_has_its_own_count() {
+        let pmu = Mock::default();
+        let mut bank = Bank::new(Box::new(pmu.clone()));
+        pmu.0.borrow_mut().insert(1, 100);
+        assert_eq!(look(&mut bank, &[1, 2]), [Some(100), None]);
+        pmu.0.borrow_mut().extend([(1, 150), (2, 7)]);
+        assert_eq!(look(&mut bank, &[1, 2]), [Some(150), Some(7)]);
+        bank.gone(1);
+        assert_eq!(bank.open.len(), 1);
+        assert_eq!(bank.missing(), None);
+    }
+
+    #[test]
+    fn what_is_refused_is_said_once_and_not_tried_again() {
+        let mut bank = Bank::new(Box::new(Mock::default()));
+        assert_eq!(look(&mut bank, &[13, 1]), [None, None]);
+        assert!(bank.missing().is_some_and(|why| why.starts_with("No hardware counters: Permission denied")));
+    }
+
+    /// The kernel's own counters are nearly everywhere: a software event in the place of the hardware's.
+    #[test]
+    fn the_kernel_counts_what_a_thread_does() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
+        let mut perf = Perf { pmus: vec![0], event: || Builder::new(Software::TASK_CLOCK), files: 1 };
+        let Ok(mut reader) = perf.open(tid) else {
+            eprintln!("skipped: this kernel lets nobody count");
+            return;
+        };
+        let before = reader.read();
+        let mut work = 1_u64;
+        (0..20_000_000_u64).for_each(|i| work = std::hint::black_box(work.wrapping_mul(i | 1)));
+        assert!(reader.read() > before && before.is_some());
+        assert!(perf.open(tid).is_err_and(|error| error.to_string().contains("too many open files")));
+    }
+
+    #[test]
+    fn machines_of_several_core_types_have_a_pmu_for_each() {
+        let root = tempfile::tempdir().unwrap();
+        let devices = root.path().join("sys/bus/event_source/devices");
+        for (name, number, cores) in [("cpu_core", "4", true), ("cpu_atom", "10", true), ("power", "9", false)] {
+            fs::create_dir_all(devices.join(name)).unwrap();
+            fs::write(devices.join(name).join("type"), number).unwrap();
+            if cores {
+                fs::write(devices.join(name).join("cpus"), "0-3").unwrap();
+            }
+        }
+        assert_eq!(pmus(root.path()), [4, 10]);
+        assert_eq!(pmus(&root.path().join("none")), [0]);
+    }
+}
