@@ -1,10 +1,12 @@
 //! Starts a program that does nothing until it is released, so that everything can be in place before its first
 //! instruction; passes signals on; tells how it ended.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,6 +160,10 @@ pub fn gate(args: &[OsString]) -> String {
     let (Some(fd @ 3..), Some(program)) = (fd, parts.next()) else {
         return "expected a descriptor and a command".into();
     };
+    // Whoever looks before the command has taken its place should see its name.
+    if let Some(name) = Path::new(program).file_name() {
+        let _ = CString::new(name.as_bytes()).map(|name| rustix::thread::set_name(&name));
+    }
     // SAFETY: the parent left this descriptor open for this fresh process, which has no other use of it.
     #[allow(unsafe_code)]
     let mut gate = unsafe { io::PipeReader::from_raw_fd(fd) };
