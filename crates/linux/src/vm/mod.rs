@@ -86,7 +86,7 @@ pub enum Error {
         console: String,
     },
     /// The shares could not be reserved.
-    #[error("cannot reserve CPU time for the guest's cores (SCHED_DEADLINE): {0}; this needs root")]
+    #[error("cannot reserve CPU time for the guest's cores (SCHED_DEADLINE): {0}; {hint}", hint = shares_hint(.0))]
     Shares(io::Error),
     /// The guest could not run the command.
     #[error("{0}")]
@@ -105,6 +105,13 @@ pub enum Error {
         /// Why it failed.
         error: io::Error,
     },
+}
+
+fn shares_hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EBUSY) => "others have reserved too much of it; is another `evenkeel vm` running?",
+        _ => "this needs root; --symmetric does without",
+    }
 }
 
 impl Error {

@@ -23,7 +23,7 @@ use report::{Cell, MachineReport};
 /// The guest's own scheduler.
 const STOCK: &str = "stock";
 /// A run that takes so much longer than the ideal has hung.
-const PATIENCE: f64 = 60.0;
+const PATIENCE: f64 = 20.0;
 /// How often a guest that died of a fault of the emulator is booted anew.
 const BOOTS: u32 = 4;
 /// Millions of steps with which a core's speed is measured.
@@ -184,8 +184,8 @@ impl Guest<'_> {
                 Ok(ended) => {
                     bail!("{} failed with {}: {}", command.join(" "), ended.code, String::from_utf8_lossy(&errors))
                 }
-                Err(Error::Guest { .. }) if boots < BOOTS => {
-                    messages::warning("the guest died of a fault of the emulator; booting it anew");
+                Err(Error::Guest { .. } | Error::Timeout(_)) if boots < BOOTS => {
+                    messages::warning("the guest died or hangs of a fault of the emulator; booting it anew");
                     self.vm = None;
                 }
                 Err(error) => return Err(error.into()),
