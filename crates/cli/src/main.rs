@@ -60,7 +60,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Command::Start { args } => {
-            messages::error(evenkeel_linux::launch::gate(&args));
+            if let Some(why) = evenkeel_linux::launch::gate(&args) {
+                messages::error(why);
+            }
             return ExitCode::from(NOT_STARTED);
         }
     };

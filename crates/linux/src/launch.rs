@@ -153,12 +153,13 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-/// What the started process does first: waits to be released, then becomes the command. Returns only if it cannot.
-pub fn gate(args: &[OsString]) -> String {
+/// What the started process does first: waits to be released, then becomes the command. Returns only if it cannot, with
+/// what there is to say about it.
+pub fn gate(args: &[OsString]) -> Option<String> {
     let mut parts = args.iter();
     let fd = parts.next().and_then(|fd| fd.to_str()).and_then(|fd| fd.parse::<RawFd>().ok());
     let (Some(fd @ 3..), Some(program)) = (fd, parts.next()) else {
-        return "expected a descriptor and a command".into();
+        return Some("expected a descriptor and a command".into());
     };
     // Whoever looks before the command has taken its place should see its name.
     if let Some(name) = Path::new(program).file_name() {
@@ -171,11 +172,11 @@ pub fn gate(args: &[OsString]) -> String {
     drop(gate);
     match released {
         Ok(1) => {}
-        // Evenkeel has gone before it released the command.
-        Ok(_) => return "cancelled".into(),
-        Err(error) => return format!("cannot wait to be started: {error}"),
+        // Evenkeel ended before it released the command, and has said why.
+        Ok(_) => return None,
+        Err(error) => return Some(format!("cannot wait to be started: {error}")),
     }
-    failure(program, &Command::new(program).args(parts).exec())
+    Some(failure(program, &Command::new(program).args(parts).exec()))
 }
 
 /// Why a program could not be started.
