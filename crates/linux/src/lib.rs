@@ -6,7 +6,6 @@ pub mod event;
 pub mod guard;
 pub mod host;
 pub mod launch;
-pub mod machine;
 pub mod mask;
 pub mod record;
 pub mod spec;

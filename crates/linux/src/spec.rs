@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenkeel_model::{CoreId, CoreSet, Machine};
-
-use crate::machine::{Group, of_groups};
+use evenkeel_model::CoreSet;
 
 /// A machine to be made up of equal cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,17 +28,6 @@ impl Spec {
     /// What all cores achieve together, in big cores.
     pub fn capacity(&self) -> f64 {
         f64::from(self.big) + f64::from(self.little) / self.ratio
-    }
-
-    /// The machine, for a scheduler.
-    pub fn machine(&self) -> Machine {
-        let cores = |range: std::ops::Range<u16>| range.map(CoreId).collect::<CoreSet>();
-        let mut groups = vec![Group { name: "big".into(), slowdown: 1.0, cores: cores(0..self.big) }];
-        if self.little > 0 {
-            let cores = cores(self.big..self.cores());
-            groups.push(Group { name: "little".into(), slowdown: self.ratio, cores });
-        }
-        of_groups(&self.to_string(), &groups)
     }
 }
 
@@ -95,7 +82,5 @@ mod tests {
             let parsed = bad.parse::<Spec>();
             assert!(parsed.is_err() || bad == "2B2S:", "{bad}: {parsed:?}");
         }
-        let machine = "2B4S:2".parse::<Spec>().unwrap().machine();
-        assert_eq!((machine.name.as_str(), machine.big().len(), machine.little().len()), ("2B4S:2", 2, 4));
     }
 }

@@ -1,10 +1,35 @@
 //! The driver against a kernel that is made up: CPUs that share time equally, and know nothing of big and little.
 
+use evenkeel_model::{ClusterId, Core, CoreType, CoreTypeId, machines};
 use evenkeel_sched::policy::by_name;
 use proptest::prelude::*;
 
 use super::*;
 use crate::spec::Spec;
+
+/// Big cores, and the same again at a part of their frequency.
+fn machine(spec: &Spec) -> Machine {
+    let mut machine = machines::by_name("2B2S").unwrap();
+    let big = machine.core_types[0].clone();
+    let mut little = CoreType { name: "slow".into(), ..big.clone() };
+    for opp in &mut little.opps {
+        opp.frequency.0 = (opp.frequency.0 as f64 / spec.ratio) as u64;
+    }
+    machine.core_types = vec![big, little];
+    let kind = |core: u16| u8::from(core >= spec.big);
+    let cores = 0..spec.cores();
+    let core = |core| Core { core_type: CoreTypeId(kind(core)), cluster: ClusterId(kind(core)) };
+    machine.cores = cores.clone().map(core).collect();
+    for (id, cluster) in (0..).zip(&mut machine.clusters) {
+        cluster.core_type = CoreTypeId(id);
+        cluster.cores = cores.clone().filter(|core| kind(*core) == id).map(CoreId).collect();
+    }
+    if spec.little == 0 {
+        machine.core_types.truncate(1);
+        machine.clusters.truncate(1);
+    }
+    machine
+}
 
 const LOOK: Ns = Ns::from_ms(10);
 
@@ -29,7 +54,7 @@ impl Kernel {
     fn new(spec: &str, policy: &str) -> Self {
         let spec: Spec = spec.parse().unwrap();
         let cpus: Vec<u16> = (0..spec.cores()).collect();
-        let driver = Driver::new(spec.machine(), &cpus, by_name(policy).unwrap(), Ns::ZERO);
+        let driver = Driver::new(machine(&spec), &cpus, by_name(policy).unwrap(), Ns::ZERO);
         Self { spec, driver, now: Ns::ZERO, tasks: Vec::new(), started: 100 }
     }
 
