@@ -5,7 +5,7 @@ mod programs;
 mod report;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -83,7 +83,7 @@ pub fn run(args: &VmBench) -> Result<String> {
         let machine = MachineReport::new(&spec, guest.shares(), &benches, &policies, &cells, &predicted);
         if args.output.format == Format::Table {
             // All of it takes long: what is known is shown.
-            bar.suspend(|| io::stdout().write_all(report::table(&machine).as_bytes()))?;
+            bar.suspend(|| anstream::stdout().write_all(report::table(&machine).as_bytes()))?;
         }
         machines.push(machine);
     }
