@@ -9,18 +9,18 @@ use crate::catalog;
 /// The stand-in of the guest's own scheduler.
 const SIMULATED_STOCK: &str = "cfs";
 
-/// Plays a recording on the machine that it was made on. `took` is what its programs say they took, in seconds; what the
-/// recording has beyond that is the shell that started them, which is taken off.
+/// Plays a recording on the machine that it was made on. `took` is what its programs say they took, in seconds, which is
+/// less than the recording, as that has the shell that started them, too. So the replay says how many times as long as the
+/// recorded run another one takes.
 pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
     let imported = catalog::workload(file)?;
     let machine = imported.recorded_on.context("the recording does not tell its machine")?;
     let recorded = imported.recorded.context("the recording does not tell how long it took")?;
-    let around = (recorded.as_secs_f64() - took).max(0.0);
     let makespan = |name: &&str| {
         let policy = catalog::policy(if *name == STOCK { SIMULATED_STOCK } else { name })?;
         let outcome =
             evenkeel_sim::run(&machine, &imported.workload, (policy.make)(), None, &Options::default(), &mut ())?;
-        Ok(outcome.makespan.as_secs_f64() - around)
+        Ok(took * outcome.makespan.as_secs_f64() / recorded.as_secs_f64())
     };
     policies.iter().map(makespan).collect()
 }
