@@ -3,22 +3,27 @@
 //! A policy overrides exactly the hooks that its paper changed; the default of every hook is CFS ([`crate::cfs`]).
 //! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
+mod cluster_switch;
 mod colab;
 mod fair;
 mod gts;
+mod iks;
 mod pfs;
 mod pinned;
+mod switcher;
 mod wash;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
 use crate::action::Why;
 use crate::cfs;
 use crate::state::State;
 
+pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
 pub use fair::Cfs;
 pub use gts::Gts;
+pub use iks::Iks;
 pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
@@ -142,8 +147,15 @@ pub struct PolicyInfo {
     pub source: &'static str,
     /// The hooks in which it differs from CFS.
     pub hooks: &'static [Hook],
+    /// Why it cannot schedule a machine, if it cannot.
+    pub accepts: fn(&Machine) -> Result<(), String>,
     /// Makes one.
     pub make: fn() -> Box<dyn Policy>,
+}
+
+/// For policies that can schedule every machine.
+fn any(_: &Machine) -> Result<(), String> {
+    Ok(())
 }
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
@@ -153,6 +165,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
         source: "Linux 3.16, kernel/sched/fair.c",
         hooks: &[],
+        accepts: any,
         make: || Box::new(Cfs),
     },
     PolicyInfo {
@@ -160,13 +173,31 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
         hooks: &[Hook::Admit, Hook::Place],
+        accepts: any,
         make: || Box::new(Static::default()),
+    },
+    PolicyInfo {
+        name: "cluster-switch",
+        summary: "either the big or the little cores are active, by how much they are used",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.A",
+        hooks: &[Hook::Admit, Hook::Refresh],
+        accepts: any,
+        make: || Box::new(ClusterSwitch::default()),
+    },
+    PolicyInfo {
+        name: "iks",
+        summary: "in-kernel switch: little and big cores in pairs, of which one is active, by how much it is used",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.B",
+        hooks: &[Hook::Admit, Hook::Place, Hook::Balance, Hook::Refresh],
+        accepts: iks::accepts,
+        make: || Box::new(Iks::default()),
     },
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         hooks: &[Hook::Pick, Hook::Refresh],
+        accepts: any,
         make: || Box::new(Gts),
     },
     PolicyInfo {
@@ -174,6 +205,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "equal progress: the thread that is furthest behind goes to a big core",
         source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
         hooks: &[Hook::Place, Hook::Pick, Hook::Charge, Hook::Balance],
+        accepts: any,
         make: || Box::new(Pfs::default()),
     },
     PolicyInfo {
@@ -181,6 +213,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
         source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
         hooks: &[Hook::Admit, Hook::Refresh],
+        accepts: any,
         make: || Box::new(Wash::default()),
     },
     PolicyInfo {
@@ -188,6 +221,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
         source: "Yu et al., COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors, CGO 2020",
         hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts, Hook::Balance, Hook::Refresh],
+        accepts: any,
         make: || Box::new(Colab::default()),
     },
 ];
@@ -207,6 +241,8 @@ mod tests {
         let sources = [
             ("cfs", include_str!("fair.rs")),
             ("static", include_str!("pinned.rs")),
+            ("cluster-switch", include_str!("cluster_switch.rs")),
+            ("iks", include_str!("iks.rs")),
             ("gts", include_str!("gts.rs")),
             ("pfs", include_str!("pfs.rs")),
             ("wash", include_str!("wash.rs")),
