@@ -143,13 +143,38 @@ fn the_in_kernel_switch_moves_only_the_pair_that_is_busy() {
 }
 
 #[test]
-fn on_equal_cores_cluster_switching_is_cfs() {
+fn on_equal_cores_cluster_switching_and_eas_are_cfs() {
     let w = alone((0..5).map(|i| periodic(i, 3, 5, 50)).collect());
     let (cfs, _) = watch(&machine(0, 4), &w, "cfs", Governor::Performance);
-    for policy in ["cluster-switch"] {
+    for policy in ["cluster-switch", "eas"] {
         let (outcome, _) = watch(&machine(0, 4), &w, policy, Governor::Performance);
         assert_eq!((outcome.makespan, outcome.migrations), (cfs.makespan, cfs.migrations), "{policy}");
     }
+}
+
+#[test]
+fn eas_puts_a_small_thread_on_the_little_cluster_and_a_big_one_on_the_big() {
+    let odroid = machines::by_name("odroid-xu3").unwrap();
+    // 3 % and 52 % of a big core.
+    let w = alone(vec![periodic(0, 1, 10, 200), periodic(1, 20, 10, 100)]);
+    let (outcome, _) = watch(&odroid, &w, "eas", Governor::Schedutil);
+    assert!(big_share(&outcome, 0) < 0.1, "{}", big_share(&outcome, 0));
+    assert!(big_share(&outcome, 1) > 0.8, "{}", big_share(&outcome, 1));
+}
+
+#[test]
+fn eas_moves_a_misfit_to_a_big_core_though_it_never_sleeps() {
+    let little_first = machine(1, 1).ordered(evenkeel_model::CoreOrder::LittleFirst);
+    let w = alone(vec![thread("busy", vec![compute(1000)])]);
+    let (outcome, _) = watch(&little_first, &w, "eas", Governor::Performance);
+    assert!(big_share(&outcome, 0) > 0.7, "{}", big_share(&outcome, 0));
+}
+
+#[test]
+fn eas_uses_all_cores_when_all_are_needed() {
+    let threads = (0..4).map(|i| thread(&format!("t{i}"), vec![compute(400)])).collect();
+    let (outcome, _) = watch(&machine(2, 2), &alone(threads), "eas", Governor::Performance);
+    assert!(outcome.cores.iter().all(|core| core.busy > Ns::from_ms(50)), "{:?}", outcome.cores);
 }
 
 /// A big core that is used to a tenth.

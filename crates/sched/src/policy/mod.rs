@@ -5,6 +5,7 @@
 
 mod cluster_switch;
 mod colab;
+mod eas;
 mod fair;
 mod gts;
 mod iks;
@@ -21,6 +22,7 @@ use crate::state::State;
 
 pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
+pub use eas::Eas;
 pub use fair::Cfs;
 pub use gts::Gts;
 pub use iks::Iks;
@@ -201,6 +203,14 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: || Box::new(Gts),
     },
     PolicyInfo {
+        name: "eas",
+        summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
+        source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        accepts: any,
+        make: || Box::new(Eas::default()),
+    },
+    PolicyInfo {
         name: "pfs",
         summary: "equal progress: the thread that is furthest behind goes to a big core",
         source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
@@ -243,6 +253,7 @@ mod tests {
             ("static", include_str!("pinned.rs")),
             ("cluster-switch", include_str!("cluster_switch.rs")),
             ("iks", include_str!("iks.rs")),
+            ("eas", include_str!("eas.rs")),
             ("gts", include_str!("gts.rs")),
             ("pfs", include_str!("pfs.rs")),
             ("wash", include_str!("wash.rs")),
