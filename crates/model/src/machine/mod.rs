@@ -2,6 +2,7 @@
 
 mod bundled;
 mod file;
+mod part;
 
 pub use bundled::{NoMachine, by_name, names};
 pub use file::MachineError;
