@@ -71,7 +71,7 @@ pub enum Error {
 /// it they fall back on the machine's capacities.
 ///
 /// # Errors
-/// See [`Error`]. All of them are the workload's fault, never the policy's.
+/// See [`Error`]. All of them are the workload's fault, or that of who chose a policy that does not accept the machine.
 pub fn run<O: Observer + ?Sized>(
     machine: &Machine,
     workload: &Workload,
@@ -81,6 +81,7 @@ pub fn run<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> Result<Outcome, Error> {
     check(machine, workload)?;
+    evenkeel_sched::policy::check(policy.as_ref(), machine).map_err(Error::Invalid)?;
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict).with_governor(options.governor);
     let mut engine = Engine::new(machine, workload, sched, options, observer);

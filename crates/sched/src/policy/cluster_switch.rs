@@ -7,13 +7,14 @@
 
 use evenkeel_model::{CoreSet, Ns, ThreadId};
 
-use super::switcher::{PERIOD, Switch, used};
-use super::{Changes, Policy};
+use super::switcher::{PERIOD, Switch, Thresholds, used};
+use super::{Changes, Policy, Setup};
 use crate::state::State;
 
 /// One cluster at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ClusterSwitch {
+    thresholds: Thresholds,
     switch: Switch,
 }
 
@@ -32,7 +33,7 @@ impl Policy for ClusterSwitch {
 
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         let busiest = self.active(s).iter().map(|core| used(s, core)).fold(0.0, f64::max);
-        if self.switch.look(s.now, busiest) {
+        if self.switch.look(s.now, busiest, self.thresholds) {
             let active = self.active(s);
             s.living().for_each(|thread| changes.affinity(thread, active));
         }
@@ -40,6 +41,11 @@ impl Policy for ClusterSwitch {
 }
 
 impl ClusterSwitch {
+    /// As it is set up.
+    pub fn new(setup: &Setup) -> Self {
+        Self { thresholds: Thresholds::new(setup), switch: Switch::default() }
+    }
+
     fn active(&self, s: &State) -> CoreSet {
         if self.switch.big() || s.little.is_empty() { s.big } else { s.little }
     }

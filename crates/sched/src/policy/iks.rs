@@ -7,15 +7,16 @@
 
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 
-use super::switcher::{PERIOD, Switch, used};
-use super::{Changes, Pick, Policy};
+use super::switcher::{PERIOD, Switch, Thresholds, used};
+use super::{Changes, Pick, Policy, Setup};
 use crate::action::Why;
 use crate::cfs;
 use crate::state::State;
 
 /// Pairs of a little and a big core.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Iks {
+    thresholds: Thresholds,
     pairs: Vec<Pair>,
 }
 
@@ -26,21 +27,18 @@ struct Pair {
     switch: Switch,
 }
 
-/// As many big as little cores.
-pub(super) fn accepts(machine: &Machine) -> Result<(), String> {
-    let (big, little) = (machine.big().len(), machine.little().len());
-    if big == little {
-        return Ok(());
-    }
-    Err(format!(
-        "it pairs each little core with a big one, and {} has {big} big and {little} little ones",
-        machine.name
-    ))
-}
-
 impl Policy for Iks {
     fn name(&self) -> &'static str {
         "iks"
+    }
+
+    /// As many big as little cores.
+    fn accepts(&self, machine: &Machine) -> Result<(), String> {
+        let (big, little) = (machine.big().len(), machine.little().len());
+        if big == little {
+            return Ok(());
+        }
+        Err(format!("it pairs each little core with a big one, and there are {big} big and {little} little ones"))
     }
 
     fn period(&self) -> Option<Ns> {
@@ -79,7 +77,7 @@ impl Policy for Iks {
         let mut switched = false;
         for pair in &mut self.pairs {
             let used = used(s, pair.active());
-            switched |= pair.switch.look(s.now, used);
+            switched |= pair.switch.look(s.now, used, self.thresholds);
         }
         if switched {
             let active = self.active();
@@ -89,6 +87,11 @@ impl Policy for Iks {
 }
 
 impl Iks {
+    /// As it is set up.
+    pub fn new(setup: &Setup) -> Self {
+        Self { thresholds: Thresholds::new(setup), pairs: Vec::new() }
+    }
+
     fn active(&self) -> CoreSet {
         self.pairs.iter().map(Pair::active).collect()
     }

@@ -9,10 +9,13 @@ mod eas;
 mod fair;
 mod gts;
 mod iks;
+mod knobs;
 mod pfs;
 mod pinned;
 mod switcher;
 mod wash;
+
+use std::fmt;
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
@@ -26,6 +29,7 @@ pub use eas::Eas;
 pub use fair::Cfs;
 pub use gts::Gts;
 pub use iks::Iks;
+pub use knobs::{Knob, Setup, SetupError, Value};
 pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
@@ -48,6 +52,14 @@ pub enum Pick {
 pub trait Policy: Send {
     /// The name that commands use.
     fn name(&self) -> &'static str;
+
+    /// Whether it can schedule a machine. Hosts ask [`check`], which says whose complaint it is.
+    ///
+    /// # Errors
+    /// What it needs and the machine does not have, as the end of a sentence.
+    fn accepts(&self, _machine: &Machine) -> Result<(), String> {
+        Ok(())
+    }
 
     /// How often [`Policy::refresh`] is called; `None` for never.
     fn period(&self) -> Option<Ns> {
@@ -149,15 +161,16 @@ pub struct PolicyInfo {
     pub source: &'static str,
     /// The hooks in which it differs from CFS.
     pub hooks: &'static [Hook],
-    /// Why it cannot schedule a machine, if it cannot.
-    pub accepts: fn(&Machine) -> Result<(), String>,
-    /// Makes one.
-    pub make: fn() -> Box<dyn Policy>,
+    /// What can be set.
+    pub knobs: &'static [Knob],
+    /// Makes one, as it is set up.
+    pub make: fn(&Setup) -> Box<dyn Policy>,
 }
 
-/// For policies that can schedule every machine.
-fn any(_: &Machine) -> Result<(), String> {
-    Ok(())
+impl fmt::Debug for PolicyInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
@@ -167,74 +180,82 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
         source: "Linux 3.16, kernel/sched/fair.c",
         hooks: &[],
-        accepts: any,
-        make: || Box::new(Cfs),
+        knobs: &[],
+        make: |_| Box::new(Cfs),
     },
     PolicyInfo {
         name: "static",
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
         hooks: &[Hook::Admit, Hook::Place],
-        accepts: any,
-        make: || Box::new(Static::default()),
+        knobs: &[],
+        make: |_| Box::new(Static::default()),
     },
     PolicyInfo {
         name: "cluster-switch",
         summary: "either the big or the little cores are active, by how much they are used",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section III.A",
         hooks: &[Hook::Admit, Hook::Refresh],
-        accepts: any,
-        make: || Box::new(ClusterSwitch::default()),
+        knobs: switcher::KNOBS,
+        make: |setup| Box::new(ClusterSwitch::new(setup)),
     },
     PolicyInfo {
         name: "iks",
         summary: "in-kernel switch: little and big cores in pairs, of which one is active, by how much it is used",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section III.B",
         hooks: &[Hook::Admit, Hook::Place, Hook::Balance, Hook::Refresh],
-        accepts: iks::accepts,
-        make: || Box::new(Iks::default()),
+        knobs: switcher::KNOBS,
+        make: |setup| Box::new(Iks::new(setup)),
     },
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         hooks: &[Hook::Pick, Hook::Refresh],
-        accepts: any,
-        make: || Box::new(Gts),
+        knobs: &[],
+        make: |_| Box::new(Gts),
     },
     PolicyInfo {
         name: "eas",
         summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
         source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst",
         hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
-        accepts: any,
-        make: || Box::new(Eas::default()),
+        knobs: &[],
+        make: |_| Box::new(Eas::default()),
     },
     PolicyInfo {
         name: "pfs",
         summary: "equal progress: the thread that is furthest behind goes to a big core",
         source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
         hooks: &[Hook::Place, Hook::Pick, Hook::Charge, Hook::Balance],
-        accepts: any,
-        make: || Box::new(Pfs::default()),
+        knobs: &[],
+        make: |_| Box::new(Pfs::default()),
     },
     PolicyInfo {
         name: "wash",
         summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
         source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
         hooks: &[Hook::Admit, Hook::Refresh],
-        accepts: any,
-        make: || Box::new(Wash::default()),
+        knobs: &[],
+        make: |_| Box::new(Wash::default()),
     },
     PolicyInfo {
         name: "colab",
         summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
         source: "Yu et al., COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors, CGO 2020",
         hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts, Hook::Balance, Hook::Refresh],
-        accepts: any,
-        make: || Box::new(Colab::default()),
+        knobs: &[],
+        make: |_| Box::new(Colab::default()),
     },
 ];
+
+/// Whether a policy can schedule a machine.
+///
+/// # Errors
+/// Why not, in a sentence.
+pub fn check(policy: &dyn Policy, machine: &Machine) -> Result<(), String> {
+    policy.accepts(machine).map_err(|why| format!("policy {} cannot schedule {}: {why}", policy.name(), machine.name))
+}
 
 /// The policy of a name.
 pub fn by_name(name: &str) -> Option<&'static PolicyInfo> {

@@ -4,17 +4,40 @@
 
 use evenkeel_model::{CoreId, Ns};
 
+use super::{Knob, Setup, Value};
 use crate::state::State;
 
 /// How often the driver looks (timer_rate of Android's interactive governor).
 pub(super) const PERIOD: Ns = Ns::from_ms(20);
-/// The little side is too slow when it is used more than this share of its capacity (up_threshold of ondemand).
-pub(super) const UP: f64 = 0.8;
-/// The big side is too fast when it is used less than this. Assumed: four fifths of a little core a quarter as fast, so
-/// that what comes down does not go up again at once.
-pub(super) const DOWN: f64 = 0.2;
+/// Of both policies. 0.8 is up_threshold of Linux's ondemand governor. 0.2 is assumed: four fifths of a little core a
+/// quarter as fast, so that what comes down does not go up again at once.
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "up",
+        summary: "the share of a little core beyond whose use the big side takes over",
+        value: Value::Number { default: 0.8, from: 0.0, to: 1.0 },
+    },
+    Knob {
+        name: "down",
+        summary: "the share of a big core below whose use the little side takes over",
+        value: Value::Number { default: 0.2, from: 0.0, to: 1.0 },
+    },
+];
 /// For how long the big side must be too fast before it is left (min_sample_time of the interactive governor).
 const HOLD: Ns = Ns::from_ms(80);
+
+/// When to change sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    up: f64,
+    down: f64,
+}
+
+impl Thresholds {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self { up: setup.number("up"), down: setup.number("down") }
+    }
+}
 
 /// The active one of two sides: at first the little one, where background work runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,9 +54,9 @@ impl Switch {
     }
 
     /// Looks at the share of the active side that is used. Answers whether it changes sides.
-    pub(super) fn look(&mut self, now: Ns, used: f64) -> bool {
+    pub(super) fn look(&mut self, now: Ns, used: f64, Thresholds { up, down }: Thresholds) -> bool {
         let was = self.big;
-        if used > if self.big { DOWN } else { UP } {
+        if used > if self.big { down } else { up } {
             self.big = true;
             self.needed = now;
         } else if now.since(self.needed) >= HOLD {
@@ -55,11 +78,15 @@ mod tests {
     #[test]
     fn it_goes_up_at_once_and_down_after_a_while() {
         let mut switch = Switch::default();
-        let at = Ns::from_ms;
-        assert!(!switch.look(at(20), 0.8) && !switch.big());
-        assert!(switch.look(at(40), 0.81) && switch.big());
-        assert!(!switch.look(at(60), 0.1) && !switch.look(at(80), 0.21), "needed again: the wait starts anew");
-        assert!(!switch.look(at(140), 0.1) && switch.big());
-        assert!(switch.look(at(160), 0.1) && !switch.big());
+        let mut look = |ms, used| {
+            let changed = switch.look(Ns::from_ms(ms), used, Thresholds { up: 0.8, down: 0.2 });
+            (changed, switch.big())
+        };
+        assert_eq!(look(20, 0.8), (false, false));
+        assert_eq!(look(40, 0.81), (true, true));
+        assert_eq!(look(60, 0.1), (false, true));
+        assert_eq!(look(80, 0.21), (false, true), "needed again: the wait starts anew");
+        assert_eq!(look(140, 0.1), (false, true));
+        assert_eq!(look(160, 0.1), (true, false));
     }
 }

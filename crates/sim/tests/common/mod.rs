@@ -45,7 +45,7 @@ pub fn workload(programs: Vec<Program>) -> Workload {
 }
 
 pub fn policy(name: &str) -> Box<dyn evenkeel_sched::Policy> {
-    (evenkeel_sched::policy::by_name(name).expect("a policy of the registry").make)()
+    evenkeel_sched::Setup::parse(name).expect("a policy of the registry").make()
 }
 
 pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Options) -> Result<Outcome, Error> {
@@ -54,5 +54,6 @@ pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Option
 
 /// Every policy of the registry that accepts a machine: what holds for all holds for the next one too.
 pub fn policies(machine: &Machine) -> impl Iterator<Item = &'static str> {
-    evenkeel_sched::POLICIES.iter().filter(|policy| (policy.accepts)(machine).is_ok()).map(|policy| policy.name)
+    let accepted = |name: &&str| policy(name).accepts(machine).is_ok();
+    evenkeel_sched::POLICIES.iter().map(|policy| policy.name).filter(accepted)
 }
