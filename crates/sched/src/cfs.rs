@@ -123,6 +123,11 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
     Pick::Idle
 }
 
+/// The waiting thread that `core` should pull from the busiest other core of a domain.
+pub fn pull(s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
+    pull_from_busiest(s, core, domain, s.occupancy(core))
+}
+
 /// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
 /// threads more than `occupancy`: the last in line that may run here, cold ones first (can_migrate_task). Cores whose
 /// threads may all not run here are passed over (LBF_ALL_PINNED).
