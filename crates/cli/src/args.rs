@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
+use evenkeel_sched::Governor;
 use serde::Deserialize;
 
 pub use emulate::Emulate;
@@ -228,6 +229,9 @@ pub struct Conditions {
     /// Add background noise: short kernel work and interrupts, drawn from the seed
     #[arg(long)]
     pub noise: bool,
+    /// What sets the clusters' frequencies: performance, powersave, userspace:800MHz or schedutil
+    #[arg(long, value_name = "GOVERNOR", value_parser = Governor::parse, default_value = "performance")]
+    pub governor: Governor,
     /// Show policies the true speedup of every thread instead of the predicted one
     #[arg(long)]
     pub oracle: bool,
@@ -244,6 +248,7 @@ impl Default for Conditions {
         Self {
             delay: Ns::ZERO,
             noise: false,
+            governor: Governor::default(),
             oracle: false,
             predictor: None,
             max_time: evenkeel_sim::Options::default().max_time,

@@ -72,7 +72,7 @@ fn allocations(policy: &str, rounds: u64, delay: Ns) -> (u64, u64, u64) {
 
 #[test]
 fn ten_times_the_events_need_no_more_memory() {
-    for policy in common::policies() {
+    for policy in common::policies(&machine(2, 2)) {
         for delay in [Ns::ZERO, Ns::from_us(100)] {
             let short = allocations(policy, 300, delay);
             let long = allocations(policy, 3000, delay);
