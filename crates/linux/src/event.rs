@@ -30,7 +30,7 @@ pub enum What {
     },
     /// It replaced its program; its name may have changed.
     Exec,
-    /// It was put on a CPU.
+    /// It was put on a CPU, or runs there already.
     On,
     /// It left its CPU.
     Off(Off),

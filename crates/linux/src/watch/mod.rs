@@ -299,7 +299,7 @@ impl RawEvent {
             0 => What::Forked { child: self.other, process: false },
             1 => What::Forked { child: self.other, process: true },
             2 => What::Exec,
-            3 => What::On,
+            3 | 10 => What::On,
             4 => What::Off(Off::Preempted),
             5 => What::Off(Off::Futex),
             6 => What::Off(Off::Blocked),

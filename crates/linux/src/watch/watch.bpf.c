@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_TYPES 8
 
 enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
-enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE };
+enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE, RUNS };
 
 struct record {
 	/* When it came into its state. */
@@ -324,35 +324,38 @@ int BPF_PROG(wakeup_new, struct task_struct *task)
 	return 0;
 }
 
-/* Adds what the kernel has counted since the last time. */
-static void count(struct record *record, struct task_struct *task, __u64 now)
+/* Adds what the kernel has counted since the last time, and returns it. */
+static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 {
 	__u32 core_type = type_of[bpf_get_smp_processor_id() & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
-	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime);
+	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime), more = 0;
 
 	if (record->counted && total > record->counted)
-		record->run[core_type] += total - record->counted;
+		more = total - record->counted;
 	else if (!record->counted && record->born)
-		record->run[core_type] += total;
+		more = total;
+	record->run[core_type] += more;
 	record->counted = total;
 	record->counted_at = now;
+	return more;
 }
 
 /* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels start a thread on an
- * idle CPU without telling: it shows here. */
+ * idle CPU without telling: it shows here, and what it has run by now says since when. */
 SEC("raw_tp/sched_stat_runtime")
 int ran(struct bpf_raw_tracepoint_args *args)
 {
 	struct task_struct *task = (void *)args->args[0];
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct record *record = record_of(BPF_CORE_READ(task, pid));
-	__u64 now;
+	__u64 now, ran;
 
 	if (!record || record->state == EXITED)
 		return 0;
 	now = bpf_ktime_get_ns();
-	count(record, task, now);
+	ran = count(record, task, now);
 	if (record->state != RUNNING) {
+		tell(ran < now - record->since ? now - ran : record->since, record->tid, 0, RUNS);
 		record->state = RUNNING;
 		record->since = now;
 		if (record->cpu != cpu)
