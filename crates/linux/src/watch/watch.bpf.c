@@ -61,10 +61,13 @@ struct event {
 	/* Which futex call of the other thread did it; 0 if none. */
 	__u32 call;
 	__u32 unused;
+	/* What the counter of this CPU read then; 0 if there is none. */
+	__u64 instructions;
 };
 
 /* Set before loading. */
 const volatile bool stream = false;
+const volatile bool counts = false;
 const volatile __u8 type_of[MAX_CPUS] = {};
 const volatile __u8 tell_idle[MAX_CPUS] = {};
 
@@ -103,11 +106,28 @@ struct {
 	__uint(max_entries, 1 << 16);
 } ring SEC(".maps");
 
+/* A counter a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, __u32);
+	__type(value, __u32);
+} counters SEC(".maps");
+
 static struct record *record_of(__u32 tid)
 {
 	__u32 *slot = bpf_map_lookup_elem(&slots, &tid);
 
 	return slot ? &records[*slot & (MAX_THREADS - 1)] : 0;
+}
+
+/* What the counter of this CPU reads; 0 if there is none. */
+static __u64 count_here(void)
+{
+	__u64 count = counts ? bpf_perf_event_read(&counters, BPF_F_CURRENT_CPU) : 0;
+
+	/* The numbers of errors are those of no count that is ever reached. */
+	return count > -4096ULL ? 0 : count;
 }
 
 static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
@@ -128,6 +148,7 @@ static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 	event->kind = kind;
 	event->call = call;
 	event->unused = 0;
+	event->instructions = kind == RUNS ? 0 : count_here();
 	bpf_ringbuf_submit(event, kind == IDLE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
@@ -356,6 +377,7 @@ int ran(struct bpf_raw_tracepoint_args *args)
 	ran = count(record, task, now);
 	if (record->state != RUNNING) {
 		tell(ran < now - record->since ? now - ran : record->since, record->tid, 0, RUNS);
+		tell(now, record->tid, 0, ON);
 		record->state = RUNNING;
 		record->since = now;
 		if (record->cpu != cpu)
