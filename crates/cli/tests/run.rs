@@ -92,6 +92,11 @@ fn what_cannot_be_started_is_an_error_of_the_request() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-command: no such command"));
     let output = run(&["run", "--big", "0-9999", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
+    for period in ["0", "0s", "100us", "1h", "500 years"] {
+        let output = run(&["run", "--period", period, "--", "echo", "started"]);
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{period}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("expected 1.000 ms to 10.000 s"), "{output:?}");
+    }
     let output = run(&["run", "--pid", "999999999"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no process 999999999"));
