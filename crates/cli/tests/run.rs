@@ -132,6 +132,22 @@ fn kill_9_leaves_no_changed_mask() {
     }
 }
 
+/// What an emulated machine does not have is given back to all of the command.
+#[test]
+fn kill_9_of_an_emulation_leaves_no_changed_mask() {
+    if cpus() < 3 || !run(&["emulate", "1B1L:3", "-q", "--", "true"]).status.success() {
+        eprintln!("skipped: this needs three CPUs and SCHED_FIFO");
+        return;
+    }
+    let before = mask("self").unwrap();
+    let mut busy = Busy::start(&["emulate", "1B1L:3", "-q"]);
+    assert!(busy.masks().iter().all(|mask| *mask != before), "{:?}", busy.masks());
+    busy.evenkeel.kill().unwrap();
+    busy.evenkeel.wait().unwrap();
+    eventually("giving back the masks", || busy.masks().iter().all(|mask| *mask == before));
+    assert_eq!(busy.masks().len(), 4, "the program runs on");
+}
+
 /// A mask that the program gives itself stays, and Evenkeel keeps to it.
 #[test]
 fn masks_of_the_programs_own_are_respected() {
