@@ -4,8 +4,7 @@ mod common;
 
 use common::{drop_actions, machine};
 use evenkeel_model::{CoreId, Counter, Counters, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::policy::Bias;
-use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, Policy, Run, Scheduler, Span, Wait, Why};
+use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, Run, Scheduler, Setup, Span, Wait, Why};
 
 const BIG: CoreId = CoreId(0);
 const LITTLE: CoreId = CoreId(1);
@@ -26,8 +25,9 @@ struct Host {
 }
 
 impl Host {
-    fn new(machine: Machine, policy: impl Policy + 'static) -> Self {
-        Self { sched: Scheduler::new(machine, Box::new(policy), None), now: Ns::ZERO, code: Vec::new() }
+    fn new(machine: Machine, policy: &str) -> Self {
+        let policy = Setup::parse(policy).expect("a policy of the registry").make();
+        Self { sched: Scheduler::new(machine, policy, None), now: Ns::ZERO, code: Vec::new() }
     }
 
     /// A thread that may run on one core only, so that the test decides where it begins.
@@ -112,7 +112,7 @@ fn narrow(big: u16, little: u16) -> Machine {
 #[test]
 fn mcf_ends_on_the_little_core_and_libquantum_on_the_big_one() {
     for mcf_first in [true, false] {
-        let mut host = Host::new(narrow(1, 1), Bias::default());
+        let mut host = Host::new(narrow(1, 1), "bias");
         let cores = if mcf_first { [BIG, LITTLE] } else { [LITTLE, BIG] };
         let [mcf, libquantum] = [host.start(MCF, cores[0]), host.start(LIBQUANTUM, cores[1])];
         host.free();
@@ -134,7 +134,7 @@ fn mcf_ends_on_the_little_core_and_libquantum_on_the_big_one() {
 fn of_two_threads_with_one_bias_none_moves() {
     for (one, other) in [(MCF, GOBMK), (LIBQUANTUM, (129.0, 9.9))] {
         for codes in [[one, other], [other, one]] {
-            let mut host = Host::new(narrow(1, 1), Bias::default());
+            let mut host = Host::new(narrow(1, 1), "bias");
             host.start(codes[0], BIG);
             host.start(codes[1], LITTLE);
             host.free();
@@ -146,7 +146,7 @@ fn of_two_threads_with_one_bias_none_moves() {
 
 /// Which of three threads that wait for a busy core an idle one of the other kind gets.
 fn pulled(codes: [Option<Stalls>; 3], from: CoreId, to: CoreId) -> usize {
-    let mut host = Host::new(narrow(1, 1), Bias::default());
+    let mut host = Host::new(narrow(1, 1), "bias");
     let threads = codes.map(|code| host.start(code, from));
     // Each of them runs once, so that their stalls are known. The fourth keeps the core busy.
     for _ in threads {
@@ -182,7 +182,7 @@ fn without_a_thread_of_that_bias_any_goes() {
 
 #[test]
 fn a_waiting_thread_is_exchanged_from_the_other_side() {
-    let mut host = Host::new(narrow(1, 1), Bias::default());
+    let mut host = Host::new(narrow(1, 1), "bias");
     let mcf = host.start(MCF, BIG);
     host.pass(10);
     let first = host.start(LIBQUANTUM, BIG);
@@ -201,7 +201,7 @@ fn a_waiting_thread_is_exchanged_from_the_other_side() {
 
 #[test]
 fn a_migration_clears_the_history() {
-    let mut host = Host::new(narrow(1, 1), Bias::default());
+    let mut host = Host::new(narrow(1, 1), "bias");
     let [mcf, libquantum] = [host.start(MCF, BIG), host.start(LIBQUANTUM, LITTLE)];
     host.free();
     host.pass(500);
@@ -220,7 +220,7 @@ fn a_migration_clears_the_history() {
 
 #[test]
 fn an_exchange_that_was_not_carried_out_is_asked_for_again() {
-    let mut host = Host::new(narrow(1, 1), Bias::default());
+    let mut host = Host::new(narrow(1, 1), "bias");
     let [mcf, libquantum] = [host.start(MCF, BIG), host.start(LIBQUANTUM, LITTLE)];
     host.free();
     for _ in 0..3 {
@@ -237,14 +237,14 @@ fn an_exchange_that_was_not_carried_out_is_asked_for_again() {
 #[test]
 fn internal_stalls_count_only_where_cores_differ_in_more_than_frequency() {
     for (machine, expected) in [(narrow(1, 1), 1), (machine(1, 1), 0)] {
-        let mut host = Host::new(machine, Bias::default());
+        let mut host = Host::new(machine, "bias");
         host.start(GOBMK, BIG);
         host.start(LIBQUANTUM, LITTLE);
         host.free();
         host.pass(500);
         assert_eq!(host.tick(BIG).len(), expected, "{}", host.sched.state().machine.core_types[0].width);
     }
-    let mut host = Host::new(machine(1, 1), Bias::default());
+    let mut host = Host::new(machine(1, 1), "bias");
     host.start(MCF, BIG);
     host.start(LIBQUANTUM, LITTLE);
     host.free();
@@ -254,7 +254,7 @@ fn internal_stalls_count_only_where_cores_differ_in_more_than_frequency() {
 
 #[test]
 fn without_counters_nothing_is_exchanged() {
-    let mut host = Host::new(narrow(1, 1), Bias::default());
+    let mut host = Host::new(narrow(1, 1), "bias");
     host.start(None, BIG);
     host.start(None, LITTLE);
     host.free();
@@ -282,7 +282,7 @@ fn two_nodes() -> Machine {
 
 #[test]
 fn domains_are_cluster_node_and_machine_and_the_nearest_counterpart_is_taken() {
-    let mut host = Host::new(two_nodes(), Bias::default());
+    let mut host = Host::new(two_nodes(), "bias");
     assert_eq!(host.sched.state().domains[1].iter().map(|domain| domain.len()).collect::<Vec<_>>(), [1, 2, 4]);
     let _mcf = host.start(MCF, CoreId(2));
     let threads = [(LIBQUANTUM, CoreId(1)), (LIBQUANTUM, CoreId(0)), ((50.0, 5.0), CoreId(3))];
@@ -296,9 +296,7 @@ fn domains_are_cluster_node_and_machine_and_the_nearest_counterpart_is_taken() {
 #[test]
 fn a_thread_leaves_its_node_for_a_better_core_unless_it_is_to_stay() {
     for stay_on_node in [false, true] {
-        let mut policy = Bias::default();
-        policy.stay_on_node = stay_on_node;
-        let mut host = Host::new(two_nodes(), policy);
+        let mut host = Host::new(two_nodes(), if stay_on_node { "bias:stay-on-node" } else { "bias" });
         let [mcf, _] = [host.start(MCF, CoreId(0)), host.start(MCF, CoreId(1))];
         let [_, libquantum] = [host.start(LIBQUANTUM, CoreId(2)), host.start(LIBQUANTUM, CoreId(3))];
         host.free();

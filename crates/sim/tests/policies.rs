@@ -206,13 +206,6 @@ fn alternating(name: &str, first: usize) -> evenkeel_workload::Thread {
     thread(name, vec![Op::Repeat { times: Some(6), body }])
 }
 
-/// A bias scheduler that follows phases of a second.
-fn quick_bias() -> Box<dyn evenkeel_sched::Policy> {
-    let mut policy = evenkeel_sched::policy::Bias::default();
-    policy.window = evenkeel_model::Instructions(2_000_000);
-    Box::new(policy)
-}
-
 #[test]
 fn bias_gives_the_big_core_to_whoever_can_use_it_just_now() {
     let pair = with_memory_phase(program("p", vec![alternating("a", 0), alternating("b", 1)]));
@@ -220,7 +213,7 @@ fn bias_gives_the_big_core_to_whoever_can_use_it_just_now() {
     let machine = machine(1, 1);
     for delay in [Ns::ZERO, Ns::from_ms(1)] {
         let options = Options { delay, ..Options::default() };
-        let outcome = run(&machine, &w, quick_bias(), None, &options, &mut ()).expect("runs");
+        let outcome = play(&machine, &w, "bias:window=0.002", &options).expect("runs");
         // At best every phase takes half a second; each of 12 changes is seen after at most 64 ms and two ticks.
         assert!(outcome.makespan < Ns::from_ms(6000 + 12 * 66), "{}", outcome.makespan);
         assert!((12..40).contains(&outcome.migrations), "{}", outcome.migrations);

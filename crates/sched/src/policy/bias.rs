@@ -20,35 +20,39 @@
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, ThreadId};
 
 use super::stalls::{Monitor, Stalls};
-use super::{Pick, Policy, fcf};
+use super::{Knob, Pick, Policy, Setup, Value, fcf};
 use crate::action::Why;
 use crate::scheduler::Span;
 use crate::state::State;
 
+/// The constants of section 7.1; 7.4 tries other windows, 7.5 both ways with nodes.
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "window",
+        summary: "billions of instructions that a running average is over",
+        value: Value::Number { default: 16.0, from: 0.001, to: 1000.0 },
+    },
+    Knob {
+        name: "starved",
+        summary: "starved cycles in 1000 instructions above which a thread is dominated by internal stalls",
+        value: Value::Number { default: 130.0, from: 1.0, to: 1e6 },
+    },
+    Knob {
+        name: "offcore",
+        summary: "offcore requests in 1000 instructions above which a thread is dominated by external stalls",
+        value: Value::Number { default: 10.0, from: 0.01, to: 1e6 },
+    },
+    Knob { name: "stay-on-node", summary: "no thread leaves its memory node", value: Value::Switch },
+];
+
 /// The bias scheduler.
 #[derive(Clone, Debug)]
 pub struct Bias {
-    /// Instructions that the running averages are over (7.1; 7.4 tries others).
-    pub window: Instructions,
-    /// A thread with more starved cycles than this in 1000 instructions is dominated by internal stalls (7.1).
-    pub starved: f64,
-    /// A thread with more offcore requests than this in 1000 instructions is dominated by external stalls (7.1).
-    pub offcore: f64,
-    /// No thread leaves its memory node (7.5).
-    pub stay_on_node: bool,
+    window: Instructions,
+    starved: f64,
+    offcore: f64,
+    stay_on_node: bool,
     monitor: Monitor,
-}
-
-impl Default for Bias {
-    fn default() -> Self {
-        Self {
-            window: Instructions(16_000_000_000),
-            starved: 130.0,
-            offcore: 10.0,
-            stay_on_node: false,
-            monitor: Monitor::default(),
-        }
-    }
 }
 
 impl Policy for Bias {
@@ -92,6 +96,16 @@ impl Policy for Bias {
 }
 
 impl Bias {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            window: Instructions((setup.number("window") * 1e9) as u64),
+            starved: setup.number("starved"),
+            offcore: setup.number("offcore"),
+            stay_on_node: setup.switch("stay-on-node"),
+            monitor: Monitor::default(),
+        }
+    }
+
     /// The cores with which a core may exchange threads.
     fn reach(&self, s: &State, core: CoreId) -> CoreSet {
         if self.stay_on_node { s.machine.node_of(core) } else { s.machine.all() }

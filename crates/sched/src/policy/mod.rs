@@ -222,14 +222,16 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "faster core first, and as many threads for each core as its capacity says",
         source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010, section 5.2; Li et al., SC 2007",
         hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
-        make: || Box::new(Fcf),
+        knobs: &[],
+        make: |_| Box::new(Fcf),
     },
     PolicyInfo {
         name: "bias",
         summary: "faster core first; threads that stall much change places with those on big and little cores that do not",
         source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010",
         hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
-        make: || Box::new(Bias::default()),
+        knobs: bias::KNOBS,
+        make: |setup| Box::new(Bias::new(setup)),
     },
 ];
 
