@@ -5,6 +5,7 @@ mod live;
 mod topology;
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -369,6 +370,13 @@ fn duration(text: &str) -> Result<Ns, String> {
     let expected = |why: String| format!("{why}; expected a duration with its unit, such as 500us, 10ms or 60s");
     let parsed: Duration = humantime::parse_duration(text).map_err(|error| expected(error.to_string()))?;
     u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| expected("more than 584 years".into()))
+}
+
+/// A duration of a range.
+fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
+    let found = duration(text)?;
+    let expected = || format!("{text}: expected {} to {}", range.start(), range.end());
+    range.contains(&found).then_some(found).ok_or_else(expected)
 }
 
 #[cfg(test)]

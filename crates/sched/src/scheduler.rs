@@ -12,7 +12,7 @@ use crate::cfs;
 use crate::governor::{self, Governor};
 use crate::pelt::{self, Pelt};
 use crate::policy::{Changes, Pick, Policy};
-use crate::state::State;
+use crate::state::{LEVELS, State};
 use crate::thread::{Clamp, Class, Kind, NewThread, OnType, Run, Thread, Wait};
 
 /// A span of running, as a host reports it. The thread may go on running.
@@ -209,6 +209,7 @@ impl Scheduler {
         let queue = &mut self.state.cores[core.index()].queue;
         let floor = queue.first_vruntime().map_or(vruntime, |first| first.min(vruntime));
         queue.min_vruntime = queue.min_vruntime.max(floor);
+        self.policy.ran(&self.state, thread, core, span);
     }
 
     /// A runnable thread turned out to be on another core than the one where the scheduler has it: the kernel under the
@@ -468,7 +469,8 @@ impl Scheduler {
     fn rebalance(&mut self, core: CoreId) -> bool {
         let now = self.state.now;
         let top = self.state.domains[core.index()].len() - 1;
-        let due: [bool; 2] = std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
+        let due: [bool; LEVELS] =
+            std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
         let pick = self.policy.balance(&self.state, core);
         let patience = &mut self.state.cores[core.index()].failed;
         let takes = matches!(pick, Pick::Running(_)) && *patience >= cfs::PATIENCE;

@@ -17,7 +17,8 @@ pub struct State {
     pub threads: Vec<Thread>,
     /// Every core.
     pub cores: Vec<Core>,
-    /// For each core the scheduling domains around it, smallest first: its cluster, then the machine.
+    /// For each core the scheduling domains around it, smallest first: its cluster, its memory node, the machine. Those
+    /// that are the same cores are one.
     pub domains: Vec<Vec<CoreSet>>,
     /// The cores of the fastest type.
     pub big: CoreSet,
@@ -32,6 +33,9 @@ pub struct State {
     capacity_speedup: f64,
 }
 
+/// Levels of scheduling domains, at most.
+pub(crate) const LEVELS: usize = 3;
+
 /// One core as the scheduler sees it.
 #[derive(Clone, Debug, Default)]
 pub struct Core {
@@ -40,7 +44,7 @@ pub struct Core {
     /// Who runs on it or has been sent there.
     pub current: Option<ThreadId>,
     /// When it last looked for work in each of its domains.
-    pub(crate) balanced: [Ns; 2],
+    pub(crate) balanced: [Ns; LEVELS],
     /// How often in a row it looked in vain while another cluster was overloaded.
     pub(crate) failed: u8,
 }
@@ -48,11 +52,12 @@ pub struct Core {
 impl State {
     pub(crate) fn new(machine: Machine) -> Self {
         let all = machine.all();
-        let cluster = |core: CoreId| machine.clusters[machine.cores[core.index()].cluster.index()].cores;
         let highest = |cluster: &Cluster| machine.core_types[cluster.core_type.index()].max_frequency();
-        let domains = all.iter().map(|core| match cluster(core) {
-            cluster if cluster == all => vec![all],
-            cluster => vec![cluster, all],
+        let domains = all.iter().map(|core| {
+            let cluster = machine.clusters[machine.cores[core.index()].cluster.index()].cores;
+            let mut domains = vec![cluster, machine.node_of(core), all];
+            domains.dedup();
+            domains
         });
         Self {
             domains: domains.collect(),

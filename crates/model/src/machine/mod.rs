@@ -118,6 +118,13 @@ impl Machine {
         CoreSet::first(self.cores.len())
     }
 
+    /// The cores of the memory node that a core belongs to.
+    pub fn node_of(&self, core: CoreId) -> CoreSet {
+        let node = self.clusters[self.cores[core.index()].cluster.index()].node;
+        let clusters = self.clusters.iter().filter(|cluster| cluster.node == node);
+        clusters.fold(CoreSet::EMPTY, |cores, cluster| cores.or(cluster.cores))
+    }
+
     /// The cores of one type.
     pub fn cores_of(&self, core_type: CoreTypeId) -> CoreSet {
         let ids = (0..self.cores.len() as u16).map(CoreId);

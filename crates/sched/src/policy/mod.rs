@@ -3,15 +3,18 @@
 //! A policy overrides exactly the hooks that its paper changed; the default of every hook is CFS ([`crate::cfs`]).
 //! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
+mod bias;
 mod cluster_switch;
 mod colab;
 mod eas;
 mod fair;
+mod fcf;
 mod gts;
 mod iks;
 mod knobs;
 mod pfs;
 mod pinned;
+mod stalls;
 mod switcher;
 mod wash;
 
@@ -21,12 +24,15 @@ use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
 use crate::action::Why;
 use crate::cfs;
+use crate::scheduler::Span;
 use crate::state::State;
 
+pub use bias::Bias;
 pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
 pub use eas::Eas;
 pub use fair::Cfs;
+pub use fcf::Fcf;
 pub use gts::Gts;
 pub use iks::Iks;
 pub use knobs::{Knob, Setup, SetupError, Value};
@@ -95,6 +101,9 @@ pub trait Policy: Send {
     fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
         cfs::charge(s, thread, ran)
     }
+
+    /// A thread ran for a span, and may go on: for policies that keep books of their own.
+    fn ran(&mut self, _s: &State, _thread: ThreadId, _core: CoreId, _span: &Span) {}
 
     /// Whether a woken thread, queued on the core, preempts the one that runs there.
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
@@ -247,6 +256,22 @@ pub const POLICIES: &[PolicyInfo] = &[
         knobs: &[],
         make: |_| Box::new(Colab::default()),
     },
+    PolicyInfo {
+        name: "fcf",
+        summary: "faster core first, and as many threads for each core as its capacity says",
+        source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010, section 5.2; Li et al., SC 2007",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        knobs: &[],
+        make: |_| Box::new(Fcf),
+    },
+    PolicyInfo {
+        name: "bias",
+        summary: "faster core first; threads that stall much change places with those on big and little cores that do not",
+        source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        knobs: bias::KNOBS,
+        make: |setup| Box::new(Bias::new(setup)),
+    },
 ];
 
 /// Whether a policy can schedule a machine.
@@ -279,6 +304,8 @@ mod tests {
             ("pfs", include_str!("pfs.rs")),
             ("wash", include_str!("wash.rs")),
             ("colab", include_str!("colab.rs")),
+            ("fcf", include_str!("fcf.rs")),
+            ("bias", include_str!("bias.rs")),
         ];
         let all = [
             (Hook::Admit, "fn admit("),

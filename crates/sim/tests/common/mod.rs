@@ -40,6 +40,13 @@ pub fn program(name: &str, threads: Vec<Thread>) -> Program {
     Program { name: name.into(), threads, phases: vec![phase], ..Program::default() }
 }
 
+/// A second phase, which a big core does not run faster: all of it is memory time.
+pub fn with_memory_phase(mut p: Program) -> Program {
+    let behaviour = Behaviour { ilp: 8.0, memory_ns: 100_000.0, ..Behaviour::REFERENCE };
+    p.phases.push(Phase { name: "memory".into(), behaviour });
+    p
+}
+
 pub fn workload(programs: Vec<Program>) -> Workload {
     Workload { name: "test".into(), programs, duration: None }
 }
