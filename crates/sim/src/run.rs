@@ -73,7 +73,7 @@ pub fn run<O: Observer + ?Sized>(
     check(machine, workload)?;
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict);
-    let mut engine = Engine::new(machine, workload, sched, options, observer);
+    let mut engine = Engine::new(machine, workload, sched, options, observer)?;
     engine.run()?;
     Ok(report::outcome(engine))
 }

@@ -1,0 +1,61 @@
+//! The runtime's choice: which of the ready tasks a worker takes, and which idle worker a ready task wakes.
+
+use std::fmt::Debug;
+
+use evenkeel_model::Ns;
+use evenkeel_workload::graph::TaskGraph;
+
+/// Ready tasks, in the order that a runtime system gives them.
+pub(super) trait Ready: Debug {
+    /// The main thread created a task. `done` says of every task whether it has ended.
+    fn created(&mut self, _graph: &TaskGraph, _task: usize, _done: &[bool]) {}
+
+    /// Orders tasks that one worker made ready at once, before they are put in.
+    fn arrange(&self, _tasks: &mut [u32]) {}
+
+    /// Puts in a task that `by` made ready. Answers which idle worker should be woken for it.
+    fn push(&mut self, graph: &TaskGraph, task: u32, by: usize, crew: &Crew) -> Option<usize>;
+
+    /// Takes out the task that a worker runs next.
+    fn take(&mut self, worker: usize, crew: &Crew) -> Option<u32>;
+}
+
+/// The workers as a ready queue sees them.
+#[derive(Debug)]
+pub(super) struct Crew {
+    pub now: Ns,
+    pub workers: Vec<Worker>,
+    /// The worker that runs the main thread, and how many tasks it will create before it works as well.
+    pub main: Option<(usize, usize)>,
+}
+
+/// One worker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Worker {
+    /// Whether it runs, or ran last, on a core of the biggest type.
+    pub big: bool,
+    /// If it is idle: smaller numbers have been for longer.
+    pub idle: Option<u64>,
+}
+
+impl Crew {
+    /// The worker that has been idle for longest among those that suit.
+    pub fn longest_idle(&self, suits: impl Fn(&Worker) -> bool) -> Option<usize> {
+        let idle =
+            |(index, worker): (usize, &Worker)| worker.idle.filter(|_| suits(worker)).map(|since| (since, index));
+        self.workers.iter().enumerate().filter_map(idle).min().map(|(_, index)| index)
+    }
+
+    /// Whether a worker on a big core, other than this one, is at work and so will ask again.
+    pub fn big_at_work(&self, besides: Option<usize>) -> bool {
+        let others = self.workers.iter().enumerate().filter(|(index, _)| Some(*index) != besides);
+        others.into_iter().any(|(_, worker)| worker.big && worker.idle.is_none())
+    }
+}
+
+/// Workers for the tests of ready queues: those on big cores first, all of them busy.
+#[cfg(test)]
+pub(super) fn crew(big: usize, little: usize) -> Crew {
+    let worker = |index| Worker { big: index < big, idle: None };
+    Crew { now: Ns::ZERO, workers: (0..big + little).map(worker).collect(), main: None }
+}
