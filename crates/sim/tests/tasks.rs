@@ -7,7 +7,7 @@ use common::{compute, machine, policy, program, thread, with_costs, workload};
 use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
 use evenkeel_sim::{Event, Observer, Options, Outcome, Stop, run};
 use evenkeel_workload::graph::TaskGraph;
-use evenkeel_workload::program::{MainThread, ReadyQueue, RegionId, Task, Tasking, Work};
+use evenkeel_workload::program::{MainThread, PhaseId, ReadyQueue, RegionId, Spread, Task, Tasking, Work};
 use evenkeel_workload::{Op, Workload, format, validate};
 use proptest::prelude::*;
 
@@ -51,8 +51,13 @@ impl Diary {
         self.tasks.iter().find(|entry| entry.task == task as u32).expect("every task ran")
     }
 
-    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
-        self.tasks.iter().filter(move |entry| entry.name == name)
+    /// The cores that ran tasks of this name, each once.
+    fn cores(&self, name: &str) -> Vec<u16> {
+        let mut cores: Vec<u16> =
+            self.tasks.iter().filter(|entry| entry.name == name).map(|entry| entry.core.0).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores
     }
 }
 
@@ -167,13 +172,12 @@ proptest! {
         tasking in random_tasking(),
         (big, little) in (0..4u16, 0..4u16).prop_filter("a machine has cores", |(big, little)| big + little > 0),
         delay in prop_oneof![Just(0u64), 1..200_000u64],
-        costly: bool, noise: bool, seed: u64, first: bool,
+        costly: bool, noise: bool, seed: u64, name in prop::sample::select(common::policies().collect::<Vec<_>>()),
     ) {
         prop_assume!(steps.iter().any(|step| matches!(step, Step::Task(..))));
         let machine = if costly { with_costs(machine(big, little)) } else { machine(big, little) };
         let workload = tasks(ops(&steps), tasking);
         let options = Options { seed, noise, delay: Ns(delay), oracle: true, ..Options::default() };
-        let name = if first { "cfs" } else { "gts" };
         let (outcome, diary) = play(&machine, &workload, name, &options);
         check_order(&diary, &graph(&workload));
         // Wherever it ran, all work was done: at the top speed of 2 instructions a ns on a big core, 1 on a little one.
@@ -226,4 +230,108 @@ fn every_bundled_graph_runs_under_every_queue_and_main_thread() {
             }
         }
     }
+}
+
+/// A chain of 8 tasks that each need 10 ms on a little core and 5 ms on a big one, and 4 such tasks on their own.
+fn chain_and_others(ready: ReadyQueue) -> Workload {
+    let mut ops = vec![task("link", &[], &[0], 10)];
+    ops.extend((1..5).map(|region| task("other", &[], &[region], 10)));
+    ops.extend((1..8).map(|_| task("link", &[], &[0], 10)));
+    tasks(ops, free(ready))
+}
+
+#[test]
+fn cats_keeps_the_critical_path_on_the_big_core() {
+    let machine = machine(1, 1);
+    // The big core does the 8 links, 5 ms each, while the little one does the others, 10 ms each.
+    let (outcome, diary) = play(&machine, &chain_and_others(ReadyQueue::Cats), "cfs", &Options::default());
+    assert_eq!(outcome.makespan, Ns::from_ms(40));
+    assert_eq!((diary.cores("link"), diary.cores("other")), (vec![0], vec![1]));
+    // In order of readiness the second link comes after the others: it begins at 15 ms, and seven take 35.
+    let (outcome, _) = play(&machine, &chain_and_others(ReadyQueue::Fifo), "cfs", &Options::default());
+    assert_eq!(outcome.makespan, Ns::from_ms(50));
+}
+
+#[test]
+fn heft_ranks_by_cost_and_takes_the_earliest_finish() {
+    // Mean costs of 7.5 ms: the last link has the rank of the others, which were created before it. The fourth of them
+    // ends at 40 ms on either core and gets the big one, from 35 ms on; the last link comes after it.
+    let (outcome, diary) = play(&machine(1, 1), &chain_and_others(ReadyQueue::Heft), "cfs", &Options::default());
+    assert_eq!((outcome.makespan, diary.cores("link"), diary.cores("other")), (Ns::from_ms(45), vec![0], vec![0, 1]));
+}
+
+#[test]
+fn a_shared_queue_is_a_bottleneck_for_small_tasks() {
+    // 10 us of work a task and 2 us for each access: one queue cannot feed eight cores.
+    let small = Op::Compute { phase: PhaseId(0), work: Work::Instructions(10_000), spread: Spread::None };
+    let one = Task { name: "small".into(), reads: vec![], writes: vec![], body: vec![small] };
+    let ops = vec![Op::Repeat { times: Some(2000), body: vec![Op::Task(Box::new(one))] }];
+    let with = |ready| {
+        let tasking = Tasking { create: Work::Instructions(0), queue: Work::Instructions(2_000), ..free(ready) };
+        let (outcome, diary) = play(&machine(0, 8), &tasks(ops.clone(), tasking), "cfs", &Options::default());
+        (outcome.makespan.as_secs_f64() * 1e3, diary.lock_waits)
+    };
+    let ((fifo, waits), (steal, none)) = (with(ReadyQueue::Fifo), with(ReadyQueue::Steal));
+    // Every task goes through the lock twice, whoever is first: 2000 x 2 x 2 us.
+    assert!(fifo >= 8.0, "{fifo} ms");
+    assert!(waits > 1000, "{waits} times somebody found the lock taken");
+    assert!(none == 0 && steal < 0.75 * fifo, "stealing takes {steal} ms, the shared queue {fifo} ms");
+}
+
+/// Two tasks, then serial work, each of 10 ms on the little core: 5 ms on the big one.
+fn round_and_serial(main: MainThread) -> Workload {
+    let ops = vec![task("a", &[], &[0], 10), task("b", &[], &[1], 10), Op::Taskwait, compute(10)];
+    tasks(ops, Tasking { main, ..free(ReadyQueue::Fifo) })
+}
+
+#[test]
+fn the_main_thread_goes_on_where_it_is_told() {
+    // The little core ends the second task at 10 ms. It is the first that is free, so the main thread goes on there,
+    // unless it is tied to the big core.
+    for (main, took) in [(MainThread::Default, 20), (MainThread::Big, 15), (MainThread::Little, 20)] {
+        let (outcome, diary) = play(&machine(1, 1), &round_and_serial(main), "cfs", &Options::default());
+        assert_eq!(outcome.makespan, Ns::from_ms(took), "{main:?}");
+        assert!(diary.tasks.iter().any(|entry| entry.thread == ThreadId(0)), "at the wait the main thread works, too");
+    }
+}
+
+#[test]
+fn the_main_thread_does_not_run_ahead_for_ever() {
+    let ops: Vec<Op> = (0..100).map(|_| task("t", &[], &[], 1)).collect();
+    let begins = |window| {
+        let create = Work::Instructions(1_000_000);
+        let tasking = Tasking { workers: Some(1), window, create, ..free(ReadyQueue::Fifo) };
+        let (_, diary) = play(&machine(0, 1), &tasks(ops.clone(), tasking), "cfs", &Options::default());
+        diary.of(0).from
+    };
+    assert_eq!((begins(1000), begins(10)), (Ns::from_ms(100), Ns::from_ms(10)));
+}
+
+#[test]
+fn a_task_does_the_same_work_whoever_runs_it() {
+    let varied = Op::Compute { phase: PhaseId(0), work: Work::Instructions(1_000_000), spread: Spread::Exponential };
+    let one = Task { name: "t".into(), reads: vec![], writes: vec![], body: vec![varied] };
+    let ops = vec![Op::Repeat { times: Some(40), body: vec![Op::Task(Box::new(one))] }];
+    let work = |ready, name, seed| {
+        let workload = tasks(ops.clone(), Tasking { tied: false, ..free(ready) });
+        let options = Options { seed, ..Options::default() };
+        let (outcome, _) = play(&machine(2, 2), &workload, name, &options);
+        outcome.programs[0].instructions
+    };
+    for ready in QUEUES {
+        assert!(common::policies().all(|name| work(ready, name, 7) == work(ReadyQueue::Fifo, "cfs", 7)));
+    }
+    assert_ne!(work(ReadyQueue::Fifo, "cfs", 7), work(ReadyQueue::Fifo, "cfs", 8));
+}
+
+#[test]
+fn workers_that_no_core_is_tied_to_are_scheduled_like_any_thread() {
+    // Static threading leaves half of four workers on each kind of core; a global scheduler moves them as it likes.
+    let workload = with(bundled("chain"), |tasking| tasking.workers = Some(4));
+    let on_little = |name: &str| {
+        let (outcome, _) = play(&machine(4, 4), &workload, name, &Options::default());
+        outcome.threads.iter().map(|thread| thread.on_type[1]).sum::<Ns>()
+    };
+    assert_ne!(on_little("static"), on_little("gts"));
+    assert_eq!(workload.programs[0].threads.len(), 1, "the others are the machine's");
 }

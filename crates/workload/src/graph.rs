@@ -1,6 +1,8 @@
 //! The task dependence graph of a program. Which tasks the main thread creates, and in which order, does not depend on
 //! the run, so the graph is known beforehand: what depends on the run is how much of it exists at a time.
 
+use std::ops::Range;
+
 use crate::program::{Op, Program, Task};
 
 /// Tasks that a program creates, at most: a bound on what a file can ask for.
@@ -89,24 +91,24 @@ impl TaskGraph {
         self.waits.get(next).copied().unwrap_or(self.len())
     }
 
-    /// The bottom level of every task: the longest path from its beginning to the end of a task on which nobody
-    /// depends, in units of `cost`.
-    pub fn bottom_levels(&self, cost: impl Fn(usize) -> f64) -> Vec<f64> {
-        let mut levels = vec![0.0; self.len()];
-        for task in (0..self.len()).rev() {
-            let below = self.successors(task).iter().map(|next| levels[*next as usize]).fold(0.0, f64::max);
-            levels[task] = cost(task) + below;
+    /// The bottom levels of the tasks between two waits of the main thread: for each the longest path from its beginning
+    /// to the end of a task on which nobody depends, in units of `cost`.
+    pub fn bottom_levels(&self, tasks: Range<usize>, cost: impl Fn(usize) -> f64) -> Vec<f64> {
+        let mut levels = vec![0.0; tasks.len()];
+        for task in tasks.clone().rev() {
+            let below =
+                self.successors(task).iter().map(|next| levels[*next as usize - tasks.start]).fold(0.0, f64::max);
+            levels[task - tasks.start] = cost(task) + below;
         }
         levels
     }
 
     /// The longest path through the whole graph, taskwaits included: no machine of unit speed is faster.
     pub fn critical_path(&self, cost: impl Fn(usize) -> f64) -> f64 {
-        let levels = self.bottom_levels(cost);
         let mut begin = 0;
         let mut length = 0.0;
         for &end in &self.waits {
-            length += levels[begin..end].iter().copied().fold(0.0, f64::max);
+            length += self.bottom_levels(begin..end, &cost).into_iter().fold(0.0, f64::max);
             begin = end;
         }
         length
@@ -157,6 +159,19 @@ pub(crate) fn created(ops: &[Op]) -> u64 {
 struct Region {
     writer: Option<u32>,
     readers: Vec<u32>,
+    /// How many taskwaits there were before: whoever comes after another one finds everything done.
+    waits: usize,
+}
+
+impl Region {
+    fn after(&mut self, waits: usize) -> &mut Self {
+        if self.waits < waits {
+            self.waits = waits;
+            self.writer = None;
+            self.readers.clear();
+        }
+        self
+    }
 }
 
 #[derive(Default)]
@@ -176,11 +191,7 @@ impl Builder {
                     self.add(*site, tasks[*site])?;
                     *site += 1;
                 }
-                // Whoever comes later finds everything done.
-                Op::Taskwait => {
-                    self.graph.waits.push(self.graph.sites.len());
-                    self.regions.fill(Region::default());
-                }
+                Op::Taskwait => self.graph.waits.push(self.graph.sites.len()),
                 Op::Repeat { times: Some(times), body } if concerns_tasks(body) => {
                     let begin = *site;
                     for _ in 0..*times {
@@ -196,12 +207,13 @@ impl Builder {
 
     fn add(&mut self, site: usize, task: &Task) -> Result<(), String> {
         let number = self.graph.sites.len() as u32;
+        let waits = self.graph.waits.len();
         self.found.clear();
         for read in &task.reads {
-            self.found.extend(self.regions[read.index()].writer);
+            self.found.extend(self.regions[read.index()].after(waits).writer);
         }
         for write in &task.writes {
-            let region = &self.regions[write.index()];
+            let region = self.regions[write.index()].after(waits);
             let before = if region.readers.is_empty() { region.writer.as_slice() } else { &region.readers };
             self.found.extend(before);
         }
@@ -304,6 +316,6 @@ mod tests {
         let g = graph(vec![none, twice, task(&[0], &[])]);
         assert_eq!((0..5).map(|task| g.site(task)).collect::<Vec<_>>(), [0, 1, 0, 1, 2]);
         assert_eq!(edges(&g), [(0, 1), (1, 2), (2, 3), (3, 4)]);
-        assert_eq!(g.bottom_levels(|_| 1.0), [5.0, 4.0, 3.0, 2.0, 1.0]);
+        assert_eq!(g.bottom_levels(0..5, |_| 1.0), [5.0, 4.0, 3.0, 2.0, 1.0]);
     }
 }

@@ -18,7 +18,7 @@ mod steal;
 
 use evenkeel_model::ThreadId;
 use evenkeel_workload::graph::TaskGraph;
-use evenkeel_workload::program::Tasking;
+use evenkeel_workload::program::{MainThread, ReadyQueue, Tasking};
 
 pub(crate) use runtime::{Runtime, Then};
 
@@ -78,6 +78,11 @@ impl RuntimeCode {
 
     fn worker(&self, thread: ThreadId) -> usize {
         if thread == self.main { 0 } else { (thread.0 - self.others.0) as usize + 1 }
+    }
+
+    /// Whether only the first worker carries the main thread. A plan must know who does.
+    fn main_stays(&self) -> bool {
+        self.tasking.main != MainThread::Default || self.tasking.ready == ReadyQueue::Heft
     }
 
     /// So many tasks may be created and not done.

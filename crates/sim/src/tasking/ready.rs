@@ -2,16 +2,12 @@
 
 use std::fmt::Debug;
 
-use evenkeel_model::Ns;
 use evenkeel_workload::graph::TaskGraph;
 
 /// Ready tasks, in the order that a runtime system gives them.
 pub(super) trait Ready: Debug {
     /// The main thread created a task. `done` says of every task whether it has ended.
     fn created(&mut self, _graph: &TaskGraph, _task: usize, _done: &[bool]) {}
-
-    /// Orders tasks that one worker made ready at once, before they are put in.
-    fn arrange(&self, _tasks: &mut [u32]) {}
 
     /// Puts in a task that `by` made ready. Answers which idle worker should be woken for it.
     fn push(&mut self, graph: &TaskGraph, task: u32, by: usize, crew: &Crew) -> Option<usize>;
@@ -23,10 +19,7 @@ pub(super) trait Ready: Debug {
 /// The workers as a ready queue sees them.
 #[derive(Debug)]
 pub(super) struct Crew {
-    pub now: Ns,
     pub workers: Vec<Worker>,
-    /// The worker that runs the main thread, and how many tasks it will create before it works as well.
-    pub main: Option<(usize, usize)>,
 }
 
 /// One worker.
@@ -57,5 +50,5 @@ impl Crew {
 #[cfg(test)]
 pub(super) fn crew(big: usize, little: usize) -> Crew {
     let worker = |index| Worker { big: index < big, idle: None };
-    Crew { now: Ns::ZERO, workers: (0..big + little).map(worker).collect(), main: None }
+    Crew { workers: (0..big + little).map(worker).collect() }
 }

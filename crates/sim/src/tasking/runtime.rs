@@ -1,7 +1,7 @@
 //! A runtime system at work: what exists of the graph, who does what, and where the main thread is.
 
-use evenkeel_model::{CoreId, CoreTypeId, Ns, ThreadId};
-use evenkeel_workload::program::{MainThread, ReadyQueue};
+use evenkeel_model::{CoreId, CoreTypeId, ThreadId};
+use evenkeel_workload::program::ReadyQueue;
 
 use super::ready::{Crew, Ready, Worker};
 use super::{Act, RuntimeCode, cats, fifo, heft, steal};
@@ -58,8 +58,8 @@ enum Job {
 /// Where the main thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Main {
-    /// This worker carries it.
-    With(usize),
+    /// A worker carries it.
+    Carried,
     /// It waits until no more than this many tasks are unfinished.
     Waits(usize),
     /// It waits for a worker.
@@ -85,18 +85,18 @@ impl Runtime {
             ReadyQueue::Fifo => Box::new(fifo::Fifo::default()),
             ReadyQueue::Steal => Box::new(steal::Steal::new(workers, seed)),
             ReadyQueue::Cats => Box::new(cats::Cats::new(tasks)),
-            ReadyQueue::Heft => Box::new(heft::Heft::new(&runtime.graph, runtime.costs.clone())),
+            ReadyQueue::Heft => Box::new(heft::Heft::new(&runtime.graph, &runtime.costs)),
         };
         let slots = vec![0; code.threads[runtime.main.index()].slots as usize];
         Self {
             ready,
-            crew: Crew { now: Ns::ZERO, workers: vec![Worker { big: false, idle: None }; workers], main: None },
+            crew: Crew { workers: vec![Worker { big: false, idle: None }; workers] },
             hands: (0..workers).map(|_| Hand::default()).collect(),
             missing: vec![0; tasks],
             done: vec![false; tasks],
             created: 0,
             unfinished: 0,
-            main: Main::With(0),
+            main: Main::Carried,
             aside: Aside { pc: 0, slots, draws: fastrand::Rng::with_seed(seed) },
             seed,
             idlings: 0,
@@ -134,11 +134,11 @@ impl Runtime {
 
     /// What a worker that asks does next.
     fn choose(&mut self, code: &RuntimeCode, worker: usize) -> Option<Job> {
-        let may_carry = worker == 0 || code.tasking.main == MainThread::Default;
+        let may_carry = worker == 0 || !code.main_stays();
         match self.main {
             Main::Over => Some(Job::Exit),
             Main::Ready if may_carry => {
-                self.main = Main::With(worker);
+                self.main = Main::Carried;
                 Some(Job::Main)
             }
             _ => self.ready.take(worker, &self.crew).map(Job::Task),
@@ -209,7 +209,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let worker = self.code.runtimes[number as usize].worker(thread);
         let runtime = &mut self.runtimes[number as usize];
         let mut released = std::mem::take(&mut runtime.hands[worker].released);
-        runtime.ready.arrange(&mut released);
         for task in released.drain(..) {
             let graph = &self.code.runtimes[number as usize].graph;
             let runtime = &mut self.runtimes[number as usize];
@@ -275,7 +274,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         // Who ends the wait asks for work next. Only a main thread that is tied to another one must be woken.
         if matches!(runtime.main, Main::Waits(until) if runtime.unfinished <= until) {
             runtime.main = Main::Ready;
-            if code.tasking.main != MainThread::Default {
+            if code.main_stays() {
                 self.wake_worker(number, 0, thread);
             }
         }
@@ -299,18 +298,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     /// Shows the ready queue where the workers are.
     fn look(&mut self, number: u32) {
         let code = &self.code.runtimes[number as usize];
-        let runtime = &mut self.runtimes[number as usize];
-        runtime.crew.now = self.now;
-        for (number, worker) in runtime.crew.workers.iter_mut().enumerate() {
+        let workers = &mut self.runtimes[number as usize].crew.workers;
+        for (number, worker) in workers.iter_mut().enumerate() {
             let core = self.tasks[code.thread(number).index()].last_core;
             worker.big = core.is_some_and(|core| self.machine.cores[core.index()].core_type == CoreTypeId(0));
         }
-        runtime.crew.main = match runtime.main {
-            Main::With(worker) => {
-                let ahead = code.graph.next_wait(runtime.created) - runtime.created;
-                Some((worker, ahead.min(code.window().saturating_sub(runtime.unfinished))))
-            }
-            _ => None,
-        };
     }
 }
