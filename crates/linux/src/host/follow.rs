@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
-use evenkeel_sched::{Class, Kind, PolicyInfo};
+use evenkeel_sched::{Class, Kind, Setup};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -25,7 +25,8 @@ use crate::guard::Guard;
 use crate::mask;
 
 /// Looking and deciding may use this share of the machine's time. The host keeps to that by looking more rarely, but not
-/// more rarely than once in so many periods.
+/// more rarely than once in so many periods. While nothing changes, there is no hurry either: every look that finds all
+/// as it was doubles the time to the next, up to as many.
 const COST: f64 = 0.01;
 const STRETCH: u64 = 4;
 /// What was not used may be used later, up to this.
@@ -42,7 +43,7 @@ pub struct Plan {
     /// The CPU that each of its cores is.
     pub cpus: Vec<u16>,
     /// The policy.
-    pub policy: &'static PolicyInfo,
+    pub policy: Setup,
     /// The time from one look to the next, unless that costs too much.
     pub period: Ns,
     /// Whether to keep which thread ran where when.
@@ -62,6 +63,8 @@ pub struct Follow {
     known: BTreeMap<Tid, Known>,
     processes: BTreeMap<Tid, Ns>,
     period: Ns,
+    /// How many periods are to go by until the next look.
+    periods: u64,
     cores: usize,
     /// The time in ns that looking may still use.
     budget: f64,
@@ -98,7 +101,7 @@ impl Follow {
         // Opening them takes some ms, before the program runs.
         let now = clock();
         let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
-        let driver = Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now);
+        let driver = Driver::new(plan.machine.clone(), &plan.cpus, &plan.policy, now);
         Ok(Self {
             counts: driver.wants_counters(),
             driver,
@@ -110,6 +113,7 @@ impl Follow {
             known: BTreeMap::new(),
             processes: BTreeMap::new(),
             period: plan.period,
+            periods: 1,
             cores: plan.cpus.len(),
             budget: SAVED,
             looked: now,
@@ -148,6 +152,7 @@ impl Follow {
         if let Some(timeline) = &mut self.timeline {
             timeline.look(now, &self.samples, &self.gone);
         }
+        self.periods = if self.driver.steady() { (2 * self.periods).min(STRETCH) } else { 1 };
         self.account(now, own_cost().since(before));
         self.carry_out(now)?;
         for sample in &self.gone {
@@ -184,7 +189,7 @@ impl Follow {
         if ended || debt >= self.period {
             return Ok(());
         }
-        let rest = self.period.since(clock().since(self.looked));
+        let rest = Ns(self.periods * self.period.0).since(clock().since(self.looked));
         match self.eyes.alarm() {
             Some(alarm) => poll(&[process, alarm], rest)?,
             None => poll(&[process], rest)?,

@@ -6,9 +6,12 @@
 mod colab;
 mod fair;
 mod gts;
+mod knobs;
 mod pfs;
 mod pinned;
 mod wash;
+
+use std::fmt;
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
 
@@ -19,6 +22,7 @@ use crate::state::State;
 pub use colab::Colab;
 pub use fair::Cfs;
 pub use gts::Gts;
+pub use knobs::{Knob, Setup, SetupError, Value};
 pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
@@ -142,8 +146,16 @@ pub struct PolicyInfo {
     pub source: &'static str,
     /// The hooks in which it differs from CFS.
     pub hooks: &'static [Hook],
-    /// Makes one.
-    pub make: fn() -> Box<dyn Policy>,
+    /// What can be set.
+    pub knobs: &'static [Knob],
+    /// Makes one, as it is set up.
+    pub make: fn(&Setup) -> Box<dyn Policy>,
+}
+
+impl fmt::Debug for PolicyInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
@@ -153,42 +165,48 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
         source: "Linux 3.16, kernel/sched/fair.c",
         hooks: &[],
-        make: || Box::new(Cfs),
+        knobs: &[],
+        make: |_| Box::new(Cfs),
     },
     PolicyInfo {
         name: "static",
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
         hooks: &[Hook::Admit, Hook::Place],
-        make: || Box::new(Static::default()),
+        knobs: &[],
+        make: |_| Box::new(Static::default()),
     },
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         hooks: &[Hook::Pick, Hook::Refresh],
-        make: || Box::new(Gts),
+        knobs: &[],
+        make: |_| Box::new(Gts),
     },
     PolicyInfo {
         name: "pfs",
         summary: "equal progress: the thread that is furthest behind goes to a big core",
         source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
         hooks: &[Hook::Place, Hook::Pick, Hook::Charge, Hook::Balance],
-        make: || Box::new(Pfs::default()),
+        knobs: &[],
+        make: |_| Box::new(Pfs::default()),
     },
     PolicyInfo {
         name: "wash",
         summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
         source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
         hooks: &[Hook::Admit, Hook::Refresh],
-        make: || Box::new(Wash::default()),
+        knobs: &[],
+        make: |_| Box::new(Wash::default()),
     },
     PolicyInfo {
         name: "colab",
         summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
         source: "Yu et al., COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors, CGO 2020",
         hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts, Hook::Balance, Hook::Refresh],
-        make: || Box::new(Colab::default()),
+        knobs: &[],
+        make: |_| Box::new(Colab::default()),
     },
 ];
 

@@ -54,7 +54,7 @@ impl Kernel {
     fn new(spec: &str, policy: &str) -> Self {
         let spec: Spec = spec.parse().unwrap();
         let cpus: Vec<u16> = (0..spec.cores()).collect();
-        let driver = Driver::new(machine(&spec), &cpus, by_name(policy).unwrap(), Ns::ZERO);
+        let driver = Driver::new(machine(&spec), &cpus, &Setup::parse(policy).unwrap(), Ns::ZERO);
         Self { spec, driver, now: Ns::ZERO, tasks: Vec::new(), started: 100 }
     }
 
