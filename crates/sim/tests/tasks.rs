@@ -278,21 +278,32 @@ fn a_shared_queue_is_a_bottleneck_for_small_tasks() {
     assert!(none == 0 && steal < 0.75 * fifo, "stealing takes {steal} ms, the shared queue {fifo} ms");
 }
 
-/// Two tasks, then serial work, each of 10 ms on the little core: 5 ms on the big one.
+/// Three tasks of 10 ms on a little core, 5 ms on a big one, and serial work of the same length after them.
 fn round_and_serial(main: MainThread) -> Workload {
-    let ops = vec![task("a", &[], &[0], 10), task("b", &[], &[1], 10), Op::Taskwait, compute(10)];
+    let mut ops: Vec<Op> = (0..3).map(|region| task("t", &[], &[region], 10)).collect();
+    ops.extend([Op::Taskwait, compute(10)]);
     tasks(ops, Tasking { main, ..free(ReadyQueue::Fifo) })
 }
 
 #[test]
 fn the_main_thread_goes_on_where_it_is_told() {
-    // The little core ends the second task at 10 ms. It is the first that is free, so the main thread goes on there,
-    // unless it is tied to the big core.
-    for (main, took) in [(MainThread::Default, 20), (MainThread::Big, 15), (MainThread::Little, 20)] {
-        let (outcome, diary) = play(&machine(1, 1), &round_and_serial(main), "cfs", &Options::default());
-        assert_eq!(outcome.makespan, Ns::from_ms(took), "{main:?}");
-        assert!(diary.tasks.iter().any(|entry| entry.thread == ThreadId(0)), "at the wait the main thread works, too");
-    }
+    // A big and two little cores, one of which ends the last task at 10 ms. The others are idle by then, and one of
+    // them goes on with the main thread: on the big core until 15 ms, on a little one until 20 ms.
+    let ends = |main| {
+        let end = |seed| {
+            let options = Options { seed, ..Options::default() };
+            let (outcome, diary) = play(&machine(1, 2), &round_and_serial(main), "cfs", &options);
+            assert!(
+                diary.tasks.iter().any(|entry| entry.thread == ThreadId(0)),
+                "at the wait the main thread works, too"
+            );
+            outcome.makespan.0 / 1_000_000
+        };
+        (1..20).map(end).collect::<std::collections::BTreeSet<u64>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(ends(MainThread::Default), [15, 20]);
+    assert_eq!(ends(MainThread::Big), [15]);
+    assert_eq!(ends(MainThread::Little), [20]);
 }
 
 #[test]

@@ -106,14 +106,14 @@ impl Ready for Cats {
         }
     }
 
-    fn push(&mut self, graph: &TaskGraph, task: u32, _: usize, crew: &Crew) -> Option<usize> {
+    fn push(&mut self, graph: &TaskGraph, task: u32, _: usize, crew: &mut Crew) -> Option<usize> {
         if self.is_critical(graph, task) {
             self.put(task, Place::Critical);
-            let big = crew.longest_idle(|worker| worker.big);
-            return big.or_else(|| crew.longest_idle(|_| !crew.big_at_work(None)));
+            let nobody_big = !crew.big_at_work(None);
+            return crew.any_idle(|worker| worker.big).or_else(|| crew.any_idle(|_| nobody_big));
         }
         self.put(task, Place::Others);
-        crew.longest_idle(|worker| !worker.big).or_else(|| crew.longest_idle(|_| true))
+        crew.any_idle(|worker| !worker.big).or_else(|| crew.any_idle(|_| true))
     }
 
     fn take(&mut self, worker: usize, crew: &Crew) -> Option<u32> {

@@ -13,9 +13,9 @@ pub(super) struct Fifo {
 }
 
 impl Ready for Fifo {
-    fn push(&mut self, _: &TaskGraph, task: u32, _: usize, crew: &Crew) -> Option<usize> {
+    fn push(&mut self, _: &TaskGraph, task: u32, _: usize, crew: &mut Crew) -> Option<usize> {
         self.queue.push_back(task);
-        crew.longest_idle(|_| true)
+        crew.any_idle(|_| true)
     }
 
     fn take(&mut self, _: usize, _: &Crew) -> Option<u32> {

@@ -138,10 +138,10 @@ fn gap(busy: &[(Ns, Ns)], ready: Ns, length: Ns) -> (Ns, usize) {
 }
 
 impl Ready for Heft {
-    fn push(&mut self, _: &TaskGraph, task: u32, _: usize, crew: &Crew) -> Option<usize> {
+    fn push(&mut self, _: &TaskGraph, task: u32, _: usize, crew: &mut Crew) -> Option<usize> {
         let Planned { worker, from, .. } = self.plan[task as usize];
         self.queues[worker].push(Reverse((from, task)));
-        Some(worker).filter(|worker| crew.workers[*worker].idle.is_some())
+        Some(worker).filter(|worker| crew.workers[*worker].idle)
     }
 
     fn take(&mut self, worker: usize, _: &Crew) -> Option<u32> {

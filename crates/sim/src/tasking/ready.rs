@@ -10,7 +10,7 @@ pub(super) trait Ready: Debug {
     fn created(&mut self, _graph: &TaskGraph, _task: usize, _done: &[bool]) {}
 
     /// Puts in a task that `by` made ready. Answers which idle worker should be woken for it.
-    fn push(&mut self, graph: &TaskGraph, task: u32, by: usize, crew: &Crew) -> Option<usize>;
+    fn push(&mut self, graph: &TaskGraph, task: u32, by: usize, crew: &mut Crew) -> Option<usize>;
 
     /// Takes out the task that a worker runs next.
     fn take(&mut self, worker: usize, crew: &Crew) -> Option<u32>;
@@ -20,6 +20,7 @@ pub(super) trait Ready: Debug {
 #[derive(Debug)]
 pub(super) struct Crew {
     pub workers: Vec<Worker>,
+    pub draws: fastrand::Rng,
 }
 
 /// One worker.
@@ -27,28 +28,29 @@ pub(super) struct Crew {
 pub(super) struct Worker {
     /// Whether it runs, or ran last, on a core of the biggest type.
     pub big: bool,
-    /// If it is idle: smaller numbers have been for longer.
-    pub idle: Option<u64>,
+    pub idle: bool,
 }
 
 impl Crew {
-    /// The worker that has been idle for longest among those that suit.
-    pub fn longest_idle(&self, suits: impl Fn(&Worker) -> bool) -> Option<usize> {
-        let idle =
-            |(index, worker): (usize, &Worker)| worker.idle.filter(|_| suits(worker)).map(|since| (since, index));
-        self.workers.iter().enumerate().filter_map(idle).min().map(|(_, index)| index)
+    /// An idle worker that suits. Idle workers of a runtime system look for work again and again, so it is chance who
+    /// finds it first.
+    pub fn any_idle(&mut self, suits: impl Fn(&Worker) -> bool) -> Option<usize> {
+        let idle = || self.workers.iter().enumerate().filter(|(_, worker)| worker.idle && suits(worker));
+        let count = idle().count();
+        let chosen = if count > 1 { self.draws.usize(..count) } else { 0 };
+        idle().nth(chosen).map(|(index, _)| index)
     }
 
     /// Whether a worker on a big core, other than this one, is at work and so will ask again.
     pub fn big_at_work(&self, besides: Option<usize>) -> bool {
         let others = self.workers.iter().enumerate().filter(|(index, _)| Some(*index) != besides);
-        others.into_iter().any(|(_, worker)| worker.big && worker.idle.is_none())
+        others.into_iter().any(|(_, worker)| worker.big && !worker.idle)
     }
 }
 
 /// Workers for the tests of ready queues: those on big cores first, all of them busy.
 #[cfg(test)]
 pub(super) fn crew(big: usize, little: usize) -> Crew {
-    let worker = |index| Worker { big: index < big, idle: None };
-    Crew { workers: (0..big + little).map(worker).collect() }
+    let worker = |index| Worker { big: index < big, idle: false };
+    Crew { workers: (0..big + little).map(worker).collect(), draws: fastrand::Rng::with_seed(1) }
 }

@@ -34,8 +34,6 @@ pub(crate) struct Runtime {
     main: Main,
     aside: Aside,
     seed: u64,
-    /// How often a worker went idle.
-    idlings: u64,
 }
 
 /// What a worker holds.
@@ -62,8 +60,8 @@ enum Main {
     Carried,
     /// It waits until no more than this many tasks are unfinished.
     Waits(usize),
-    /// It waits for a worker.
-    Ready,
+    /// It waits for this worker, or for whoever asks.
+    Ready(Option<usize>),
     /// It has come to its end.
     Over,
 }
@@ -90,7 +88,10 @@ impl Runtime {
         let slots = vec![0; code.threads[runtime.main.index()].slots as usize];
         Self {
             ready,
-            crew: Crew { workers: vec![Worker { big: false, idle: None }; workers] },
+            crew: Crew {
+                workers: vec![Worker { big: false, idle: false }; workers],
+                draws: fastrand::Rng::with_seed(!seed),
+            },
             hands: (0..workers).map(|_| Hand::default()).collect(),
             missing: vec![0; tasks],
             done: vec![false; tasks],
@@ -99,7 +100,6 @@ impl Runtime {
             main: Main::Carried,
             aside: Aside { pc: 0, slots, draws: fastrand::Rng::with_seed(seed) },
             seed,
-            idlings: 0,
         }
     }
 
@@ -133,11 +133,10 @@ impl Runtime {
     }
 
     /// What a worker that asks does next.
-    fn choose(&mut self, code: &RuntimeCode, worker: usize) -> Option<Job> {
-        let may_carry = worker == 0 || !code.main_stays();
+    fn choose(&mut self, worker: usize) -> Option<Job> {
         match self.main {
             Main::Over => Some(Job::Exit),
-            Main::Ready if may_carry => {
+            Main::Ready(who) if who.is_none_or(|who| who == worker) => {
                 self.main = Main::Carried;
                 Some(Job::Main)
             }
@@ -212,7 +211,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         for task in released.drain(..) {
             let graph = &self.code.runtimes[number as usize].graph;
             let runtime = &mut self.runtimes[number as usize];
-            if let Some(idle) = runtime.ready.push(graph, task, worker, &runtime.crew) {
+            if let Some(idle) = runtime.ready.push(graph, task, worker, &mut runtime.crew) {
                 self.wake_worker(number, idle, thread);
             }
         }
@@ -224,13 +223,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let code = &self.code.runtimes[number as usize];
         let runtime = &mut self.runtimes[number as usize];
         let worker = code.worker(thread);
-        let job = runtime.choose(code, worker);
+        let job = runtime.choose(worker);
         runtime.hands[worker].job = job;
         if job.is_some() {
             return Ok(Then::Continue);
         }
-        runtime.idlings += 1;
-        runtime.crew.workers[worker].idle = Some(runtime.idlings);
+        runtime.crew.workers[worker].idle = true;
         self.tasks[thread.index()].pc = code.loop_at;
         if let Some(lock) = code.lock {
             self.unlock(thread, lock)?;
@@ -271,11 +269,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             self.observer.observe(self.now, &Event::TaskEnded { core, thread, task });
         }
         let others_ready = runtime.finish(code, worker, task);
-        // Who ends the wait asks for work next. Only a main thread that is tied to another one must be woken.
         if matches!(runtime.main, Main::Waits(until) if runtime.unfinished <= until) {
-            runtime.main = Main::Ready;
-            if code.main_stays() {
-                self.wake_worker(number, 0, thread);
+            let carrier = if code.main_stays() { Some(0) } else { runtime.crew.any_idle(|_| true) };
+            runtime.main = Main::Ready(carrier);
+            if let Some(carrier) = carrier {
+                self.wake_worker(number, carrier, thread);
             }
         }
         if others_ready {
@@ -287,7 +285,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let code = &self.code.runtimes[number as usize];
         let thread = code.thread(worker);
         let runtime = &mut self.runtimes[number as usize];
-        if runtime.crew.workers[worker].idle.take().is_some() {
+        if std::mem::take(&mut runtime.crew.workers[worker].idle) {
             if runtime.main == Main::Over {
                 self.tasks[thread.index()].pc = code.exit_at;
             }

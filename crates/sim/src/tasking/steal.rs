@@ -21,9 +21,9 @@ impl Steal {
 }
 
 impl Ready for Steal {
-    fn push(&mut self, _: &TaskGraph, task: u32, by: usize, crew: &Crew) -> Option<usize> {
+    fn push(&mut self, _: &TaskGraph, task: u32, by: usize, crew: &mut Crew) -> Option<usize> {
         self.queues[by].push_back(task);
-        crew.longest_idle(|_| true)
+        crew.any_idle(|_| true)
     }
 
     fn take(&mut self, worker: usize, _: &Crew) -> Option<u32> {
@@ -43,10 +43,10 @@ mod tests {
 
     #[test]
     fn the_owner_takes_the_newest_and_a_thief_the_oldest() {
-        let (graph, crew) = (TaskGraph::default(), crew(1, 1));
+        let (graph, mut crew) = (TaskGraph::default(), crew(1, 1));
         let mut steal = Steal::new(2, 1);
         for task in 0..4 {
-            steal.push(&graph, task, 0, &crew);
+            steal.push(&graph, task, 0, &mut crew);
         }
         assert_eq!(steal.take(0, &crew), Some(3));
         assert_eq!(steal.take(1, &crew), Some(0));

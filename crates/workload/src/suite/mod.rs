@@ -18,9 +18,13 @@ static SUITES: LazyLock<[File; 2]> = LazyLock::new(|| {
     ]
 });
 
-/// Programs made of tasks: classic graphs.
-static TASKS: LazyLock<[File; 1]> =
-    LazyLock::new(|| [bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")]);
+/// Programs made of tasks: classic graphs, and nine PARSEC programs.
+static TASKS: LazyLock<[File; 2]> = LazyLock::new(|| {
+    [
+        bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml"),
+        bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
+    ]
+});
 
 /// A file that is compiled in and that the tests read: a mistake in it is a mistake in this crate.
 fn bundled(text: &str, file: &str) -> File {
