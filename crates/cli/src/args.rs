@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
-pub use tasks::Tasks;
+pub use tasks::{Main, Queue, Tasks};
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.

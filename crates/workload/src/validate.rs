@@ -259,7 +259,7 @@ fn takes_time(program: &Program, body: &[Op]) -> bool {
         Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
         Op::Timer { period, .. } => period.0 > 0,
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
-        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) => true,
+        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,
         Op::Repeat { times, body } => *times != Some(0) && takes_time(program, body),
         _ => false,
     })

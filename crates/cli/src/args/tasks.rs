@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
+use serde::Deserialize;
 
 /// `--tasks` and `--main`.
 #[derive(Clone, Debug, Default, Args)]
@@ -16,8 +17,9 @@ pub struct Tasks {
     pub main: Option<Main>,
 }
 
-/// Ready queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Ready queues, on the command line and in experiment files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Queue {
     /// The oldest, from one queue with a lock
     Fifo,
@@ -29,8 +31,9 @@ pub enum Queue {
     Heft,
 }
 
-/// Places of the main thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Places of the main thread, likewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Main {
     /// On whichever worker is free first
     Default,
