@@ -2,6 +2,7 @@
 
 mod emulate;
 mod live;
+mod tasks;
 mod topology;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
+pub use tasks::{Main, Queue, Tasks};
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
@@ -243,6 +245,8 @@ pub struct Conditions {
     /// Stop with an error when a run takes longer than this in simulated time
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
     pub max_time: Ns,
+    #[command(flatten)]
+    pub tasks: Tasks,
 }
 
 impl Default for Conditions {
@@ -254,6 +258,7 @@ impl Default for Conditions {
             oracle: false,
             predictor: None,
             max_time: evenkeel_sim::Options::default().max_time,
+            tasks: Tasks::default(),
         }
     }
 }

@@ -111,7 +111,8 @@ impl<'a> Lab<'a> {
         for workload in &plan.workloads {
             for machine in &plan.machines {
                 evenkeel_sim::check(machine, workload)?;
-                let workload = calibration::resolve(workload, machine);
+                let mut workload = calibration::resolve(workload, machine);
+                plan.conditions.tasks.apply(&mut workload)?;
                 let symmetric = machine.symmetric(CoreTypeId(0));
                 for &seed in &plan.seeds {
                     let of_programs = workload.programs.iter().map(|program| {

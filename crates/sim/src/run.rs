@@ -84,7 +84,7 @@ pub fn run<O: Observer + ?Sized>(
     evenkeel_sched::policy::check(policy.as_ref(), machine).map_err(Error::Invalid)?;
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict).with_governor(options.governor);
-    let mut engine = Engine::new(machine, workload, sched, options, observer);
+    let mut engine = Engine::new(machine, workload, sched, options, observer)?;
     engine.run()?;
     Ok(report::outcome(engine))
 }

@@ -20,7 +20,7 @@ const TABLE_I: [(&str, f64); 9] = [
 ];
 
 fn programs() -> impl Iterator<Item = (String, f64)> {
-    TABLE_I.into_iter().map(|(name, ratio)| (format!("odroid-{name}"), ratio))
+    TABLE_I.into_iter().map(|(name, ratio)| (format!("{name}-pthread"), ratio))
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
-//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I).
+//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), and programs made of tasks.
 
 mod census;
 
@@ -19,6 +19,17 @@ static SUITES: LazyLock<[(&str, File); 3]> = LazyLock::new(|| {
         (
             "odroid-parsec",
             bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
+        ),
+    ]
+});
+
+/// Programs made of tasks: classic graphs, and nine PARSEC programs.
+static TASKS: LazyLock<[(&str, File); 2]> = LazyLock::new(|| {
+    [
+        ("task-graphs", bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")),
+        (
+            "odroid-tasks",
+            bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
         ),
     ]
 });
@@ -50,18 +61,23 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
-fn templates() -> impl Iterator<Item = (&'static str, &'static Template)> {
-    SUITES.iter().flat_map(|(suite, file)| file.programs.iter().map(|program| (*suite, program)))
-}
-
 /// The programs of COLAB's Table 3, in its order. Predictors learn from them.
 pub fn table_3() -> impl Iterator<Item = ProgramInfo> {
     programs().filter(|program| matches!(program.suite, "parsec" | "splash2"))
 }
 
-/// The programs of all suites.
+/// The programs with threads of their own.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    templates().map(|(suite, template)| ProgramInfo {
+    SUITES.iter().flat_map(of_suite)
+}
+
+/// The programs made of tasks.
+pub fn task_programs() -> impl Iterator<Item = ProgramInfo> {
+    TASKS.iter().flat_map(of_suite)
+}
+
+fn of_suite((suite, file): &'static (&'static str, File)) -> impl Iterator<Item = ProgramInfo> {
+    file.programs.iter().map(|template| ProgramInfo {
         name: template.name(),
         suite,
         description: template.description(),
@@ -73,7 +89,7 @@ pub fn programs() -> impl Iterator<Item = ProgramInfo> {
     })
 }
 
-/// A program with a thread parameter, by default [`ProgramInfo::default_threads`].
+/// A program that comes with Evenkeel, with a thread parameter, by default [`ProgramInfo::default_threads`].
 ///
 /// # Errors
 /// An unknown name (with the nearest one), or a thread parameter that the program does not take.
@@ -81,7 +97,7 @@ pub fn program(name: &str, threads: Option<u32>) -> Result<Program, NameError> {
     Ok(template(name)?.instantiate(threads)?)
 }
 
-/// What a program amounts to with a thread parameter.
+/// What a program of the suite amounts to with a thread parameter.
 ///
 /// # Errors
 /// As [`program`].
@@ -91,7 +107,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
-    let mut all = templates().map(|(_, template)| template);
-    let known = || templates().map(|(_, template)| template.name());
-    all.find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
+    let templates = || SUITES.iter().chain(&*TASKS).flat_map(|(_, file)| &file.programs);
+    let known = || templates().map(Template::name);
+    templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }
