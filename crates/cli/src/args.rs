@@ -2,6 +2,7 @@
 
 mod emulate;
 mod live;
+mod tasks;
 mod topology;
 
 use std::ffi::OsString;
@@ -11,10 +12,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
+use evenkeel_sched::Governor;
 use serde::Deserialize;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
+pub use tasks::{Main, Queue, Tasks};
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
@@ -229,6 +232,9 @@ pub struct Conditions {
     /// Add background noise: short kernel work and interrupts, drawn from the seed
     #[arg(long)]
     pub noise: bool,
+    /// What sets the clusters' frequencies: performance, powersave, userspace:800MHz or schedutil
+    #[arg(long, value_name = "GOVERNOR", value_parser = Governor::parse, default_value = "performance")]
+    pub governor: Governor,
     /// Show policies the true speedup of every thread instead of the predicted one
     #[arg(long)]
     pub oracle: bool,
@@ -238,6 +244,8 @@ pub struct Conditions {
     /// Stop with an error when a run takes longer than this in simulated time
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
     pub max_time: Ns,
+    #[command(flatten)]
+    pub tasks: Tasks,
 }
 
 impl Default for Conditions {
@@ -245,9 +253,11 @@ impl Default for Conditions {
         Self {
             delay: Ns::ZERO,
             noise: false,
+            governor: Governor::default(),
             oracle: false,
             predictor: None,
             max_time: evenkeel_sim::Options::default().max_time,
+            tasks: Tasks::default(),
         }
     }
 }

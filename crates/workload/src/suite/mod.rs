@@ -1,4 +1,4 @@
-//! The programs that come with Evenkeel: the PARSEC and SPLASH-2 programs of COLAB's Table 3.
+//! The programs that come with Evenkeel: the PARSEC and SPLASH-2 programs of COLAB's Table 3, and programs made of tasks.
 
 mod census;
 
@@ -15,6 +15,14 @@ static SUITES: LazyLock<[File; 2]> = LazyLock::new(|| {
     [
         bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml"),
         bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml"),
+    ]
+});
+
+/// Programs made of tasks: classic graphs, and nine PARSEC programs.
+static TASKS: LazyLock<[File; 2]> = LazyLock::new(|| {
+    [
+        bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml"),
+        bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
     ]
 });
 
@@ -43,13 +51,18 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
-fn templates() -> impl Iterator<Item = &'static Template> {
-    SUITES.iter().flat_map(|suite| &suite.programs)
-}
-
 /// The programs of the suite, in the order of Table 3.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    templates().map(|template| ProgramInfo {
+    SUITES.iter().flat_map(|suite| &suite.programs).map(info)
+}
+
+/// The programs made of tasks.
+pub fn task_programs() -> impl Iterator<Item = ProgramInfo> {
+    TASKS.iter().flat_map(|suite| &suite.programs).map(info)
+}
+
+fn info(template: &'static Template) -> ProgramInfo {
+    ProgramInfo {
         name: template.name(),
         description: template.description(),
         source: template.source(),
@@ -57,10 +70,10 @@ pub fn programs() -> impl Iterator<Item = ProgramInfo> {
         comm_comp: template.comm_comp(),
         default_threads: template.default_n().unwrap_or(1),
         max_threads: template.max_n(),
-    })
+    }
 }
 
-/// A program of the suite with a thread parameter, by default [`ProgramInfo::default_threads`].
+/// A program that comes with Evenkeel, with a thread parameter, by default [`ProgramInfo::default_threads`].
 ///
 /// # Errors
 /// An unknown name (with the nearest one), or a thread parameter that the program does not take.
@@ -78,6 +91,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
+    let templates = || SUITES.iter().chain(&*TASKS).flat_map(|suite| &suite.programs);
     let known = || templates().map(Template::name);
     templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }
