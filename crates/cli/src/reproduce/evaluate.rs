@@ -82,6 +82,7 @@ struct Arm<'a> {
     machine: &'a str,
     policy: &'a str,
     program: Option<usize>,
+    cluster: Option<&'a str>,
 }
 
 impl<'a> Arm<'a> {
@@ -96,6 +97,10 @@ impl<'a> Arm<'a> {
             Some(program) => run.programs.get(program).and_then(|program| program.turnaround_s).unwrap_or(f64::NAN),
             None => run.metrics.makespan_s,
         };
+        let energy = |run: &Run| match self.cluster {
+            Some(name) => run.clusters.iter().find(|cluster| cluster.name == name).map_or(f64::NAN, |of| of.energy_j),
+            None => run.metrics.energy_j,
+        };
         let mean_of = |value: &dyn Fn(&Run) -> f64| mean(self.runs().map(value));
         match metric {
             Metric::HStp => mean_of(&|run| run.metrics.h_stp),
@@ -103,8 +108,8 @@ impl<'a> Arm<'a> {
             Metric::Speedup => mean_of(&|run| run.metrics.h_antt).map(f64::recip),
             Metric::Time => mean_of(&time),
             Metric::Performance => mean_of(&time).map(f64::recip),
-            Metric::Energy => mean_of(&|run| run.metrics.energy_j),
-            Metric::Power => mean_of(&|run| run.metrics.energy_j / run.metrics.makespan_s),
+            Metric::Energy => mean_of(&energy),
+            Metric::Power => mean_of(&|run| energy(run) / run.metrics.makespan_s),
             Metric::Edp => mean_of(&|run| run.metrics.edp),
             Metric::Spread => {
                 let mean = mean_of(&time)?;
@@ -144,7 +149,8 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
     };
     let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (member, machine, program) in cells {
-        let arm = Arm { ran, workload: &member.name, machine, policy, program };
+        let cluster = published.select.cluster.as_deref();
+        let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
         let mut value = arm.value(published.metric)?;
         if let Some(baseline) = &published.baseline {
             value /= arm.baseline(baseline, all)?.value(published.metric)?;
@@ -222,16 +228,16 @@ pub fn effect(
     policy: &str,
     baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None }.value(metric);
+    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric);
     Some(value(policy)? / value(baseline)? - 1.0)
 }
 
-/// Judges a row. A published "no effect" is met by what prints as 0 %.
+/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it.
 fn verdict(published: &Published, simulated: f64) -> Verdict {
     let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
     let (expected, simulated) = (of(published.published), of(simulated));
     if expected == 0.0 {
-        return if simulated.abs() < 0.005 { Verdict::Close } else { Verdict::Miss };
+        return if simulated.abs() < published.within.unwrap_or(0.005) { Verdict::Close } else { Verdict::Miss };
     }
     if simulated * expected <= 0.0 {
         return Verdict::Miss;
@@ -316,6 +322,7 @@ mod tests {
             seed: 1,
             metrics,
             programs: vec![program; programs],
+            clusters: Vec::new(),
         }
     }
 

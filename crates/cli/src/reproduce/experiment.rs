@@ -135,6 +135,8 @@ pub struct Published {
     pub aggregate: Aggregate,
     /// Set if the paper gives a limit instead of a number.
     pub bound: Option<Bound>,
+    /// How near counts where the paper says that there is no difference: what it could measure.
+    pub within: Option<f64>,
     /// Why the row misses, as far as it is known.
     pub note: Option<String>,
 }
@@ -221,6 +223,8 @@ pub struct Selector {
     pub program: Option<String>,
     /// The machine.
     pub machine: Option<String>,
+    /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
+    pub cluster: Option<String>,
     /// The thread count against the core count.
     pub threads: Option<Threads>,
     /// The number of programs.
@@ -319,7 +323,10 @@ pub enum Bound {
 const ALL: &str = "all";
 
 /// The experiments that come with Evenkeel.
-const BUNDLED: &[(&str, &str)] = &[("colab", include_str!("../../../../experiments/colab.toml"))];
+const BUNDLED: &[(&str, &str)] = &[
+    ("colab", include_str!("../../../../experiments/colab.toml")),
+    ("odroid", include_str!("../../../../experiments/odroid.toml")),
+];
 
 impl Experiment {
     /// A bundled experiment, or all of them.
