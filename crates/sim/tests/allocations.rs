@@ -87,7 +87,7 @@ fn allocations(policy: &str, workload: &Workload, delay: Ns) -> (u64, u64, u64) 
 
 #[test]
 fn ten_times_the_events_need_no_more_memory() {
-    for policy in common::policies() {
+    for policy in common::policies(&machine(2, 2)) {
         for delay in [Ns::ZERO, Ns::from_us(100)] {
             let short = allocations(policy, &busy(300), delay);
             let long = allocations(policy, &busy(3000), delay);

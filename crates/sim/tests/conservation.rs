@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{compute, machine, play, policy, program, thread, with_costs, workload};
+use common::{compute, machine, play, policy, program, thread, with_costs, with_memory_phase, workload};
 use evenkeel_model::{Instructions, Ns};
 use evenkeel_sim::{Ended, Options, Outcome, run};
 use evenkeel_workload::program::{
@@ -21,6 +21,7 @@ fn cases() -> u32 {
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Compute(u64),
+    Memory(u64),
     Spin(u64),
     Locked(u64),
     Sleep(u64),
@@ -31,6 +32,7 @@ enum Act {
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         (1..5_000_000u64).prop_map(Act::Compute),
+        (1..1_000_000u64).prop_map(Act::Memory),
         (1..200_000u64).prop_map(Act::Spin),
         (1..300_000u64).prop_map(Act::Locked),
         (1..3_000_000u64).prop_map(Act::Sleep),
@@ -46,6 +48,9 @@ fn instructions(count: u64) -> Op {
 fn ops(act: Act) -> Vec<Op> {
     match act {
         Act::Compute(count) => vec![instructions(count)],
+        Act::Memory(count) => {
+            vec![Op::Compute { phase: PhaseId(1), work: Work::Instructions(count), spread: Spread::None }]
+        }
         Act::Spin(ns) => vec![Op::Spin(Ns(ns))],
         Act::Locked(count) => vec![Op::Lock(LockId(0)), instructions(count), Op::Unlock(LockId(0))],
         Act::Sleep(ns) => vec![Op::Sleep { span: Ns(ns), spread: Spread::None }],
@@ -66,7 +71,7 @@ fn random_workload() -> impl Strategy<Value = (Workload, u64)> {
             let parties = threads.len() as u32;
             let producer = |(index, acts): (usize, Vec<Act>)| {
                 for act in &acts {
-                    if let Act::Compute(count) | Act::Locked(count) = act {
+                    if let Act::Compute(count) | Act::Memory(count) | Act::Locked(count) = act {
                         work += count * rounds;
                     }
                 }
@@ -85,7 +90,7 @@ fn random_workload() -> impl Strategy<Value = (Workload, u64)> {
             let mut consumer = thread("consumer", vec![Op::Drain { queue: QueueId(0), body: vec![compute(1)] }]);
             consumer.start = Start::Spawned;
             threads.push(consumer);
-            let mut p = program(&format!("p{index}"), threads);
+            let mut p = with_memory_phase(program(&format!("p{index}"), threads));
             p.locks.push("lock".into());
             p.barriers.push(Barrier { name: "barrier".into(), parties });
             p.queues.push(Queue { name: "queue".into(), capacity: 2, filled: 0, producers: parties });
@@ -131,7 +136,7 @@ proptest! {
         let spun = workload.programs.iter().flat_map(|p| &p.threads).flat_map(|t| &t.ops).any(|op| {
             matches!(op, Op::Repeat { body, .. } if body.iter().any(|op| matches!(op, Op::Spin(_))))
         });
-        for name in common::policies() {
+        for name in common::policies(&machine) {
             let outcome = play(&machine, &workload, name, &options)
                 .unwrap_or_else(|error| panic!("{name} on {}: {error}", machine.name));
             check_books(&outcome, spun, work);
@@ -152,6 +157,6 @@ fn a_program_gets_the_same_draws_under_every_policy() {
         let outcome = play(&machine(2, 2), &workload, name, &options).expect("runs");
         outcome.threads.iter().map(|thread| thread.instructions).collect::<Vec<_>>()
     };
-    assert!(common::policies().all(|name| work(name, 7) == work("cfs", 7)));
+    assert!(common::policies(&machine(2, 2)).all(|name| work(name, 7) == work("cfs", 7)));
     assert_ne!(work("cfs", 7), work("cfs", 8));
 }

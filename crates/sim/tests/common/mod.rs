@@ -40,6 +40,13 @@ pub fn program(name: &str, threads: Vec<Thread>) -> Program {
     Program { name: name.into(), threads, phases: vec![phase], ..Program::default() }
 }
 
+/// A second phase, which a big core does not run faster: all of it is memory time.
+pub fn with_memory_phase(mut p: Program) -> Program {
+    let behaviour = Behaviour { ilp: 8.0, memory_ns: 100_000.0, ..Behaviour::REFERENCE };
+    p.phases.push(Phase { name: "memory".into(), behaviour });
+    p
+}
+
 pub fn workload(programs: Vec<Program>) -> Workload {
     Workload { name: "test".into(), programs, duration: None }
 }
@@ -52,7 +59,8 @@ pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Option
     run(machine, workload, policy(name), None, options, &mut ())
 }
 
-/// Every policy of the registry: what holds for all holds for the next one too.
-pub fn policies() -> impl Iterator<Item = &'static str> {
-    evenkeel_sched::POLICIES.iter().map(|policy| policy.name)
+/// Every policy of the registry that accepts a machine: what holds for all holds for the next one too.
+pub fn policies(machine: &Machine) -> impl Iterator<Item = &'static str> {
+    let accepted = |name: &&str| policy(name).accepts(machine).is_ok();
+    evenkeel_sched::POLICIES.iter().map(|policy| policy.name).filter(accepted)
 }
