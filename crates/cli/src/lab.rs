@@ -102,6 +102,9 @@ impl Reference {
 impl<'a> Lab<'a> {
     /// Does the reference runs of a plan, spread over all cores.
     pub fn new(plan: &'a Plan) -> Result<Self> {
+        for machine in &plan.machines {
+            plan.policies.iter().try_for_each(|policy| catalog::accepted(policy, machine))?;
+        }
         let mut resolved = Vec::new();
         let mut wanted: Vec<Reference> = Vec::new();
         let mut references: Vec<Vec<usize>> = Vec::new();

@@ -123,6 +123,11 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
     Pick::Idle
 }
 
+/// The waiting thread that `core` should pull from the busiest other core of a domain.
+pub fn pull(s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
+    pull_from_busiest(s, core, domain, s.occupancy(core))
+}
+
 /// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
 /// threads more than `occupancy`.
 fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize) -> Option<ThreadId> {

@@ -219,8 +219,8 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
-        source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
-        hooks: &[Hook::Pick, Hook::Refresh],
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.C; Linaro big.LITTLE MP",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
         knobs: &[],
         make: |_| Box::new(Gts),
     },

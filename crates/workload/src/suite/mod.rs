@@ -1,4 +1,5 @@
-//! The programs that come with Evenkeel: the PARSEC and SPLASH-2 programs of COLAB's Table 3, and programs made of tasks.
+//! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
+//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), and programs made of tasks.
 
 mod census;
 
@@ -10,19 +11,26 @@ use crate::NameError;
 use crate::format::{File, Level, Template};
 use crate::program::Program;
 
-/// Both suites, in the order of Table 3.
-static SUITES: LazyLock<[File; 2]> = LazyLock::new(|| {
+/// The suites with their programs. The first two are those of Table 3, in its order.
+static SUITES: LazyLock<[(&str, File); 3]> = LazyLock::new(|| {
     [
-        bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml"),
-        bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml"),
+        ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
+        ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
+        (
+            "odroid-parsec",
+            bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
+        ),
     ]
 });
 
 /// Programs made of tasks: classic graphs, and nine PARSEC programs.
-static TASKS: LazyLock<[File; 2]> = LazyLock::new(|| {
+static TASKS: LazyLock<[(&str, File); 2]> = LazyLock::new(|| {
     [
-        bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml"),
-        bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
+        ("task-graphs", bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")),
+        (
+            "odroid-tasks",
+            bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
+        ),
     ]
 });
 
@@ -36,6 +44,8 @@ fn bundled(text: &str, file: &str) -> File {
 pub struct ProgramInfo {
     /// The name that commands use.
     pub name: &'static str,
+    /// The suite that it is from: the name of its file.
+    pub suite: &'static str,
     /// One line for people.
     pub description: &'static str,
     /// Where its numbers come from.
@@ -51,26 +61,32 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
-/// The programs of the suite, in the order of Table 3.
+/// The programs of COLAB's Table 3, in its order. Predictors learn from them.
+pub fn table_3() -> impl Iterator<Item = ProgramInfo> {
+    programs().filter(|program| matches!(program.suite, "parsec" | "splash2"))
+}
+
+/// The programs with threads of their own.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    SUITES.iter().flat_map(|suite| &suite.programs).map(info)
+    SUITES.iter().flat_map(of_suite)
 }
 
 /// The programs made of tasks.
 pub fn task_programs() -> impl Iterator<Item = ProgramInfo> {
-    TASKS.iter().flat_map(|suite| &suite.programs).map(info)
+    TASKS.iter().flat_map(of_suite)
 }
 
-fn info(template: &'static Template) -> ProgramInfo {
-    ProgramInfo {
+fn of_suite((suite, file): &'static (&'static str, File)) -> impl Iterator<Item = ProgramInfo> {
+    file.programs.iter().map(|template| ProgramInfo {
         name: template.name(),
+        suite,
         description: template.description(),
         source: template.source(),
         sync_rate: template.sync_rate(),
         comm_comp: template.comm_comp(),
         default_threads: template.default_n().unwrap_or(1),
         max_threads: template.max_n(),
-    }
+    })
 }
 
 /// A program that comes with Evenkeel, with a thread parameter, by default [`ProgramInfo::default_threads`].
@@ -91,7 +107,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
-    let templates = || SUITES.iter().chain(&*TASKS).flat_map(|suite| &suite.programs);
+    let templates = || SUITES.iter().chain(&*TASKS).flat_map(|(_, file)| &file.programs);
     let known = || templates().map(Template::name);
     templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }
