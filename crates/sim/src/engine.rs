@@ -334,7 +334,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if let Some(last) = task.last_core.filter(|last| *last != core) {
             self.migrations += 1;
             task.migrations += 1;
-            let same = self.machine.cores[last.index()].cluster == self.machine.cores[core.index()].cluster;
+            let same = self.sched.state().domains[core.index()][0].contains(last);
             c.stall += if same { costs.migrate_in_cluster } else { costs.migrate_across_clusters };
         }
         task.last_core = Some(core);

@@ -38,6 +38,7 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
+        cache: id,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
     let us = Ns::from_us;

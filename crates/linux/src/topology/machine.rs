@@ -53,17 +53,18 @@ impl Topology {
                     Core { core_type: CoreTypeId(part.kind as u8), cluster: ClusterId(id as u8) };
             }
         }
-        let cluster = |part: &Part| Cluster {
+        let cluster = |(id, part): (usize, &Part)| Cluster {
             name: part.name.clone(),
             core_type: CoreTypeId(part.kind as u8),
             cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
             node: part.node,
+            cache: id as u8,
         };
         let machine = Machine {
             name: name.to_owned(),
             description: self.description(),
             core_types: self.core_types(),
-            clusters: parts.iter().map(cluster).collect(),
+            clusters: parts.iter().enumerate().map(cluster).collect(),
             cores,
             costs: COSTS,
         };

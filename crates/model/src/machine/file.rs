@@ -62,6 +62,8 @@ struct ClusterText {
     cores: Sourced<Vec<u16>>,
     #[serde(default)]
     node: u8,
+    /// A number that clusters with the same last-level cache have in common.
+    cache: Option<u8>,
 }
 
 #[derive(Deserialize)]
@@ -168,10 +170,18 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
             core_type: core.core_type,
             cores: cluster.cores.value.get_ref().iter().map(|number| CoreId(*number)).collect(),
             node: cluster.node,
+            cache: first_sharing(text, index) as u8,
         });
     }
     // As many numbers as cores, none twice, none out of range: every core has an owner.
     Ok((clusters, owner.into_iter().flatten().collect()))
+}
+
+/// The first cluster with the same last-level cache as this one.
+fn first_sharing(text: &FileText, index: usize) -> usize {
+    let cache = |cluster: &Spanned<ClusterText>| cluster.get_ref().cache;
+    let own = cache(&text.cluster[index]);
+    own.and_then(|_| text.cluster.iter().position(|other| cache(other) == own)).unwrap_or(index)
 }
 
 fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {

@@ -39,7 +39,8 @@ pub fn machine(big: u16, little: u16) -> Machine {
             idle_share: 0.5,
         });
         let cores: CoreSet = (first..first + count).map(CoreId).collect();
-        machine.clusters.push(Cluster { name: name.into(), core_type: CoreTypeId(id), cores, node: 0 });
+        let name = name.into();
+        machine.clusters.push(Cluster { name, core_type: CoreTypeId(id), cores, node: 0, cache: id });
         let core = Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
         machine.cores.extend(std::iter::repeat_n(core, count.into()));
     }

@@ -15,7 +15,36 @@ pub(crate) struct FileText {
     pub name: Option<String>,
     pub duration: Option<Spanned<String>>,
     #[serde(default)]
+    pub runtime: RuntimeText,
+    #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
+}
+
+/// What every program of a file has besides its own: the threads of the system that it runs on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuntimeText {
+    #[serde(default)]
+    pub phases: BTreeMap<String, Spanned<PhaseText>>,
+    #[serde(default)]
+    pub locks: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub barriers: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub semaphores: BTreeMap<Spanned<String>, Spanned<Number>>,
+    #[serde(default)]
+    pub threads: Vec<Spanned<GroupText>>,
+}
+
+impl RuntimeText {
+    /// Puts it under a program.
+    pub fn under(&self, program: &mut ProgramText) {
+        program.phases.extend(self.phases.clone());
+        program.locks.extend(self.locks.clone());
+        program.barriers.extend(self.barriers.clone());
+        program.semaphores.extend(self.semaphores.clone());
+        program.threads.extend(self.threads.clone());
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,7 +111,7 @@ impl fmt::Display for Level {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseText {
     pub ilp: f64,
@@ -116,7 +145,7 @@ pub(crate) struct TasksText {
     pub queue: Option<Spanned<String>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GroupText {
     pub name: Spanned<String>,
@@ -143,7 +172,7 @@ pub(crate) enum Skew {
 }
 
 /// One operation: exactly one of the keys that name an operation, and those that go with it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpText {
     pub compute: Option<String>,
@@ -252,7 +281,7 @@ impl OpText {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetText {
     pub nice: Option<i64>,

@@ -1,5 +1,6 @@
 //! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
-//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), and programs made of tasks.
+//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), Java programs (WASH,
+//! section 7), and programs made of tasks.
 
 mod census;
 
@@ -12,7 +13,7 @@ use crate::format::{File, Level, Template};
 use crate::program::Program;
 
 /// The suites with their programs. The first two are those of Table 3, in its order.
-static SUITES: LazyLock<[(&str, File); 3]> = LazyLock::new(|| {
+static SUITES: LazyLock<[(&str, File); 4]> = LazyLock::new(|| {
     [
         ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
         ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
@@ -20,6 +21,7 @@ static SUITES: LazyLock<[(&str, File); 3]> = LazyLock::new(|| {
             "odroid-parsec",
             bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
         ),
+        ("dacapo", bundled(include_str!("../../../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
     ]
 });
 
