@@ -1,5 +1,5 @@
-//! What the speedup predictor learns from: every bundled program, alone, on a machine of big cores only and on one of
-//! little cores only (COLAB 4.1), and on one of any core type between, whose counters look different again.
+//! What the speedup predictor learns from: every program of COLAB's Table 3, alone, on a machine of big cores only and on
+//! one of little cores only (COLAB 4.1), and on one of any core type between, whose counters look different again.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct Observed {
 /// What there is to learn about a machine, for each of its core types.
 pub fn observe(machine: &Machine) -> Result<Vec<Observed>> {
     let core_types: Vec<CoreTypeId> = (0..machine.core_types.len()).map(|id| CoreTypeId(id as u8)).collect();
-    let programs: Vec<&str> = suite::programs().map(|program| program.name).collect();
+    let programs: Vec<&str> = suite::table_3().map(|program| program.name).collect();
     let bar = progress::bar("training", programs.len());
     let outcomes: Vec<Result<Vec<Outcome>>> = programs
         .par_iter()

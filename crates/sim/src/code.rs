@@ -1,7 +1,9 @@
 //! Programs flattened for the event loop: one array of instructions, jumps instead of nesting, global object numbers.
 
+use std::ops::Range;
+
 use evenkeel_model::{Behaviour, ThreadId};
-use evenkeel_workload::program::{Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
+use evenkeel_workload::program::{Memory, Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
 use evenkeel_workload::{Op, Workload};
 
 /// One flat instruction. Objects and phases are numbered across the workload.
@@ -69,6 +71,9 @@ pub(crate) struct Code {
     pub instrs: Vec<Instr>,
     pub params: Vec<SchedParams>,
     pub behaviours: Vec<Behaviour>,
+    /// Where the memory of each of those phases is.
+    pub memory: Vec<Memory>,
+    pub extents: Vec<Extent>,
     pub threads: Vec<ThreadCode>,
     pub locks: Vec<String>,
     pub barriers: Vec<(String, u32)>,
@@ -77,6 +82,18 @@ pub(crate) struct Code {
     pub semaphores: Vec<(String, u64)>,
     pub events: Vec<String>,
     pub timers: usize,
+}
+
+/// The objects of a program among those of the workload.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent {
+    pub locks: Range<usize>,
+    pub barriers: Range<usize>,
+    pub queues: Range<usize>,
+    pub conditions: Range<usize>,
+    pub semaphores: Range<usize>,
+    pub events: Range<usize>,
+    pub timers: Range<usize>,
 }
 
 /// A thread of the flattened workload.
@@ -115,6 +132,7 @@ impl Code {
                 threads: code.threads.len() as u32,
             };
             code.behaviours.extend(program.phases.iter().map(|phase| phase.behaviour));
+            code.memory.extend(program.phases.iter().map(|_| program.memory));
             code.locks.extend(program.locks.iter().cloned());
             code.barriers.extend(program.barriers.iter().map(|barrier| (barrier.name.clone(), barrier.parties)));
             code.queues.extend(program.queues.iter().cloned());
@@ -122,6 +140,7 @@ impl Code {
             code.semaphores.extend(program.semaphores.iter().map(|one| (one.name.clone(), one.count)));
             code.events.extend(program.events.iter().cloned());
             code.timers += program.timers.len();
+            code.extents.push(flatten.extent());
             for thread in &program.threads {
                 let entry = code.instrs.len() as u32;
                 let mut slots = 0;
@@ -168,6 +187,20 @@ struct Flatten<'a> {
 }
 
 impl Flatten<'_> {
+    fn extent(&self) -> Extent {
+        let range = |first: u32, count: usize| first as usize..first as usize + count;
+        let program = self.program;
+        Extent {
+            locks: range(self.locks, program.locks.len()),
+            barriers: range(self.barriers, program.barriers.len()),
+            queues: range(self.queues, program.queues.len()),
+            conditions: range(self.conditions, program.conditions.len()),
+            semaphores: range(self.semaphores, program.semaphores.len()),
+            events: range(self.events, program.events.len()),
+            timers: range(self.timers, program.timers.len()),
+        }
+    }
+
     fn ops(&self, code: &mut Code, ops: &[Op], depth: u32, slots: &mut u32) {
         for op in ops {
             self.op(code, op, depth, slots);
@@ -249,7 +282,7 @@ mod tests {
             sched: SchedParams::default(),
         };
         let program = Program { threads: vec![thread], ..Program::default() };
-        let workload = Workload { name: "w".into(), programs: vec![program], duration: None };
+        let workload = Workload { name: "w".into(), programs: vec![program], ..Workload::default() };
         let code = Code::new(&workload, &|_, _, _| 0);
         assert_eq!(
             code.instrs,

@@ -47,14 +47,14 @@ impl NameError {
 /// An unknown name, with the nearest one; a thread count that the program does not take.
 pub fn by_name(name: &str) -> Result<Workload, NameError> {
     let (base, threads) = split(name)?;
-    if mix::mixes().iter().any(|mix| mix.id == base) {
+    if mix::mixes().any(|mix| mix.id == base) {
         return if threads.is_none() { mix::workload(base) } else { Err(NameError::FixedCount(name.to_owned())) };
     }
     if suite::programs().any(|program| program.name == base) {
         let program = suite::program(base, threads)?;
-        return Ok(Workload { name: name.to_owned(), programs: vec![program], duration: None });
+        return Ok(Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() });
     }
-    let known = suite::programs().map(|program| program.name).chain(mix::mixes().iter().map(|mix| mix.id.as_str()));
+    let known = suite::programs().map(|program| program.name).chain(mix::mixes().map(|mix| mix.id.as_str()));
     Err(NameError::unknown("workload", base, known))
 }
 

@@ -60,7 +60,7 @@ pub fn policies(output: Output) -> Result<String> {
 pub fn workloads(output: Output) -> Result<String> {
     let listed = Workloads {
         programs: suite::programs().map(ProgramEntry::of).collect(),
-        mixes: mix::mixes().iter().map(MixEntry::of).collect(),
+        mixes: mix::mixes().map(MixEntry::of).collect(),
     };
     match output.format {
         Format::Json => json::print(&listed),

@@ -10,7 +10,21 @@ macro_rules! bundle {
         const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*];
     };
 }
-bundle!("2B2S", "2B4S", "4B2S", "4B4S", "odroid-xu3", "rk3588", "apple-m1", "i9-13900k");
+bundle!(
+    "2B2S",
+    "2B4S",
+    "4B2S",
+    "4B4S",
+    "odroid-xu3",
+    "rk3588",
+    "apple-m1",
+    "i9-13900k",
+    "x5560-1B3S",
+    "x5560-1B1S",
+    "x5560-4B",
+    "x5560-4S",
+    "x5560-2x1B3S",
+);
 
 /// Names of the bundled machines.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
@@ -51,7 +65,11 @@ mod tests {
 
     #[test]
     fn every_bundled_machine_loads() {
-        let sizes = [(2, 2), (2, 4), (4, 2), (4, 4), (4, 4), (4, 4), (4, 4), (8, 16)];
+        let colab = [(2, 2), (2, 4), (4, 2), (4, 4)];
+        let boards = [(4, 4), (4, 4), (4, 4), (8, 16)];
+        let x5560 = [(1, 3), (1, 1), (4, 0), (4, 0), (2, 6)];
+        let sizes = [&colab[..], &boards, &x5560].concat();
+        assert_eq!(names().count(), sizes.len());
         for (name, size) in names().zip(sizes) {
             let machine = by_name(name).unwrap();
             assert_eq!(machine.name, name);
@@ -71,6 +89,18 @@ mod tests {
             |ilp, memory_ns| machine.speedup_over(CoreTypeId(1), &Behaviour { ilp, memory_ns, ..Behaviour::REFERENCE });
         assert!((2.5..3.4).contains(&speedup(3.0, 0.0)), "{}", speedup(3.0, 0.0));
         assert!((1.2..2.0).contains(&speedup(1.5, 2000.0)), "{}", speedup(1.5, 2000.0));
+    }
+
+    /// Two packages with memory of their own, one big core in each.
+    #[test]
+    fn memory_nodes_are_what_the_file_says() {
+        let machine = by_name("x5560-2x1B3S").unwrap();
+        assert_eq!(machine.nodes(), 2);
+        assert_eq!(machine.node_of(crate::CoreId(5)).iter().map(|core| core.0).collect::<Vec<_>>(), [4, 5, 6, 7]);
+        assert!((machine.interleaved_memory() - (1.0 + machine.costs.remote_memory) / 2.0).abs() < 1e-12);
+        let one = by_name("x5560-1B3S").unwrap();
+        assert_eq!((one.nodes(), one.interleaved_memory(), one.node_of(crate::CoreId(0))), (1, 1.0, one.all()));
+        assert_eq!(one.costs.migrate_across_nodes, one.costs.migrate_across_clusters);
     }
 
     #[test]

@@ -7,11 +7,15 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
+use crate::program::Memory;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileText {
     pub name: Option<String>,
     pub duration: Option<Spanned<String>>,
+    #[serde(default)]
+    pub rerun: bool,
     #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
 }
@@ -29,6 +33,8 @@ pub(crate) struct ProgramText {
     pub n: Option<Spanned<u32>>,
     pub min_n: Option<Spanned<u32>>,
     pub max_n: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub memory: Memory,
     #[serde(default)]
     pub phases: BTreeMap<String, Spanned<PhaseText>>,
     #[serde(default)]
@@ -83,6 +89,8 @@ pub(crate) struct PhaseText {
     pub ilp: f64,
     #[serde(default)]
     pub memory_ns: f64,
+    #[serde(default)]
+    pub starved: f64,
     #[serde(default = "hundred")]
     pub branches: f64,
     #[serde(default)]

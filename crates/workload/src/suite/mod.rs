@@ -1,4 +1,5 @@
-//! The programs that come with Evenkeel: the PARSEC and SPLASH-2 programs of COLAB's Table 3.
+//! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), components of SPEC CPU2006
+//! (bias scheduling, Table 1).
 
 mod census;
 
@@ -10,11 +11,16 @@ use crate::NameError;
 use crate::format::{File, Level, Template};
 use crate::program::Program;
 
-/// Both suites, in the order of Table 3.
-static SUITES: LazyLock<[File; 2]> = LazyLock::new(|| {
+/// The suites with their programs. The first two are those of Table 3, in its order.
+static SUITES: LazyLock<[(&str, File); 4]> = LazyLock::new(|| {
     [
-        bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml"),
-        bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml"),
+        ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
+        ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
+        ("spec2006", bundled(include_str!("../../../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
+        (
+            "spec2006-omp",
+            bundled(include_str!("../../../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml"),
+        ),
     ]
 });
 
@@ -28,6 +34,8 @@ fn bundled(text: &str, file: &str) -> File {
 pub struct ProgramInfo {
     /// The name that commands use.
     pub name: &'static str,
+    /// The suite that it is from: the name of its file.
+    pub suite: &'static str,
     /// One line for people.
     pub description: &'static str,
     /// Where its numbers come from.
@@ -43,14 +51,20 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
-fn templates() -> impl Iterator<Item = &'static Template> {
-    SUITES.iter().flat_map(|suite| &suite.programs)
+fn templates() -> impl Iterator<Item = (&'static str, &'static Template)> {
+    SUITES.iter().flat_map(|(suite, file)| file.programs.iter().map(|program| (*suite, program)))
 }
 
-/// The programs of the suite, in the order of Table 3.
+/// The programs of COLAB's Table 3, in its order. Predictors learn from them.
+pub fn table_3() -> impl Iterator<Item = ProgramInfo> {
+    programs().filter(|program| matches!(program.suite, "parsec" | "splash2"))
+}
+
+/// The programs of all suites.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    templates().map(|template| ProgramInfo {
+    templates().map(|(suite, template)| ProgramInfo {
         name: template.name(),
+        suite,
         description: template.description(),
         source: template.source(),
         sync_rate: template.sync_rate(),
@@ -78,6 +92,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
-    let known = || templates().map(Template::name);
-    templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
+    let mut all = templates().map(|(_, template)| template);
+    let known = || templates().map(|(_, template)| template.name());
+    all.find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }
