@@ -35,7 +35,7 @@ fn components() -> Vec<&'static str> {
 }
 
 fn machine() -> Machine {
-    machines::by_name("x5560-1B3S").unwrap()
+    machines::by_name("x5560-1B3S").expect("a bundled machine")
 }
 
 /// The time of the whole program on a small core over that on a big one.
@@ -48,7 +48,7 @@ fn speedup(program: &Program) -> f64 {
 }
 
 fn program(name: &str) -> Program {
-    suite::program(name, None).unwrap()
+    suite::program(name, None).expect("a program of the suite")
 }
 
 /// Averages over a whole program of something that its phases have for each 1000 instructions.
