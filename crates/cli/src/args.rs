@@ -2,18 +2,22 @@
 
 mod emulate;
 mod live;
+mod tasks;
 mod topology;
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
+use evenkeel_sched::Governor;
 use serde::Deserialize;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
+pub use tasks::{Main, Queue, Tasks};
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
@@ -228,6 +232,9 @@ pub struct Conditions {
     /// Add background noise: short kernel work and interrupts, drawn from the seed
     #[arg(long)]
     pub noise: bool,
+    /// What sets the clusters' frequencies: performance, powersave, userspace:800MHz or schedutil
+    #[arg(long, value_name = "GOVERNOR", value_parser = Governor::parse, default_value = "performance")]
+    pub governor: Governor,
     /// Show policies the true speedup of every thread instead of the predicted one
     #[arg(long)]
     pub oracle: bool,
@@ -237,6 +244,8 @@ pub struct Conditions {
     /// Stop with an error when a run takes longer than this in simulated time
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
     pub max_time: Ns,
+    #[command(flatten)]
+    pub tasks: Tasks,
 }
 
 impl Default for Conditions {
@@ -244,9 +253,11 @@ impl Default for Conditions {
         Self {
             delay: Ns::ZERO,
             noise: false,
+            governor: Governor::default(),
             oracle: false,
             predictor: None,
             max_time: evenkeel_sim::Options::default().max_time,
+            tasks: Tasks::default(),
         }
     }
 }
@@ -363,6 +374,13 @@ fn duration(text: &str) -> Result<Ns, String> {
     let expected = |why: String| format!("{why}; expected a duration with its unit, such as 500us, 10ms or 60s");
     let parsed: Duration = humantime::parse_duration(text).map_err(|error| expected(error.to_string()))?;
     u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| expected("more than 584 years".into()))
+}
+
+/// A duration of a range.
+fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
+    let found = duration(text)?;
+    let expected = || format!("{text}: expected {} to {}", range.start(), range.end());
+    range.contains(&found).then_some(found).ok_or_else(expected)
 }
 
 #[cfg(test)]

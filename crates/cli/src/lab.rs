@@ -108,7 +108,8 @@ impl<'a> Lab<'a> {
         for workload in &plan.workloads {
             for machine in &plan.machines {
                 evenkeel_sim::check(machine, workload)?;
-                let workload = calibration::resolve(workload, machine);
+                let mut workload = calibration::resolve(workload, machine);
+                plan.conditions.tasks.apply(&mut workload)?;
                 let symmetric = machine.symmetric(CoreTypeId(0));
                 for &seed in &plan.seeds {
                     let of_programs = workload.programs.iter().map(|program| {
@@ -209,8 +210,8 @@ impl<'a> Lab<'a> {
 
     /// The one place where the options of a measured run are put together.
     fn options(&self, job: Job) -> Options {
-        let Conditions { delay, noise, oracle, max_time, .. } = self.plan.conditions;
-        Options { seed: job.seed, max_time, delay, noise, oracle, counters: false }
+        let Conditions { delay, noise, governor, oracle, max_time, .. } = self.plan.conditions;
+        Options { seed: job.seed, max_time, delay, noise, governor, oracle, counters: false }
     }
 }
 

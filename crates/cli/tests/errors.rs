@@ -65,6 +65,15 @@ fn files_are_named_with_the_line_of_the_mistake() {
     assert!(sim(&other).contains("expected an rt-app file (.json)"));
 }
 
+#[test]
+fn options_for_tasks_need_a_program_that_has_some() {
+    let sim =
+        |option: &str, value: &str| refused(&["sim", "ferret", "--machine", "2B2S", "--policy", "cfs", option, value]);
+    assert!(sim("--tasks", "cats").contains("--tasks is for programs made of tasks, and ferret has none"));
+    assert!(sim("--main", "big").contains("--main is for programs made of tasks, and ferret has none"));
+    assert!(sim("--tasks", "lifo").contains("fifo, steal, cats, heft"));
+}
+
 /// Two threads that take two locks in opposite orders.
 const DEADLOCK: &str = r#"{
     "tasks": {

@@ -19,6 +19,7 @@ use crate::outcome::{Ended, Latency};
 use crate::report;
 use crate::run::{Error, Options};
 use crate::task::{On, Place, Task};
+use crate::tasking::Runtime;
 
 /// So many operations or answers at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
@@ -35,6 +36,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) code: Code,
     pub(crate) objects: Objects,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) runtimes: Vec<Runtime>,
     pub(crate) cores: Vec<Core>,
     /// When something happens on each core by itself: the earlier of completion and tick.
     pub(crate) due: Vec<Ns>,
@@ -75,8 +77,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         sched: Scheduler,
         options: &'a Options,
         observer: &'a mut O,
-    ) -> Self {
-        let code = Code::new(workload, &|program, behaviour, work| instructions(machine, program, behaviour, work));
+    ) -> Result<Self, Error> {
+        let calibrate = |program: &_, behaviour: &_, work| instructions(machine, program, behaviour, work);
+        let code = Code::new(workload, machine, &calibrate).map_err(Error::Invalid)?;
         let task = |(index, thread): (usize, &crate::code::ThreadCode)| {
             Task::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
         };
@@ -96,6 +99,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             sched,
             objects: Objects::new(&code),
             tasks: code.threads.iter().enumerate().map(task).collect(),
+            runtimes: code.runtimes.iter().map(|runtime| Runtime::new(&code, runtime, options.seed)).collect(),
             cores: machine.cores.iter().map(|_| Core::default()).collect(),
             due: vec![Ns::NEVER; machine.cores.len()],
             calendar: Calendar::default(),
@@ -123,7 +127,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         };
         engine.set_rates();
         engine.introduce_threads();
-        engine
+        Ok(engine)
     }
 
     /// Runs to the end.

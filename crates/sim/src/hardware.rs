@@ -100,8 +100,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     pub(crate) fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
         let kind = &self.machine.core_types[self.machine.clusters[cluster.index()].core_type.index()];
-        let opp = kind.opps.iter().find(|opp| opp.frequency >= frequency).or(kind.opps.last()).copied();
-        let Some(opp) = opp.filter(|opp| *opp != self.opps[cluster.index()]) else { return };
+        let opp = kind.opp_at(frequency);
+        if opp == self.opps[cluster.index()] {
+            return;
+        }
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             self.settle(core);
             self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
@@ -151,16 +153,15 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let cluster = self.machine.cores[core.index()].cluster;
         let opp = self.opps[cluster.index()];
         let kind = self.machine.core_type(core);
-        let volts = opp.voltage.0;
         let mut watts = 0.0;
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             let Some(thread) = self.cores[core.index()].current else {
-                watts += volts * kind.leakage * kind.idle_share;
+                watts += opp.voltage.0 * kind.leakage * kind.idle_share;
                 continue;
             };
             let task = &self.tasks[thread.index()];
             let rate = self.rates[row(self.code.behaviours.len(), self.opps.len(), task, cluster.index())];
-            watts += kind.activity * rate * volts * volts + volts * kind.leakage;
+            watts += kind.power(opp, rate).0;
         }
         if self.powers[cluster.index()] != Watts(watts) {
             self.powers[cluster.index()] = Watts(watts);

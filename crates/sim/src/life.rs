@@ -12,6 +12,7 @@ use crate::observer::{Event, Observer, Stop};
 use crate::outcome::Ended;
 use crate::report;
 use crate::task::{On, Place};
+use crate::tasking::Runtime;
 
 impl<O: Observer + ?Sized> Engine<'_, O> {
     pub(crate) fn report_ready(&mut self, thread: ThreadId, why: Why) {
@@ -119,7 +120,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// Starts the threads of a program that has ended as they were started first.
     fn begin_again(&mut self, program: usize) {
-        self.objects.reset(self.now, &self.code, &self.code.extents[program]);
+        let extent = &self.code.extents[program];
+        self.objects.reset(self.now, &self.code, extent);
+        for number in extent.runtimes.clone() {
+            self.runtimes[number] = Runtime::new(&self.code, &self.code.runtimes[number], self.options.seed);
+        }
         for index in 0..self.tasks.len() {
             let (code, thread) = (&self.code.threads[index], ThreadId(index as u32));
             if code.program != program {

@@ -24,6 +24,8 @@ pub(crate) enum On {
     Semaphore(u32),
     Event(u32),
     Join(ThreadId),
+    /// A task that is ready.
+    Task,
 }
 
 /// The pseudo-phase of [`evenkeel_workload::Op::Spin`]: `remaining` counts nanoseconds instead of instructions.

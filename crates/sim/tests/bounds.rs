@@ -29,8 +29,9 @@ proptest! {
         let rate = f64::from(big) * 2.0 + f64::from(little);
         let ideal = work.iter().sum::<u64>() as f64 / rate;
         let longest = *work.iter().max().expect("not empty") as f64 / 2.0;
-        for name in common::policies() {
-            let outcome = play(&machine(big, little), &independent(&work), name, &Options::default()).expect("runs");
+        let machine = machine(big, little);
+        for name in common::policies(&machine) {
+            let outcome = play(&machine, &independent(&work), name, &Options::default()).expect("runs");
             prop_assert!(makespan(&outcome) >= ideal.max(longest) - 1e-3, "{}: {} < {}", name, makespan(&outcome), ideal);
         }
     }
@@ -42,7 +43,7 @@ proptest! {
         let m = f64::from(cores);
         let bound = work.iter().sum::<u64>() as f64 / m + (1.0 - 1.0 / m) * *work.iter().max().expect("not empty") as f64;
         let machine = machine(0, cores);
-        for name in common::policies() {
+        for name in common::policies(&machine) {
             let outcome = play(&machine, &independent(&work), name, &Options::default()).expect("runs");
             prop_assert!(makespan(&outcome) <= bound + 1.0, "{}: {} > {}", name, makespan(&outcome), bound);
         }

@@ -227,7 +227,7 @@ fn a_lock_that_is_released_late_is_the_holders_blame_under_every_policy() {
     let section = |ms| vec![Op::Lock(LockId(0)), compute(ms), Op::Unlock(LockId(0))];
     let mut p = program("p", vec![thread("holder", section(50)), thread("waiter", section(1))]);
     p.locks.push("m".into());
-    for policy in common::policies() {
+    for policy in common::policies(&machine(0, 2)) {
         let outcome = on(&machine(0, 2), p.clone(), policy);
         assert!(outcome.threads[0].blame >= Ns::from_ms(49), "{policy}: {}", outcome.threads[0].blame);
         assert_eq!(outcome.threads[1].blame, Ns::ZERO, "{policy}");

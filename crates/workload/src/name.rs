@@ -50,11 +50,12 @@ pub fn by_name(name: &str) -> Result<Workload, NameError> {
     if mix::mixes().any(|mix| mix.id == base) {
         return if threads.is_none() { mix::workload(base) } else { Err(NameError::FixedCount(name.to_owned())) };
     }
-    if suite::programs().any(|program| program.name == base) {
+    let programs = || suite::programs().chain(suite::task_programs()).map(|program| program.name);
+    if programs().any(|program| program == base) {
         let program = suite::program(base, threads)?;
         return Ok(Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() });
     }
-    let known = suite::programs().map(|program| program.name).chain(mix::mixes().map(|mix| mix.id.as_str()));
+    let known = programs().chain(mix::mixes().map(|mix| mix.id.as_str()));
     Err(NameError::unknown("workload", base, known))
 }
 

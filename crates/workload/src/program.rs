@@ -3,6 +3,8 @@
 use evenkeel_model::{Behaviour, Ns};
 use serde::Deserialize;
 
+pub use crate::tasking::{MainThread, ReadyQueue, Task, Tasking};
+
 /// What a run consists of: one or more programs that start together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
@@ -40,6 +42,10 @@ pub struct Program {
     pub events: Vec<String>,
     /// Names of the timers. Each keeps the time of its next expiry.
     pub timers: Vec<String>,
+    /// Names of the regions of memory that tasks read and write.
+    pub regions: Vec<String>,
+    /// How its tasks are run, if it has any.
+    pub tasking: Option<Tasking>,
     /// The core on whose speed [`Work::Time`] was calibrated.
     pub calibration: Calibration,
     /// Where its memory is.
@@ -210,6 +216,8 @@ index!(
     EventId,
     /// A timer of the program.
     TimerId,
+    /// A region of memory of the program.
+    RegionId,
     /// A thread, by its position in the program.
     ThreadIndex
 );
@@ -292,6 +300,10 @@ pub enum Op {
     Join(ThreadIndex),
     /// Changes the scheduling parameters of this thread.
     Set(SchedParams),
+    /// Creates a task. Its body is run by a worker, once the tasks that it depends on are done.
+    Task(Box<Task>),
+    /// Waits until every task created so far is done, and runs tasks meanwhile.
+    Taskwait,
     /// Runs the body `times` times; `None`: for ever.
     Repeat {
         /// How often.

@@ -60,6 +60,7 @@ pub fn policies(output: Output) -> Result<String> {
 pub fn workloads(output: Output) -> Result<String> {
     let listed = Workloads {
         programs: suite::programs().map(ProgramEntry::of).collect(),
+        task_programs: suite::task_programs().map(TaskProgramEntry::of).collect(),
         mixes: mix::mixes().map(MixEntry::of).collect(),
     };
     match output.format {
@@ -70,11 +71,15 @@ pub fn workloads(output: Output) -> Result<String> {
                 let most = program.max_threads.map_or(String::new(), |most| most.to_string());
                 programs.add_row([program.name, &program.threads.to_string(), &most, program.description]);
             }
+            let mut tasks = table::new(&["made of tasks", "description"]);
+            for program in &listed.task_programs {
+                tasks.add_row([program.name, program.description]);
+            }
             let mut mixes = table::new(&["mix", ">threads", "programs"]);
             for mix in &listed.mixes {
                 mixes.add_row([mix.name, &mix.threads.to_string(), &mix.programs.join(" + ")]);
             }
-            Ok(format!("{}\n{}", table::text(&programs), table::text(&mixes)))
+            Ok([programs, tasks, mixes].map(|rows| table::text(&rows)).join("\n"))
         }
     }
 }
@@ -158,6 +163,7 @@ impl PolicyEntry {
 #[derive(Serialize)]
 struct Workloads {
     programs: Vec<ProgramEntry>,
+    task_programs: Vec<TaskProgramEntry>,
     mixes: Vec<MixEntry>,
 }
 
@@ -174,6 +180,20 @@ impl ProgramEntry {
     fn of(program: ProgramInfo) -> Self {
         let ProgramInfo { name, description, source, default_threads, max_threads, .. } = program;
         Self { name, description, source, threads: default_threads, max_threads }
+    }
+}
+
+#[derive(Serialize)]
+struct TaskProgramEntry {
+    name: &'static str,
+    description: &'static str,
+    source: &'static str,
+}
+
+impl TaskProgramEntry {
+    fn of(program: ProgramInfo) -> Self {
+        let ProgramInfo { name, description, source, .. } = program;
+        Self { name, description, source }
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::args::Order;
+use crate::args::{Main, Order, Queue};
 use crate::json::Kind;
 
 /// An experiment file (`experiments/*.toml`).
@@ -54,6 +54,10 @@ pub struct Set {
     /// Whether there is background noise.
     #[serde(default)]
     pub noise: bool,
+    /// The ready queue of programs made of tasks, if it is not their own.
+    pub tasks: Option<Queue>,
+    /// Where the main thread of programs made of tasks runs, if not where they say.
+    pub main: Option<Main>,
     /// What the overview shows.
     #[serde(default = "h_antt")]
     pub overview: Metric,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use evaluate::{Evaluation, Ran, tally};
 use experiment::{Experiment, Set};
 
-use crate::args::{Conditions, Format, Reproduce};
+use crate::args::{Conditions, Format, Reproduce, Tasks};
 use crate::catalog;
 use crate::clock::Stopwatch;
 use crate::files::Target;
@@ -63,7 +63,8 @@ impl Reproduced {
         let watch = Stopwatch::start();
         let mut plans = Vec::new();
         for set in &experiment.sets {
-            let conditions = Conditions { oracle, noise: set.noise, ..Conditions::default() };
+            let tasks = Tasks { ready: set.tasks, main: set.main };
+            let conditions = Conditions { oracle, noise: set.noise, tasks, ..Conditions::default() };
             plans.push(
                 plan(&experiment, set, conditions)
                     .with_context(|| format!("set {} of {}", set.name, experiment.name))?,

@@ -25,14 +25,18 @@ use crate::guard::Guard;
 use crate::mask;
 
 /// Looking and deciding may use this share of the machine's time. The host keeps to that by looking more rarely, but not
-/// more rarely than once in so many periods. While nothing changes, there is no hurry either: every look that finds all
-/// as it was doubles the time to the next, up to as many.
-const COST: f64 = 0.01;
-const STRETCH: u64 = 4;
+/// more rarely than once in so many periods.
+const COST: f64 = 0.005;
+const STRETCH: u64 = 8;
+/// While nothing changes, there is no hurry: every look that finds all as it was doubles the time to the next, up to so
+/// many periods.
+const CALM: u64 = 4;
 /// What was not used may be used later, up to this.
 const SAVED: f64 = 10e6;
 /// Big cores that go idle bring forward the next look, but not to sooner than this.
 const SOONEST: Ns = Ns::from_ms(1);
+/// Periods may be this long.
+pub const PERIODS: std::ops::RangeInclusive<Ns> = SOONEST..=Ns::from_secs(10);
 /// A thread's name is read again at these ages, since many programs name their threads after they have started.
 const NAMED_AFTER: [Ns; 2] = [Ns::from_ms(50), Ns::from_ms(500)];
 
@@ -44,7 +48,7 @@ pub struct Plan {
     pub cpus: Vec<u16>,
     /// The policy.
     pub policy: Setup,
-    /// The time from one look to the next, unless that costs too much.
+    /// The time from one look to the next, unless that costs too much; one of [`PERIODS`].
     pub period: Ns,
     /// Whether to keep which thread ran where when.
     pub timeline: bool,
@@ -152,7 +156,7 @@ impl Follow {
         if let Some(timeline) = &mut self.timeline {
             timeline.look(now, &self.samples, &self.gone);
         }
-        self.periods = if self.driver.steady() { (2 * self.periods).min(STRETCH) } else { 1 };
+        self.periods = if self.driver.steady() { (2 * self.periods).min(CALM) } else { 1 };
         self.account(now, own_cost().since(before));
         self.carry_out(now)?;
         for sample in &self.gone {
@@ -185,16 +189,18 @@ impl Follow {
     pub fn wait(&mut self, process: BorrowedFd<'_>) -> io::Result<()> {
         let debt = Ns((-self.budget.min(0.0) / COST / self.cores as f64) as u64);
         let debt = debt.min(Ns(STRETCH * self.period.0));
-        let ended = poll(&[process], debt.max(SOONEST))?;
-        if ended || debt >= self.period {
-            return Ok(());
-        }
-        let rest = Ns(self.periods * self.period.0).since(clock().since(self.looked));
-        match self.eyes.alarm() {
-            Some(alarm) => poll(&[process, alarm], rest)?,
-            None => poll(&[process], rest)?,
+        let until = |time: Ns, looked: Ns| time.since(clock().since(looked));
+        let regular = Ns(self.periods * self.period.0);
+        let (Some(alarm), true) = (self.eyes.alarm(), debt < self.period) else {
+            return poll(&[process], until(regular.max(debt), self.looked)).map(|_| ());
         };
-        self.eyes.silence()
+        let ended = poll(&[process, alarm], until(regular, self.looked))?;
+        self.eyes.silence()?;
+        let rest = until(SOONEST, self.looked);
+        if !ended && rest > Ns::ZERO {
+            poll(&[process], rest)?;
+        }
+        Ok(())
     }
 
     /// Whether there is still a thread to follow.

@@ -4,19 +4,23 @@
 //! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
 mod bias;
+mod cluster_switch;
 mod colab;
+mod eas;
 mod fair;
 mod fcf;
 mod gts;
+mod iks;
 mod knobs;
 mod pfs;
 mod pinned;
 mod stalls;
+mod switcher;
 mod wash;
 
 use std::fmt;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
 use crate::action::Why;
 use crate::cfs;
@@ -24,10 +28,13 @@ use crate::scheduler::Span;
 use crate::state::State;
 
 pub use bias::Bias;
+pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
+pub use eas::Eas;
 pub use fair::Cfs;
 pub use fcf::Fcf;
 pub use gts::Gts;
+pub use iks::Iks;
 pub use knobs::{Knob, Setup, SetupError, Value};
 pub use pfs::Pfs;
 pub use pinned::Static;
@@ -51,6 +58,14 @@ pub enum Pick {
 pub trait Policy: Send {
     /// The name that commands use.
     fn name(&self) -> &'static str;
+
+    /// Whether it can schedule a machine. Hosts ask [`check`], which says whose complaint it is.
+    ///
+    /// # Errors
+    /// What it needs and the machine does not have, as the end of a sentence.
+    fn accepts(&self, _machine: &Machine) -> Result<(), String> {
+        Ok(())
+    }
 
     /// How often [`Policy::refresh`] is called; `None` for never.
     fn period(&self) -> Option<Ns> {
@@ -186,12 +201,36 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: |_| Box::new(Static::default()),
     },
     PolicyInfo {
+        name: "cluster-switch",
+        summary: "either the big or the little cores are active, by how much they are used",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.A",
+        hooks: &[Hook::Admit, Hook::Refresh],
+        knobs: switcher::KNOBS,
+        make: |setup| Box::new(ClusterSwitch::new(setup)),
+    },
+    PolicyInfo {
+        name: "iks",
+        summary: "in-kernel switch: little and big cores in pairs, of which one is active, by how much it is used",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.B",
+        hooks: &[Hook::Admit, Hook::Place, Hook::Balance, Hook::Refresh],
+        knobs: switcher::KNOBS,
+        make: |setup| Box::new(Iks::new(setup)),
+    },
+    PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         hooks: &[Hook::Pick, Hook::Refresh],
         knobs: &[],
         make: |_| Box::new(Gts),
+    },
+    PolicyInfo {
+        name: "eas",
+        summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
+        source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        knobs: &[],
+        make: |_| Box::new(Eas::default()),
     },
     PolicyInfo {
         name: "pfs",
@@ -235,6 +274,14 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
 ];
 
+/// Whether a policy can schedule a machine.
+///
+/// # Errors
+/// Why not, in a sentence.
+pub fn check(policy: &dyn Policy, machine: &Machine) -> Result<(), String> {
+    policy.accepts(machine).map_err(|why| format!("policy {} cannot schedule {}: {why}", policy.name(), machine.name))
+}
+
 /// The policy of a name.
 pub fn by_name(name: &str) -> Option<&'static PolicyInfo> {
     POLICIES.iter().find(|policy| policy.name == name)
@@ -250,6 +297,9 @@ mod tests {
         let sources = [
             ("cfs", include_str!("fair.rs")),
             ("static", include_str!("pinned.rs")),
+            ("cluster-switch", include_str!("cluster_switch.rs")),
+            ("iks", include_str!("iks.rs")),
+            ("eas", include_str!("eas.rs")),
             ("gts", include_str!("gts.rs")),
             ("pfs", include_str!("pfs.rs")),
             ("wash", include_str!("wash.rs")),

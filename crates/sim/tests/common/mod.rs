@@ -59,7 +59,8 @@ pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Option
     run(machine, workload, policy(name), None, options, &mut ())
 }
 
-/// Every policy of the registry: what holds for all holds for the next one too.
-pub fn policies() -> impl Iterator<Item = &'static str> {
-    evenkeel_sched::POLICIES.iter().map(|policy| policy.name)
+/// Every policy of the registry that accepts a machine: what holds for all holds for the next one too.
+pub fn policies(machine: &Machine) -> impl Iterator<Item = &'static str> {
+    let accepted = |name: &&str| policy(name).accepts(machine).is_ok();
+    evenkeel_sched::POLICIES.iter().map(|policy| policy.name).filter(accepted)
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
-use crate::program::Memory;
+use crate::program::{MainThread, Memory, ReadyQueue};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +47,9 @@ pub(crate) struct ProgramText {
     pub events: Vec<Spanned<String>>,
     #[serde(default)]
     pub timers: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub regions: Vec<Spanned<String>>,
+    pub tasks: Option<Spanned<TasksText>>,
     #[serde(default)]
     pub queues: BTreeMap<Spanned<String>, Spanned<Number>>,
     #[serde(default)]
@@ -103,6 +106,20 @@ pub(crate) struct PhaseText {
 
 fn hundred() -> f64 {
     100.0
+}
+
+/// How tasks are run. What is left out is as [`crate::program::Tasking`] has it by default.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TasksText {
+    pub ready: Option<ReadyQueue>,
+    pub main: Option<MainThread>,
+    pub workers: Option<Spanned<Number>>,
+    #[serde(default)]
+    pub tied: bool,
+    pub window: Option<Spanned<Number>>,
+    pub create: Option<Spanned<String>>,
+    pub queue: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -164,6 +181,10 @@ pub(crate) struct OpText {
     #[serde(rename = "yield")]
     pub give_way: Option<bool>,
     pub set: Option<SetText>,
+    pub task: Option<String>,
+    pub taskwait: Option<bool>,
+    #[serde(rename = "for")]
+    pub span: Option<String>,
 
     pub phase: Option<String>,
     pub spread: Option<SpreadText>,
@@ -171,6 +192,12 @@ pub(crate) struct OpText {
     pub holding: Option<String>,
     pub every: Option<String>,
     pub mode: Option<ModeText>,
+    #[serde(rename = "in")]
+    pub reads: Option<Vec<String>>,
+    #[serde(rename = "out")]
+    pub writes: Option<Vec<String>>,
+    #[serde(rename = "inout")]
+    pub updates: Option<Vec<String>>,
     #[serde(rename = "do")]
     pub body: Option<Vec<Spanned<OpText>>>,
 }
@@ -206,6 +233,9 @@ impl OpText {
             ("single", self.single.is_some()),
             ("yield", self.give_way.is_some()),
             ("set", self.set.is_some()),
+            ("task", self.task.is_some()),
+            ("taskwait", self.taskwait.is_some()),
+            ("for", self.span.is_some()),
         ];
         all.into_iter().filter(|(_, present)| *present).map(|(name, _)| name).collect()
     }
@@ -219,6 +249,9 @@ impl OpText {
             ("holding", self.holding.is_some()),
             ("every", self.every.is_some()),
             ("mode", self.mode.is_some()),
+            ("in", self.reads.is_some()),
+            ("out", self.writes.is_some()),
+            ("inout", self.updates.is_some()),
             ("do", self.body.is_some()),
         ];
         all.into_iter().filter(|(_, present)| *present).map(|(name, _)| name).collect()

@@ -1,5 +1,5 @@
 //! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), components of SPEC CPU2006
-//! (bias scheduling, Table 1).
+//! (bias scheduling, Table 1), and programs made of tasks.
 
 mod census;
 
@@ -20,6 +20,17 @@ static SUITES: LazyLock<[(&str, File); 4]> = LazyLock::new(|| {
         (
             "spec2006-omp",
             bundled(include_str!("../../../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml"),
+        ),
+    ]
+});
+
+/// Programs made of tasks: classic graphs, and nine PARSEC programs.
+static TASKS: LazyLock<[(&str, File); 2]> = LazyLock::new(|| {
+    [
+        ("task-graphs", bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")),
+        (
+            "odroid-tasks",
+            bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
         ),
     ]
 });
@@ -51,8 +62,10 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
-fn templates() -> impl Iterator<Item = (&'static str, &'static Template)> {
-    SUITES.iter().flat_map(|(suite, file)| file.programs.iter().map(|program| (*suite, program)))
+type Entry = (&'static str, &'static Template);
+
+fn entries(suites: &'static [(&str, File)]) -> impl Iterator<Item = Entry> {
+    suites.iter().flat_map(|(suite, file)| file.programs.iter().map(|program| (*suite, program)))
 }
 
 /// The programs of COLAB's Table 3, in its order. Predictors learn from them.
@@ -60,9 +73,18 @@ pub fn table_3() -> impl Iterator<Item = ProgramInfo> {
     programs().filter(|program| matches!(program.suite, "parsec" | "splash2"))
 }
 
-/// The programs of all suites.
+/// The programs of all suites, but for those made of tasks.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    templates().map(|(suite, template)| ProgramInfo {
+    entries(&*SUITES).map(info)
+}
+
+/// The programs made of tasks.
+pub fn task_programs() -> impl Iterator<Item = ProgramInfo> {
+    entries(&*TASKS).map(info)
+}
+
+fn info((suite, template): Entry) -> ProgramInfo {
+    ProgramInfo {
         name: template.name(),
         suite,
         description: template.description(),
@@ -71,10 +93,10 @@ pub fn programs() -> impl Iterator<Item = ProgramInfo> {
         comm_comp: template.comm_comp(),
         default_threads: template.default_n().unwrap_or(1),
         max_threads: template.max_n(),
-    })
+    }
 }
 
-/// A program of the suite with a thread parameter, by default [`ProgramInfo::default_threads`].
+/// A program that comes with Evenkeel, with a thread parameter, by default [`ProgramInfo::default_threads`].
 ///
 /// # Errors
 /// An unknown name (with the nearest one), or a thread parameter that the program does not take.
@@ -92,7 +114,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
-    let mut all = templates().map(|(_, template)| template);
-    let known = || templates().map(|(_, template)| template.name());
-    all.find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
+    let templates = || entries(&*SUITES).chain(entries(&*TASKS)).map(|(_, template)| template);
+    let known = || templates().map(Template::name);
+    templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }
