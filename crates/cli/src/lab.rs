@@ -259,7 +259,7 @@ fn predictors_of(plan: &Plan, quality: Quality) -> Result<Vec<Option<MachinePred
 
 /// A workload of one program out of several.
 fn alone(workload: &Workload, program: &Program) -> Workload {
-    Workload { name: program.name.clone(), programs: vec![program.clone()], duration: workload.duration }
+    Workload { name: program.name.clone(), programs: vec![program.clone()], ..workload.clone() }
 }
 
 /// Whether two machines differ in their names only.

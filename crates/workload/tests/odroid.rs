@@ -1,8 +1,6 @@
 //! The programs of `workloads/odroid-parsec.toml` are those of Table I of "Exploiting Asymmetric Multi-Core Processors with
 //! Flexible System Software".
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use evenkeel_model::machines;
 use evenkeel_workload::{suite, validate};
 

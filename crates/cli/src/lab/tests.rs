@@ -53,6 +53,8 @@ fn machine() -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: us(5),
             migrate_across_clusters: us(20),
+            migrate_across_nodes: us(20),
+            remote_memory: 1.0,
             dvfs_transition: us(100),
             tick: Ns::from_ms(4),
         },
@@ -72,7 +74,7 @@ fn workload(name: &str, calibration: Calibration) -> Workload {
     let phase = Phase { name: "p".into(), behaviour: Behaviour::REFERENCE };
     let program =
         Program { name: name.into(), phases: vec![phase], threads: vec![thread], calibration, ..Program::default() };
-    Workload { name: name.into(), programs: vec![program], duration: None }
+    Workload { name: name.into(), programs: vec![program], ..Workload::default() }
 }
 
 fn plan(workloads: Vec<Workload>) -> Plan {
@@ -103,7 +105,7 @@ fn equal_programs_share_one_reference_run() {
     let mix = |name: &str, programs: [&str; 2]| Workload {
         name: name.into(),
         programs: programs.map(|name| workload(name, Calibration::Biggest).programs.remove(0)).into(),
-        duration: None,
+        ..Workload::default()
     };
     let plan = plan(vec![mix("one", ["a", "b"]), mix("two", ["b", "b"])]);
     assert_eq!(Lab::new(&plan).unwrap().alone.len(), 2);

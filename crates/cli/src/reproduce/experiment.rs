@@ -414,7 +414,7 @@ mod tests {
         let mixes = &experiment.sets[0];
         assert_eq!(mixes.workloads.len() * mixes.machines.len() * experiment.policies.len(), 312);
         // Both files took the thread counts from Table 4.
-        let bundled = evenkeel_workload::mix::mixes().iter().map(|mix| (mix.id.as_str(), Some(mix.threads)));
+        let bundled = evenkeel_workload::mix::table_4().map(|mix| (mix.id.as_str(), Some(mix.threads)));
         assert!(mixes.workloads.iter().map(|mix| (mix.name.as_str(), mix.threads)).eq(bundled));
     }
 }

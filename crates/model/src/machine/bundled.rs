@@ -24,6 +24,11 @@ bundle!(
     "phenom-3B3S",
     "phenom-6S",
     "phenom-6B",
+    "x5560-1B3S",
+    "x5560-1B1S",
+    "x5560-4B",
+    "x5560-4S",
+    "x5560-2x1B3S",
 );
 
 /// Names of the bundled machines.
@@ -68,7 +73,8 @@ mod tests {
         let colab = [(2, 2), (2, 4), (4, 2), (4, 4)];
         let boards = [(4, 4), (4, 4), (4, 4), (8, 16)];
         let phenom = [(1, 5), (2, 4), (3, 3), (6, 0), (6, 0)];
-        let sizes = [&colab[..], &boards, &phenom].concat();
+        let x5560 = [(1, 3), (1, 1), (4, 0), (4, 0), (2, 6)];
+        let sizes = [&colab[..], &boards, &phenom, &x5560].concat();
         assert_eq!(names().count(), sizes.len());
         for (name, size) in names().zip(sizes) {
             let machine = by_name(name).unwrap();
@@ -99,6 +105,18 @@ mod tests {
         let big = machine.speedup_over(CoreTypeId(1), &Behaviour::REFERENCE);
         assert!(((big + 5.0) / 6.0 - 1.416).abs() < 0.001, "{big}");
         assert_eq!(machine.sharing_cache(crate::CoreId(5)), machine.all());
+    }
+
+    /// Two packages with memory of their own, one big core in each.
+    #[test]
+    fn memory_nodes_are_what_the_file_says() {
+        let machine = by_name("x5560-2x1B3S").unwrap();
+        assert_eq!(machine.nodes(), 2);
+        assert_eq!(machine.node_of(crate::CoreId(5)).iter().map(|core| core.0).collect::<Vec<_>>(), [4, 5, 6, 7]);
+        assert!((machine.interleaved_memory() - (1.0 + machine.costs.remote_memory) / 2.0).abs() < 1e-12);
+        let one = by_name("x5560-1B3S").unwrap();
+        assert_eq!((one.nodes(), one.interleaved_memory(), one.node_of(crate::CoreId(0))), (1, 1.0, one.all()));
+        assert_eq!(one.costs.migrate_across_nodes, one.costs.migrate_across_clusters);
     }
 
     #[test]

@@ -93,6 +93,10 @@ pub struct Costs {
     pub migrate_in_cluster: Ns,
     /// Refilling private and shared caches after a move to a core with another last-level cache.
     pub migrate_across_clusters: Ns,
+    /// The same after a move to a cluster of another memory node.
+    pub migrate_across_nodes: Ns,
+    /// How many times as long memory of another node takes as a core's own.
+    pub remote_memory: f64,
     /// Changing the operating point of a cluster.
     pub dvfs_transition: Ns,
     /// The period of the scheduler's tick on a busy core (1/HZ).
@@ -119,6 +123,20 @@ impl Machine {
     /// Every core.
     pub fn all(&self) -> CoreSet {
         CoreSet::first(self.cores.len())
+    }
+
+    /// How many memory nodes there are.
+    pub fn nodes(&self) -> usize {
+        let mut nodes: Vec<u8> = self.clusters.iter().map(|cluster| cluster.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.len()
+    }
+
+    /// How many times as long as with memory of its own node a core takes where memory is interleaved over all nodes.
+    pub fn interleaved_memory(&self) -> f64 {
+        let nodes = self.nodes() as f64;
+        (1.0 + (nodes - 1.0) * self.costs.remote_memory) / nodes
     }
 
     /// The cores of the memory node that a core belongs to.
@@ -151,13 +169,14 @@ impl Machine {
     }
 
     /// How fast a core of this type retires instructions at a frequency, in instructions per nanosecond:
-    /// `1 / (CPI / f + memory time)`, where out-of-order cores hide a part of the memory time.
+    /// `1 / ((CPI + starved cycles) / f + memory time)`, where out-of-order cores hide a part of the memory time.
     pub fn rate(&self, core_type: CoreTypeId, frequency: Hz, behaviour: &Behaviour) -> f64 {
         let core = &self.core_types[core_type.index()];
         let ipc = (behaviour.ilp * core.extract).min(core.width);
         let compute = 1.0 / (ipc * frequency.per_ns());
+        let starved = behaviour.starved / 1000.0 / frequency.per_ns();
         let memory = behaviour.memory_ns / 1000.0 * (1.0 - core.overlap);
-        1.0 / (compute + memory)
+        1.0 / (compute + starved + memory)
     }
 
     /// How many times faster `behaviour` runs on the biggest core type than on `core_type`, both at their highest

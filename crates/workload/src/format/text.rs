@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
-use crate::program::{MainThread, ReadyQueue};
+use crate::program::{MainThread, Memory, ReadyQueue};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +16,8 @@ pub(crate) struct FileText {
     pub duration: Option<Spanned<String>>,
     #[serde(default)]
     pub runtime: RuntimeText,
+    #[serde(default)]
+    pub rerun: bool,
     #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
 }
@@ -60,6 +62,8 @@ pub(crate) struct ProgramText {
     pub n: Option<Spanned<u32>>,
     pub min_n: Option<Spanned<u32>>,
     pub max_n: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub memory: Memory,
     #[serde(default)]
     pub phases: BTreeMap<String, Spanned<PhaseText>>,
     #[serde(default)]
@@ -117,6 +121,8 @@ pub(crate) struct PhaseText {
     pub ilp: f64,
     #[serde(default)]
     pub memory_ns: f64,
+    #[serde(default)]
+    pub starved: f64,
     #[serde(default = "hundred")]
     pub branches: f64,
     #[serde(default)]
