@@ -1,7 +1,6 @@
 //! The programs of `workloads/odroid-parsec.toml` are those of Table I of "Exploiting Asymmetric Multi-Core Processors with
 //! Flexible System Software".
 
-
 use evenkeel_model::machines;
 use evenkeel_workload::{suite, validate};
 
