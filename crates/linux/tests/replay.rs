@@ -78,7 +78,7 @@ fn workload(workers: Vec<Vec<Act>>, rounds: u64, item: u64) -> Workload {
         queues: vec![Queue { name: "queue".into(), capacity: 2, filled: 0, producers: count }],
         ..Program::default()
     };
-    Workload { name: "random".into(), programs: vec![program], duration: None }
+    Workload { name: "random".into(), programs: vec![program], ..Workload::default() }
 }
 
 fn random() -> impl Strategy<Value = Workload> {

@@ -1,7 +1,9 @@
 //! Programs flattened for the event loop: one array of instructions, jumps instead of nesting, global object numbers.
 
+use std::ops::Range;
+
 use evenkeel_model::{Behaviour, Machine, ThreadId};
-use evenkeel_workload::program::{Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
+use evenkeel_workload::program::{Memory, Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
 use evenkeel_workload::{Op, Workload, graph};
 
 use crate::tasking::{Act, RuntimeCode, layout};
@@ -76,6 +78,9 @@ pub(crate) struct Code {
     pub instrs: Vec<Instr>,
     pub params: Vec<SchedParams>,
     pub behaviours: Vec<Behaviour>,
+    /// Where the memory of each of those phases is.
+    pub memory: Vec<Memory>,
+    pub extents: Vec<Extent>,
     pub threads: Vec<ThreadCode>,
     pub locks: Vec<String>,
     pub barriers: Vec<(String, u32)>,
@@ -85,6 +90,19 @@ pub(crate) struct Code {
     pub events: Vec<String>,
     pub timers: usize,
     pub runtimes: Vec<RuntimeCode>,
+}
+
+/// The objects of a program among those of the workload.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent {
+    pub locks: Range<usize>,
+    pub barriers: Range<usize>,
+    pub queues: Range<usize>,
+    pub conditions: Range<usize>,
+    pub semaphores: Range<usize>,
+    pub events: Range<usize>,
+    pub timers: Range<usize>,
+    pub runtimes: Range<usize>,
 }
 
 /// A thread of the flattened workload.
@@ -128,6 +146,7 @@ impl Code {
             let creator = graph::creator(program);
             code.behaviours.extend(program.phases.iter().map(|phase| phase.behaviour));
             code.behaviours.extend(creator.map(|_| Behaviour::REFERENCE));
+            code.memory.resize(code.behaviours.len(), program.memory);
             code.locks.extend(program.locks.iter().cloned());
             code.barriers.extend(program.barriers.iter().map(|barrier| (barrier.name.clone(), barrier.parties)));
             code.queues.extend(program.queues.iter().cloned());
@@ -157,6 +176,7 @@ impl Code {
             if let Some(creator) = creator {
                 layout::add(&mut code, &flatten, machine, creator).map_err(|why| format!("{}: {why}", program.name))?;
             }
+            code.extents.push(flatten.extent(&code));
         }
         Ok(code)
     }
@@ -188,6 +208,21 @@ pub(crate) struct Flatten<'a> {
 }
 
 impl Flatten<'_> {
+    /// From where the program begins to where the code ends now.
+    fn extent(&self, code: &Code) -> Extent {
+        let range = |first: u32, end: usize| first as usize..end;
+        Extent {
+            locks: range(self.locks, code.locks.len()),
+            barriers: range(self.barriers, code.barriers.len()),
+            queues: range(self.queues, code.queues.len()),
+            conditions: range(self.conditions, code.conditions.len()),
+            semaphores: range(self.semaphores, code.semaphores.len()),
+            events: range(self.events, code.events.len()),
+            timers: range(self.timers, code.timers),
+            runtimes: range(self.runtime, code.runtimes.len()),
+        }
+    }
+
     /// The phase of the runtime system's own code stands behind those of the program.
     pub(crate) fn runtime_phase(&self) -> u32 {
         self.phases + self.program.phases.len() as u32
@@ -286,7 +321,7 @@ mod tests {
             sched: SchedParams::default(),
         };
         let program = Program { threads: vec![thread], ..Program::default() };
-        let workload = Workload { name: "w".into(), programs: vec![program], duration: None };
+        let workload = Workload { name: "w".into(), programs: vec![program], ..Workload::default() };
         let machine = evenkeel_model::machines::by_name("2B2S").unwrap();
         let code = Code::new(&workload, &machine, &|_, _, _| 0).unwrap();
         assert_eq!(

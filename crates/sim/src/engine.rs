@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId, Watts};
 use evenkeel_sched::{Action, Next, Scheduler, Why};
 use evenkeel_workload::Workload;
-use evenkeel_workload::program::{self, Calibration, Start, Work};
+use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 
 use crate::calendar::{Calendar, Entry};
 use crate::code::Code;
@@ -46,7 +46,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) opps: Vec<Opp>,
     /// What an observer was last told of each cluster's power.
     pub(crate) powers: Vec<Watts>,
-    /// Instructions per ns by phase and cluster, at the current operating points.
+    /// Instructions per ns by distance of the memory, phase and cluster ([`Self::row`]), at the current operating points.
     pub(crate) rates: Vec<f64>,
     /// Counts per instruction, in the same order; empty if nobody reads counters.
     pub(crate) counts: Vec<Counters>,
@@ -189,7 +189,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             Entry::Wake(thread, sleep) => {
                 let task = &self.tasks[thread.index()];
                 match task.place {
-                    Place::Absent if sleep == 0 && task.exited.is_none() => self.start(thread, None),
+                    Place::Absent if task.sleep == sleep && task.exited.is_none() => self.start(thread, None),
                     Place::Blocked(On::Sleep) if task.sleep == sleep => self.wake(thread, None),
                     _ => {}
                 }
@@ -334,9 +334,18 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if let Some(last) = task.last_core.filter(|last| *last != core) {
             self.migrations += 1;
             task.migrations += 1;
-            let same = self.machine.cores[last.index()].cluster == self.machine.cores[core.index()].cluster;
-            c.stall += if same { costs.migrate_in_cluster } else { costs.migrate_across_clusters };
+            let near = self.sched.state().domains[core.index()][0].contains(last);
+            let same_node = self.machine.node_of(core).contains(last);
+            c.stall += match (near, same_node) {
+                (true, _) => costs.migrate_in_cluster,
+                (false, true) => costs.migrate_across_clusters,
+                (false, false) => costs.migrate_across_nodes,
+            };
         }
+        let node = self.machine.clusters[self.machine.cores[core.index()].cluster.index()].node;
+        // First touch: a thread's memory is where it first ran.
+        task.remote =
+            *task.home.get_or_insert(node) != node && self.workload.programs[task.program].memory == Memory::Local;
         task.last_core = Some(core);
         task.place = Place::On(core);
         c.current = Some(thread);

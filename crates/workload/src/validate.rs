@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_workload_needs_a_program() {
-        let empty = Workload { name: "w".into(), programs: Vec::new(), duration: None };
+        let empty = Workload { name: "w".into(), programs: Vec::new(), ..Workload::default() };
         assert_eq!(workload(&empty).unwrap_err().to_string(), "w: the workload has no programs");
         assert_eq!(complaint(&Program { name: "p".into(), ..Program::default() }), "p: has no threads");
     }

@@ -70,7 +70,7 @@ pub fn workloads(output: Output) -> Result<String> {
     let listed = Workloads {
         programs: suite::programs().map(ProgramEntry::of).collect(),
         task_programs: suite::task_programs().map(TaskProgramEntry::of).collect(),
-        mixes: mix::mixes().iter().map(MixEntry::of).collect(),
+        mixes: mix::mixes().map(MixEntry::of).collect(),
     };
     match output.format {
         Format::Json => json::print(&listed),

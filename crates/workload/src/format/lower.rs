@@ -30,7 +30,7 @@ pub(crate) struct Group {
 /// Builds the program for the thread parameter `n`.
 pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Result<Program, Fault> {
     let letters = Letters::of_program(n);
-    let mut program = Program { name: text.name.clone(), ..Program::default() };
+    let mut program = Program { name: text.name.clone(), memory: text.memory, ..Program::default() };
     program.phases = text.phases.iter().map(|(name, phase)| phase_of(name, phase)).collect::<Result<_, _>>()?;
 
     let mut queues = Names::new("queue");
@@ -149,11 +149,14 @@ fn phase_of(name: &str, text: &Spanned<PhaseText>) -> Result<Phase, Fault> {
     if !(phase.memory_ns >= 0.0 && phase.memory_ns <= 1e6) {
         return fault(format!("expected memory_ns from 0 to 1e6 ns per 1000 instructions, not {}", phase.memory_ns));
     }
+    if !(phase.starved >= 0.0 && phase.starved <= 1e6) {
+        return fault(format!("expected starved from 0 to 1e6 cycles per 1000 instructions, not {}", phase.starved));
+    }
     if let Some((key, value)) = rates.iter().find(|(_, value)| !(0.0..=1000.0).contains(value)) {
         return fault(format!("expected {key} from 0 to 1000 per 1000 instructions, not {value}"));
     }
-    let PhaseText { ilp, memory_ns, branches, fp, stores, .. } = *phase;
-    Ok(Phase { name: name.to_owned(), behaviour: Behaviour { ilp, memory_ns, branches, fp, stores } })
+    let PhaseText { ilp, memory_ns, starved, branches, fp, stores, .. } = *phase;
+    Ok(Phase { name: name.to_owned(), behaviour: Behaviour { ilp, memory_ns, starved, branches, fp, stores } })
 }
 
 fn declare(kind: &'static str, list: &[Spanned<String>], letters: Letters) -> Result<Names, Fault> {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
-use crate::program::{MainThread, ReadyQueue};
+use crate::program::{MainThread, Memory, ReadyQueue};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,7 +15,38 @@ pub(crate) struct FileText {
     pub name: Option<String>,
     pub duration: Option<Spanned<String>>,
     #[serde(default)]
+    pub runtime: RuntimeText,
+    #[serde(default)]
+    pub rerun: bool,
+    #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
+}
+
+/// What every program of a file has besides its own: the threads of the system that it runs on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuntimeText {
+    #[serde(default)]
+    pub phases: BTreeMap<String, Spanned<PhaseText>>,
+    #[serde(default)]
+    pub locks: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub barriers: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub semaphores: BTreeMap<Spanned<String>, Spanned<Number>>,
+    #[serde(default)]
+    pub threads: Vec<Spanned<GroupText>>,
+}
+
+impl RuntimeText {
+    /// Puts it under a program.
+    pub fn under(&self, program: &mut ProgramText) {
+        program.phases.extend(self.phases.clone());
+        program.locks.extend(self.locks.clone());
+        program.barriers.extend(self.barriers.clone());
+        program.semaphores.extend(self.semaphores.clone());
+        program.threads.extend(self.threads.clone());
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -31,6 +62,8 @@ pub(crate) struct ProgramText {
     pub n: Option<Spanned<u32>>,
     pub min_n: Option<Spanned<u32>>,
     pub max_n: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub memory: Memory,
     #[serde(default)]
     pub phases: BTreeMap<String, Spanned<PhaseText>>,
     #[serde(default)]
@@ -82,12 +115,14 @@ impl fmt::Display for Level {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseText {
     pub ilp: f64,
     #[serde(default)]
     pub memory_ns: f64,
+    #[serde(default)]
+    pub starved: f64,
     #[serde(default = "hundred")]
     pub branches: f64,
     #[serde(default)]
@@ -116,7 +151,7 @@ pub(crate) struct TasksText {
     pub queue: Option<Spanned<String>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GroupText {
     pub name: Spanned<String>,
@@ -143,7 +178,7 @@ pub(crate) enum Skew {
 }
 
 /// One operation: exactly one of the keys that name an operation, and those that go with it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpText {
     pub compute: Option<String>,
@@ -252,7 +287,7 @@ impl OpText {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetText {
     pub nice: Option<i64>,

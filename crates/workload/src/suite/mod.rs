@@ -1,5 +1,6 @@
 //! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
-//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), and programs made of tasks.
+//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), Java programs (WASH,
+//! section 7), components of SPEC CPU2006 (bias scheduling, Table 1), and programs made of tasks.
 
 mod census;
 
@@ -12,13 +13,19 @@ use crate::format::{File, Level, Template};
 use crate::program::Program;
 
 /// The suites with their programs. The first two are those of Table 3, in its order.
-static SUITES: LazyLock<[(&str, File); 3]> = LazyLock::new(|| {
+static SUITES: LazyLock<[(&str, File); 6]> = LazyLock::new(|| {
     [
         ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
         ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
         (
             "odroid-parsec",
             bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
+        ),
+        ("dacapo", bundled(include_str!("../../../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
+        ("spec2006", bundled(include_str!("../../../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
+        (
+            "spec2006-omp",
+            bundled(include_str!("../../../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml"),
         ),
     ]
 });
@@ -61,23 +68,29 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
+type Entry = (&'static str, &'static Template);
+
+fn entries(suites: &'static [(&str, File)]) -> impl Iterator<Item = Entry> {
+    suites.iter().flat_map(|(suite, file)| file.programs.iter().map(|program| (*suite, program)))
+}
+
 /// The programs of COLAB's Table 3, in its order. Predictors learn from them.
 pub fn table_3() -> impl Iterator<Item = ProgramInfo> {
     programs().filter(|program| matches!(program.suite, "parsec" | "splash2"))
 }
 
-/// The programs with threads of their own.
+/// The programs of all suites, but for those made of tasks.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    SUITES.iter().flat_map(of_suite)
+    entries(&*SUITES).map(info)
 }
 
 /// The programs made of tasks.
 pub fn task_programs() -> impl Iterator<Item = ProgramInfo> {
-    TASKS.iter().flat_map(of_suite)
+    entries(&*TASKS).map(info)
 }
 
-fn of_suite((suite, file): &'static (&'static str, File)) -> impl Iterator<Item = ProgramInfo> {
-    file.programs.iter().map(|template| ProgramInfo {
+fn info((suite, template): Entry) -> ProgramInfo {
+    ProgramInfo {
         name: template.name(),
         suite,
         description: template.description(),
@@ -86,7 +99,7 @@ fn of_suite((suite, file): &'static (&'static str, File)) -> impl Iterator<Item 
         comm_comp: template.comm_comp(),
         default_threads: template.default_n().unwrap_or(1),
         max_threads: template.max_n(),
-    })
+    }
 }
 
 /// A program that comes with Evenkeel, with a thread parameter, by default [`ProgramInfo::default_threads`].
@@ -107,7 +120,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
-    let templates = || SUITES.iter().chain(&*TASKS).flat_map(|(_, file)| &file.programs);
+    let templates = || entries(&*SUITES).chain(entries(&*TASKS)).map(|(_, template)| template);
     let known = || templates().map(Template::name);
     templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }
