@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::experiment::{
     Aggregate, Baseline, Bound, Compare, Experiment, Member, Metric, Published, Selector, Set, Threads,
 };
-use crate::json::{Kind, Row, Run, Summary};
+use crate::json::{Chart, Kind, Row, Run, Summary};
 
 /// The runs of a set, and how many cores its machines have.
 pub struct Ran<'a> {
@@ -42,6 +42,8 @@ pub struct Evaluation<'a> {
     pub ran: Vec<Ran<'a>>,
     /// Its rows.
     pub rows: Vec<Evaluated<'a>>,
+    /// Its charts of power over time.
+    pub power: &'a [Chart],
 }
 
 /// How a row came out.

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use evenkeel_sched::Setup;
 use serde::Deserialize;
 
+use super::power::Chart;
 use crate::args::{Main, Order, Queue};
 use crate::catalog;
 use crate::json::Kind;
@@ -37,6 +38,9 @@ pub struct Experiment {
     /// What was published.
     #[serde(rename = "row")]
     pub rows: Vec<Published>,
+    /// Power over time.
+    #[serde(default)]
+    pub power: Vec<Chart>,
 }
 
 fn declared() -> Vec<Order> {
