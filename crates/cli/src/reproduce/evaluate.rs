@@ -84,6 +84,7 @@ struct Arm<'a> {
     machine: &'a str,
     policy: &'a str,
     program: Option<usize>,
+    cluster: Option<&'a str>,
 }
 
 impl<'a> Arm<'a> {
@@ -98,6 +99,10 @@ impl<'a> Arm<'a> {
             Some(program) => run.programs.get(program).and_then(|program| program.turnaround_s).unwrap_or(f64::NAN),
             None => run.metrics.makespan_s,
         };
+        let energy = |run: &Run| match self.cluster {
+            Some(name) => run.clusters.iter().find(|cluster| cluster.name == name).map_or(f64::NAN, |of| of.energy_j),
+            None => run.metrics.energy_j,
+        };
         let mean_of = |value: &dyn Fn(&Run) -> f64| mean(self.runs().map(value));
         match metric {
             Metric::HStp => mean_of(&|run| run.metrics.h_stp),
@@ -105,8 +110,8 @@ impl<'a> Arm<'a> {
             Metric::Speedup => mean_of(&|run| run.metrics.h_antt).map(f64::recip),
             Metric::Time => mean_of(&time),
             Metric::Performance => mean_of(&time).map(f64::recip),
-            Metric::Energy => mean_of(&|run| run.metrics.energy_j),
-            Metric::Power => mean_of(&|run| run.metrics.energy_j / run.metrics.makespan_s),
+            Metric::Energy => mean_of(&energy),
+            Metric::Power => mean_of(&|run| energy(run) / run.metrics.makespan_s),
             Metric::Edp => mean_of(&|run| run.metrics.edp),
             Metric::Spread => {
                 let mean = mean_of(&time)?;
@@ -150,7 +155,8 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
     };
     let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (member, machine, program) in cells {
-        let arm = Arm { ran, workload: &member.name, machine, policy, program };
+        let cluster = published.select.cluster.as_deref();
+        let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
         let mut value = arm.value(published.metric)?;
         if let Some(baseline) = &published.baseline {
             value /= arm.baseline(baseline, all)?.value(published.metric)?;
@@ -235,7 +241,7 @@ pub fn effect(
     policy: &str,
     baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None }.value(metric);
+    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric);
     Some(value(policy)? / value(baseline)? - 1.0)
 }
 
@@ -329,6 +335,7 @@ mod tests {
             seed: 1,
             metrics,
             programs: vec![program; programs],
+            clusters: Vec::new(),
         }
     }
 

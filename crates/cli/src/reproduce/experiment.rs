@@ -230,6 +230,8 @@ pub struct Selector {
     pub program: Option<String>,
     /// The machine.
     pub machine: Option<String>,
+    /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
+    pub cluster: Option<String>,
     /// The thread count against the core count.
     pub threads: Option<Threads>,
     /// The number of programs.
@@ -335,6 +337,7 @@ const ALL: &str = "all";
 /// The experiments that come with Evenkeel.
 const BUNDLED: &[(&str, &str)] = &[
     ("colab", include_str!("../../../../experiments/colab.toml")),
+    ("odroid", include_str!("../../../../experiments/odroid.toml")),
     ("wash", include_str!("../../../../experiments/wash.toml")),
 ];
 
