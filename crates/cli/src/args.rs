@@ -49,13 +49,14 @@ pub enum Command {
     /// List the machines that come with Evenkeel
     ///
     /// The name goes to --machine of the other commands. A path works there too: of a TOML file of your own, of
-    /// hwloc's XML (.xml), or of a devicetree (.dtb).
+    /// hwloc's XML (.xml), or of a devicetree (.dtb). `odroid-xu3:2+1` is the machine with two of its big cores and one
+    /// of its others, the rest switched off.
     #[command(after_help = "Examples:\n  evenkeel machines\n  evenkeel machines --format json\n\n\
         Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.")]
     Machines(Output),
-    /// List the scheduling policies
+    /// List the scheduling policies and the governors of frequencies
     ///
-    /// The name goes to --policy of the other commands.
+    /// The name goes to --policy or --governor of the other commands.
     #[command(after_help = "Examples:\n  evenkeel policies\n  evenkeel policies --format json")]
     Policies(Output),
     /// List the programs and mixes that come with Evenkeel

@@ -32,6 +32,8 @@ pub struct Run {
     pub metrics: Metrics,
     /// The programs, in the order of the workload.
     pub programs: Vec<Program>,
+    /// The machine's clusters.
+    pub clusters: Vec<Cluster>,
 }
 
 /// The measurements of one run.
@@ -72,6 +74,15 @@ pub struct Program {
     pub name: String,
     /// When its last thread exited, in seconds; null if the run ended first.
     pub turnaround_s: Option<f64>,
+}
+
+/// A cluster in a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// Energy of its cores, in joules.
+    pub energy_j: f64,
 }
 
 /// What `reproduce all` prints.

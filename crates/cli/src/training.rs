@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use evenkeel_model::predict::{Predictor, Sample, Validation, leave_one_out};
+use evenkeel_model::predict::{Predictor, Quality, Sample, Validation, leave_one_out};
 use evenkeel_model::{CoreTypeId, Counters, Instructions, Machine, Ns};
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::{Workload, suite};
@@ -67,11 +67,11 @@ pub fn observe(machine: &Machine) -> Result<Vec<Observed>> {
 }
 
 /// The predictor of a machine.
-pub fn learn(machine: &Machine, observed: &[Observed]) -> Result<Predictor> {
+pub fn learn(machine: &Machine, observed: &[Observed], quality: Quality) -> Result<Predictor> {
     let mut predictor = Predictor::default();
     for observed in observed {
         predictor
-            .learn(machine, observed.core_type, &observed.samples, COUNTERS)
+            .learn(machine, observed.core_type, &observed.samples, COUNTERS, quality)
             .with_context(|| format!("no predictor for {}", machine.name))?;
     }
     // As a file keeps it, so that a run with a predictor that was just trained and one that was read agree.

@@ -334,13 +334,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if let Some(last) = task.last_core.filter(|last| *last != core) {
             self.migrations += 1;
             task.migrations += 1;
-            let [from, to] = [last, core].map(|core| self.machine.cores[core.index()].cluster);
-            let [old_node, new_node] = [from, to].map(|cluster| self.machine.clusters[cluster.index()].node);
-            c.stall += match (from == to, old_node == new_node) {
-                (true, _) => costs.migrate_in_cluster,
-                (false, true) => costs.migrate_across_clusters,
-                (false, false) => costs.migrate_across_nodes,
-            };
+            let near = self.sched.state().domains[core.index()][0].contains(last);
+            c.stall += if near { costs.migrate_in_cluster } else { costs.migrate_across_clusters };
         }
         let node = self.machine.clusters[self.machine.cores[core.index()].cluster.index()].node;
         // First touch: a thread's memory is where it first ran.

@@ -172,11 +172,11 @@ proptest! {
         tasking in random_tasking(),
         (big, little) in (0..4u16, 0..4u16).prop_filter("a machine has cores", |(big, little)| big + little > 0),
         delay in prop_oneof![Just(0u64), 1..200_000u64],
-        costly: bool, noise: bool, seed: u64, policy: prop::sample::Index,
+        costly: bool, noise: bool, seed: u64, chosen: prop::sample::Index,
     ) {
         prop_assume!(steps.iter().any(|step| matches!(step, Step::Task(..))));
         let machine = if costly { with_costs(machine(big, little)) } else { machine(big, little) };
-        let name = *policy.get(&common::policies(&machine).collect::<Vec<_>>());
+        let name = *chosen.get(&common::policies(&machine).collect::<Vec<_>>());
         let workload = tasks(ops(&steps), tasking);
         let options = Options { seed, noise, delay: Ns(delay), oracle: true, ..Options::default() };
         let (outcome, diary) = play(&machine, &workload, name, &options);
@@ -324,14 +324,15 @@ fn a_task_does_the_same_work_whoever_runs_it() {
     let varied = Op::Compute { phase: PhaseId(0), work: Work::Instructions(1_000_000), spread: Spread::Exponential };
     let one = Task { name: "t".into(), reads: vec![], writes: vec![], body: vec![varied] };
     let ops = vec![Op::Repeat { times: Some(40), body: vec![Op::Task(Box::new(one))] }];
+    let machine = machine(2, 2);
     let work = |ready, name, seed| {
         let workload = tasks(ops.clone(), Tasking { tied: false, ..free(ready) });
         let options = Options { seed, ..Options::default() };
-        let (outcome, _) = play(&machine(2, 2), &workload, name, &options);
+        let (outcome, _) = play(&machine, &workload, name, &options);
         outcome.programs[0].instructions
     };
     for ready in QUEUES {
-        assert!(common::policies(&machine(2, 2)).all(|name| work(ready, name, 7) == work(ReadyQueue::Fifo, "cfs", 7)));
+        assert!(common::policies(&machine).all(|name| work(ready, name, 7) == work(ReadyQueue::Fifo, "cfs", 7)));
     }
     assert_ne!(work(ReadyQueue::Fifo, "cfs", 7), work(ReadyQueue::Fifo, "cfs", 8));
 }

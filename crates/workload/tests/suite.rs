@@ -78,6 +78,7 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: CoreSet::first(2),
         node: 0,
+        cache: id,
     };
     let core = |id| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
     Machine {
@@ -91,7 +92,6 @@ fn machine() -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: Ns(5_000),
             migrate_across_clusters: Ns(20_000),
-            migrate_across_nodes: Ns(20_000),
             remote_memory: 1.0,
             dvfs_transition: Ns(100_000),
             tick: Ns(4_000_000),
@@ -232,10 +232,13 @@ fn names_lead_to_workloads_and_mistakes_to_the_nearest_name() {
     let two = by_name("ferret:2").unwrap();
     assert_eq!((two.name.as_str(), two.programs[0].threads.len()), ("ferret:2", 11));
     assert_eq!(by_name("Sync-2").unwrap().programs.len(), 2);
+    let pair: Vec<usize> = by_name("ferret:2+fft").unwrap().programs.iter().map(|p| p.threads.len()).collect();
+    assert_eq!(pair, [11, 4]);
     let complaint = |name: &str| by_name(name).unwrap_err().to_string();
     assert_eq!(complaint("sync-2"), "unknown workload \"sync-2\": did you mean \"Sync-2\"?");
     assert_eq!(complaint("feret:2"), "unknown workload \"feret\": did you mean \"ferret\"?");
     assert!(complaint("qqqq").contains("evenkeel workloads"));
+    assert_eq!(complaint("ferret+ftf"), "unknown program \"ftf\": did you mean \"fft\"?");
     assert!(complaint("ferret:x").contains("expected a thread count"));
     assert!(complaint("Sync-2:4").contains("own thread counts"));
     assert!(complaint("fmm:4").contains("from 1 to 2, not 4"));

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use evenkeel_model::Machine;
+use evenkeel_sched::governor::{GOVERNORS, GovernorInfo};
 use evenkeel_sched::policy::{Knob, POLICIES, PolicyInfo};
 use evenkeel_workload::mix::{self, Mix};
 use evenkeel_workload::suite::{self, ProgramInfo};
@@ -30,11 +31,13 @@ pub fn machines(output: Output) -> Result<String> {
     }
 }
 
-/// Lists the policies.
+/// Lists the policies, their knobs, and the governors.
 pub fn policies(output: Output) -> Result<String> {
     let policies: Vec<PolicyEntry> = POLICIES.iter().map(PolicyEntry::of).collect();
     match output.format {
-        Format::Json => json::print(&Policies { policies }),
+        Format::Json => {
+            json::print(&Policies { policies, governors: GOVERNORS.iter().map(GovernorEntry::of).collect() })
+        }
         Format::Table => {
             let mut rows = table::new(&["policy", "what it does", "source"]);
             let mut knobs = table::new(&["knob", ">default", "what it sets"]);
@@ -51,6 +54,12 @@ pub fn policies(output: Output) -> Result<String> {
                 text += "\nKnobs are set after the policy's name: --policy NAME:KNOB=VALUE:KNOB\n";
                 text += &table::text(&knobs);
             }
+            let mut governors = table::new(&["governor", "what it does", "source"]);
+            for governor in GOVERNORS {
+                governors.add_row([governor.name, governor.summary, governor.source]);
+            }
+            text += "\nA governor sets frequencies under any policy: --governor NAME\n";
+            text += &table::text(&governors);
             Ok(text)
         }
     }
@@ -135,6 +144,7 @@ impl ClusterEntry<'_> {
 #[derive(Serialize)]
 struct Policies {
     policies: Vec<PolicyEntry>,
+    governors: Vec<GovernorEntry>,
 }
 
 #[derive(Serialize)]
@@ -157,6 +167,19 @@ impl PolicyEntry {
         let knob = |knob: &Knob| KnobEntry { name: knob.name, summary: knob.summary, default: knob.value.to_string() };
         let knobs = policy.knobs.iter().map(knob).collect();
         Self { name: policy.name, summary: policy.summary, source: policy.source, knobs }
+    }
+}
+
+#[derive(Serialize)]
+struct GovernorEntry {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+}
+
+impl GovernorEntry {
+    fn of(governor: &GovernorInfo) -> Self {
+        Self { name: governor.name, summary: governor.summary, source: governor.source }
     }
 }
 

@@ -38,6 +38,7 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
+        cache: id,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
     let us = Ns::from_us;
@@ -52,7 +53,6 @@ fn machine() -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: us(5),
             migrate_across_clusters: us(20),
-            migrate_across_nodes: us(20),
             remote_memory: 1.0,
             dvfs_transition: us(100),
             tick: Ns::from_ms(4),

@@ -20,6 +20,8 @@ pub struct Ran<'a> {
     pub runs: &'a [Run],
     /// Cores of each machine of the set, in its order.
     pub cores: Vec<u32>,
+    /// What the cores of each machine could do together ([`Metric::Capacity`]).
+    pub capacity: Vec<f64>,
 }
 
 /// A row with what is known about it besides the numbers.
@@ -82,6 +84,7 @@ struct Arm<'a> {
     machine: &'a str,
     policy: &'a str,
     program: Option<usize>,
+    cluster: Option<&'a str>,
 }
 
 impl<'a> Arm<'a> {
@@ -95,6 +98,10 @@ impl<'a> Arm<'a> {
         let time = |run: &Run| match self.program {
             Some(program) => run.programs.get(program).and_then(|program| program.turnaround_s).unwrap_or(f64::NAN),
             None => run.metrics.makespan_s,
+        };
+        let energy = |run: &Run| match self.cluster {
+            Some(name) => run.clusters.iter().find(|cluster| cluster.name == name).map_or(f64::NAN, |of| of.energy_j),
+            None => run.metrics.energy_j,
         };
         let mean_of = |value: &dyn Fn(&Run) -> f64| mean(self.runs().map(value));
         match metric {
@@ -110,13 +117,17 @@ impl<'a> Arm<'a> {
                 let fastest = self.runs().map(time).reduce(f64::min)?;
                 Some(slowest / fastest - 1.0)
             }
-            Metric::Energy => mean_of(&|run| run.metrics.energy_j),
-            Metric::Power => mean_of(&|run| run.metrics.energy_j / run.metrics.makespan_s),
+            Metric::Energy => mean_of(&energy),
+            Metric::Power => mean_of(&|run| energy(run) / run.metrics.makespan_s),
             Metric::Edp => mean_of(&|run| run.metrics.edp),
             Metric::Spread => {
                 let mean = mean_of(&time)?;
                 let variance = mean_of(&|run| (time(run) - mean).powi(2))?;
                 Some(variance.sqrt() / mean)
+            }
+            Metric::Capacity => {
+                let machine = self.ran.set.machines.iter().position(|machine| machine == self.machine)?;
+                self.ran.capacity.get(machine).copied()
             }
         }
     }
@@ -157,7 +168,8 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
     };
     let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (member, machine, program) in cells {
-        let arm = Arm { ran, workload: &member.name, machine, policy, program };
+        let cluster = published.select.cluster.as_deref();
+        let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
         let mut value = arm.value(published.metric)?;
         if let Some(baseline) = &published.baseline {
             value /= arm.baseline(baseline, all)?.value(published.metric)?;
@@ -183,8 +195,10 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
         }
         Aggregate::Largest => all.into_iter().reduce(f64::max),
         Aggregate::Smallest => all.into_iter().reduce(f64::min),
-        Aggregate::Best if published.metric.more_is_better() => means().reduce(f64::max),
-        Aggregate::Best => means().reduce(f64::min),
+        Aggregate::Best | Aggregate::Worst => {
+            let most = published.metric.more_is_better() == (published.aggregate == Aggregate::Best);
+            means().reduce(if most { f64::max } else { f64::min })
+        }
     }
 }
 
@@ -208,9 +222,15 @@ fn cells<'a>(select: &Selector, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str, O
             match &select.program {
                 _ if !fits => {}
                 None => cells.push((member, machine.as_str(), None)),
-                Some(which) => {
+                Some(name) => {
                     let programs = run.map_or(&[][..], |run| &run.programs).iter().enumerate();
-                    let wanted = programs.filter(|(at, program)| which.is(*at, &program.name));
+                    let wanted = |index: usize, program: &str| match name.as_str() {
+                        "*" => true,
+                        "first" => index == 0,
+                        "others" => index > 0,
+                        name => program == name,
+                    };
+                    let wanted = programs.filter(|(index, program)| wanted(*index, &program.name));
                     cells.extend(wanted.map(|(index, _)| (member, machine.as_str(), Some(index))));
                 }
             }
@@ -235,21 +255,21 @@ pub fn effect(
     policy: &str,
     baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None }.value(metric);
+    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric);
     Some(value(policy)? / value(baseline)? - 1.0)
 }
 
-/// Judges a row. A published "no effect" is met by what prints as 0 %, and so is one below a limit; "no loss", no effect or
-/// above, by any gain as well.
+/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
+/// prints as 0 % is also below any limit, and any gain is "no loss", no effect or above.
 fn verdict(published: &Published, simulated: f64) -> Verdict {
     let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
     let (expected, simulated) = (of(published.published), of(simulated));
-    let nothing = simulated.abs() < 0.005;
     if expected == 0.0 {
+        let nothing = simulated.abs() < published.within.unwrap_or(0.005);
         let gain = published.bound == Some(Bound::Above) && (simulated > 0.0) == published.metric.more_is_better();
         return if nothing || gain { Verdict::Close } else { Verdict::Miss };
     }
-    if nothing && published.bound == Some(Bound::Below) {
+    if simulated.abs() < 0.005 && published.bound == Some(Bound::Below) {
         return Verdict::Close;
     }
     if simulated * expected <= 0.0 {
@@ -335,6 +355,7 @@ mod tests {
             seed: 1,
             metrics,
             programs: vec![program; programs],
+            clusters: Vec::new(),
         }
     }
 
@@ -373,7 +394,13 @@ mod tests {
             .sets
             .iter()
             .zip(&runs)
-            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: cores(set) })
+            .map(|(set, runs)| Ran {
+                set,
+                policies: &experiment.policies,
+                runs,
+                cores: cores(set),
+                capacity: Vec::new(),
+            })
             .collect();
         rows(experiment, &ran).into_iter().map(|row| (row.row.id, row.row.simulated, row.verdict)).collect()
     }
@@ -485,7 +512,7 @@ mod tests {
             .sets
             .iter()
             .zip([&threads, &tasks])
-            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: vec![4] })
+            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: vec![4], capacity: vec![8.0] })
             .collect();
         let rows = rows(&experiment, &ran);
         assert!((rows[0].row.simulated.unwrap() - 2.0).abs() < 1e-12);
@@ -512,7 +539,13 @@ mod tests {
                 runs.push(Run { programs, ..run("w", 2, "m", policy, "declared", 1.0) });
             }
         }
-        let ran = [Ran { set: &experiment.sets[0], policies: &experiment.policies, runs: &runs, cores: vec![2] }];
+        let ran = [Ran {
+            set: &experiment.sets[0],
+            policies: &experiment.policies,
+            runs: &runs,
+            cores: vec![2],
+            capacity: vec![1.0],
+        }];
         rows(&experiment, &ran).iter().map(|row| (row.row.simulated.unwrap(), row.verdict)).collect()
     }
 
@@ -525,7 +558,8 @@ mod tests {
     fn programs_are_averaged_geometrically_and_picked_by_position() {
         let times = [[[1.0, 16.0], [1.0, 16.0]], [[2.0, 2.0], [2.0, 6.0]]];
         let mean = row(0.0, "select = { set = \"s\" }\nmetric = \"mean_performance\"\nbaseline = \"old\"");
-        let second = row(3.0, "select = { set = \"s\", program = [1] }\nmetric = \"performance\"\nbaseline = \"old\"");
+        let second =
+            row(3.0, "select = { set = \"s\", program = \"others\" }\nmetric = \"performance\"\nbaseline = \"old\"");
         let gap = row(2.0, "select = { set = \"s\", program = \"*\" }\nmetric = \"gap\"\naggregate = \"largest\"");
         let values = of_two(&(mean + &second + &gap), times);
         let expected = [4.0 / ((2.0 + f64::sqrt(12.0)) / 2.0) - 1.0, 16.0 / 4.0 - 1.0, 6.0 / 2.0 - 1.0];

@@ -1,9 +1,13 @@
 //! What an experiment file says: what to run, and every published number with the way it is computed.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
+use evenkeel_sched::Setup;
 use serde::Deserialize;
 
 use crate::args::{Main, Order, Queue};
+use crate::catalog;
 use crate::json::Kind;
 
 /// An experiment file (`experiments/*.toml`).
@@ -16,6 +20,9 @@ pub struct Experiment {
     pub title: String,
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
+    /// What stands for a policy with its knobs where it would be long, as `wash:own`.
+    #[serde(default)]
+    pub shorthands: BTreeMap<String, String>,
     /// Whether the policies are listed from the worst to the best as published.
     #[serde(default)]
     pub ranked: bool,
@@ -135,6 +142,8 @@ pub struct Published {
     pub aggregate: Aggregate,
     /// Set if the paper gives a limit instead of a number.
     pub bound: Option<Bound>,
+    /// How near counts where the paper says that there is no difference: what it could measure.
+    pub within: Option<f64>,
     /// Why the row misses, as far as it is known.
     pub note: Option<String>,
 }
@@ -216,34 +225,17 @@ pub struct Selector {
     pub class: Option<String>,
     /// The workload.
     pub workload: Option<String>,
-    /// Which of its programs [`Metric::Time`] and [`Metric::Performance`] are then about.
-    pub program: Option<Which>,
+    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, `*` for each
+    /// of them, `first`, or `others` for each but the first.
+    pub program: Option<String>,
     /// The machine.
     pub machine: Option<String>,
+    /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
+    pub cluster: Option<String>,
     /// The thread count against the core count.
     pub threads: Option<Threads>,
     /// The number of programs.
     pub programs: Option<usize>,
-}
-
-/// Some programs of a workload.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub enum Which {
-    /// Those of this name, or `*` for each of them.
-    Name(String),
-    /// Those at these positions, from 0.
-    At(Vec<usize>),
-}
-
-impl Which {
-    /// Whether the program of this name at this position is one.
-    pub fn is(&self, at: usize, program: &str) -> bool {
-        match self {
-            Self::Name(name) => name == "*" || name == program,
-            Self::At(positions) => positions.contains(&at),
-        }
-    }
 }
 
 /// Thread classes (COLAB 5.3, Figure 8).
@@ -284,6 +276,8 @@ pub enum Metric {
     Gap,
     /// Moves of threads to other cores.
     Migrations,
+    /// What all cores of the machine could do together of compute-bound code, in instructions per ns.
+    Capacity,
     /// How many workloads x machines x policies there are.
     Runs,
 }
@@ -304,13 +298,17 @@ impl Metric {
             Self::Spread => "Spread",
             Self::Gap => "Gap",
             Self::Migrations => "Migrations",
+            Self::Capacity => "Capacity",
             Self::Runs => "Runs",
         }
     }
 
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::HStp | Self::Speedup | Self::Performance | Self::MeanPerformance | Self::Runs)
+        matches!(
+            self,
+            Self::HStp | Self::Speedup | Self::Performance | Self::MeanPerformance | Self::Capacity | Self::Runs
+        )
     }
 }
 
@@ -331,6 +329,8 @@ pub enum Aggregate {
     Smallest,
     /// The mean over the workloads of each machine, on the machine where that is best.
     Best,
+    /// The same, on the machine where that is worst.
+    Worst,
 }
 
 /// A limit in place of a number.
@@ -349,6 +349,8 @@ const ALL: &str = "all";
 /// The experiments that come with Evenkeel.
 const BUNDLED: &[(&str, &str)] = &[
     ("colab", include_str!("../../../../experiments/colab.toml")),
+    ("odroid", include_str!("../../../../experiments/odroid.toml")),
+    ("wash", include_str!("../../../../experiments/wash.toml")),
     ("bias", include_str!("../../../../experiments/bias.toml")),
 ];
 
@@ -358,7 +360,7 @@ impl Experiment {
         let names = || BUNDLED.iter().map(|(known, _)| *known).chain([ALL]);
         let wanted: Vec<_> = BUNDLED.iter().filter(|(known, _)| name == ALL || name == *known).collect();
         if wanted.is_empty() {
-            return Err(crate::catalog::unknown("experiment", name, names(), None));
+            return Err(catalog::unknown("experiment", name, names(), None));
         }
         let parse =
             |(name, text): &&(&str, &str)| Self::parse(text).with_context(|| format!("experiments/{name}.toml"));
@@ -368,6 +370,16 @@ impl Experiment {
     /// The policies of a set.
     pub fn policies_of<'a>(&'a self, set: &'a Set) -> &'a [String] {
         set.policies.as_ref().unwrap_or(&self.policies)
+    }
+
+    /// The policies of a set as they are set up, under the names that rows use.
+    pub fn setups_of(&self, set: &Set) -> Result<Vec<Setup>> {
+        let setup = |name: &String| {
+            let short = self.shorthands.iter().find(|(short, _)| name.strip_prefix(short.as_str()).is_some());
+            let long = short.map(|(short, long)| name.replacen(short.as_str(), long, 1));
+            Ok(catalog::policy(long.as_ref().unwrap_or(name))?.called(name))
+        };
+        self.policies_of(set).iter().map(setup).collect()
     }
 
     pub(super) fn parse(text: &str) -> Result<Self> {

@@ -125,3 +125,69 @@ impl Ready for Cats {
         self.pop(Place::Others).or_else(|| if nobody_else { self.pop(Place::Critical) } else { None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ready::tests::{crew, graph};
+    use super::*;
+
+    /// A path 0 -> 1 -> 2 beside 3 -> 4 and a lone 5.
+    fn two_paths() -> (TaskGraph, Cats) {
+        let graph = graph(&[(&[], &[0]), (&[], &[0]), (&[], &[0]), (&[], &[1]), (&[], &[1]), (&[], &[2])]);
+        let cats = Cats::new(graph.len());
+        (graph, cats)
+    }
+
+    #[test]
+    fn levels_rise_as_the_graph_grows() {
+        let (graph, mut cats) = two_paths();
+        for task in 0..3 {
+            cats.created(&graph, task, &[false; 6]);
+        }
+        assert_eq!(cats.levels, [2, 1, 0, 0, 0, 0]);
+        // Who is done when a successor is created has nobody below.
+        cats.created(&graph, 4, &[false, false, false, true, false, false]);
+        assert_eq!(cats.levels[3], 0);
+    }
+
+    #[test]
+    fn the_longest_path_is_critical_to_its_end() {
+        let (graph, mut cats) = two_paths();
+        let (mut crew, done) = (crew(1, 1), [false; 6]);
+        (0..6).for_each(|task| cats.created(&graph, task, &done));
+        for ready in [5, 3, 0] {
+            cats.push(&graph, ready, 0, &mut crew);
+        }
+        // Task 3 was the highest when it became ready, then task 0; the lone one never was.
+        assert_eq!((cats.take(1, &crew), cats.take(1, &crew)), (Some(5), None), "little cores leave critical tasks");
+        assert_eq!((cats.take(0, &crew), cats.take(0, &crew)), (Some(0), Some(3)));
+        cats.push(&graph, 1, 0, &mut crew);
+        cats.push(&graph, 4, 0, &mut crew);
+        cats.push(&graph, 2, 0, &mut crew);
+        assert_eq!(cats.places[1], Place::Critical, "it continues the path of task 0");
+        assert_eq!(cats.places[4], Place::Others, "the path of task 3 is not the longest any more");
+        assert_eq!(cats.places[2], Place::Critical);
+    }
+
+    #[test]
+    fn a_waiting_task_moves_up_when_tasks_are_created_below_it() {
+        let (graph, mut cats) = two_paths();
+        let (mut crew, done) = (crew(1, 1), [false; 6]);
+        cats.created(&graph, 5, &done);
+        cats.push(&graph, 5, 0, &mut crew);
+        cats.created(&graph, 3, &done);
+        cats.push(&graph, 3, 0, &mut crew);
+        cats.created(&graph, 4, &done);
+        assert_eq!((cats.take(1, &crew), cats.take(1, &crew), cats.take(1, &crew)), (Some(3), Some(5), None));
+    }
+
+    #[test]
+    fn little_cores_take_everything_if_nobody_is_on_a_big_one() {
+        let (graph, mut cats) = two_paths();
+        let mut crew = crew(0, 2);
+        (0..6).for_each(|task| cats.created(&graph, task, &[false; 6]));
+        crew.workers[1].idle = true;
+        assert_eq!(cats.push(&graph, 0, 0, &mut crew), Some(1));
+        assert_eq!(cats.take(1, &crew), Some(0));
+    }
+}

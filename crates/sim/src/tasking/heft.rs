@@ -151,23 +151,8 @@ impl Ready for Heft {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_workload::program::{RegionId, Start, ThreadKind};
-    use evenkeel_workload::{Program, Thread};
-
+    use super::super::ready::tests::graph;
     use super::*;
-
-    /// A graph from the regions that each task reads and writes; each task is a site of its own.
-    fn graph(tasks: &[(&[u32], &[u32])]) -> TaskGraph {
-        let regions = |list: &[u32]| list.iter().copied().map(RegionId).collect();
-        let op = |(reads, writes): &(&[u32], &[u32])| {
-            let (reads, writes) = (regions(reads), regions(writes));
-            Op::Task(Box::new(Task { name: "t".into(), reads, writes, body: Vec::new() }))
-        };
-        let start = Start::At(Ns::ZERO);
-        let ops = tasks.iter().map(op).collect();
-        let main = Thread { name: "main".into(), ops, start, kind: ThreadKind::Application, sched: Default::default() };
-        TaskGraph::new(&Program { threads: vec![main], regions: vec!["r".into(); 9], ..Program::default() }).unwrap()
-    }
 
     /// Costs in ms on a big worker and on a little one of half its speed, with a main thread that needs no time.
     fn costs(big: &[u64]) -> Costs {

@@ -110,3 +110,30 @@ fn workers(machine: &Machine, tasking: &Tasking) -> Vec<Option<Vec<u16>>> {
     let homes: Vec<u16> = std::iter::once(first).chain(rest).collect();
     homes.iter().cycle().take(count).map(|core| Some(vec![*core])).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tied_workers_have_cores_of_their_own_and_the_first_is_the_main_threads() {
+        // Four little cores, then four big ones.
+        let machine = evenkeel_model::machines::by_name("odroid-xu3").unwrap();
+        let homes = |main, count| -> Vec<u16> {
+            let tasking = Tasking { main, tied: true, workers: count, ..Tasking::default() };
+            workers(&machine, &tasking).into_iter().flatten().flatten().collect()
+        };
+        assert_eq!(homes(MainThread::Default, None), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(homes(MainThread::Big, None), [4, 0, 1, 2, 3, 5, 6, 7]);
+        assert_eq!(homes(MainThread::Little, Some(10)), [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
+    }
+
+    #[test]
+    fn workers_that_are_not_tied_go_anywhere_but_for_the_main_thread() {
+        let machine = evenkeel_model::machines::by_name("odroid-xu3").unwrap();
+        let big = Tasking { main: MainThread::Big, workers: Some(2), ..Tasking::default() };
+        assert_eq!(workers(&machine, &big), [Some(vec![4, 5, 6, 7]), None]);
+        let planned = Tasking { ready: ReadyQueue::Heft, workers: Some(2), ..Tasking::default() };
+        assert_eq!(workers(&machine, &planned), [Some(vec![0]), Some(vec![1])], "a plan is for cores");
+    }
+}

@@ -48,9 +48,36 @@ impl Crew {
     }
 }
 
-/// Workers for the tests of ready queues: those on big cores first, all of them busy.
+/// What the tests of ready queues need.
 #[cfg(test)]
-pub(super) fn crew(big: usize, little: usize) -> Crew {
-    let worker = |index| Worker { big: index < big, idle: false };
-    Crew { workers: (0..big + little).map(worker).collect(), draws: fastrand::Rng::with_seed(1) }
+pub(super) mod tests {
+    use evenkeel_workload::graph::TaskGraph;
+    use evenkeel_workload::program::{RegionId, Start, Task, ThreadKind};
+    use evenkeel_workload::{Op, Program, Thread};
+
+    use super::{Crew, Worker};
+
+    /// Workers, those on big cores first, all of them busy.
+    pub fn crew(big: usize, little: usize) -> Crew {
+        let worker = |index| Worker { big: index < big, idle: false };
+        Crew { workers: (0..big + little).map(worker).collect(), draws: fastrand::Rng::with_seed(1) }
+    }
+
+    /// A graph from the regions that each task reads and writes; each task is a site of its own.
+    pub fn graph(tasks: &[(&[u32], &[u32])]) -> TaskGraph {
+        let regions = |list: &[u32]| list.iter().copied().map(RegionId).collect();
+        let op = |(reads, writes): &(&[u32], &[u32])| {
+            let (reads, writes) = (regions(reads), regions(writes));
+            Op::Task(Box::new(Task { name: "t".into(), reads, writes, body: Vec::new() }))
+        };
+        let main = Thread {
+            name: "main".into(),
+            ops: tasks.iter().map(op).collect(),
+            start: Start::At(evenkeel_model::Ns::ZERO),
+            kind: ThreadKind::Application,
+            sched: Default::default(),
+        };
+        let regions = vec!["r".into(); 9];
+        TaskGraph::new(&Program { threads: vec![main], regions, ..Program::default() }).unwrap()
+    }
 }

@@ -38,7 +38,7 @@ impl Ready for Steal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ready::crew;
+    use super::super::ready::tests::crew;
     use super::*;
 
     #[test]

@@ -87,11 +87,15 @@ pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
     let duration = parsed
         .duration
         .map(|text| amount::time(text.get_ref()).map_err(|why| Fault::new(text.span(), format!("duration: {why}"))));
+    let template = |mut text: Spanned<ProgramText>| {
+        parsed.runtime.under(text.get_mut());
+        Template { text, source: source.clone() }
+    };
     Ok(File {
         name: parsed.name,
         duration: duration.transpose().map_err(|fault| fault.locate(file, text))?,
         rerun: parsed.rerun,
-        programs: parsed.program.into_iter().map(|text| Template { text, source: source.clone() }).collect(),
+        programs: parsed.program.into_iter().map(template).collect(),
     })
 }
 

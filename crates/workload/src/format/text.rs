@@ -15,9 +15,38 @@ pub(crate) struct FileText {
     pub name: Option<String>,
     pub duration: Option<Spanned<String>>,
     #[serde(default)]
+    pub runtime: RuntimeText,
+    #[serde(default)]
     pub rerun: bool,
     #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
+}
+
+/// What every program of a file has besides its own: the threads of the system that it runs on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuntimeText {
+    #[serde(default)]
+    pub phases: BTreeMap<String, Spanned<PhaseText>>,
+    #[serde(default)]
+    pub locks: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub barriers: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub semaphores: BTreeMap<Spanned<String>, Spanned<Number>>,
+    #[serde(default)]
+    pub threads: Vec<Spanned<GroupText>>,
+}
+
+impl RuntimeText {
+    /// Puts it under a program.
+    pub fn under(&self, program: &mut ProgramText) {
+        program.phases.extend(self.phases.clone());
+        program.locks.extend(self.locks.clone());
+        program.barriers.extend(self.barriers.clone());
+        program.semaphores.extend(self.semaphores.clone());
+        program.threads.extend(self.threads.clone());
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,7 +115,7 @@ impl fmt::Display for Level {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseText {
     pub ilp: f64,
@@ -122,7 +151,7 @@ pub(crate) struct TasksText {
     pub queue: Option<Spanned<String>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GroupText {
     pub name: Spanned<String>,
@@ -131,6 +160,7 @@ pub(crate) struct GroupText {
     #[serde(default)]
     pub service: bool,
     pub start: Option<Spanned<String>>,
+    pub spread: Option<SpreadText>,
     pub nice: Option<i64>,
     pub realtime: Option<i64>,
     pub cpus: Option<Vec<u16>>,
@@ -149,7 +179,7 @@ pub(crate) enum Skew {
 }
 
 /// One operation: exactly one of the keys that name an operation, and those that go with it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpText {
     pub compute: Option<String>,
@@ -258,7 +288,7 @@ impl OpText {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetText {
     pub nice: Option<i64>,

@@ -1,5 +1,6 @@
-//! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), components of SPEC CPU2006
-//! (bias scheduling, Table 1), and programs made of tasks.
+//! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
+//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), Java programs (WASH,
+//! section 7), components of SPEC CPU2006 (bias scheduling, Table 1), and programs made of tasks.
 
 mod census;
 
@@ -12,10 +13,15 @@ use crate::format::{File, Level, Template};
 use crate::program::Program;
 
 /// The suites with their programs. The first two are those of Table 3, in its order.
-static SUITES: LazyLock<[(&str, File); 4]> = LazyLock::new(|| {
+static SUITES: LazyLock<[(&str, File); 6]> = LazyLock::new(|| {
     [
         ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
         ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
+        (
+            "odroid-parsec",
+            bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
+        ),
+        ("dacapo", bundled(include_str!("../../../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
         ("spec2006", bundled(include_str!("../../../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
         (
             "spec2006-omp",
