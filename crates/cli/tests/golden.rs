@@ -22,7 +22,7 @@ fn every_policy_gives_the_known_results() {
         "--machine",
         "2B4S",
         "--policy",
-        "cfs,static,cluster-switch,gts,eas,pfs,bind-vm,wash,colab",
+        "cfs,static,cluster-switch,gts,eas,pfs,bind-vm,wash,colab,fcf,bias",
         "--format",
         "json",
     ];
