@@ -87,32 +87,14 @@ impl Scheduler {
     /// preempt there is in the outbox.
     pub fn ready(&mut self, now: Ns, thread: ThreadId, why: Why) -> CoreId {
         self.state.now = now;
-        self.leave_queue(thread);
-        self.leave_core(thread);
+        self.leave(thread);
         self.end_of_wait(thread);
         if let Why::New { .. } = why {
             self.begin(thread);
         }
         let previous = self.state.thread(thread).core;
         let core = self.choose_core(thread, why);
-        let state = &mut self.state;
-        let floor = state.core(core).queue.min_vruntime;
-        let previous_floor = state.core(previous).queue.min_vruntime;
-        let vruntime = state.thread(thread).vruntime - previous_floor + floor;
-        state.threads[thread.index()].vruntime = match why {
-            // place_entity: a new thread starts behind the others by one slice, a sleeper gets half a latency of credit.
-            Why::New { .. } => floor + cfs::charge(state, thread, self.policy.slice(state, thread, core)).0 as i64,
-            Why::Woken { .. } => vruntime.max(floor - cfs::latency(state).0 as i64 / 2),
-            Why::Preempted | Why::Yielded | Why::Taken { .. } => vruntime,
-        };
-        if let Why::Yielded = why {
-            // yield_task_fair with the skip hint: behind everybody who waits.
-            let last = state.core(core).queue.iter().next_back();
-            if let Some(last) = last.map(|last| state.thread(last).vruntime) {
-                let own = &mut state.threads[thread.index()].vruntime;
-                *own = (*own).max(last + 1);
-            }
-        }
+        self.state.threads[thread.index()].vruntime = self.policy.enter(&self.state, thread, core, why);
         self.enqueue(thread, core);
         if let Why::New { .. } | Why::Woken { .. } = why {
             self.check_preemption(thread, core);
@@ -200,8 +182,7 @@ impl Scheduler {
     /// A runnable thread began to wait for something. In a host that decides who runs, it ran until now.
     pub fn blocked(&mut self, now: Ns, thread: ThreadId, on: Wait) {
         self.state.now = now;
-        self.leave_queue(thread);
-        self.leave_core(thread);
+        self.leave(thread);
         let t = &mut self.state.threads[thread.index()];
         t.load.update(now, true);
         t.run = Run::Blocked(on);
@@ -211,8 +192,7 @@ impl Scheduler {
     /// A thread is gone, wherever it was.
     pub fn exited(&mut self, now: Ns, thread: ThreadId) {
         self.state.now = now;
-        self.leave_queue(thread);
-        self.leave_core(thread);
+        self.leave(thread);
         self.state.threads[thread.index()].run = Run::Absent;
     }
 
@@ -293,10 +273,19 @@ impl Scheduler {
         }
     }
 
-    fn leave_queue(&mut self, thread: ThreadId) {
-        if self.state.ready(thread) {
-            let core = self.state.thread(thread).core;
-            self.state.cores[core.index()].queue.remove(thread);
+    /// Takes a thread out of the queue that it waits in or off the core that it runs on, if it is at either.
+    fn leave(&mut self, thread: ThreadId) {
+        match self.state.thread(thread).run {
+            Run::Ready => {
+                self.policy.leave(&self.state, thread);
+                let core = self.state.thread(thread).core;
+                self.state.cores[core.index()].queue.remove(thread);
+            }
+            Run::Running => {
+                self.policy.leave(&self.state, thread);
+                self.leave_core(thread);
+            }
+            Run::Blocked(_) | Run::Absent => {}
         }
     }
 
@@ -379,10 +368,11 @@ impl Scheduler {
         if from == to {
             return;
         }
-        let shift = self.state.core(to).queue.min_vruntime - self.state.core(from).queue.min_vruntime;
+        self.policy.leave(&self.state, thread);
         self.state.cores[from.index()].queue.remove(thread);
+        let vruntime = self.policy.enter(&self.state, thread, to, Why::Taken { by: to });
         let t = &mut self.state.threads[thread.index()];
-        t.vruntime += shift;
+        t.vruntime = vruntime;
         let since = t.since;
         self.enqueue(thread, to);
         self.state.threads[thread.index()].since = since;
@@ -411,18 +401,12 @@ impl Scheduler {
         }
     }
 
-    /// check_preempt_tick: the slice is over, or the first in line is a whole slice behind.
+    /// Whether the running thread gives way to a fair one that waits for its core.
     fn preempt_at_tick(&mut self, core: CoreId) {
         let s = &self.state;
         let Some(running) = s.core(core).current else { return };
-        let t = s.thread(running);
-        let Some(first) = s.core(core).queue.first_vruntime() else { return };
-        if let Class::RealTime { .. } = t.class {
-            return;
-        }
-        let slice = self.policy.slice(s, running, core);
-        let behind = t.vruntime - first > slice.0 as i64 && t.stint >= cfs::min_granularity(s);
-        if t.stint >= slice || behind {
+        let fair = matches!(s.thread(running).class, Class::Fair { .. });
+        if fair && s.core(core).queue.first_vruntime().is_some() && self.policy.expired(s, running, core) {
             self.outbox.push_back(Action::Reschedule(core));
         }
     }

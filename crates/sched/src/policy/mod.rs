@@ -77,6 +77,21 @@ pub trait Policy: Send {
         cfs::charge(s, thread, ran)
     }
 
+    /// The virtual time with which a thread joins those that wait for a core. Where it was is in [`crate::Thread::core`];
+    /// that it moves while it waits counts as [`Why::Taken`].
+    fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
+        cfs::enter(s, thread, core, why, self.slice(s, thread, core))
+    }
+
+    /// A thread is about to leave the core that it runs on or waits for. Nothing to decide: a policy may note what it
+    /// had there.
+    fn leave(&mut self, _s: &State, _thread: ThreadId) {}
+
+    /// At a tick: whether the thread that runs on a core has had its turn while others wait.
+    fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
+        cfs::expired(s, running, core, self.slice(s, running, core))
+    }
+
     /// Whether a woken thread, queued on the core, preempts the one that runs there.
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
         cfs::preempts(s, woken, running)
