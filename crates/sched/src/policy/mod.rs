@@ -4,6 +4,7 @@
 //! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
 mod colab;
+mod eevdf;
 mod fair;
 mod gts;
 mod pfs;
@@ -17,6 +18,7 @@ use crate::cfs;
 use crate::state::State;
 
 pub use colab::Colab;
+pub use eevdf::Eevdf;
 pub use fair::Cfs;
 pub use gts::Gts;
 pub use pfs::Pfs;
@@ -171,6 +173,13 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: || Box::new(Cfs),
     },
     PolicyInfo {
+        name: "eevdf",
+        summary: "today's Linux: the earliest virtual deadline of those that have not had their share; all cores count as equal",
+        source: "Linux 6.12, kernel/sched/fair.c; Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts],
+        make: || Box::new(Eevdf::default()),
+    },
+    PolicyInfo {
         name: "static",
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
@@ -221,6 +230,7 @@ mod tests {
     fn hooks_are_those_that_the_source_changes() {
         let sources = [
             ("cfs", include_str!("fair.rs")),
+            ("eevdf", include_str!("eevdf.rs")),
             ("static", include_str!("pinned.rs")),
             ("gts", include_str!("gts.rs")),
             ("pfs", include_str!("pfs.rs")),
