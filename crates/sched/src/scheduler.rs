@@ -12,7 +12,7 @@ use crate::cfs;
 use crate::pelt::Pelt;
 use crate::policy::{Changes, Pick, Policy};
 use crate::state::State;
-use crate::thread::{Clamp, Class, Kind, NewThread, OnType, Run, Thread, Wait};
+use crate::thread::{Clamp, Class, Future, Kind, NewThread, OnType, Run, Thread, Wait};
 
 /// A span of running, as a host reports it. The thread may go on running.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +63,18 @@ impl Scheduler {
     /// Whether reports of [`Self::ran`] should carry counters.
     pub fn wants_counters(&self) -> bool {
         self.policy.counters()
+    }
+
+    /// Whether the host must tell the future: [`Self::foretell`] before every call that can decide something.
+    pub fn wants_foresight(&self) -> bool {
+        self.policy.foresight()
+    }
+
+    /// What is ahead of a thread.
+    pub fn foretell(&mut self, thread: ThreadId, future: Future) {
+        let t = &mut self.state.threads[thread.index()];
+        t.speedup = Some(future.speedup);
+        t.future = Some(future);
     }
 
     /// Takes one request out of the outbox. Hosts call it until it is empty.

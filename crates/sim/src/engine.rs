@@ -11,6 +11,7 @@ use evenkeel_workload::program::{self, Calibration, Start, Work};
 use crate::calendar::{Calendar, Entry};
 use crate::code::Code;
 use crate::core::Core;
+use crate::foresight::{Foresight, Score};
 use crate::hardware::NOISE_BURST;
 use crate::life::counts_for_the_end;
 use crate::objects::Objects;
@@ -50,6 +51,10 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) counts: Vec<Counters>,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
+    /// What becomes of every thread, for policies that ask.
+    pub(crate) foresight: Option<Foresight>,
+    /// In a rehearsal: what is written down.
+    pub(crate) score: Option<Score>,
     pub(crate) noise: fastrand::Rng,
     /// Threads that are there or still to come at their time.
     pub(crate) alive: usize,
@@ -69,14 +74,17 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
 }
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
+    /// A run on `machine` of a workload that was made for machine `origin`: how much work a time of work is, and what a
+    /// speedup is, depends on that one.
     pub(crate) fn new(
         machine: &'a Machine,
+        origin: &Machine,
         workload: &'a Workload,
         sched: Scheduler,
         options: &'a Options,
         observer: &'a mut O,
     ) -> Self {
-        let code = Code::new(workload, &|program, behaviour, work| instructions(machine, program, behaviour, work));
+        let code = Code::new(workload, &|program, behaviour, work| instructions(origin, program, behaviour, work));
         let task = |(index, thread): (usize, &crate::code::ThreadCode)| {
             Task::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
         };
@@ -85,7 +93,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         for thread in code.threads.iter().filter(at_start) {
             unfinished[thread.program] += usize::from(counts_for_the_end(thread));
         }
-        let smallest = evenkeel_model::CoreTypeId(machine.core_types.len() as u8 - 1);
+        let smallest = evenkeel_model::CoreTypeId(origin.core_types.len() as u8 - 1);
         let mut engine = Self {
             now: Ns::ZERO,
             machine,
@@ -104,7 +112,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             powers: vec![Watts(0.0); machine.clusters.len()],
             rates: Vec::new(),
             counts: Vec::new(),
-            speedups: code.behaviours.iter().map(|phase| machine.speedup_over(smallest, phase)).collect(),
+            speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
+            foresight: None,
+            score: None,
             noise: fastrand::Rng::with_seed(options.seed ^ 0x6e6f_6973_6521),
             turnaround: vec![None; workload.programs.len()],
             unfinished,
@@ -173,6 +183,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             return self.advance(core);
         }
         self.settle(core);
+        self.foretell();
         self.sched.tick(self.now, core);
         self.cores[core.index()].tick_at = self.now + self.machine.costs.tick;
         self.set_due(core);
@@ -209,6 +220,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 for core in self.machine.all().iter() {
                     self.settle(core);
                 }
+                self.foretell();
                 self.sched.refresh(self.now);
                 self.collect();
                 if let Some(period) = self.sched.period() {
@@ -285,6 +297,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if self.cores[core.index()].awaiting || self.cores[core.index()].current.is_some() {
             return Ok(());
         }
+        self.foretell();
         let answer = self.sched.next(self.now, core);
         self.collect();
         let Next::Run { thread, .. } = answer else { return Ok(()) };

@@ -7,6 +7,7 @@ use evenkeel_workload::{Op, Workload};
 
 use crate::code::endless;
 use crate::engine::Engine;
+use crate::foresight::Foresight;
 use crate::life::cores_of;
 use crate::{Observer, Outcome, report};
 
@@ -73,7 +74,9 @@ pub fn run<O: Observer + ?Sized>(
     check(machine, workload)?;
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict);
-    let mut engine = Engine::new(machine, workload, sched, options, observer);
+    let foresight = sched.wants_foresight().then(|| Foresight::rehearse(machine, workload, options)).transpose()?;
+    let mut engine = Engine::new(machine, machine, workload, sched, options, observer);
+    engine.foresight = foresight;
     engine.run()?;
     Ok(report::outcome(engine))
 }

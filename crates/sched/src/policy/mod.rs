@@ -7,6 +7,7 @@ mod colab;
 mod eevdf;
 mod fair;
 mod gts;
+mod oracle;
 mod pfs;
 mod pinned;
 mod wash;
@@ -21,6 +22,7 @@ pub use colab::Colab;
 pub use eevdf::Eevdf;
 pub use fair::Cfs;
 pub use gts::Gts;
+pub use oracle::Oracle;
 pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
@@ -51,6 +53,12 @@ pub trait Policy: Send {
 
     /// Whether the policy reads counters or predicted speedups. Hosts need not sample them otherwise.
     fn counters(&self) -> bool {
+        false
+    }
+
+    /// Whether the policy must know the future of every thread ([`crate::Thread::future`]). Only a simulator can tell it;
+    /// every other host refuses such a policy.
+    fn foresight(&self) -> bool {
         false
     }
 
@@ -214,6 +222,13 @@ pub const POLICIES: &[PolicyInfo] = &[
         hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts, Hook::Balance, Hook::Refresh],
         make: || Box::new(Colab::default()),
     },
+    PolicyInfo {
+        name: "oracle",
+        summary: "knows the future: the longest way to the end goes first, on the fastest core; a bound, no contestant",
+        source: "Graham, SIAM J. Appl. Math. 17(2), 1969; Horvath, Lam and Sethi, A level algorithm for preemptive scheduling, JACM 24(1), 1977",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Preempts, Hook::Balance],
+        make: || Box::new(Oracle::default()),
+    },
 ];
 
 /// The policy of a name.
@@ -236,6 +251,7 @@ mod tests {
             ("pfs", include_str!("pfs.rs")),
             ("wash", include_str!("wash.rs")),
             ("colab", include_str!("colab.rs")),
+            ("oracle", include_str!("oracle.rs")),
         ];
         let all = [
             (Hook::Admit, "fn admit("),

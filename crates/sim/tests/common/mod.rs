@@ -6,6 +6,8 @@ use evenkeel_sim::{Error, Options, Outcome, run};
 use evenkeel_workload::program::{Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
 use evenkeel_workload::{Op, Program, Thread, Workload};
 
+pub mod random;
+
 #[path = "../../../sched/tests/common/mod.rs"]
 mod scheduler;
 
