@@ -311,7 +311,7 @@ pub struct Compare {
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 pub struct Reproduce {
-    /// The paper: colab
+    /// The paper: colab, or all
     pub experiment: String,
     /// Show policies the true speedup of every thread: what perfect knowledge would give, not what was published
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_linux::topology::Topology;
 use evenkeel_model::{Machine, Ns, machines as bundled, names};
-use evenkeel_sched::policy::{self, POLICIES, PolicyInfo};
+use evenkeel_sched::Setup;
 use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, format, rtapp, validate};
 
@@ -62,14 +62,13 @@ pub fn machines(names: &[String]) -> Result<Vec<Machine>> {
 }
 
 /// Policies by their names, each once.
-pub fn policies(names: &[String]) -> Result<Vec<&'static PolicyInfo>> {
+pub fn policies(names: &[String]) -> Result<Vec<Setup>> {
     once(names).map(policy).collect()
 }
 
-/// A policy by its name.
-pub fn policy(name: &str) -> Result<&'static PolicyInfo> {
-    policy::by_name(name)
-        .ok_or_else(|| unknown("policy", name, POLICIES.iter().map(|policy| policy.name), Some("evenkeel policies")))
+/// A policy by its name, with its knobs.
+pub fn policy(name: &str) -> Result<Setup> {
+    Setup::parse(name).context("`evenkeel policies` lists what there is")
 }
 
 /// The error for a name that does not exist: with the nearest one if there is one near, and where to find all.

@@ -74,17 +74,41 @@ pub struct Program {
     pub turnaround_s: Option<f64>,
 }
 
-/// What `reproduce` prints.
+/// What `reproduce all` prints.
+#[derive(Debug, Serialize)]
+pub struct Reproductions<'a> {
+    /// One paper an entry.
+    pub experiments: &'a [Reproduction<'a>],
+}
+
+/// What `reproduce` prints: a paper's evaluation.
 #[derive(Debug, Serialize)]
 pub struct Reproduction<'a> {
     /// The experiment's name.
     pub experiment: &'a str,
     /// Simulator events of all runs, reference runs included.
     pub events: u64,
-    /// Wall-clock time of the command, in seconds.
+    /// Wall-clock time that the runs took, in seconds.
     pub seconds: f64,
+    /// What the rows come to.
+    pub summary: Summary,
     /// One published number a row.
-    pub rows: &'a [Row],
+    pub rows: Vec<&'a Row>,
+}
+
+/// What the rows of kind `result` come to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How many there are.
+    pub results: usize,
+    /// Of those, how many have the right sign.
+    pub sign: usize,
+    /// How many are close besides: within a third of the published effect, or within a published bound.
+    pub close: usize,
+    /// How many are within 10 % of the published ratio (1 + effect) or amount.
+    pub within_ten_percent: usize,
+    /// Spearman's rank correlation of the published and the simulated ratios; null if there is no order.
+    pub rank_correlation: Option<f64>,
 }
 
 /// One published number and what came out here.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use evenkeel_model::predict::{MachinePredictor, Predictor};
 use evenkeel_model::{CoreOrder, CoreTypeId, Machine, metrics};
-use evenkeel_sched::{PolicyInfo, Predict};
+use evenkeel_sched::{Predict, Setup};
 use evenkeel_sim::{Observer, Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ pub struct Plan {
     /// Machines.
     pub machines: Vec<Machine>,
     /// Policies.
-    pub policies: Vec<&'static PolicyInfo>,
+    pub policies: Vec<Setup>,
     /// Core orders.
     pub orders: Vec<CoreOrder>,
     /// Seeds.
@@ -94,7 +94,7 @@ impl Reference {
     fn run(&self, plan: &Plan) -> Result<Outcome> {
         let options = Options { seed: self.seed, max_time: plan.conditions.max_time, ..Options::default() };
         let policy = catalog::policy("cfs")?;
-        evenkeel_sim::run(&self.machine, &self.workload, (policy.make)(), None, &options, &mut ())
+        evenkeel_sim::run(&self.machine, &self.workload, policy.make(), None, &options, &mut ())
             .with_context(|| format!("{} alone on {}", self.workload.name, self.machine.name))
     }
 }
@@ -176,18 +176,18 @@ impl<'a> Lab<'a> {
         let plan = self.plan;
         let cell = job.workload * plan.machines.len() + job.machine;
         let workload = &self.resolved[cell];
-        let policy = plan.policies[job.policy];
+        let policy = &plan.policies[job.policy];
         let machine = self.machine(job);
         let outcome =
-            evenkeel_sim::run(&machine, workload, (policy.make)(), self.predict(job), &self.options(job), observer)
-                .with_context(|| format!("{} on {} under {}", workload.name, machine.name, policy.name))?;
+            evenkeel_sim::run(&machine, workload, policy.make(), self.predict(job), &self.options(job), observer)
+                .with_context(|| format!("{} on {} under {}", workload.name, machine.name, policy.name()))?;
         let seed = plan.seeds.iter().position(|&seed| seed == job.seed).unwrap_or(0);
         let alone = self.references[cell * plan.seeds.len() + seed].iter().map(|&program| &self.alone[program]);
         let pairs = against_alone(&outcome.programs, alone);
         let run = json::Run {
             workload: workload.name.clone(),
             machine: plan.machines[job.machine].name.clone(),
-            policy: policy.name.to_string(),
+            policy: policy.name().to_string(),
             order: json::order_name(job.order),
             seed: job.seed,
             metrics: measure(&outcome, &pairs),
@@ -216,7 +216,7 @@ impl<'a> Lab<'a> {
 
 /// The predictor of every machine, trained once for machines with the same core types.
 fn predictors(plan: &Plan) -> Result<Vec<Option<MachinePredictor>>> {
-    let wanted = plan.policies.iter().any(|policy| (policy.make)().counters()) && !plan.conditions.oracle;
+    let wanted = plan.policies.iter().any(|policy| policy.make().counters()) && !plan.conditions.oracle;
     let mut trained = Predictor::default();
     let given = &plan.conditions.predictor;
     if let Some(path) = given {

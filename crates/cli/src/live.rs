@@ -106,7 +106,7 @@ impl<'a> Account<'a> {
 
     fn table(&self) -> String {
         let summary = self.summary;
-        let mut text = format!("\n{}", table::heading(&format!("evenkeel run: {}", self.plan.policy.name)));
+        let mut text = format!("\n{}", table::heading(&format!("evenkeel run: {}", self.plan.policy.name())));
         let mut facts = table::new(&["", ">", ""]);
         for (name, value, remark) in self.facts() {
             facts.add_row([name, value, remark]);
@@ -216,7 +216,7 @@ impl<'a> Account<'a> {
             Hook::Preempts => Some("preemption at wake-ups"),
             Hook::Admit | Hook::Place | Hook::Pick | Hook::Balance | Hook::Refresh => None,
         };
-        self.plan.policy.hooks.iter().filter_map(text).collect()
+        self.plan.policy.info().hooks.iter().filter_map(text).collect()
     }
 
     fn json(&self) -> json::Followed<'_> {
@@ -244,7 +244,7 @@ impl<'a> Account<'a> {
         };
         let inside = summary.inside();
         json::Followed {
-            policy: self.plan.policy.name,
+            policy: self.plan.policy.name(),
             core_types: self.types(),
             elapsed_s: seconds(&summary.elapsed),
             run_s: by_type(&summary.run),

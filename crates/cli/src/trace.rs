@@ -114,7 +114,7 @@ fn play<W: Write>(account: &Account<'_>, timeline: &Timeline, tracks: &mut Track
             What::Moves => {
                 let (thread, to) = (account.thread_name(tid), account.cpu_name(cpu));
                 tracks.instant(track_of_cpu(cpu), &format!("{thread} is moved here"), &[]);
-                tracks.instant(track_of(tid), "moved", &[("to", &to), ("by", account.plan.policy.name)]);
+                tracks.instant(track_of(tid), "moved", &[("to", &to), ("by", account.plan.policy.name())]);
             }
         }
     }

@@ -86,7 +86,7 @@ pub fn validate(observed: &Observed) -> Result<Vec<Validation>> {
 fn count(machine: &Machine, workload: &Workload) -> Result<Outcome> {
     let options = Options { seed: SEED, counters: true, ..Options::default() };
     let policy = catalog::policy("cfs")?;
-    evenkeel_sim::run(machine, workload, (policy.make)(), None, &options, &mut ())
+    evenkeel_sim::run(machine, workload, policy.make(), None, &options, &mut ())
         .with_context(|| format!("{} alone on {}", workload.name, machine.name))
 }
 

@@ -115,7 +115,7 @@ fn train_writes_a_predictor_and_prints_how_good_it_is() {
 #[test]
 fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
     let report = json(&["reproduce", "colab", "--format", "json"]);
-    fields(&report, &["experiment", "events", "seconds", "rows"]);
+    fields(&report, &["experiment", "events", "seconds", "summary", "rows"]);
     assert_eq!(report["experiment"], "colab");
     assert!(report["events"].as_u64().unwrap() > 624, "312 experiments in two core orders");
     let rows = report["rows"].as_array().unwrap();
@@ -144,7 +144,7 @@ fn lists_print_the_fields_that_are_documented() {
     let cluster = ["name", "core_type", "cores", "capacity", "max_frequency_hz"];
     fields(&machines["machines"][0]["clusters"][0], &cluster);
     let policies = json(&["policies", "--format", "json"]);
-    fields(&policies["policies"][0], &["name", "summary", "source"]);
+    fields(&policies["policies"][0], &["name", "summary", "source", "knobs"]);
     let workloads = json(&["workloads", "--format", "json"]);
     fields(&workloads["programs"][0], &["name", "description", "source", "threads", "max_threads"]);
     fields(&workloads["mixes"][0], &["name", "class", "programs", "threads"]);

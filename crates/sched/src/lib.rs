@@ -15,7 +15,7 @@ mod thread;
 
 pub use action::{Action, Next, Why};
 pub use pelt::{FULL as FULL_LOAD, Pelt};
-pub use policy::{POLICIES, Policy, PolicyInfo};
+pub use policy::{POLICIES, Policy, PolicyInfo, Setup};
 pub use run_queue::RunQueue;
 pub use scheduler::{Predict, Scheduler, Span};
 pub use state::{Core, State};

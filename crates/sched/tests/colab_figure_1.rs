@@ -28,8 +28,8 @@ enum Blocking {
 /// A first period in which everybody ran once and the labeller learns who is sensitive and who blocks whom.
 fn after_one_period(policy: &str, blocking: Blocking) -> Example {
     let machine = common::machine(1, 1);
-    let policy = evenkeel_sched::policy::by_name(policy).expect("a policy of the registry");
-    let mut sched = Scheduler::new(machine.clone(), (policy.make)(), None);
+    let policy = evenkeel_sched::Setup::parse(policy).expect("a policy of the registry");
+    let mut sched = Scheduler::new(machine.clone(), policy.make(), None);
     let mut create = |program: u32| {
         let class = Class::fair(0);
         sched.create(&NewThread {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use comfy_table::Cell;
-use evenkeel_sched::policy::PolicyInfo;
+use evenkeel_sched::Setup;
 
 use crate::args::{Compare, Format};
 use crate::clock::Stopwatch;
@@ -23,8 +23,8 @@ pub fn run(args: &Compare) -> Result<String> {
     let html = Target::open_some(args.html.as_ref())?;
     let baseline = catalog::policy(&args.baseline)?;
     let mut policies = catalog::policies(&args.policy)?;
-    if !policies.iter().any(|policy| policy.name == baseline.name) {
-        policies.insert(0, baseline);
+    if !policies.iter().any(|policy| policy.name() == baseline.name()) {
+        policies.insert(0, baseline.clone());
     }
     let mut orders = args.orders.clone();
     orders.dedup();
@@ -39,10 +39,10 @@ pub fn run(args: &Compare) -> Result<String> {
     let lab = Lab::new(&plan)?;
     let results = lab.run_all("comparing")?;
     if let Some(target) = html {
-        target.write(crate::page::compare(&lab, &plan, &results, baseline.name)?.as_bytes())?;
+        target.write(crate::page::compare(&lab, &plan, &results, baseline.name())?.as_bytes())?;
     }
     match args.output.format {
-        Format::Table => Ok(report(&plan, &results, baseline)),
+        Format::Table => Ok(report(&plan, &results, &baseline)),
         Format::Json => {
             json::print(&json::Runs { runs: &results.runs, events: results.events, seconds: watch.seconds() })
         }
@@ -94,12 +94,12 @@ const COLUMNS: [Column; 6] = [
 ];
 
 /// The comparison for people.
-fn report(plan: &Plan, results: &Results, baseline: &PolicyInfo) -> String {
+fn report(plan: &Plan, results: &Results, baseline: &Setup) -> String {
     // A cell (workload and machine) is a row of chunks, one for each policy.
     let repetitions = plan.orders.len() * plan.seeds.len();
     let cells: Vec<Vec<&[Run]>> =
         results.runs.chunks(repetitions * plan.policies.len()).map(|cell| cell.chunks(repetitions).collect()).collect();
-    let base = plan.policies.iter().position(|policy| policy.name == baseline.name).unwrap_or(0);
+    let base = plan.policies.iter().position(|policy| policy.name() == baseline.name()).unwrap_or(0);
     let mut text = String::new();
     for cell in &cells {
         let Some(first) = cell.first().and_then(|runs| runs.first()) else { continue };
@@ -108,7 +108,7 @@ fn report(plan: &Plan, results: &Results, baseline: &PolicyInfo) -> String {
         text.push('\n');
     }
     if cells.len() > 1 {
-        text += &table::heading(&format!("Mean effect against {} over {} combinations", baseline.name, cells.len()));
+        text += &table::heading(&format!("Mean effect against {} over {} combinations", baseline.name(), cells.len()));
         text += &effects(plan, &cells, base);
         text.push('\n');
     }
@@ -118,7 +118,7 @@ fn report(plan: &Plan, results: &Results, baseline: &PolicyInfo) -> String {
          Lower is better, except for H_STP.",
         plan.orders.len(),
         plan.seeds.len(),
-        baseline.name
+        baseline.name()
     );
     text
 }
@@ -137,7 +137,7 @@ fn cell_table(plan: &Plan, cell: &[&[Run]], base: usize) -> String {
     let spreads: Vec<Vec<Spread>> =
         cell.iter().map(|runs| COLUMNS.iter().map(|column| Spread::of(&values(runs, column))).collect()).collect();
     for (policy, mine) in plan.policies.iter().zip(&spreads) {
-        let mut row = vec![Cell::new(policy.name)];
+        let mut row = vec![Cell::new(policy.name())];
         for (position, column) in COLUMNS.iter().enumerate() {
             let all = spreads.iter().map(|spreads| spreads[position].mean);
             let best = match column.better {
@@ -163,7 +163,7 @@ fn effects(plan: &Plan, cells: &[Vec<&[Run]>], base: usize) -> String {
     columns.extend(shown.iter().map(|column| format!(">{}", column.name.split(' ').next().unwrap_or(column.name))));
     let mut rows = table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
     for (position, policy) in plan.policies.iter().enumerate() {
-        let mut row = vec![policy.name.to_string()];
+        let mut row = vec![policy.name().to_string()];
         for column in &shown {
             let mean = |runs: &[Run]| {
                 Spread::of(&runs.iter().map(|run| (column.value)(&run.metrics)).collect::<Vec<_>>()).mean

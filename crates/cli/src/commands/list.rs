@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use evenkeel_model::Machine;
-use evenkeel_sched::policy::POLICIES;
+use evenkeel_sched::policy::{Knob, POLICIES, PolicyInfo};
 use evenkeel_workload::mix::{self, Mix};
 use evenkeel_workload::suite::{self, ProgramInfo};
 use serde::Serialize;
@@ -32,18 +32,26 @@ pub fn machines(output: Output) -> Result<String> {
 
 /// Lists the policies.
 pub fn policies(output: Output) -> Result<String> {
-    let policies: Vec<PolicyEntry> = POLICIES
-        .iter()
-        .map(|policy| PolicyEntry { name: policy.name, summary: policy.summary, source: policy.source })
-        .collect();
+    let policies: Vec<PolicyEntry> = POLICIES.iter().map(PolicyEntry::of).collect();
     match output.format {
         Format::Json => json::print(&Policies { policies }),
         Format::Table => {
             let mut rows = table::new(&["policy", "what it does", "source"]);
-            for policy in policies {
+            let mut knobs = table::new(&["knob", ">default", "what it sets"]);
+            let mut any = false;
+            for policy in &policies {
                 rows.add_row([policy.name, policy.summary, policy.source]);
+                for knob in &policy.knobs {
+                    any = true;
+                    knobs.add_row([&format!("{}:{}", policy.name, knob.name), &knob.default, knob.summary]);
+                }
             }
-            Ok(table::text(&rows))
+            let mut text = table::text(&rows);
+            if any {
+                text += "\nKnobs are set after the policy's name: --policy NAME:KNOB=VALUE:KNOB\n";
+                text += &table::text(&knobs);
+            }
+            Ok(text)
         }
     }
 }
@@ -129,6 +137,22 @@ struct PolicyEntry {
     name: &'static str,
     summary: &'static str,
     source: &'static str,
+    knobs: Vec<KnobEntry>,
+}
+
+#[derive(Serialize)]
+struct KnobEntry {
+    name: &'static str,
+    summary: &'static str,
+    default: String,
+}
+
+impl PolicyEntry {
+    fn of(policy: &PolicyInfo) -> Self {
+        let knob = |knob: &Knob| KnobEntry { name: knob.name, summary: knob.summary, default: knob.value.to_string() };
+        let knobs = policy.knobs.iter().map(knob).collect();
+        Self { name: policy.name, summary: policy.summary, source: policy.source, knobs }
+    }
 }
 
 #[derive(Serialize)]

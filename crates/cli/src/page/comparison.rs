@@ -42,7 +42,7 @@ pub fn page(lab: &Lab<'_>, plan: &Plan, results: &Results, baseline: &str) -> Re
             policies: runs.chunks(repetitions).collect(),
         })
         .collect();
-    let base = plan.policies.iter().position(|policy| policy.name == baseline).unwrap_or(0);
+    let base = plan.policies.iter().position(|policy| policy.name() == baseline).unwrap_or(0);
     let content = html! {
         h1 { (headline(plan, &cells, base)) }
         p.soft {
@@ -51,7 +51,7 @@ pub fn page(lab: &Lab<'_>, plan: &Plan, results: &Results, baseline: &str) -> Re
             (count(plan.orders.len(), "core order")) " and " (count(plan.seeds.len(), "seed"))
             ", lines show the standard deviation. Effects are against " (baseline) "."
         }
-        (policies(plan.policies.iter().map(|policy| policy.name)))
+        (policies(plan.policies.iter().map(evenkeel_sched::Setup::name)))
         div.panels {
             @for (title, remark, value, lower) in FIGURES {
                 (figure(title, remark, &groups(plan, &cells, base, value, lower)))
@@ -83,16 +83,16 @@ fn headline(plan: &Plan, cells: &[Cell<'_>], base: usize) -> String {
         });
         effects.sum::<f64>() / cells.len() as f64
     };
-    let baseline = plan.policies[base].name;
+    let baseline = plan.policies[base].name();
     let others = (0..plan.policies.len()).filter(|policy| *policy != base);
     let best = others.map(|policy| (mean_effect(policy), policy)).min_by(|a, b| a.0.total_cmp(&b.0));
     match best {
         None => format!("{baseline} alone"),
         Some((effect, policy)) if effect < -0.005 => {
-            let name = plan.policies[policy].name;
+            let name = plan.policies[policy].name();
             format!("{name} brings programs home {:.0} % sooner than {baseline}", -100.0 * effect)
         }
-        Some((_, policy)) => format!("Nothing beats {baseline}; {} comes closest", plan.policies[policy].name),
+        Some((_, policy)) => format!("Nothing beats {baseline}; {} comes closest", plan.policies[policy].name()),
     }
 }
 
@@ -111,10 +111,10 @@ fn groups(plan: &Plan, cells: &[Cell<'_>], base: usize, value: Value, lower: boo
         let means = effects.iter().map(|effect| effect.mean);
         let best = if lower { means.fold(0.0, f64::min) } else { means.fold(0.0, f64::max) };
         let bars = plan.policies.iter().zip(&effects).enumerate().map(|(index, (policy, effect))| Bar {
-            label: policy.name.to_string(),
+            label: policy.name().to_string(),
             effect: (index != base).then_some(effect.mean),
             deviation: effect.deviation,
-            colour: colour_of(policy.name),
+            colour: colour_of(policy.name()),
             best: effect.mean == best && index != base,
         });
         Group { name: cell.name.clone(), bars: bars.collect() }
@@ -139,7 +139,7 @@ fn numbers(plan: &Plan, cells: &[Cell<'_>]) -> Markup {
                     @for (index, runs) in cell.policies.iter().enumerate() {
                         tr {
                             td { @if index == 0 { (cell.name) } }
-                            td { (plan.policies[index].name) }
+                            td { (plan.policies[index].name()) }
                             @for (_, value) in columns {
                                 @let spread = Spread::of(&runs.iter().map(|run| value(&run.metrics)).collect::<Vec<_>>());
                                 td.n { (table::spread(spread.mean, spread.deviation)) }
@@ -177,7 +177,7 @@ fn timelines(lab: &Lab<'_>, plan: &Plan, results: &Results) -> Result<Markup> {
             let (_, outcome) = lab.run(job(policy), &mut recorder)?;
             colours.get_or_insert_with(|| recorder.legend());
             lanes.push(html! {
-                h3 { (plan.policies[policy].name) }
+                h3 { (plan.policies[policy].name()) }
                 (draw(recorder, &ordered, &Marks::default(), outcome.makespan, horizon))
             });
         }

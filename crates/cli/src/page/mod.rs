@@ -65,9 +65,10 @@ fn legend<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Markup {
     }
 }
 
-/// A policy has the same colour on every page.
+/// A policy has the same colour on every page, however its knobs are set.
 fn colour_of(policy: &str) -> usize {
-    POLICIES.iter().position(|known| known.name == policy).unwrap_or(0)
+    let name = policy.split(':').next().unwrap_or_default();
+    POLICIES.iter().position(|known| known.name == name).unwrap_or(0)
 }
 
 /// Policies with their colours.

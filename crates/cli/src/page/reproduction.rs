@@ -4,23 +4,29 @@ use maud::{Markup, html};
 
 use super::bars::{Bar, Group, Scale, dumbbell, figure};
 use super::{REPEATABLE, colour_of, frame, policies};
-use crate::json::Kind;
-use crate::reproduce::evaluate::{Evaluated, Ran, Verdict, effect, mean, tally};
-use crate::reproduce::experiment::{Experiment, Metric};
+use crate::json::{Kind, Summary};
+use crate::reproduce::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
+use crate::reproduce::experiment::{Compare, Metric};
 use crate::reproduce::report;
 use crate::table;
 
-/// The page.
-pub fn page(experiment: &Experiment, ran: &[Ran<'_>], rows: &[Evaluated<'_>]) -> String {
-    let (results, sign, close) = tally(rows);
+/// The page: one experiment after the other.
+pub fn page(name: &str, evaluations: &[Evaluation<'_>]) -> String {
+    let content = html! { @for evaluation in evaluations { (one(evaluation)) } };
+    frame(&format!("evenkeel reproduce {name}"), &content, REPEATABLE)
+}
+
+fn one(evaluation: &Evaluation<'_>) -> Markup {
+    let Evaluation { experiment, ran, rows } = evaluation;
+    let Summary { results, sign, close, .. } = tally(rows);
     let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / results.max(1) as f64);
-    let content = html! {
+    html! {
         h1 { (experiment.title) }
         p.lead {
             "Of " (results) " published results, " b { (sign) " (" (share(sign)) ")" } " come out with the right sign and "
             b { (close) " (" (share(close)) ")" } " within a third of the published number."
         }
-        @for ran in ran.iter().take(1) { p.soft { (report::ordering(experiment, ran)) } }
+        @if let Some(order) = report::ordering(evaluation) { p.soft { (order) } }
         h2 { "Every published number" }
         p.soft {
             "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
@@ -28,27 +34,36 @@ pub fn page(experiment: &Experiment, ran: &[Ran<'_>], rows: &[Evaluated<'_>]) ->
         }
         (published(rows))
         (policies(experiment.policies.iter().map(String::as_str)))
-        @for ran in ran {
+        @for ran in ran.iter().filter(|ran| ran.policies.len() > 1) {
             h2 { "By class: " (ran.set.name) }
             p.soft {
-                "Each policy against " (experiment.policies[0]) " on the same machine, the mean over the workloads of the class."
+                "Each policy against " (ran.policies[0]) " on the same machine, the mean over the workloads of the class."
             }
             div.panels {
-                (figure("Turnaround", "H_ANTT, lower is better", &classes(experiment, ran, Metric::HAntt)))
-                (figure("Throughput", "H_STP, higher is better", &classes(experiment, ran, Metric::HStp)))
+                @for metric in metrics(ran.set.overview) {
+                    @let better = if metric.more_is_better() { "higher" } else { "lower" };
+                    (figure(metric.title(), &format!("{better} is better"), &classes(ran, metric)))
+                }
             }
         }
-        @for ran in ran {
+        @for ran in ran.iter().filter(|ran| ran.policies.len() > 1) {
             h2 { "Every workload: " (ran.set.name) }
-            p.soft { "Turnaround (H_ANTT) against " (experiment.policies[0]) ", the mean over both core orders." }
-            (heat(experiment, ran))
+            p.soft { (ran.set.overview.title()) " against " (ran.policies[0]) ", the mean over core orders and seeds." }
+            (heat(ran))
         }
-    };
-    frame(&format!("evenkeel reproduce {}", experiment.name), &content, REPEATABLE)
+    }
+}
+
+/// What the bars of a set show.
+fn metrics(overview: Metric) -> [Metric; 2] {
+    match overview {
+        Metric::HAntt => [Metric::HAntt, Metric::HStp],
+        other => [other, Metric::Energy],
+    }
 }
 
 /// A group a class and machine; a set of single programs has a group a program.
-fn classes(experiment: &Experiment, ran: &Ran<'_>, metric: Metric) -> Vec<Group> {
+fn classes(ran: &Ran<'_>, metric: Metric) -> Vec<Group> {
     let mut classes: Vec<&str> = Vec::new();
     for member in &ran.set.workloads {
         if !classes.contains(&member.class()) {
@@ -58,15 +73,14 @@ fn classes(experiment: &Experiment, ran: &Ran<'_>, metric: Metric) -> Vec<Group>
     let group = |class: &&str, machine: &String| {
         let members = || ran.set.workloads.iter().filter(|member| member.class() == *class);
         let of = |policy: &String| {
-            let effects = members().filter_map(|member| {
-                effect(ran.runs, &member.name, machine, metric, policy, Some(&experiment.policies[0]))
-            });
+            let effects =
+                members().filter_map(|member| effect(ran, &member.name, machine, metric, policy, &ran.policies[0]));
             mean(effects).unwrap_or(f64::NAN)
         };
-        let effects: Vec<f64> = experiment.policies.iter().map(of).collect();
+        let effects: Vec<f64> = ran.policies.iter().map(of).collect();
         let values = effects.iter().copied();
-        let best = if metric == Metric::HAntt { values.fold(0.0, f64::min) } else { values.fold(0.0, f64::max) };
-        let bars = experiment.policies.iter().zip(&effects).skip(1).map(|(policy, effect)| Bar {
+        let best = values.fold(0.0, if metric.more_is_better() { f64::max } else { f64::min });
+        let bars = ran.policies.iter().zip(&effects).skip(1).map(|(policy, effect)| Bar {
             label: policy.clone(),
             effect: Some(*effect),
             deviation: 0.0,
@@ -79,7 +93,10 @@ fn classes(experiment: &Experiment, ran: &Ran<'_>, metric: Metric) -> Vec<Group>
 }
 
 fn published(rows: &[Evaluated<'_>]) -> Markup {
-    let is_effect = |row: &&Evaluated<'_>| row.published.baseline.is_some() && row.row.published.abs() <= 0.5;
+    let is_effect = |row: &&Evaluated<'_>| {
+        let effect = row.published.baseline.is_some() && row.published.compare == Compare::Effect;
+        effect && row.row.published.abs() <= 0.5
+    };
     let ends = rows.iter().filter(is_effect).flat_map(|row| [Some(row.row.published), row.row.simulated]).flatten();
     let scale = Scale::of(ends);
     html! {
@@ -96,10 +113,7 @@ fn published(rows: &[Evaluated<'_>]) -> Markup {
 
 fn row(evaluated: &Evaluated<'_>, scale: Option<&Scale>) -> Markup {
     let row = &evaluated.row;
-    let show = |value: f64| match evaluated.published.baseline {
-        Some(_) => table::percent(value),
-        None => table::number(value),
-    };
+    let show = |value: f64| report::show(evaluated.published, value);
     let miss = evaluated.verdict == Verdict::Miss && row.kind == Kind::Result;
     let remark = match (row.kind, evaluated.verdict) {
         (Kind::Input, _) => "input",
@@ -128,10 +142,10 @@ fn row(evaluated: &Evaluated<'_>, scale: Option<&Scale>) -> Markup {
 }
 
 /// The effect of every policy on every workload, shaded by its size.
-fn heat(experiment: &Experiment, ran: &Ran<'_>) -> Markup {
-    let others = &experiment.policies[1..];
+fn heat(ran: &Ran<'_>) -> Markup {
+    let (others, metric) = (&ran.policies[1..], ran.set.overview);
     let shade = |effect: f64| {
-        let colour = if effect < 0.0 { "var(--c2)" } else { "var(--c3)" };
+        let colour = if (effect < 0.0) != metric.more_is_better() { "var(--c2)" } else { "var(--c3)" };
         let strength = (effect.abs() * 120.0).min(60.0);
         format!("background:color-mix(in srgb, {colour} {strength:.0}%, var(--paper))")
     };
@@ -147,7 +161,7 @@ fn heat(experiment: &Experiment, ran: &Ran<'_>) -> Markup {
                         th scope="row" { (member.name) }
                         @for machine in &ran.set.machines {
                             @for policy in others {
-                                @let effect = effect(ran.runs, &member.name, machine, Metric::HAntt, policy, Some(&experiment.policies[0]));
+                                @let effect = effect(ran, &member.name, machine, metric, policy, &ran.policies[0]);
                                 @let effect = effect.unwrap_or(f64::NAN);
                                 td style=(shade(effect)) { (table::percent(effect)) }
                             }

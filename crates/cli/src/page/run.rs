@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 pub fn page(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
     let summary = account.summary;
     let content = html! {
-        h1 { (title) ": " (summary.elapsed) " under " (account.plan.policy.name) }
+        h1 { (title) ": " (summary.elapsed) " under " (account.plan.policy.name()) }
         p.soft {
             (summary.threads.len()) " threads on " (cores(account)) ". The policy moved a thread to another core type "
             (summary.moves) " times. Following cost " (format!("{:.2}", 100.0 * account.cost())) " % of one CPU."

@@ -1,17 +1,21 @@
 //! Computes published numbers from runs.
 //!
-//! The unit of everything is a *cell*: one workload on one machine. Its value is a metric averaged over core orders
-//! (COLAB 5.1), its effect is that value against the baseline's, as the figures normalise.
+//! The unit of everything is a *cell*: one workload on one machine, or one program of it. Its value is a metric averaged
+//! over core orders (COLAB 5.1) and seeds, its effect is that value against the baseline's, as the figures normalise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::experiment::{Aggregate, Bound, Experiment, Member, Metric, Published, Set, Threads};
-use crate::json::{Kind, Row, Run};
+use super::experiment::{
+    Aggregate, Baseline, Bound, Compare, Experiment, Member, Metric, Published, Selector, Set, Threads,
+};
+use crate::json::{Kind, Row, Run, Summary};
 
 /// The runs of a set, and how many cores its machines have.
 pub struct Ran<'a> {
     /// The set.
     pub set: &'a Set,
+    /// Its policies.
+    pub policies: &'a [String],
     /// Its runs.
     pub runs: &'a [Run],
     /// Cores of each machine of the set, in its order.
@@ -28,6 +32,16 @@ pub struct Evaluated<'a> {
     pub verdict: Verdict,
 }
 
+/// An experiment that has been run.
+pub struct Evaluation<'a> {
+    /// What its file says.
+    pub experiment: &'a Experiment,
+    /// Its sets.
+    pub ran: Vec<Ran<'a>>,
+    /// Its rows.
+    pub rows: Vec<Evaluated<'a>>,
+}
+
 /// How a row came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -42,8 +56,7 @@ pub enum Verdict {
 /// Every row of an experiment, in the order of its file.
 pub fn rows<'a>(experiment: &'a Experiment, ran: &[Ran<'_>]) -> Vec<Evaluated<'a>> {
     let evaluated = experiment.rows.iter().map(|published| {
-        let ran = ran.iter().find(|ran| ran.set.name == published.select.set);
-        let simulated = ran.and_then(|ran| simulated(published, ran)).filter(|value| value.is_finite());
+        let simulated = simulated(published, ran).filter(|value| value.is_finite());
         Evaluated {
             row: Row {
                 id: published.id.clone(),
@@ -61,47 +74,132 @@ pub fn rows<'a>(experiment: &'a Experiment, ran: &[Ran<'_>]) -> Vec<Evaluated<'a
     evaluated.collect()
 }
 
-/// The number here that corresponds to a published one.
-fn simulated(published: &Published, ran: &Ran<'_>) -> Option<f64> {
-    let cells = cells(published, ran);
-    let Some(policy) = &published.policy else {
-        let per_cell = |(member, machine): &(&Member, &str)| policies_run(ran.runs, &member.name, machine);
-        return Some(cells.iter().map(per_cell).sum::<usize>() as f64);
-    };
-    let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (member, machine) in cells {
-        let value = effect(ran.runs, &member.name, machine, published.metric, policy, published.baseline.as_deref())?;
-        by_machine.entry(machine).or_default().push(value);
+/// One workload on one machine under one policy, or one of its programs.
+#[derive(Clone, Copy)]
+struct Arm<'a> {
+    ran: &'a Ran<'a>,
+    workload: &'a str,
+    machine: &'a str,
+    policy: &'a str,
+    program: Option<usize>,
+}
+
+impl<'a> Arm<'a> {
+    fn runs(self) -> impl Iterator<Item = &'a Run> {
+        let fits =
+            move |run: &&Run| run.workload == self.workload && run.machine == self.machine && run.policy == self.policy;
+        self.ran.runs.iter().filter(fits)
     }
-    match published.aggregate {
-        Aggregate::Mean => mean(by_machine.into_values().flatten()),
-        Aggregate::Best => {
-            let means = by_machine.into_values().filter_map(mean);
-            means.reduce(if published.metric == Metric::HAntt { f64::min } else { f64::max })
+
+    fn value(self, metric: Metric) -> Option<f64> {
+        let time = |run: &Run| match self.program {
+            Some(program) => run.programs.get(program).and_then(|program| program.turnaround_s).unwrap_or(f64::NAN),
+            None => run.metrics.makespan_s,
+        };
+        let mean_of = |value: &dyn Fn(&Run) -> f64| mean(self.runs().map(value));
+        match metric {
+            Metric::HStp => mean_of(&|run| run.metrics.h_stp),
+            Metric::HAntt | Metric::Runs => mean_of(&|run| run.metrics.h_antt),
+            Metric::Speedup => mean_of(&|run| run.metrics.h_antt).map(f64::recip),
+            Metric::Time => mean_of(&time),
+            Metric::Performance => mean_of(&time).map(f64::recip),
+            Metric::Energy => mean_of(&|run| run.metrics.energy_j),
+            Metric::Power => mean_of(&|run| run.metrics.energy_j / run.metrics.makespan_s),
+            Metric::Edp => mean_of(&|run| run.metrics.edp),
+            Metric::Spread => {
+                let mean = mean_of(&time)?;
+                let variance = mean_of(&|run| (time(run) - mean).powi(2))?;
+                Some(variance.sqrt() / mean)
+            }
         }
+    }
+
+    /// The arm that this one is compared with.
+    fn baseline(self, baseline: &'a Baseline, all: &'a [Ran<'a>]) -> Option<Self> {
+        let ran = match baseline.set() {
+            Some(set) => all.iter().find(|ran| ran.set.name == set)?,
+            None => self.ran,
+        };
+        let own = || self.ran.set.workloads.iter().find(|member| member.name == self.workload).map(Member::called);
+        let called = baseline.workload().or_else(own)?;
+        let workload = &ran.set.workloads.iter().find(|member| member.called() == called)?.name;
+        let (machine, policy) = (baseline.machine(), baseline.policy());
+        Some(Self {
+            ran,
+            workload,
+            machine: machine.unwrap_or(self.machine),
+            policy: policy.unwrap_or(self.policy),
+            ..self
+        })
     }
 }
 
-/// The workloads and machines that a row is about.
-fn cells<'a>(published: &Published, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str)> {
-    let select = &published.select;
+/// The number here that corresponds to a published one.
+fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
+    let ran = all.iter().find(|ran| ran.set.name == published.select.set)?;
+    let cells = cells(&published.select, ran);
+    let Some(policy) = &published.policy else {
+        let per_cell = |cell: &(&Member, &str, Option<usize>)| policies_run(ran.runs, &cell.0.name, cell.1);
+        return Some(cells.iter().map(per_cell).sum::<usize>() as f64);
+    };
+    let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (member, machine, program) in cells {
+        let arm = Arm { ran, workload: &member.name, machine, policy, program };
+        let mut value = arm.value(published.metric)?;
+        if let Some(baseline) = &published.baseline {
+            value /= arm.baseline(baseline, all)?.value(published.metric)?;
+        }
+        by_machine.entry(machine).or_default().push(value);
+    }
+    let effect = published.baseline.is_some() && published.compare == Compare::Effect;
+    aggregate(published, by_machine).map(|value| if effect { value - 1.0 } else { value })
+}
+
+/// What the values of all cells, by machine, come to.
+fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Option<f64> {
+    let means = || by_machine.values().filter_map(|values| mean(values.iter().copied()));
+    let mut all: Vec<f64> = by_machine.values().flatten().copied().collect();
+    match published.aggregate {
+        Aggregate::Mean => mean(all),
+        Aggregate::Geomean => mean(all.iter().map(|value| value.ln())).map(f64::exp),
+        Aggregate::Median => {
+            all.sort_by(f64::total_cmp);
+            let middle = all.len() / 2;
+            let upper = all.get(middle).copied()?;
+            Some(if all.len().is_multiple_of(2) { (all[middle - 1] + upper) / 2.0 } else { upper })
+        }
+        Aggregate::Largest => all.into_iter().reduce(f64::max),
+        Aggregate::Smallest => all.into_iter().reduce(f64::min),
+        Aggregate::Best if published.metric.more_is_better() => means().reduce(f64::max),
+        Aggregate::Best => means().reduce(f64::min),
+    }
+}
+
+/// The workloads, machines and programs that a row is about.
+fn cells<'a>(select: &Selector, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str, Option<usize>)> {
     let largest = ran.cores.iter().copied().max().unwrap_or(0);
     let mut cells = Vec::new();
     for (machine, cores) in ran.set.machines.iter().zip(&ran.cores) {
         for member in &ran.set.workloads {
-            let programs = || ran.runs.iter().find(|run| run.workload == member.name).map(|run| run.programs.len());
+            let run = ran.runs.iter().find(|run| run.workload == member.name);
             let threads_fit = |class: Threads| match (class, member.threads) {
                 (Threads::Few, Some(threads)) => threads < *cores,
                 (Threads::Many, Some(threads)) => threads >= 2 * largest,
                 (_, None) => false,
             };
-            let fits = select.class.as_ref().is_none_or(|class| class == member.class())
-                && select.workload.as_ref().is_none_or(|workload| *workload == member.name)
+            let fits = select.class.as_ref().is_none_or(|class| member.is(class))
+                && select.workload.as_ref().is_none_or(|workload| *workload == member.called())
                 && select.machine.as_ref().is_none_or(|wanted| wanted == machine)
                 && select.threads.is_none_or(threads_fit)
-                && select.programs.is_none_or(|wanted| programs() == Some(wanted));
-            if fits {
-                cells.push((member, machine.as_str()));
+                && select.programs.is_none_or(|wanted| run.map(|run| run.programs.len()) == Some(wanted));
+            match &select.program {
+                _ if !fits => {}
+                None => cells.push((member, machine.as_str(), None)),
+                Some(name) => {
+                    let programs = run.map_or(&[][..], |run| &run.programs).iter().enumerate();
+                    let wanted = programs.filter(|(_, program)| name == "*" || program.name == *name);
+                    cells.extend(wanted.map(|(index, _)| (member, machine.as_str(), Some(index))));
+                }
             }
         }
     }
@@ -111,36 +209,27 @@ fn cells<'a>(published: &Published, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a st
 /// How many policies ran a workload on a machine.
 fn policies_run(runs: &[Run], workload: &str, machine: &str) -> usize {
     let of_cell = runs.iter().filter(|run| run.workload == workload && run.machine == machine);
-    let names: std::collections::BTreeSet<&str> = of_cell.map(|run| run.policy.as_str()).collect();
+    let names: BTreeSet<&str> = of_cell.map(|run| run.policy.as_str()).collect();
     names.len()
 }
 
-/// The effect of a policy in a cell: its value against the baseline's, or the value itself without a baseline.
+/// The effect of a policy on a workload: its value against that of another policy.
 pub fn effect(
-    runs: &[Run],
+    ran: &Ran<'_>,
     workload: &str,
     machine: &str,
     metric: Metric,
     policy: &str,
-    baseline: Option<&str>,
+    baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| {
-        let of_cell =
-            runs.iter().filter(|run| run.workload == workload && run.machine == machine && run.policy == policy);
-        mean(of_cell.map(|run| match metric {
-            Metric::HStp => run.metrics.h_stp,
-            Metric::HAntt | Metric::Speedup | Metric::Runs => run.metrics.h_antt,
-        }))
-    };
-    let mine = value(policy)?;
-    let Some(baseline) = baseline else { return Some(mine) };
-    let theirs = value(baseline)?;
-    Some(if metric == Metric::Speedup { theirs / mine - 1.0 } else { mine / theirs - 1.0 })
+    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None }.value(metric);
+    Some(value(policy)? / value(baseline)? - 1.0)
 }
 
 /// Judges a row. A published "no effect" is met by what prints as 0 %.
 fn verdict(published: &Published, simulated: f64) -> Verdict {
-    let expected = published.published;
+    let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
+    let (expected, simulated) = (of(published.published), of(simulated));
     if expected == 0.0 {
         return if simulated.abs() < 0.005 { Verdict::Close } else { Verdict::Miss };
     }
@@ -156,12 +245,53 @@ fn verdict(published: &Published, simulated: f64) -> Verdict {
     if close { Verdict::Close } else { Verdict::Sign }
 }
 
-/// How many result rows there are, how many have the right sign, and how many are close besides.
-pub fn tally(rows: &[Evaluated<'_>]) -> (usize, usize, usize) {
-    let results = || rows.iter().filter(|row| row.row.kind == Kind::Result);
-    let sign = results().filter(|row| row.verdict != Verdict::Miss).count();
-    let close = results().filter(|row| row.verdict == Verdict::Close).count();
-    (results().count(), sign, close)
+fn is_ratio(published: &Published) -> bool {
+    published.baseline.is_some() && published.compare == Compare::Ratio
+}
+
+/// What the result rows of an experiment come to.
+pub fn tally(rows: &[Evaluated<'_>]) -> Summary {
+    let results: Vec<&Evaluated<'_>> = rows.iter().filter(|row| row.row.kind == Kind::Result).collect();
+    let count = |fits: &dyn Fn(&Evaluated<'_>) -> bool| results.iter().filter(|row| fits(row)).count();
+    // As ratios, in which an effect of -10 % and one of -11 % are near each other.
+    let ratio = |row: &Evaluated<'_>, value: f64| {
+        let effect = row.published.baseline.is_some() && row.published.compare == Compare::Effect;
+        if effect { 1.0 + value } else { value }
+    };
+    let within_ten = |row: &Evaluated<'_>| {
+        let simulated = row.row.simulated.map(|simulated| ratio(row, simulated) / ratio(row, row.row.published) - 1.0);
+        simulated.is_some_and(|off| off.abs() <= 0.1)
+    };
+    let compared = results.iter().filter(|row| row.published.baseline.is_some());
+    let pairs: Vec<(f64, f64)> =
+        compared.filter_map(|row| Some((ratio(row, row.row.published), ratio(row, row.row.simulated?)))).collect();
+    Summary {
+        results: results.len(),
+        sign: count(&|row| row.verdict != Verdict::Miss),
+        close: count(&|row| row.verdict == Verdict::Close),
+        within_ten_percent: count(&within_ten),
+        rank_correlation: rank_correlation(&pairs),
+    }
+}
+
+/// Spearman's coefficient: Pearson's of the ranks, equal values sharing theirs.
+fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let ranks = |values: Vec<f64>| -> Vec<f64> {
+        let rank = |value: &f64| {
+            let below = values.iter().filter(|other| *other < value).count();
+            let equal = values.iter().filter(|other| *other == value).count();
+            below as f64 + equal as f64 / 2.0
+        };
+        values.iter().map(rank).collect()
+    };
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (a, b) = (ranks(a), ranks(b));
+    let (mean_a, mean_b) = (mean(a.iter().copied())?, mean(b.iter().copied())?);
+    let covariance = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()
+    };
+    let scale = (covariance(&a, mean_a, &a, mean_a) * covariance(&b, mean_b, &b, mean_b)).sqrt();
+    (scale > 0.0).then(|| covariance(&a, mean_a, &b, mean_b) / scale)
 }
 
 /// The arithmetic mean; `None` of nothing.
@@ -191,7 +321,7 @@ mod tests {
 
     /// Every cell of the bundled experiment, with H_ANTT chosen by the test.
     fn evaluate(h_antt: impl Fn(&Member, &str, &str, &str) -> f64) -> Vec<(String, Option<f64>, Verdict)> {
-        let experiment = Experiment::by_name("colab").unwrap();
+        let experiment = &Experiment::by_name("colab").unwrap()[0];
         let runs: Vec<Vec<Run>> = experiment
             .sets
             .iter()
@@ -220,9 +350,13 @@ mod tests {
                 })
                 .collect()
         };
-        let ran: Vec<Ran<'_>> =
-            experiment.sets.iter().zip(&runs).map(|(set, runs)| Ran { set, runs, cores: cores(set) }).collect();
-        rows(&experiment, &ran).into_iter().map(|row| (row.row.id, row.row.simulated, row.verdict)).collect()
+        let ran: Vec<Ran<'_>> = experiment
+            .sets
+            .iter()
+            .zip(&runs)
+            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: cores(set) })
+            .collect();
+        rows(experiment, &ran).into_iter().map(|row| (row.row.id, row.row.simulated, row.verdict)).collect()
     }
 
     fn find(rows: &[(String, Option<f64>, Verdict)], id: &str) -> (f64, Verdict) {
@@ -287,5 +421,55 @@ mod tests {
         assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Close, "1 % is less than 2 %");
         assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Sign, "1 % is not more than 10 %");
         assert_eq!(find(&rows, "2-programs-antt-wash-vs-cfs").1, Verdict::Miss, "no effect has no sign");
+    }
+
+    #[test]
+    fn ranks_correlate_by_order_alone() {
+        assert_eq!(rank_correlation(&[(1.0, 10.0), (2.0, 1000.0), (3.0, 1001.0)]), Some(1.0));
+        assert_eq!(rank_correlation(&[(1.0, 3.0), (2.0, 2.0), (3.0, -5.0)]), Some(-1.0));
+        assert_eq!(rank_correlation(&[(1.0, 3.0), (1.0, 2.0)]), None, "equal values have no order");
+    }
+
+    /// Two sets with another form of the same program: the baseline is on another machine, in another set.
+    #[test]
+    fn baselines_may_be_elsewhere() {
+        let text = r#"
+            name = "x"
+            title = "x"
+            policies = ["cfs"]
+            seed = 1
+            set = [
+                { name = "threads", machines = ["4B"], workloads = [{ name = "a" }, { name = "b" }] },
+                { name = "tasks", machines = ["4B4S"], workloads = [{ name = "a-task", as = "a" }, { name = "b-task", as = "b" }] },
+            ]
+            [[row]]
+            id = "ratio"
+            what = ""
+            published = 2.0
+            source = ""
+            kind = "result"
+            select = { set = "tasks" }
+            metric = "performance"
+            policy = "cfs"
+            baseline = { set = "threads", machine = "4B" }
+            compare = "ratio"
+            aggregate = "geomean"
+        "#;
+        let experiment = Experiment::parse(text).unwrap();
+        let timed = |workload: &str, machine: &str, makespan_s: f64| {
+            let run = run(workload, 1, machine, "cfs", "declared", 1.0);
+            Run { metrics: Metrics { makespan_s, ..run.metrics }, ..run }
+        };
+        let threads = [timed("a", "4B", 4.0), timed("b", "4B", 3.0)];
+        let tasks = [timed("a-task", "4B4S", 1.0), timed("b-task", "4B4S", 3.0)];
+        let ran: Vec<Ran<'_>> = experiment
+            .sets
+            .iter()
+            .zip([&threads, &tasks])
+            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: vec![4] })
+            .collect();
+        let rows = rows(&experiment, &ran);
+        assert!((rows[0].row.simulated.unwrap() - 2.0).abs() < 1e-12);
+        assert_eq!(rows[0].verdict, Verdict::Close);
     }
 }

@@ -16,7 +16,11 @@ pub struct Experiment {
     pub title: String,
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
+    /// Whether the policies are listed from the worst to the best as published.
+    #[serde(default)]
+    pub ranked: bool,
     /// Core orders that every value is averaged over.
+    #[serde(default = "declared")]
     pub orders: Vec<Order>,
     /// The seed of all runs.
     pub seed: u64,
@@ -26,6 +30,10 @@ pub struct Experiment {
     /// What was published.
     #[serde(rename = "row")]
     pub rows: Vec<Published>,
+}
+
+fn declared() -> Vec<Order> {
+    vec![Order::Declared]
 }
 
 /// Workloads and the machines on which they run.
@@ -38,6 +46,25 @@ pub struct Set {
     pub machines: Vec<String>,
     /// Workloads.
     pub workloads: Vec<Member>,
+    /// Policies, if they are not those of the experiment.
+    pub policies: Option<Vec<String>>,
+    /// With how many seeds everything is run, from the experiment's seed on.
+    #[serde(default = "one")]
+    pub seeds: u64,
+    /// Whether there is background noise.
+    #[serde(default)]
+    pub noise: bool,
+    /// What the overview shows.
+    #[serde(default = "h_antt")]
+    pub overview: Metric,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn h_antt() -> Metric {
+    Metric::HAntt
 }
 
 /// A workload of a set.
@@ -46,14 +73,31 @@ pub struct Set {
 pub struct Member {
     /// Its name.
     pub name: String,
+    /// What selectors call it, and by which it is found in another set: one program may be there in several forms.
+    #[serde(rename = "as")]
+    pub alias: Option<String>,
+    /// The classes that it belongs to, besides the part of its name before the dash.
+    #[serde(default)]
+    pub classes: Vec<String>,
     /// The number of threads that the paper gives for it, where it gives one.
     pub threads: Option<u32>,
 }
 
 impl Member {
-    /// The part of the name before the dash: `Sync` of `Sync-2`.
+    /// What selectors call it.
+    pub fn called(&self) -> &str {
+        self.alias.as_ref().unwrap_or(&self.name)
+    }
+
+    /// The first class, or the part of the name before the dash: `Sync` of `Sync-2`.
     pub fn class(&self) -> &str {
-        self.name.split_once('-').map_or(&self.name, |(class, _)| class)
+        let before_dash = || self.name.split_once('-').map_or(self.name.as_str(), |(class, _)| class);
+        self.classes.first().map_or_else(before_dash, String::as_str)
+    }
+
+    /// Whether it belongs to a class.
+    pub fn is(&self, class: &str) -> bool {
+        self.class() == class || self.classes.iter().any(|own| own == class)
     }
 }
 
@@ -77,8 +121,11 @@ pub struct Published {
     pub metric: Metric,
     /// The policy that it is about; only [`Metric::Runs`] has none.
     pub policy: Option<String>,
-    /// The policy that it is compared with; `None`: the number is absolute.
-    pub baseline: Option<String>,
+    /// What it is compared with; `None`: the number is absolute.
+    pub baseline: Option<Baseline>,
+    /// How it is compared.
+    #[serde(default)]
+    pub compare: Compare,
     /// How workloads and machines become one number.
     #[serde(default)]
     pub aggregate: Aggregate,
@@ -88,16 +135,86 @@ pub struct Published {
     pub note: Option<String>,
 }
 
+/// What a number is compared with.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Baseline {
+    /// The same workload on the same machine under another policy.
+    Policy(String),
+    /// The same workload where these differ.
+    Other(Other),
+}
+
+/// What differs in a baseline. What is not given is the same.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Other {
+    /// The policy.
+    pub policy: Option<String>,
+    /// The machine.
+    pub machine: Option<String>,
+    /// The set, which has the workload under the same name or [`Member::alias`].
+    pub set: Option<String>,
+    /// The workload, by what selectors call it.
+    pub workload: Option<String>,
+}
+
+impl Baseline {
+    /// The policy, if it is another one.
+    pub fn policy(&self) -> Option<&str> {
+        match self {
+            Self::Policy(policy) => Some(policy),
+            Self::Other(other) => other.policy.as_deref(),
+        }
+    }
+
+    /// The machine, if it is another one.
+    pub fn machine(&self) -> Option<&str> {
+        self.other()?.machine.as_deref()
+    }
+
+    /// The set, if it is another one.
+    pub fn set(&self) -> Option<&str> {
+        self.other()?.set.as_deref()
+    }
+
+    /// The workload, if it is another one.
+    pub fn workload(&self) -> Option<&str> {
+        self.other()?.workload.as_deref()
+    }
+
+    fn other(&self) -> Option<&Other> {
+        match self {
+            Self::Policy(_) => None,
+            Self::Other(other) => Some(other),
+        }
+    }
+}
+
+/// How a value is compared with the baseline's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compare {
+    /// Value / baseline - 1.
+    #[default]
+    Effect,
+    /// Value / baseline.
+    Ratio,
+}
+
 /// Which workloads and machines a row is about. What is not given is not restricted.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selector {
     /// The set.
     pub set: String,
-    /// The class of the workload.
+    /// A class of the workload.
     pub class: Option<String>,
     /// The workload.
     pub workload: Option<String>,
+    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, or `*` for
+    /// each of them.
+    pub program: Option<String>,
     /// The machine.
     pub machine: Option<String>,
     /// The thread count against the core count.
@@ -126,8 +243,43 @@ pub enum Metric {
     HStp,
     /// The inverse of the turnaround.
     Speedup,
+    /// Until the last program was done, or the selected one was.
+    Time,
+    /// The inverse of the time.
+    Performance,
+    /// In joules.
+    Energy,
+    /// Energy over time, in watts.
+    Power,
+    /// Energy times time.
+    Edp,
+    /// The standard deviation of the time over seeds and orders, as a share of its mean.
+    Spread,
     /// How many workloads x machines x policies there are.
     Runs,
+}
+
+impl Metric {
+    /// What stands above a table of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::HAntt => "H_ANTT",
+            Self::HStp => "H_STP",
+            Self::Speedup => "1 / H_ANTT",
+            Self::Time => "Time",
+            Self::Performance => "Performance",
+            Self::Energy => "Energy",
+            Self::Power => "Power",
+            Self::Edp => "Energy x time",
+            Self::Spread => "Spread",
+            Self::Runs => "Runs",
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::HStp | Self::Speedup | Self::Performance | Self::Runs)
+    }
 }
 
 /// How the values of workloads and machines become one number.
@@ -137,6 +289,14 @@ pub enum Aggregate {
     /// The mean over all of them.
     #[default]
     Mean,
+    /// The geometric mean of the ratios.
+    Geomean,
+    /// The one in the middle.
+    Median,
+    /// The largest of them.
+    Largest,
+    /// The smallest of them.
+    Smallest,
     /// The mean over the workloads of each machine, on the machine where that is best.
     Best,
 }
@@ -151,19 +311,31 @@ pub enum Bound {
     Above,
 }
 
+/// What stands for every experiment.
+const ALL: &str = "all";
+
 /// The experiments that come with Evenkeel.
 const BUNDLED: &[(&str, &str)] = &[("colab", include_str!("../../../../experiments/colab.toml"))];
 
 impl Experiment {
-    /// A bundled experiment.
-    pub fn by_name(name: &str) -> Result<Self> {
-        let Some((_, text)) = BUNDLED.iter().find(|(known, _)| *known == name) else {
-            return Err(crate::catalog::unknown("experiment", name, BUNDLED.iter().map(|(known, _)| *known), None));
-        };
-        Self::parse(text).with_context(|| format!("experiments/{name}.toml"))
+    /// A bundled experiment, or all of them.
+    pub fn by_name(name: &str) -> Result<Vec<Self>> {
+        let names = || BUNDLED.iter().map(|(known, _)| *known).chain([ALL]);
+        let wanted: Vec<_> = BUNDLED.iter().filter(|(known, _)| name == ALL || name == *known).collect();
+        if wanted.is_empty() {
+            return Err(crate::catalog::unknown("experiment", name, names(), None));
+        }
+        let parse =
+            |(name, text): &&(&str, &str)| Self::parse(text).with_context(|| format!("experiments/{name}.toml"));
+        wanted.iter().map(parse).collect()
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    /// The policies of a set.
+    pub fn policies_of<'a>(&'a self, set: &'a Set) -> &'a [String] {
+        set.policies.as_ref().unwrap_or(&self.policies)
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self> {
         Ok(toml::from_str(text)?)
     }
 }
@@ -174,25 +346,40 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn every_row_of_the_bundled_experiment_can_be_computed() {
-        let experiment = Experiment::by_name("colab").unwrap();
+    fn every_row_of(experiment: &Experiment) {
         let mut ids = BTreeSet::new();
         for row in &experiment.rows {
             assert!(ids.insert(&row.id), "{} is there twice", row.id);
-            assert!(experiment.sets.iter().any(|set| set.name == row.select.set), "{}: no such set", row.id);
+            let set = |name: &str| experiment.sets.iter().find(|set| set.name == name);
+            let own = set(&row.select.set).unwrap_or_else(|| panic!("{}: no such set", row.id));
+            let other = row.baseline.as_ref().and_then(Baseline::set).unwrap_or(&own.name);
+            let other = set(other).unwrap_or_else(|| panic!("{}: no set {other}", row.id));
             assert_eq!(row.policy.is_none(), row.metric == Metric::Runs, "{}", row.id);
-            for policy in row.policy.iter().chain(&row.baseline) {
-                assert!(experiment.policies.contains(policy), "{}: {policy} is not run", row.id);
+            let runs = |set: &Set, policy: &str| experiment.policies_of(set).iter().any(|known| known == policy);
+            assert!(row.policy.iter().all(|policy| runs(own, policy)), "{}: {:?} is not run", row.id, row.policy);
+            if let Some(baseline) = &row.baseline {
+                let policy = baseline.policy().or(row.policy.as_deref()).unwrap();
+                assert!(runs(other, policy), "{}: {policy} is not run", row.id);
+                for machine in baseline.machine().iter().chain(&row.select.machine.as_deref()) {
+                    assert!(
+                        [own, other].iter().any(|set| set.machines.iter().any(|known| known == machine)),
+                        "{machine}"
+                    );
+                }
             }
-            let effect = row.baseline.is_some() && row.metric != Metric::Speedup;
-            assert!(!effect || row.published.abs() < 1.0, "{}: effects are fractions", row.id);
+            let effect = row.baseline.is_some() && row.compare == Compare::Effect && !row.metric.more_is_better();
+            assert!(!effect || row.published > -1.0, "{}: effects are fractions", row.id);
         }
     }
 
     #[test]
+    fn every_row_of_the_bundled_experiments_can_be_computed() {
+        Experiment::by_name(ALL).unwrap().iter().for_each(every_row_of);
+    }
+
+    #[test]
     fn the_paper_ran_312_experiments() {
-        let experiment = Experiment::by_name("colab").unwrap();
+        let experiment = &Experiment::by_name("colab").unwrap()[0];
         let mixes = &experiment.sets[0];
         assert_eq!(mixes.workloads.len() * mixes.machines.len() * experiment.policies.len(), 312);
         // Both files took the thread counts from Table 4.

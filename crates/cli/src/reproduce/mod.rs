@@ -5,71 +5,98 @@ pub mod experiment;
 pub mod report;
 
 use anyhow::{Context, Result};
-use evaluate::Ran;
+use evaluate::{Evaluation, Ran, tally};
 use experiment::{Experiment, Set};
 
 use crate::args::{Conditions, Format, Reproduce};
 use crate::catalog;
 use crate::clock::Stopwatch;
 use crate::files::Target;
-use crate::json::{self, Row};
+use crate::json::{self, Reproduction};
 use crate::lab::{Lab, Plan, Results};
+
+/// An experiment with all of its runs.
+struct Reproduced {
+    experiment: Experiment,
+    plans: Vec<Plan>,
+    results: Vec<Results>,
+    seconds: f64,
+}
 
 /// Runs the command.
 pub fn run(args: &Reproduce) -> Result<String> {
-    let watch = Stopwatch::start();
     let html = Target::open_some(args.html.as_ref())?;
-    let mut experiment = Experiment::by_name(&args.experiment)?;
-    if args.oracle {
-        experiment.title += ", with perfect knowledge of every speedup";
-    }
-    let conditions = Conditions { oracle: args.oracle, ..Conditions::default() };
-    let mut plans = Vec::new();
-    for set in &experiment.sets {
-        plans.push(
-            plan(&experiment, set, &conditions).with_context(|| format!("set {} of {}", set.name, experiment.name))?,
-        );
-    }
-    let results: Vec<Results> =
-        plans.iter().map(|plan| Lab::new(plan)?.run_all("reproducing")).collect::<Result<_>>()?;
-    let ran: Vec<Ran<'_>> = experiment
-        .sets
-        .iter()
-        .zip(&plans)
-        .zip(&results)
-        .map(|((set, plan), results)| Ran {
-            set,
-            runs: &results.runs,
-            cores: plan.machines.iter().map(|machine| machine.cores.len() as u32).collect(),
-        })
-        .collect();
-    let rows = evaluate::rows(&experiment, &ran);
+    let experiments = Experiment::by_name(&args.experiment)?;
+    let reproduced: Vec<Reproduced> =
+        experiments.into_iter().map(|experiment| Reproduced::run(experiment, args.oracle)).collect::<Result<_>>()?;
+    let evaluated: Vec<Evaluation<'_>> = reproduced.iter().map(Reproduced::evaluate).collect();
     if let Some(target) = html {
-        target.write(crate::page::reproduce(&experiment, &ran, &rows).as_bytes())?;
+        target.write(crate::page::reproduce(&args.experiment, &evaluated).as_bytes())?;
     }
-    let events = results.iter().map(|results| results.events).sum();
     match args.output.format {
-        Format::Table => Ok(report::text(&experiment, &ran, &rows)),
+        Format::Table => Ok(report::text(&evaluated)),
         Format::Json => {
-            let rows: Vec<Row> = rows.into_iter().map(|evaluated| evaluated.row).collect();
-            json::print(&json::Reproduction {
-                experiment: &experiment.name,
-                events,
-                seconds: watch.seconds(),
-                rows: &rows,
-            })
+            let reproductions: Vec<Reproduction<'_>> = evaluated
+                .iter()
+                .zip(&reproduced)
+                .map(|(evaluated, reproduced)| Reproduction {
+                    experiment: &evaluated.experiment.name,
+                    events: reproduced.results.iter().map(|results| results.events).sum(),
+                    seconds: reproduced.seconds,
+                    summary: tally(&evaluated.rows),
+                    rows: evaluated.rows.iter().map(|evaluated| &evaluated.row).collect(),
+                })
+                .collect();
+            match &reproductions[..] {
+                [only] => json::print(only),
+                all => json::print(&json::Reproductions { experiments: all }),
+            }
         }
     }
 }
 
+impl Reproduced {
+    fn run(mut experiment: Experiment, oracle: bool) -> Result<Self> {
+        if oracle {
+            experiment.title += ", with perfect knowledge of every speedup";
+        }
+        let watch = Stopwatch::start();
+        let mut plans = Vec::new();
+        for set in &experiment.sets {
+            let conditions = Conditions { oracle, noise: set.noise, ..Conditions::default() };
+            plans.push(
+                plan(&experiment, set, conditions)
+                    .with_context(|| format!("set {} of {}", set.name, experiment.name))?,
+            );
+        }
+        let run = |plan: &Plan| Lab::new(plan)?.run_all("reproducing");
+        let results = plans.iter().map(run).collect::<Result<_>>()?;
+        Ok(Self { experiment, plans, results, seconds: watch.seconds() })
+    }
+
+    fn evaluate(&self) -> Evaluation<'_> {
+        let sets = self.experiment.sets.iter().zip(&self.plans).zip(&self.results);
+        let ran: Vec<Ran<'_>> = sets
+            .map(|((set, plan), results)| Ran {
+                set,
+                policies: self.experiment.policies_of(set),
+                runs: &results.runs,
+                cores: plan.machines.iter().map(|machine| machine.cores.len() as u32).collect(),
+            })
+            .collect();
+        let rows = evaluate::rows(&self.experiment, &ran);
+        Evaluation { experiment: &self.experiment, ran, rows }
+    }
+}
+
 /// What a set asks to be run.
-fn plan(experiment: &Experiment, set: &Set, conditions: &Conditions) -> Result<Plan> {
+fn plan(experiment: &Experiment, set: &Set, conditions: Conditions) -> Result<Plan> {
     Ok(Plan {
         workloads: catalog::workloads(set.workloads.iter().map(|member| member.name.as_str()))?,
         machines: catalog::machines(&set.machines)?,
-        policies: catalog::policies(&experiment.policies)?,
+        policies: catalog::policies(experiment.policies_of(set))?,
         orders: experiment.orders.iter().map(|&order| order.into()).collect(),
-        seeds: vec![experiment.seed],
-        conditions: conditions.clone(),
+        seeds: (experiment.seed..experiment.seed + set.seeds).collect(),
+        conditions,
     })
 }

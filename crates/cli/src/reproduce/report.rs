@@ -4,32 +4,63 @@ use std::fmt::Write;
 
 use comfy_table::Cell;
 
-use super::evaluate::{self, Evaluated, Ran, Verdict, effect, mean};
-use super::experiment::{Experiment, Metric};
-use crate::json::Kind;
+use super::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
+use super::experiment::{Compare, Metric, Published};
+use crate::json::{Kind, Summary};
 use crate::table;
 
-/// The report.
-pub fn text(experiment: &Experiment, ran: &[Ran<'_>], rows: &[Evaluated<'_>]) -> String {
+/// The report: every experiment, and what they add up to if there are several.
+pub fn text(evaluations: &[Evaluation<'_>]) -> String {
+    let mut text: String = evaluations.iter().map(|evaluation| one(evaluation) + "\n").collect();
+    if evaluations.len() > 1 {
+        text += &together(evaluations);
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+fn one(evaluation: &Evaluation<'_>) -> String {
+    let Evaluation { experiment, ran, rows } = evaluation;
     let mut text = table::heading(&experiment.title);
     for ran in ran {
         text.push('\n');
-        text += &overview(experiment, ran);
+        text += &overview(ran);
     }
     text.push('\n');
     text += &published(rows);
     text.push('\n');
-    text += &summary(rows);
-    for ran in ran.iter().take(1) {
-        text += &ordering(experiment, ran);
-    }
-    text
+    text += &summary(&tally(rows));
+    text + &ordering(evaluation).unwrap_or_default()
 }
 
-/// The effect of every policy on H_ANTT for every workload and machine.
-fn overview(experiment: &Experiment, ran: &Ran<'_>) -> String {
-    let Some((baseline, others)) = experiment.policies.split_first() else { return String::new() };
-    let title = format!("H_ANTT against {baseline}: {} (lower is better, mean over core orders)", ran.set.name);
+/// What each experiment came to.
+fn together(evaluations: &[Evaluation<'_>]) -> String {
+    let mut grid =
+        table::new(&["experiment", ">results", ">right sign", ">close", ">within 10 %", ">rank correlation", "paper"]);
+    for evaluation in evaluations {
+        let summary = tally(&evaluation.rows);
+        let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / summary.results.max(1) as f64);
+        grid.add_row([
+            evaluation.experiment.name.clone(),
+            summary.results.to_string(),
+            share(summary.sign),
+            share(summary.close),
+            share(summary.within_ten_percent),
+            summary.rank_correlation.map_or("-".into(), |rank| format!("{rank:.2}")),
+            evaluation.experiment.title.clone(),
+        ]);
+    }
+    format!("{}{}", table::heading("All experiments"), table::text(&grid))
+}
+
+/// The effect of every policy on every workload and machine.
+fn overview(ran: &Ran<'_>) -> String {
+    let Some((baseline, others)) = ran.policies.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return String::new();
+    };
+    let metric = ran.set.overview;
+    let better = if metric.more_is_better() { "higher" } else { "lower" };
+    let title =
+        format!("{} against {baseline}: {} ({better} is better, mean over core orders)", metric.title(), ran.set.name);
     let mut columns = vec!["workload".to_string()];
     for machine in &ran.set.machines {
         columns.extend(others.iter().map(|policy| format!(">{machine} {policy}")));
@@ -38,11 +69,10 @@ fn overview(experiment: &Experiment, ran: &Ran<'_>) -> String {
     for member in &ran.set.workloads {
         let mut row = vec![Cell::new(&member.name)];
         for machine in &ran.set.machines {
-            let effect = |policy: &String| {
-                effect(ran.runs, &member.name, machine, Metric::HAntt, policy, Some(baseline)).unwrap_or(f64::NAN)
-            };
+            let effect =
+                |policy: &String| effect(ran, &member.name, machine, metric, policy, baseline).unwrap_or(f64::NAN);
             let effects: Vec<f64> = others.iter().map(effect).collect();
-            let best = effects.iter().copied().fold(0.0, f64::min);
+            let best = effects.iter().copied().fold(0.0, if metric.more_is_better() { f64::max } else { f64::min });
             row.extend(effects.iter().map(|&effect| {
                 let shown = table::percent(effect);
                 if effect == best { table::bold(shown) } else { Cell::new(shown) }
@@ -53,17 +83,19 @@ fn overview(experiment: &Experiment, ran: &Ran<'_>) -> String {
     format!("{}{}", table::heading(&title), table::text(&grid))
 }
 
+/// A value as a row's numbers are written.
+pub fn show(published: &Published, value: f64) -> String {
+    let effect = published.baseline.is_some() && published.compare == Compare::Effect;
+    if effect || published.metric == Metric::Spread { table::percent(value) } else { table::number(value) }
+}
+
 /// Every published number.
 fn published(rows: &[Evaluated<'_>]) -> String {
     let mut grid = table::new(&[">published", ">simulated", ">difference", "", "what", "source"]);
     let mut notes: Vec<&str> = Vec::new();
     for evaluated in rows {
         let row = &evaluated.row;
-        let show = |value: f64| match evaluated.published.metric {
-            Metric::Runs => table::number(value),
-            _ if evaluated.published.baseline.is_none() => table::number(value),
-            _ => table::percent(value),
-        };
+        let show = |value: f64| show(evaluated.published, value);
         let remark = match (row.kind, evaluated.verdict) {
             (Kind::Input, _) => "input",
             (Kind::Calibration, _) => "calibration",
@@ -102,19 +134,29 @@ fn published(rows: &[Evaluated<'_>]) -> String {
 }
 
 /// How many rows came out.
-fn summary(rows: &[Evaluated<'_>]) -> String {
-    let (results, sign, close) = evaluate::tally(rows);
+fn summary(summary: &Summary) -> String {
+    let Summary { results, sign, close, within_ten_percent, rank_correlation } = *summary;
     let share = |count: usize| 100.0 * count as f64 / results.max(1) as f64;
-    format!(
+    let mut text = format!(
         "Of {results} published results, {sign} ({:.0} %) have the right sign and {close} ({:.0} %) are close: within a \
-         third\nof the published number, within a published bound, or 0 % where the paper saw no effect.\n",
+         third\nof the published number, within a published bound, or 0 % where the paper saw no effect. \
+         {within_ten_percent} ({:.0} %) are within\n10 % of the published ratio or amount.",
         share(sign),
-        share(close)
-    )
+        share(close),
+        share(within_ten_percent)
+    );
+    if let Some(rank) = rank_correlation {
+        let _ = write!(text, " Rank correlation of published and simulated ratios: {rank:.2}.");
+    }
+    text + "\n"
 }
 
-/// The order of the policies by mean H_ANTT over everything that a set ran.
-pub fn ordering(experiment: &Experiment, ran: &Ran<'_>) -> String {
+/// The order of the policies by mean H_ANTT over everything that the first set ran, if the paper has one.
+pub fn ordering(evaluation: &Evaluation<'_>) -> Option<String> {
+    let (experiment, ran) = (evaluation.experiment, evaluation.ran.first()?);
+    if !experiment.ranked {
+        return None;
+    }
     let value = |policy: &String| {
         let runs = ran.runs.iter().filter(|run| run.policy == *policy);
         mean(runs.map(|run| run.metrics.h_antt)).unwrap_or(f64::NAN)
@@ -128,5 +170,5 @@ pub fn ordering(experiment: &Experiment, ran: &Ran<'_>) -> String {
     let order = experiment.policies.join(" > ");
     let verdict = if as_published { "holds" } else { "does NOT hold" };
     let _ = writeln!(text, "; the published order {order} {verdict}.");
-    text
+    Some(text)
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::policy::Hook;
-use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, PolicyInfo, Run, Scheduler, Span, Wait, Why};
+use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, Run, Scheduler, Setup, Span, Wait, Why};
 
 use super::sample::{Blame, MAX_TYPES, Sample, State};
 use crate::event::Tid;
@@ -59,6 +59,8 @@ pub struct Driver {
     tids: Vec<Tid>,
     processes: BTreeMap<Tid, ProgramId>,
     refreshed: Ns,
+    /// Since the last step a thread came, went, began or ended a wait, or was moved by the kernel.
+    changed: bool,
     orders: Vec<Order>,
     gone: Vec<Tid>,
 }
@@ -84,15 +86,15 @@ const MEASURABLE: Ns = Ns::from_ms(1);
 
 impl Driver {
     /// A driver for a machine whose core `i` is the CPU `cpus[i]`, at a first moment.
-    pub fn new(machine: Machine, cpus: &[u16], policy: &PolicyInfo, now: Ns) -> Self {
+    pub fn new(machine: Machine, cpus: &[u16], policy: &Setup, now: Ns) -> Self {
         let highest = cpus.iter().copied().max().unwrap_or_default();
         let mut core_of = vec![None; usize::from(highest) + 1];
         for (core, cpu) in cpus.iter().enumerate() {
             core_of[usize::from(*cpu)] = Some(CoreId(core as u16));
         }
-        let changes = |hooks: &[Hook]| policy.hooks.iter().any(|hook| hooks.contains(hook));
+        let changes = |hooks: &[Hook]| policy.info().hooks.iter().any(|hook| hooks.contains(hook));
         Self {
-            sched: Scheduler::new(machine, (policy.make)(), None),
+            sched: Scheduler::new(machine, policy.make(), None),
             moves: changes(&[Hook::Place, Hook::Pick, Hook::Balance]),
             binds: changes(&[Hook::Admit, Hook::Refresh]),
             core_of,
@@ -100,6 +102,7 @@ impl Driver {
             tids: Vec::new(),
             processes: BTreeMap::new(),
             refreshed: now,
+            changed: false,
             orders: Vec::new(),
             gone: Vec::new(),
         }
@@ -156,6 +159,12 @@ impl Driver {
         &self.orders
     }
 
+    /// Whether the last step found all as the one before had left it, and leaves it so: every thread that ran or waited
+    /// for a core still does, on the same core.
+    pub fn steady(&self) -> bool {
+        !self.changed && self.orders.is_empty()
+    }
+
     /// The threads that the last step found gone.
     pub fn gone(&self) -> &[Tid] {
         &self.gone
@@ -166,6 +175,7 @@ impl Driver {
     pub fn step(&mut self, now: Ns, samples: &[Sample], mut newcomer: impl FnMut(&Sample) -> Newcomer) {
         self.orders.clear();
         self.gone.clear();
+        self.changed = false;
         for sample in samples {
             if let Some(tracked) = self.tracked.get(&sample.tid).copied() {
                 self.account(now, &tracked, sample);
@@ -216,6 +226,7 @@ impl Driver {
             State::Blocked => Some(Wait::Sleep),
         };
         if let Some(wait) = wait.filter(|_| !blocked) {
+            self.changed = true;
             self.sched.blocked(now, id, wait);
         }
         self.tracked.insert(sample.tid, Tracked { id, seen: *sample, rates, at: now });
@@ -255,6 +266,7 @@ impl Driver {
         for (tid, tracked) in known {
             // Seen in this step, or only now for the first time.
             if tracked.at != now && !samples.iter().any(|sample| sample.tid == tid) {
+                self.changed = true;
                 self.sched.exited(now, tracked.id);
                 self.tracked.remove(&tid);
                 self.gone.push(tid);
@@ -272,6 +284,7 @@ impl Driver {
                 && thread.core != core
                 && thread.allowed().contains(core)
             {
+                self.changed = true;
                 self.sched.found(now, id, core);
                 // Before an idle core can ask, which would get a thread that runs elsewhere.
                 if self.state().core(core).current.is_none() {
@@ -285,12 +298,14 @@ impl Driver {
         for sample in samples {
             let why = match self.thread(sample.tid) {
                 Some(id) if sample.state == State::Runnable && !self.state().thread(id).runnable() => {
+                    self.changed = true;
                     self.sched.ready(now, id, Why::Woken { by: None });
                     continue;
                 }
                 Some(_) => continue,
                 None => Why::New { by: None },
             };
+            self.changed = true;
             let about = newcomer(sample);
             let next = ProgramId(self.processes.len() as u32);
             let program = *self.processes.entry(sample.process).or_insert(next);

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
-use evenkeel_sched::{Class, Kind, PolicyInfo};
+use evenkeel_sched::{Class, Kind, Setup};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -26,8 +26,11 @@ use crate::mask;
 
 /// Looking and deciding may use this share of the machine's time. The host keeps to that by looking more rarely, but not
 /// more rarely than once in so many periods.
-const COST: f64 = 0.01;
-const STRETCH: u64 = 4;
+const COST: f64 = 0.005;
+const STRETCH: u64 = 8;
+/// While nothing changes, there is no hurry: every look that finds all as it was doubles the time to the next, up to so
+/// many periods.
+const CALM: u64 = 4;
 /// What was not used may be used later, up to this.
 const SAVED: f64 = 10e6;
 /// Big cores that go idle bring forward the next look, but not to sooner than this.
@@ -42,7 +45,7 @@ pub struct Plan {
     /// The CPU that each of its cores is.
     pub cpus: Vec<u16>,
     /// The policy.
-    pub policy: &'static PolicyInfo,
+    pub policy: Setup,
     /// The time from one look to the next, unless that costs too much.
     pub period: Ns,
     /// Whether to keep which thread ran where when.
@@ -62,6 +65,8 @@ pub struct Follow {
     known: BTreeMap<Tid, Known>,
     processes: BTreeMap<Tid, Ns>,
     period: Ns,
+    /// How many periods are to go by until the next look.
+    periods: u64,
     cores: usize,
     /// The time in ns that looking may still use.
     budget: f64,
@@ -98,7 +103,7 @@ impl Follow {
         // Opening them takes some ms, before the program runs.
         let now = clock();
         let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
-        let driver = Driver::new(plan.machine.clone(), &plan.cpus, plan.policy, now);
+        let driver = Driver::new(plan.machine.clone(), &plan.cpus, &plan.policy, now);
         Ok(Self {
             counts: driver.wants_counters(),
             driver,
@@ -110,6 +115,7 @@ impl Follow {
             known: BTreeMap::new(),
             processes: BTreeMap::new(),
             period: plan.period,
+            periods: 1,
             cores: plan.cpus.len(),
             budget: SAVED,
             looked: now,
@@ -148,6 +154,7 @@ impl Follow {
         if let Some(timeline) = &mut self.timeline {
             timeline.look(now, &self.samples, &self.gone);
         }
+        self.periods = if self.driver.steady() { (2 * self.periods).min(CALM) } else { 1 };
         self.account(now, own_cost().since(before));
         self.carry_out(now)?;
         for sample in &self.gone {
@@ -180,16 +187,18 @@ impl Follow {
     pub fn wait(&mut self, process: BorrowedFd<'_>) -> io::Result<()> {
         let debt = Ns((-self.budget.min(0.0) / COST / self.cores as f64) as u64);
         let debt = debt.min(Ns(STRETCH * self.period.0));
-        let ended = poll(&[process], debt.max(SOONEST))?;
-        if ended || debt >= self.period {
-            return Ok(());
-        }
-        let rest = self.period.since(clock().since(self.looked));
-        match self.eyes.alarm() {
-            Some(alarm) => poll(&[process, alarm], rest)?,
-            None => poll(&[process], rest)?,
+        let until = |time: Ns, looked: Ns| time.since(clock().since(looked));
+        let regular = Ns(self.periods * self.period.0);
+        let (Some(alarm), true) = (self.eyes.alarm(), debt < self.period) else {
+            return poll(&[process], until(regular.max(debt), self.looked)).map(|_| ());
         };
-        self.eyes.silence()
+        let ended = poll(&[process, alarm], until(regular, self.looked))?;
+        self.eyes.silence()?;
+        let rest = until(SOONEST, self.looked);
+        if !ended && rest > Ns::ZERO {
+            poll(&[process], rest)?;
+        }
+        Ok(())
     }
 
     /// Whether there is still a thread to follow.

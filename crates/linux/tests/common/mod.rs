@@ -87,7 +87,7 @@ impl Observer for Tap {
 }
 
 pub fn play(machine: &Machine, workload: &Workload, policy: &str, watch: &mut Tap) -> Result<Outcome, Error> {
-    let policy = (evenkeel_sched::policy::by_name(policy).expect("a policy of the registry").make)();
+    let policy = evenkeel_sched::Setup::parse(policy).expect("a policy of the registry").make();
     evenkeel_sim::run(machine, workload, policy, None, &Options::default(), watch)
 }
 

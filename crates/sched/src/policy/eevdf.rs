@@ -25,13 +25,10 @@ use crate::cfs;
 use crate::state::State;
 use crate::thread::{Class, NICE_0_WEIGHT, Run};
 
-/// sysctl_sched_base_slice, before scaling by the number of cores.
-const BASE_SLICE: Ns = Ns::from_us(700);
-
 /// The EEVDF scheduler.
 #[derive(Debug)]
 pub struct Eevdf {
-    /// What a thread asks for at a time, before scaling by the number of cores.
+    /// What a thread asks for at a time, before scaling by the number of cores (sysctl_sched_base_slice).
     slice: Ns,
     /// Whether the firmware tells capacities.
     asym: bool,
@@ -49,12 +46,6 @@ struct Entity {
     to_deadline: i64,
     /// It has had what it asked for since it was last picked.
     served: bool,
-}
-
-impl Default for Eevdf {
-    fn default() -> Self {
-        Self { slice: BASE_SLICE, asym: false, entities: Vec::new() }
-    }
 }
 
 impl Policy for Eevdf {
@@ -162,6 +153,11 @@ impl Policy for Eevdf {
 }
 
 impl Eevdf {
+    /// With slices of this length, before scaling; `asym` if the firmware tells capacities.
+    pub fn new(slice: Ns, asym: bool) -> Self {
+        Self { slice, asym, entities: Vec::new() }
+    }
+
     fn base_slice(&self, s: &State) -> Ns {
         Ns(self.slice.0 * cfs::scale(s))
     }

@@ -7,10 +7,13 @@ mod colab;
 mod eevdf;
 mod fair;
 mod gts;
+mod knobs;
 mod oracle;
 mod pfs;
 mod pinned;
 mod wash;
+
+use std::fmt;
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
 
@@ -22,6 +25,7 @@ pub use colab::Colab;
 pub use eevdf::Eevdf;
 pub use fair::Cfs;
 pub use gts::Gts;
+pub use knobs::{Knob, Setup, SetupError, Value};
 pub use oracle::Oracle;
 pub use pfs::Pfs;
 pub use pinned::Static;
@@ -167,8 +171,16 @@ pub struct PolicyInfo {
     pub source: &'static str,
     /// The hooks in which it differs from CFS.
     pub hooks: &'static [Hook],
-    /// Makes one.
-    pub make: fn() -> Box<dyn Policy>,
+    /// What can be set.
+    pub knobs: &'static [Knob],
+    /// Makes one, as it is set up.
+    pub make: fn(&Setup) -> Box<dyn Policy>,
+}
+
+impl fmt::Debug for PolicyInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
@@ -178,56 +190,75 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
         source: "Linux 3.16, kernel/sched/fair.c",
         hooks: &[],
-        make: || Box::new(Cfs),
+        knobs: &[],
+        make: |_| Box::new(Cfs),
     },
     PolicyInfo {
         name: "eevdf",
         summary: "today's Linux: the earliest virtual deadline of those that have not had their share; all cores count as equal",
         source: "Linux 6.12, kernel/sched/fair.c; Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995",
         hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts],
-        make: || Box::new(Eevdf::default()),
+        knobs: &[
+            Knob {
+                name: "slice",
+                summary: "what a thread asks for at a time, times 1 + log2 of the number of cores (base_slice_ns)",
+                value: Value::Time(Ns::from_us(700)),
+            },
+            Knob { name: "asym", summary: "the firmware tells capacities: misfit migration", value: Value::Switch },
+        ],
+        make: |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))),
     },
     PolicyInfo {
         name: "static",
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
         hooks: &[Hook::Admit, Hook::Place],
-        make: || Box::new(Static::default()),
+        knobs: &[],
+        make: |_| Box::new(Static::default()),
     },
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         hooks: &[Hook::Pick, Hook::Refresh],
-        make: || Box::new(Gts),
+        knobs: &[],
+        make: |_| Box::new(Gts),
     },
     PolicyInfo {
         name: "pfs",
         summary: "equal progress: the thread that is furthest behind goes to a big core",
         source: "Jibaja et al., CGO 2016, section 2; Saez et al., ACM TOCS 30(2), 2012; Van Craeynest et al., PACT 2013",
         hooks: &[Hook::Place, Hook::Pick, Hook::Charge, Hook::Balance],
-        make: || Box::new(Pfs::default()),
+        knobs: &[],
+        make: |_| Box::new(Pfs::default()),
     },
     PolicyInfo {
         name: "wash",
         summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
         source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
         hooks: &[Hook::Admit, Hook::Refresh],
-        make: || Box::new(Wash::default()),
+        knobs: &[],
+        make: |_| Box::new(Wash::default()),
     },
     PolicyInfo {
         name: "colab",
         summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
         source: "Yu et al., COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors, CGO 2020",
         hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts, Hook::Balance, Hook::Refresh],
-        make: || Box::new(Colab::default()),
+        knobs: &[],
+        make: |_| Box::new(Colab::default()),
     },
     PolicyInfo {
         name: "oracle",
         summary: "knows the future: the longest way to the end goes first, on the fastest core; a bound, no contestant",
         source: "Graham, SIAM J. Appl. Math. 17(2), 1969; Horvath, Lam and Sethi, A level algorithm for preemptive scheduling, JACM 24(1), 1977",
         hooks: &[Hook::Place, Hook::Pick, Hook::Preempts, Hook::Balance],
-        make: || Box::new(Oracle::default()),
+        knobs: &[Knob {
+            name: "goal",
+            summary: "what is to be small: the mean slowdown of programs, or the time until the last is done",
+            value: Value::Word(&["turnaround", "makespan"]),
+        }],
+        make: |setup| Box::new(Oracle::new(setup.word("goal"))),
     },
 ];
 

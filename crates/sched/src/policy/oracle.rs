@@ -27,17 +27,16 @@ use crate::state::State;
 const LEAST: f64 = 1e5;
 
 /// A heuristic bound.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Oracle {
     goal: Goal,
     programs: Vec<Program>,
 }
 
 /// What is to be small.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
     /// The mean slowdown of the programs.
-    #[default]
     Turnaround,
     /// The time until the last is done.
     Makespan,
@@ -129,6 +128,11 @@ impl Policy for Oracle {
 }
 
 impl Oracle {
+    /// With a goal, `turnaround` or `makespan`.
+    pub fn new(goal: &str) -> Self {
+        Self { goal: if goal == "makespan" { Goal::Makespan } else { Goal::Turnaround }, programs: Vec::new() }
+    }
+
     fn view<'a>(&'a self, s: &'a State) -> View<'a> {
         View { s, programs: &self.programs }
     }

@@ -11,10 +11,10 @@ use crate::{Options, Outcome, run};
 fn traced() -> (Vec<u8>, Outcome) {
     let machine = machines::by_name("2B2S").unwrap();
     let workload = evenkeel_workload::by_name("Sync-2").unwrap();
-    let policy = evenkeel_sched::policy::by_name("colab").unwrap();
+    let policy = evenkeel_sched::Setup::parse("colab").unwrap();
     let mut writer = Writer::new(&machine, Vec::new());
     let options = Options { oracle: true, ..Options::default() };
-    let outcome = run(&machine, &workload, (policy.make)(), None, &options, &mut writer).unwrap();
+    let outcome = run(&machine, &workload, policy.make(), None, &options, &mut writer).unwrap();
     (writer.finish().unwrap(), outcome)
 }
 

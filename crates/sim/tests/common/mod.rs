@@ -47,7 +47,7 @@ pub fn workload(programs: Vec<Program>) -> Workload {
 }
 
 pub fn policy(name: &str) -> Box<dyn evenkeel_sched::Policy> {
-    (evenkeel_sched::policy::by_name(name).expect("a policy of the registry").make)()
+    evenkeel_sched::Setup::parse(name).expect("a policy of the registry").make()
 }
 
 pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Options) -> Result<Outcome, Error> {

@@ -19,7 +19,7 @@ pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
     let makespan = |name: &&str| {
         let policy = catalog::policy(if *name == STOCK { SIMULATED_STOCK } else { name })?;
         let outcome =
-            evenkeel_sim::run(&machine, &imported.workload, (policy.make)(), None, &Options::default(), &mut ())?;
+            evenkeel_sim::run(&machine, &imported.workload, policy.make(), None, &Options::default(), &mut ())?;
         Ok(took * outcome.makespan.as_secs_f64() / recorded.as_secs_f64())
     };
     policies.iter().map(makespan).collect()

@@ -1,7 +1,6 @@
 //! The driver against a kernel that is made up: CPUs that share time equally, and know nothing of big and little.
 
 use evenkeel_model::{ClusterId, Core, CoreType, CoreTypeId, machines};
-use evenkeel_sched::policy::by_name;
 use proptest::prelude::*;
 
 use super::*;
@@ -54,7 +53,7 @@ impl Kernel {
     fn new(spec: &str, policy: &str) -> Self {
         let spec: Spec = spec.parse().unwrap();
         let cpus: Vec<u16> = (0..spec.cores()).collect();
-        let driver = Driver::new(machine(&spec), &cpus, by_name(policy).unwrap(), Ns::ZERO);
+        let driver = Driver::new(machine(&spec), &cpus, &Setup::parse(policy).unwrap(), Ns::ZERO);
         Self { spec, driver, now: Ns::ZERO, tasks: Vec::new(), started: 100 }
     }
 
@@ -286,4 +285,29 @@ proptest! {
             prop_assert_eq!(runnable, Some(task.sample.state == State::Runnable));
         }
     }
+}
+
+/// The host looks more rarely while this holds.
+#[test]
+fn threads_that_stay_where_they_are_are_steady() {
+    let mut kernel = Kernel::new("2B2S:3", "cfs");
+    let first = kernel.start(0, Ns::from_ms(500));
+    kernel.start(2, Ns::from_ms(500));
+    kernel.look();
+    assert!(!kernel.driver.steady(), "both are new");
+    // Where the kernel has them, which need not be where the policy would.
+    kernel.look();
+    kernel.look();
+    assert!(kernel.driver.steady());
+    kernel.task(first).sample.cpu = 1;
+    kernel.look();
+    assert!(!kernel.driver.steady(), "the kernel has moved one");
+    kernel.task(first).sample.state = State::Futex;
+    kernel.look();
+    assert!(!kernel.driver.steady(), "one waits");
+    kernel.look();
+    assert!(kernel.driver.steady(), "it still does");
+    kernel.tasks.retain(|task| task.sample.tid != first);
+    kernel.look();
+    assert!(!kernel.driver.steady(), "it has gone");
 }

@@ -1,0 +1,274 @@
+//! Knobs: what can be set of a policy, written after its name: `wash:quantum=40ms:no-locks`.
+
+use std::fmt;
+
+use evenkeel_model::Ns;
+use evenkeel_model::names::suggestion;
+
+use super::{POLICIES, Policy, PolicyInfo};
+
+/// Something of a policy that can be set.
+#[derive(Debug)]
+pub struct Knob {
+    /// What users write.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// What it can be, and what it is when nobody sets it.
+    pub value: Value,
+}
+
+/// The values of a knob, with the default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// On if it is named.
+    Switch,
+    /// A time, longer than none.
+    Time(Ns),
+    /// A number between two limits.
+    Number {
+        /// The default.
+        default: f64,
+        /// The smallest.
+        from: f64,
+        /// The largest.
+        to: f64,
+    },
+    /// One of these words; the first is the default.
+    Word(&'static [&'static str]),
+}
+
+impl fmt::Display for Value {
+    /// The default.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch => f.write_str("off"),
+            Self::Time(time) => fmt::Display::fmt(time, f),
+            Self::Number { default, .. } => fmt::Display::fmt(default, f),
+            Self::Word(words) => f.write_str(words[0]),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Set {
+    On,
+    Time(Ns),
+    Number(f64),
+    Word(&'static str),
+}
+
+/// A policy, and what its knobs are set to.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    info: &'static PolicyInfo,
+    /// As the user wrote it.
+    name: String,
+    set: Vec<(&'static str, Set)>,
+}
+
+/// Why there is no such policy, or not set like that.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// No policy of this name.
+    #[error("unknown policy \"{name}\": {hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Which one could be meant.
+        hint: String,
+    },
+    /// A knob that the policy does not have, or a value that the knob does not take.
+    #[error("policy {policy}: {message}")]
+    Knob {
+        /// The policy.
+        policy: &'static str,
+        /// What was found and what was expected.
+        message: String,
+    },
+}
+
+impl From<&'static PolicyInfo> for Setup {
+    /// The policy as it is when nobody sets anything.
+    fn from(info: &'static PolicyInfo) -> Self {
+        Self { info, name: info.name.to_owned(), set: Vec::new() }
+    }
+}
+
+impl Setup {
+    /// Reads `NAME[:KNOB[=VALUE]]...`.
+    ///
+    /// # Errors
+    /// An unknown policy or knob, a value that the knob does not take, a knob that is set twice.
+    pub fn parse(text: &str) -> Result<Self, SetupError> {
+        let mut words = text.split(':');
+        let name = words.next().unwrap_or_default();
+        let info = super::by_name(name).ok_or_else(|| SetupError::Unknown {
+            name: name.to_owned(),
+            hint: suggestion(name, POLICIES.iter().map(|policy| policy.name)),
+        })?;
+        let mut setup = Self { name: text.to_owned(), ..info.into() };
+        for word in words {
+            setup.turn(word).map_err(|message| SetupError::Knob { policy: info.name, message })?;
+        }
+        Ok(setup)
+    }
+
+    fn turn(&mut self, word: &str) -> Result<(), String> {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let known = self.info.knobs;
+        let Some(knob) = known.iter().find(|knob| knob.name == name) else {
+            return Err(match known {
+                [] => format!("it has no knob \"{name}\", nor any other"),
+                _ => format!("unknown knob \"{name}\": {}", suggestion(name, known.iter().map(|knob| knob.name))),
+            });
+        };
+        if self.get(knob.name).is_some() {
+            return Err(format!("\"{name}\" is set twice"));
+        }
+        self.set.push((knob.name, knob.value.read(value).map_err(|expected| format!("\"{word}\": {expected}"))?));
+        Ok(())
+    }
+
+    fn get(&self, knob: &str) -> Option<Set> {
+        self.set.iter().find(|(name, _)| *name == knob).map(|(_, value)| *value)
+    }
+
+    /// The policy's entry in the registry.
+    pub fn info(&self) -> &'static PolicyInfo {
+        self.info
+    }
+
+    /// The name, with what was set, as it was written.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes the policy.
+    pub fn make(&self) -> Box<dyn Policy> {
+        (self.info.make)(self)
+    }
+
+    /// Whether a switch is on.
+    pub fn switch(&self, knob: &str) -> bool {
+        self.declared(knob);
+        self.get(knob) == Some(Set::On)
+    }
+
+    /// What a knob that is a time is set to.
+    pub fn time(&self, knob: &str) -> Ns {
+        match (self.get(knob), self.declared(knob)) {
+            (Some(Set::Time(time)), _) | (_, Value::Time(time)) => time,
+            (_, other) => unreachable!("{knob} is no time but {other:?}"),
+        }
+    }
+
+    /// What a knob that is a number is set to.
+    pub fn number(&self, knob: &str) -> f64 {
+        match (self.get(knob), self.declared(knob)) {
+            (Some(Set::Number(number)), _) | (_, Value::Number { default: number, .. }) => number,
+            (_, other) => unreachable!("{knob} is no number but {other:?}"),
+        }
+    }
+
+    /// What a knob that is one of some words is set to.
+    pub fn word(&self, knob: &str) -> &'static str {
+        match (self.get(knob), self.declared(knob)) {
+            (Some(Set::Word(word)), _) => word,
+            (_, Value::Word(words)) => words[0],
+            (_, other) => unreachable!("{knob} is no word but {other:?}"),
+        }
+    }
+
+    /// A policy reads what its own entry declares; a test makes every policy.
+    fn declared(&self, name: &str) -> Value {
+        let knob = self.info.knobs.iter().find(|knob| knob.name == name);
+        knob.unwrap_or_else(|| unreachable!("{} has no knob {name}", self.info.name)).value
+    }
+}
+
+impl Value {
+    fn read(&self, text: Option<&str>) -> Result<Set, String> {
+        match (self, text) {
+            (Self::Switch, None) => Ok(Set::On),
+            (Self::Switch, Some(_)) => Err("a switch takes no value: leave it out to have it off".into()),
+            (Self::Time(default), text) => {
+                let time = text.and_then(|text| humantime::parse_duration(text).ok());
+                let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok()).filter(|ns| *ns > 0);
+                ns.map(|ns| Set::Time(Ns(ns))).ok_or_else(|| format!("expected a time such as {default}"))
+            }
+            (Self::Number { from, to, .. }, text) => {
+                let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
+                number.map(Set::Number).ok_or_else(|| format!("expected a number from {from} to {to}"))
+            }
+            (Self::Word(words), text) => {
+                let word = words.iter().find(|word| Some(**word) == text);
+                word.map(|word| Set::Word(word)).ok_or_else(|| format!("expected one of {}", words.join(", ")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOBS: &[Knob] = &[
+        Knob { name: "quiet", summary: "", value: Value::Switch },
+        Knob { name: "quantum", summary: "", value: Value::Time(Ns::from_ms(10)) },
+        Knob { name: "share", summary: "", value: Value::Number { default: 0.5, from: 0.0, to: 1.0 } },
+        Knob { name: "rank", summary: "", value: Value::Word(&["both", "none"]) },
+    ];
+    static INFO: PolicyInfo = PolicyInfo {
+        name: "test",
+        summary: "",
+        source: "",
+        hooks: &[],
+        knobs: KNOBS,
+        make: |_| Box::new(crate::policy::Cfs),
+    };
+
+    fn set(words: &[&str]) -> Result<Setup, String> {
+        let mut setup = Setup::from(&INFO);
+        words.iter().try_for_each(|word| setup.turn(word))?;
+        Ok(setup)
+    }
+
+    #[test]
+    fn knobs_have_defaults_and_can_be_set() {
+        let setup = set(&[]).unwrap();
+        assert!(!setup.switch("quiet"));
+        assert_eq!((setup.time("quantum"), setup.number("share"), setup.word("rank")), (Ns::from_ms(10), 0.5, "both"));
+        let setup = set(&["quiet", "quantum=40ms", "share=0.25", "rank=none"]).unwrap();
+        assert!(setup.switch("quiet"));
+        assert_eq!((setup.time("quantum"), setup.number("share"), setup.word("rank")), (Ns::from_ms(40), 0.25, "none"));
+    }
+
+    #[test]
+    fn what_a_knob_does_not_take_is_said_with_what_it_does() {
+        let complaint = |words: &[&str]| set(words).unwrap_err();
+        assert_eq!(complaint(&["qantum=1ms"]), r#"unknown knob "qantum": did you mean "quantum"?"#);
+        assert_eq!(complaint(&["quantum=0ms"]), r#""quantum=0ms": expected a time such as 10 ms"#);
+        assert_eq!(complaint(&["quantum"]), r#""quantum": expected a time such as 10 ms"#);
+        assert_eq!(complaint(&["share=NaN"]), r#""share=NaN": expected a number from 0 to 1"#);
+        assert_eq!(complaint(&["rank=all"]), r#""rank=all": expected one of both, none"#);
+        assert_eq!(complaint(&["quiet=yes"]), r#""quiet=yes": a switch takes no value: leave it out to have it off"#);
+        assert_eq!(complaint(&["quiet", "quiet"]), r#""quiet" is set twice"#);
+    }
+
+    #[test]
+    fn policies_are_found_by_name() {
+        assert_eq!(Setup::parse("cfs").unwrap().make().name(), "cfs");
+        assert_eq!(Setup::parse("csf").unwrap_err().to_string(), r#"unknown policy "csf": did you mean "cfs"?"#);
+        let none = Setup::parse("cfs:slice=1ms").unwrap_err();
+        assert_eq!(none.to_string(), r#"policy cfs: it has no knob "slice", nor any other"#);
+    }
+
+    /// Reading an undeclared knob would panic here.
+    #[test]
+    fn every_policy_can_be_made() {
+        for policy in POLICIES {
+            assert_eq!(Setup::from(policy).make().name(), policy.name);
+        }
+    }
+}
