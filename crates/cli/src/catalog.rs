@@ -71,6 +71,16 @@ pub fn policy(name: &str) -> Result<Setup> {
     Setup::parse(name).context("`evenkeel policies` lists what there is")
 }
 
+/// A policy that can schedule real programs.
+pub fn live_policy(name: &str) -> Result<Setup> {
+    let setup = policy(name)?;
+    if setup.make().foresight() {
+        let simulate = "use it with `evenkeel sim` and `evenkeel compare`, and colab or pfs here";
+        bail!("policy {} must know the future, which only the simulator can tell: {simulate}", setup.info().name);
+    }
+    Ok(setup)
+}
+
 /// The error for a name that does not exist: with the nearest one if there is one near, and where to find all.
 pub fn unknown<'a>(
     kind: &str,

@@ -154,9 +154,10 @@ pub struct Thread {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Future {
     /// How long it takes at least until everything is done that it, or anyone who waits for it, has yet to do: the
-    /// longest path to the end, with each thread on the biggest core type at once.
-    pub level: Ns,
-    /// For how long of that it runs itself before it waits, or lets another one go on.
+    /// longest path to the end, with each thread on the biggest core type at once. `None` if even the simulator cannot
+    /// tell: threads that share out work as they run may do more than was foreseen.
+    pub level: Option<Ns>,
+    /// For how long it now runs itself before it waits, or lets another one go on.
     pub stretch: Ns,
     /// The true speedup of the biggest over the smallest core type for what it does in that time.
     pub speedup: f64,

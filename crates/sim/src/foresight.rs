@@ -94,11 +94,11 @@ impl Line {
         let begin = self.at.checked_sub(1).map_or(0, |before| self.stretches[before].end.0);
         let Some(stretch) = self.stretches.get(self.at) else {
             let speedup = self.stretches.last().map_or(1.0, |last| last.speedup);
-            return Future { level: Ns::ZERO, stretch: Ns::ZERO, speedup };
+            return Future { level: None, stretch: Ns::ZERO, speedup };
         };
         let left = (stretch.end.0 - place.0) as f64 / (stretch.end.0 - begin).max(1) as f64;
         let left = Ns((stretch.time.0 as f64 * left) as u64);
-        Future { level: stretch.level + left, stretch: left, speedup: stretch.speedup }
+        Future { level: Some(stretch.level + left), stretch: left, speedup: stretch.speedup }
     }
 }
 
@@ -171,7 +171,7 @@ impl Foresight {
     /// What is ahead of a thread that has come so far, and goes on to compute for so long at least.
     pub(crate) fn of(&mut self, thread: ThreadId, place: Place, computes: Ns) -> Future {
         let future = self.threads[thread.index()].future(place);
-        Future { level: future.level.max(computes), stretch: future.stretch.max(computes), ..future }
+        Future { level: future.level.map(|level| level.max(computes)), stretch: future.stretch.max(computes), ..future }
     }
 }
 

@@ -12,7 +12,8 @@
 //! threads need be equal only there; and nobody moves for a stretch that gains less than the move costs.
 //!
 //! Several programs are one for the goal `makespan`. For `turnaround`, the mean of how much slower each gets, those with
-//! the least left go first (Smith's rule: what is left times what there was, as each counts relative to its length).
+//! the least left go first (Smith's rule: what is left times what there was, as each counts relative to its length), and
+//! with them all their threads, not only those on the longest path.
 
 use std::cmp::Ordering;
 
@@ -25,6 +26,9 @@ use crate::state::State;
 
 /// No program counts as having less left than this, in ns: the last moments need no order.
 const LEAST: f64 = 1e5;
+
+/// A thread whose future is unknown is taken to be so far from the end, as a share of the longest path of its program.
+const UNKNOWN: f64 = 0.5;
 
 /// A heuristic bound.
 #[derive(Debug)]
@@ -47,7 +51,8 @@ enum Goal {
 struct Program {
     alone: f64,
     left: f64,
-    /// How much the levels of its threads count.
+    /// What is added to the levels of its threads, and how much they count then.
+    common: f64,
     weight: f64,
 }
 
@@ -140,22 +145,23 @@ impl Oracle {
     /// Looks how far each program is, and lets their threads count accordingly. `joins` is about to be runnable.
     fn weigh(&mut self, s: &State, joins: Option<ThreadId>) {
         let programs = s.threads.iter().map(|t| t.program.index() + 1).max().unwrap_or(0);
-        self.programs.resize(programs, Program { alone: LEAST, left: LEAST, weight: 1.0 });
-        if self.goal == Goal::Makespan {
-            return;
-        }
+        self.programs.resize(programs, Program { alone: LEAST, left: LEAST, common: 0.0, weight: 1.0 });
         for (index, program) in self.programs.iter_mut().enumerate() {
             let threads = s.living().filter(|thread| s.thread(*thread).runnable() || joins == Some(*thread));
             let own = threads.map(|thread| s.thread(thread)).filter(|t| t.program.index() == index);
-            let left = own.filter_map(|t| t.future).map(|future| future.level).max();
+            let left = own.filter_map(|t| t.future?.level).max();
             program.left = left.map_or(program.left, |left| (left.0 as f64).max(LEAST));
             program.alone = program.alone.max(program.left);
+        }
+        if self.goal == Goal::Makespan || programs == 1 {
+            return;
         }
         // In units of time: the geometric mean of what Smith's rule multiplies.
         let order = |program: &Program| (program.left * program.alone).sqrt();
         let most = |of: &dyn Fn(&Program) -> f64| self.programs.iter().map(of).fold(1.0, f64::max);
         let (left, last) = (most(&|program| program.left), most(&order));
         for program in &mut self.programs {
+            program.common = program.left;
             program.weight = left / program.left * (last / order(program));
         }
     }
@@ -170,8 +176,10 @@ struct View<'a> {
 impl View<'_> {
     fn level(&self, thread: ThreadId) -> f64 {
         let t = self.s.thread(thread);
-        let weight = self.programs.get(t.program.index()).map_or(1.0, |program| program.weight);
-        t.future.map_or(0.0, |future| future.level.0 as f64 * weight)
+        let Some(program) = self.programs.get(t.program.index()) else { return 0.0 };
+        let own = t.future.and_then(|future| future.level);
+        let own = own.map_or(UNKNOWN * program.left, |level| level.0 as f64);
+        (program.common + own) * program.weight
     }
 
     fn stretch(&self, thread: ThreadId) -> Ns {
