@@ -5,11 +5,13 @@ mod live;
 mod topology;
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_model::{CoreOrder, Ns};
+use evenkeel_sched::Governor;
 use serde::Deserialize;
 
 pub use emulate::Emulate;
@@ -228,6 +230,9 @@ pub struct Conditions {
     /// Add background noise: short kernel work and interrupts, drawn from the seed
     #[arg(long)]
     pub noise: bool,
+    /// What sets the clusters' frequencies: performance, powersave, userspace:800MHz or schedutil
+    #[arg(long, value_name = "GOVERNOR", value_parser = Governor::parse, default_value = "performance")]
+    pub governor: Governor,
     /// Show policies the true speedup of every thread instead of the predicted one
     #[arg(long)]
     pub oracle: bool,
@@ -244,6 +249,7 @@ impl Default for Conditions {
         Self {
             delay: Ns::ZERO,
             noise: false,
+            governor: Governor::default(),
             oracle: false,
             predictor: None,
             max_time: evenkeel_sim::Options::default().max_time,
@@ -363,6 +369,13 @@ fn duration(text: &str) -> Result<Ns, String> {
     let expected = |why: String| format!("{why}; expected a duration with its unit, such as 500us, 10ms or 60s");
     let parsed: Duration = humantime::parse_duration(text).map_err(|error| expected(error.to_string()))?;
     u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| expected("more than 584 years".into()))
+}
+
+/// A duration of a range.
+fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
+    let found = duration(text)?;
+    let expected = || format!("{text}: expected {} to {}", range.start(), range.end());
+    range.contains(&found).then_some(found).ok_or_else(expected)
 }
 
 #[cfg(test)]

@@ -12,9 +12,19 @@ use evenkeel_workload::{Workload, format, rtapp, validate};
 
 use crate::{files, messages};
 
-/// A machine by its name, or from a file.
+/// A machine by its name, or from a file; with only so many of its big and other cores: `odroid-xu3:2+2`.
 pub fn machine(name: &str) -> Result<Machine> {
+    if let Some((whole, big, little)) = part(name) {
+        return machine(whole)?.with_cores(big, little).map_err(|why| anyhow!("{name}: {why}"));
+    }
     if is_path(name) { machine_file(name) } else { bundled_machine(name) }
+}
+
+/// `MACHINE:BIG+LITTLE`, taken apart.
+fn part(name: &str) -> Option<(&str, usize, usize)> {
+    let (whole, counts) = name.rsplit_once(':')?;
+    let (big, little) = counts.split_once('+')?;
+    Some((whole, big.parse().ok()?, little.parse().ok()?))
 }
 
 /// A workload and what its importer warns about.
@@ -189,6 +199,15 @@ mod tests {
             message("odroid-xu4"),
             "unknown machine \"odroid-xu4\": did you mean \"odroid-xu3\"? `evenkeel machines` lists all"
         );
+    }
+
+    #[test]
+    fn a_part_of_a_machine_is_asked_for_by_counts_of_cores() {
+        assert_eq!(part("odroid-xu3:2+0"), Some(("odroid-xu3", 2, 0)));
+        assert_eq!(part("./m.toml:4+4"), Some(("./m.toml", 4, 4)));
+        assert_eq!([part("2B2S:3"), part("2B2S"), part("2B2S:+1"), part("2B2S:1+-1")], [None; 4]);
+        let error = machine("odroid-xu3:5+0").unwrap_err().to_string();
+        assert_eq!(error, "odroid-xu3:5+0: odroid-xu3 has 4 big and 4 little cores, of which some must stay");
     }
 
     #[test]

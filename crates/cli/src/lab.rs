@@ -209,8 +209,8 @@ impl<'a> Lab<'a> {
 
     /// The one place where the options of a measured run are put together.
     fn options(&self, job: Job) -> Options {
-        let Conditions { delay, noise, oracle, max_time, .. } = self.plan.conditions;
-        Options { seed: job.seed, max_time, delay, noise, oracle, counters: false }
+        let Conditions { delay, noise, governor, oracle, max_time, .. } = self.plan.conditions;
+        Options { seed: job.seed, max_time, delay, noise, governor, oracle, counters: false }
     }
 }
 

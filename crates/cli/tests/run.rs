@@ -92,6 +92,11 @@ fn what_cannot_be_started_is_an_error_of_the_request() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-command: no such command"));
     let output = run(&["run", "--big", "0-9999", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
+    for period in ["0", "0s", "100us", "1h", "500 years"] {
+        let output = run(&["run", "--period", period, "--", "echo", "started"]);
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{period}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("expected 1.000 ms to 10.000 s"), "{output:?}");
+    }
     let output = run(&["run", "--pid", "999999999"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no process 999999999"));
@@ -125,6 +130,22 @@ fn kill_9_leaves_no_changed_mask() {
         eventually("giving back the masks", || busy.masks().iter().all(|mask| *mask == before));
         assert_eq!(busy.masks().len(), 4, "{policy}: the program runs on");
     }
+}
+
+/// What an emulated machine does not have is given back to all of the command.
+#[test]
+fn kill_9_of_an_emulation_leaves_no_changed_mask() {
+    if cpus() < 3 || !run(&["emulate", "1B1L:3", "-q", "--", "true"]).status.success() {
+        eprintln!("skipped: this needs three CPUs and SCHED_FIFO");
+        return;
+    }
+    let before = mask("self").unwrap();
+    let mut busy = Busy::start(&["emulate", "1B1L:3", "-q"]);
+    assert!(busy.masks().iter().all(|mask| *mask != before), "{:?}", busy.masks());
+    busy.evenkeel.kill().unwrap();
+    busy.evenkeel.wait().unwrap();
+    eventually("giving back the masks", || busy.masks().iter().all(|mask| *mask == before));
+    assert_eq!(busy.masks().len(), 4, "the program runs on");
 }
 
 /// A mask that the program gives itself stays, and Evenkeel keeps to it.

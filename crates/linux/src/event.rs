@@ -1,6 +1,6 @@
 //! What the kernel does with the threads of a program, one event at a time.
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Instructions, Ns};
 
 /// A thread as Linux numbers it (`gettid`).
 pub type Tid = u32;
@@ -14,6 +14,8 @@ pub struct Event {
     pub tid: Tid,
     /// The CPU on which it happened.
     pub cpu: u16,
+    /// All instructions of that CPU up to then, counted from some beginning; `None` if nobody counts them.
+    pub instructions: Option<Instructions>,
     /// What happened.
     pub what: What,
 }
@@ -30,7 +32,7 @@ pub enum What {
     },
     /// It replaced its program; its name may have changed.
     Exec,
-    /// It was put on a CPU.
+    /// It was put on a CPU, or runs there already.
     On,
     /// It left its CPU.
     Off(Off),

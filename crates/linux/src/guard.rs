@@ -5,7 +5,7 @@
 //! guard gives every thread on record its mask back, provided that it is still the same thread and still has the mask
 //! that Evenkeel gave it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -47,10 +47,13 @@ pub struct Change {
     pub before: CpuSet,
     /// The mask that it is given.
     pub after: CpuSet,
+    /// Whether the thread is the first of a process that has not begun, so that all that it starts inherits the mask.
+    pub inherited: bool,
 }
 
 const WORDS: usize = 1024 / 64;
-const RECORD: usize = 8 * (2 + 2 * WORDS);
+const HEAD: usize = 3;
+const RECORD: usize = 8 * (HEAD + 2 * WORDS);
 
 impl Guard {
     /// Starts the guard, which is this program with the argument [`COMMAND`].
@@ -112,18 +115,44 @@ pub fn watch() {
     if io::Seek::rewind(&mut records).is_err() || records.read_to_end(&mut bytes).is_err() {
         return;
     }
-    for change in bytes.chunks_exact(RECORD).filter_map(decode) {
-        let same = mask::started(change.tid) == Some(change.started);
-        let pid = Pid::from_raw(change.tid as i32);
-        if same && rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == change.after) {
-            let _ = rustix::thread::sched_setaffinity(pid, &change.before);
+    bytes.chunks_exact(RECORD).filter_map(decode).for_each(|change| undo(&change));
+}
+
+fn undo(change: &Change) {
+    if mask::started(change.tid) != Some(change.started) {
+        return;
+    }
+    let give_back = |tid: &Tid| {
+        let pid = Pid::from_raw(*tid as i32);
+        let changed = rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == change.after);
+        changed && rustix::thread::sched_setaffinity(pid, &change.before).is_ok()
+    };
+    if !change.inherited {
+        give_back(&change.tid);
+        return;
+    }
+    // While some got theirs back, others may have started more.
+    while family(change.tid).iter().filter(|tid| give_back(tid)).count() > 0 {}
+}
+
+/// The threads of a process and of all that it has started, as far as their parents are still there.
+fn family(process: Tid) -> Vec<Tid> {
+    let mut threads = Vec::new();
+    let mut processes = vec![process];
+    while let Some(process) = processes.pop() {
+        let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        for tid in tasks.filter_map(|task| task.file_name().to_str()?.parse::<Tid>().ok()) {
+            let children = fs::read_to_string(format!("/proc/{process}/task/{tid}/children")).unwrap_or_default();
+            processes.extend(children.split_ascii_whitespace().filter_map(|child| child.parse::<Tid>().ok()));
+            threads.push(tid);
         }
     }
+    threads
 }
 
 fn encode(change: &Change) -> [u8; RECORD] {
     let mut bytes = [0; RECORD];
-    let words = [u64::from(change.tid), change.started];
+    let words: [u64; HEAD] = [change.tid.into(), change.started, change.inherited.into()];
     let masks = mask::words(&change.before).into_iter().chain(mask::words(&change.after));
     for (place, word) in bytes.chunks_exact_mut(8).zip(words.into_iter().chain(masks)) {
         place.copy_from_slice(&word.to_le_bytes());
@@ -136,21 +165,59 @@ fn decode(bytes: &[u8]) -> Option<Change> {
     let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap_or_default());
     let words = |from: usize| std::array::from_fn(|i| word(from + i));
     let tid = word(0) as Tid;
-    let change =
-        Change { tid, started: word(1), before: mask::of_words(words(2)), after: mask::of_words(words(2 + WORDS)) };
-    (tid != 0).then_some(change)
+    let (before, after) = (mask::of_words(words(HEAD)), mask::of_words(words(HEAD + WORDS)));
+    (tid != 0).then_some(Change { tid, started: word(1), before, after, inherited: word(2) != 0 })
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::Signal;
+
     use super::*;
 
     #[test]
     fn a_record_comes_back_as_it_was() {
-        let change = Change { tid: 77, started: 12345, before: mask::of([0, 1, 1000]), after: mask::of([63, 64]) };
+        let (before, after) = (mask::of([0, 1, 1000]), mask::of([63, 64]));
+        let change = Change { tid: 77, started: 12345, before, after, inherited: true };
         let back = decode(&encode(&change)).unwrap();
-        assert_eq!((back.tid, back.started), (77, 12345));
+        assert_eq!((back.tid, back.started, back.inherited), (77, 12345, true));
         assert!(back.before == change.before && back.after == change.after);
         assert!(decode(&[0; RECORD]).is_none());
+    }
+
+    #[test]
+    fn what_was_inherited_is_given_back_and_what_others_chose_is_not() {
+        let own = mask::own().unwrap();
+        let [first, second, ..] = own[..] else {
+            eprintln!("skipped: this needs two CPUs");
+            return;
+        };
+        let (before, after) = (mask::of(own), mask::of([first]));
+        let line = "read go; sleep 60 & sh -c 'sleep 60; :' & taskset -c $0 sleep 60 & echo; wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).arg(second.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = command.spawn().unwrap();
+        let set = |of: Tid| rustix::thread::sched_getaffinity(Pid::from_raw(of as i32)).unwrap();
+        rustix::thread::sched_setaffinity(Pid::from_raw(shell.id() as i32), &after).unwrap();
+        let started = mask::started(shell.id()).unwrap();
+        io::Write::write_all(&mut shell.stdin.take().unwrap(), b"\n").unwrap();
+        shell.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let other = mask::of([second]);
+        // The last one sets its mask a moment after it has started.
+        let settled = |family: &[Tid]| family.len() == 5 && family.iter().any(|tid| set(*tid) == other);
+        while !settled(&family(shell.id())) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let change = Change { tid: shell.id(), started, before, after, inherited: true };
+        undo(&Change { started: started + 1, ..change });
+        let family = family(shell.id());
+        assert_eq!(family.iter().filter(|tid| set(**tid) == after).count(), 4, "it was another thread of that number");
+        undo(&change);
+        let masks = |wanted: &CpuSet| family.iter().filter(|tid| set(**tid) == *wanted).count();
+        assert_eq!((masks(&before), masks(&other)), (4, 1));
+        let kill =
+            |tid: &Tid| rustix::process::kill_process(Pid::from_raw(*tid as i32).unwrap(), Signal::KILL).unwrap();
+        family.iter().rev().for_each(kill);
+        shell.wait().unwrap();
     }
 }

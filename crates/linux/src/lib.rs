@@ -7,6 +7,7 @@ pub mod guard;
 pub mod host;
 pub mod launch;
 pub mod mask;
+mod pmu;
 pub mod record;
 pub mod spec;
 pub mod topology;

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Tap, damage, play, record, there_and_back};
+use common::{Pmu, Tap, damage, play, record, there_and_back};
 use evenkeel_model::{Behaviour, CoreSet, CoreTypeId, Machine, Ns, machines};
 use evenkeel_workload::program::{
     Barrier, BarrierId, LockId, Phase, PhaseId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex, ThreadKind,
@@ -100,7 +100,7 @@ fn symmetric(name: &str, cores: usize) -> Machine {
 
 /// By how much a replay misses, as a share of the recorded run.
 fn deviation(machine: &Machine, workload: &Workload) -> f64 {
-    let (first, again) = there_and_back(machine, workload);
+    let (first, again) = there_and_back(machine, workload, Tap::default());
     again.0 as f64 / first.0 as f64 - 1.0
 }
 
@@ -145,10 +145,88 @@ fn crowded_machines_take_as_long_as_recorded_in_the_middle() {
     }
 }
 
+/// The phases of a random program become different: code that computes, that waits for memory, that does neither well.
+/// Every thread has its own.
+fn mixed(mut workload: Workload) -> Workload {
+    let code =
+        |ilp, memory_ns| Phase { name: "code".into(), behaviour: Behaviour { ilp, memory_ns, ..Behaviour::REFERENCE } };
+    let program = &mut workload.programs[0];
+    program.phases = vec![code(2.5, 0.0), code(1.5, 400.0), code(0.5, 100.0), code(1.9, 40.0)];
+    for (position, thread) in program.threads.iter_mut().enumerate() {
+        recode(&mut thread.ops, PhaseId(position as u32 % 4));
+    }
+    workload
+}
+
+fn recode(ops: &mut [Op], to: PhaseId) {
+    for op in ops {
+        match op {
+            Op::Compute { phase, work, .. } => {
+                *phase = to;
+                // So many instructions on every machine.
+                if let Work::Time(span) = *work {
+                    *work = Work::Instructions(span.0);
+                }
+            }
+            Op::Repeat { body, .. } | Op::Drain { body, .. } => recode(body, to),
+            _ => {}
+        }
+    }
+}
+
+/// By how much the replay of a run whose instructions were counted misses.
+fn counted_deviation(machine: &Machine, workload: &Workload) -> f64 {
+    let (first, again) = there_and_back(machine, workload, Tap::counting(Pmu::new(machine, workload)));
+    again.0 as f64 / first.0 as f64 - 1.0
+}
+
+#[test]
+fn counted_programs_take_as_long_as_recorded() {
+    for machine in [symmetric("2B2S", 2), bundled("2B2S"), bundled("i9-13900k")] {
+        let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let mut next = || mixed(random().new_tree(&mut runner).unwrap().current());
+        let mut all: Vec<f64> = (0..200).map(|_| counted_deviation(&machine, &next()).abs()).collect();
+        all.sort_by(f64::total_cmp);
+        assert!(all[100] < 0.01 && all[180] < 0.1, "{}: {} and {}", machine.name, all[100], all[180]);
+    }
+}
+
+/// Threads that ran on both core types tell what their code is like, and so how fast it is on a machine of other cores,
+/// which their time alone does not.
+#[test]
+fn counted_programs_take_as_long_elsewhere_as_they_would() {
+    let there = bundled("2B2S");
+    let workload = mixed(workload(vec![vec![Act::Compute(20_000_000)]; 7], 10, 3_000_000));
+    let mut tap = Tap::counting(Pmu::new(&there, &workload));
+    play(&there, &workload, "cfs", &mut tap).unwrap();
+    let counted = record(&there, &tap);
+    tap.events.iter_mut().for_each(|event| event.instructions = None);
+    let timed = record(&there, &tap);
+    assert!(counted.counted && !timed.counted);
+    let both = counted.threads.iter().filter(|thread| thread.rates.iter().all(Option::is_some));
+    assert!(both.count() >= 4, "the slow threads ran on both types");
+    for elsewhere in ["odroid-xu3", "i9-13900k"] {
+        let elsewhere = bundled(elsewhere);
+        let makespan = |workload: &Workload| play(&elsewhere, workload, "cfs", &mut Tap::default()).unwrap().makespan;
+        let truth = makespan(&workload).0 as f64;
+        let off = |recording: &Recording| makespan(&recording.workload("test", Some(&there))).0 as f64 / truth - 1.0;
+        assert!(off(&counted).abs() < 0.01, "{}: {}", elsewhere.name, off(&counted));
+        assert!(off(&timed).abs() > 0.05, "{}: {}", elsewhere.name, off(&timed));
+    }
+}
+
 proptest! {
     #[test]
     fn with_a_core_for_every_thread_a_replay_takes_as_long(workload in random()) {
-        let (first, again) = there_and_back(&symmetric("i9-13900k", 10), &workload);
+        let (first, again) = there_and_back(&symmetric("i9-13900k", 10), &workload, Tap::default());
+        let most = first.0 / 20 + 50_000;
+        prop_assert!(first.0.abs_diff(again.0) <= most, "{first} became {again}");
+    }
+
+    #[test]
+    fn so_does_one_whose_instructions_were_counted(workload in random()) {
+        let (machine, workload) = (symmetric("i9-13900k", 10), mixed(workload));
+        let (first, again) = there_and_back(&machine, &workload, Tap::counting(Pmu::new(&machine, &workload)));
         let most = first.0 / 20 + 50_000;
         prop_assert!(first.0.abs_diff(again.0) <= most, "{first} became {again}");
     }

@@ -47,7 +47,11 @@ pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
     let previous = s.thread(thread).core;
     match why {
         Why::New { by } => idlest(s, by.map(|by| s.thread(by).core), allowed),
-        Why::Woken { by } => idle_sibling(s, wake_target(s, thread, by), previous, allowed),
+        Why::Woken { by } => {
+            let waker = by.filter(|by| s.thread(*by).run == Run::Running).map(|by| s.thread(by).core);
+            let target = wake_affine(s, previous, waker, allowed);
+            idle_sibling(s, target, previous, allowed)
+        }
         Why::Preempted | Why::Yielded if allowed.contains(previous) => previous,
         Why::Preempted | Why::Yielded => idlest(s, Some(previous), allowed),
         Why::Taken { by } => by,
@@ -81,10 +85,8 @@ pub fn least(s: &State, cores: CoreSet) -> Option<CoreId> {
 }
 
 /// wake_affine: the waker's core if the woken thread may run there and it is no busier than where the thread was.
-pub(crate) fn wake_target(s: &State, thread: ThreadId, waker: Option<ThreadId>) -> CoreId {
-    let allowed = s.thread(thread).allowed();
-    let previous = Some(s.thread(thread).core).filter(|core| allowed.contains(*core));
-    let waker = waker.filter(|waker| s.thread(*waker).run == Run::Running).map(|waker| s.thread(waker).core);
+fn wake_affine(s: &State, previous: CoreId, waker: Option<CoreId>, allowed: CoreSet) -> CoreId {
+    let previous = if allowed.contains(previous) { Some(previous) } else { None };
     let waker = waker.filter(|core| allowed.contains(*core));
     match (previous, waker) {
         (Some(previous), Some(waker)) if s.weight(waker) < s.weight(previous) => waker,
@@ -122,25 +124,44 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
 }
 
 /// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
-/// threads more than `occupancy`: the last in line that may run here, cold ones first (can_migrate_task). Cores whose
-/// threads may all not run here are passed over (LBF_ALL_PINNED).
+/// threads more than `occupancy`.
 fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize) -> Option<ThreadId> {
-    let movable = |thread: &ThreadId| s.thread(*thread).allowed().contains(core);
-    let cold = |thread: &ThreadId| {
-        let thread = s.thread(*thread);
-        thread.executed == Ns::ZERO || s.now.since(thread.last_ran) >= MIGRATION_COST
-    };
-    let mut busiest: Option<(u64, CoreId)> = None;
-    for other in domain.without(core).iter() {
+    let from = busiest(s, core, domain, |other| {
         let waits_for_nothing = s.core(other).current.is_none() && !s.core(other).queue.is_empty();
         let busy = s.occupancy(other) >= occupancy + 2 || waits_for_nothing;
-        let weight = s.weight(other);
-        if busy && busiest.is_none_or(|(most, _)| weight > most) && s.core(other).queue.iter().any(|t| movable(&t)) {
-            busiest = Some((weight, other));
+        busy.then(|| s.weight(other))
+    })?;
+    pullable(s, from, core).next()
+}
+
+/// The other core of a domain with the highest load, the lowest number among equals. Those without a load do not count,
+/// and cores whose threads may all not run here are passed over (LBF_ALL_PINNED).
+pub(crate) fn busiest<L: PartialOrd>(
+    s: &State,
+    core: CoreId,
+    domain: CoreSet,
+    load: impl Fn(CoreId) -> Option<L>,
+) -> Option<CoreId> {
+    let mut busiest: Option<(L, CoreId)> = None;
+    for other in domain.without(core).iter() {
+        let Some(load) = load(other) else { continue };
+        let more = busiest.as_ref().is_none_or(|(most, _)| load > *most);
+        if more && pullable(s, other, core).next().is_some() {
+            busiest = Some((load, other));
         }
     }
-    let queue = &s.core(busiest?.1).queue;
-    queue.iter().rev().filter(movable).find(cold).or_else(|| queue.iter().rev().find(movable))
+    busiest.map(|(_, core)| core)
+}
+
+/// The threads that wait for a core and may run on another one, in the order in which they are pulled: cold ones before
+/// those that just ran (can_migrate_task), the last in line first.
+pub(crate) fn pullable(s: &State, from: CoreId, to: CoreId) -> impl Iterator<Item = ThreadId> + '_ {
+    let cold = |thread: ThreadId| {
+        let thread = s.thread(thread);
+        thread.executed == Ns::ZERO || s.now.since(thread.last_ran) >= MIGRATION_COST
+    };
+    let movable = move || s.core(from).queue.iter().rev().filter(move |t| s.thread(*t).allowed().contains(to));
+    movable().filter(move |t| cold(*t)).chain(movable().filter(move |t| !cold(*t)))
 }
 
 /// Periodic balancing (rebalance_domains), once an interval of as many ms as the domain has cores, 32 times as rarely for

@@ -4,6 +4,7 @@
 //! time in and carries the answers out. It never knows which host that is.
 
 pub mod cfs;
+pub mod governor;
 pub mod policy;
 
 mod action;
@@ -14,6 +15,7 @@ mod state;
 mod thread;
 
 pub use action::{Action, Next, Why};
+pub use governor::Governor;
 pub use pelt::{FULL as FULL_LOAD, Pelt};
 pub use policy::{POLICIES, Policy, PolicyInfo, Setup};
 pub use run_queue::RunQueue;

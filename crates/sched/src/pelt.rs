@@ -1,4 +1,4 @@
-//! Per-entity load tracking: the share of recent time in which a thread was runnable.
+//! Per-entity load tracking: the share of recent time in which a thread was runnable, or how much of a core it used.
 //!
 //! A geometric series over periods of about a millisecond in which a contribution halves after 32 periods, as Linux
 //! has done since 3.8. Fixed point, so that every machine computes the same bits.
@@ -52,9 +52,9 @@ const DECAY: [u64; 32] = [
 pub struct Pelt {
     /// Average over whole periods, in units of 2^-20 of [`FULL`]/1024.
     average: u64,
-    /// Time in the current period, and how much of it was runnable.
+    /// Time in the current period, and how much of it counts.
     elapsed: u64,
-    runnable: u64,
+    counted: u64,
     last: Ns,
 }
 
@@ -63,24 +63,30 @@ const ONE: u64 = 1 << 20;
 impl Pelt {
     /// Accounts for the time since the last update, during which the thread was or was not runnable.
     pub fn update(&mut self, now: Ns, runnable: bool) {
+        self.accrue(now, if runnable { FULL } else { 0 });
+    }
+
+    /// Accounts for the time since the last update, which counts for so much of [`FULL`].
+    pub fn accrue(&mut self, now: Ns, level: u32) {
+        let counts = |time: u64| time * u64::from(level) / u64::from(FULL);
         let mut delta = now.since(self.last).0;
         self.last = now;
         let room = PERIOD - self.elapsed;
         if delta < room {
             self.elapsed += delta;
-            self.runnable += if runnable { delta } else { 0 };
+            self.counted += counts(delta);
             return;
         }
         delta -= room;
-        let share = (self.runnable + if runnable { room } else { 0 }) * ONE / PERIOD;
+        let share = (self.counted + counts(room)) * ONE / PERIOD;
         self.average = decay(self.average, 1) + share - decay(share, 1);
         let whole = delta / PERIOD;
         if whole > 0 {
-            let full = if runnable { ONE } else { 0 };
-            self.average = decay(self.average, whole) + full - decay(full, whole);
+            let level = counts(ONE);
+            self.average = decay(self.average, whole) + level - decay(level, whole);
         }
         self.elapsed = delta % PERIOD;
-        self.runnable = if runnable { self.elapsed } else { 0 };
+        self.counted = counts(self.elapsed);
     }
 
     /// The load, 0 to [`FULL`].
@@ -88,9 +94,17 @@ impl Pelt {
         (self.average * u64::from(FULL) / ONE) as u32
     }
 
-    /// A thread that has always been runnable: what a new thread counts as, so that it is not mistaken for idle.
-    pub fn full(now: Ns) -> Self {
-        Self { average: ONE, last: now, ..Self::default() }
+    /// What is left of the load at a later time if nothing adds to it.
+    pub fn load_at(&self, now: Ns) -> u32 {
+        let mut later = *self;
+        later.accrue(now, 0);
+        later.load()
+    }
+
+    /// A load that has always been the same. A new thread counts as having always been runnable, so that it is not
+    /// mistaken for idle.
+    pub fn constant(load: u32, now: Ns) -> Self {
+        Self { average: u64::from(load) * ONE / u64::from(FULL), last: now, ..Self::default() }
     }
 }
 
@@ -116,10 +130,24 @@ mod tests {
 
     #[test]
     fn load_halves_in_32_periods() {
-        let mut pelt = Pelt::full(Ns::ZERO);
+        let mut pelt = Pelt::constant(FULL, Ns::ZERO);
         pelt.update(Ns(32 * PERIOD), false);
         assert!((505..=520).contains(&pelt.load()), "{}", pelt.load());
+        assert_eq!(pelt.load_at(Ns(64 * PERIOD)), pelt.load() / 2);
         pelt.update(Ns::from_secs(10), false);
         assert_eq!(pelt.load(), 0);
+    }
+
+    /// Half of the time at full speed and all of the time at half speed are the same use.
+    #[test]
+    fn what_counts_less_adds_less() {
+        let mut pelt = Pelt::default();
+        pelt.accrue(Ns::from_secs(1), FULL / 4);
+        assert!((254..=256).contains(&pelt.load()), "{}", pelt.load());
+        let mut fast = Pelt::default();
+        for millisecond in 0..2_000u64 {
+            fast.accrue(Ns::from_ms(millisecond), if millisecond % 2 == 0 { FULL / 2 } else { 0 });
+        }
+        assert!(fast.load().abs_diff(pelt.load()) < 16, "{} and {}", fast.load(), pelt.load());
     }
 }

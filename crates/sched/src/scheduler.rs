@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Counters, Instructions, Machine, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Instructions, Machine, Ns, ThreadId};
 
 use crate::action::{Action, Next, Why};
 use crate::cfs;
-use crate::pelt::Pelt;
+use crate::governor::{self, Governor};
+use crate::pelt::{self, Pelt};
 use crate::policy::{Changes, Pick, Policy};
-use crate::state::State;
+use crate::state::{LEVELS, State};
 use crate::thread::{Clamp, Class, Future, Kind, NewThread, OnType, Run, Thread, Wait};
 
 /// A span of running, as a host reports it. The thread may go on running.
@@ -42,12 +43,32 @@ pub struct Scheduler {
     predict: Option<Predict>,
     outbox: VecDeque<Action>,
     changes: Changes,
+    /// When each cluster's frequency last followed its use.
+    followed: Vec<Option<Ns>>,
 }
 
 impl Scheduler {
     /// A scheduler for a machine. Without `predict`, policies fall back on the machine's capacities.
     pub fn new(machine: Machine, policy: Box<dyn Policy>, predict: Option<Predict>) -> Self {
-        Self { state: State::new(machine), policy, predict, outbox: VecDeque::new(), changes: Changes::default() }
+        Self {
+            followed: vec![None; machine.clusters.len()],
+            state: State::new(machine),
+            policy,
+            predict,
+            outbox: VecDeque::new(),
+            changes: Changes::default(),
+        }
+    }
+
+    /// The same scheduler with a governor of frequencies. Without one, clusters run at their highest unless the policy
+    /// says otherwise. To be called before anything is reported.
+    #[must_use]
+    pub fn with_governor(mut self, governor: Governor) -> Self {
+        self.state.governor = governor;
+        for cluster in (0..self.followed.len() as u8).map(ClusterId) {
+            self.set_frequency(cluster, governor::frequency(&self.state, cluster));
+        }
+        self
     }
 
     /// What the scheduler knows.
@@ -106,6 +127,11 @@ impl Scheduler {
         }
         let previous = self.state.thread(thread).core;
         let core = self.choose_core(thread, why);
+        if let Why::New { .. } = why {
+            // post_init_entity_util_avg: it is going to need half of what there is.
+            let half = self.state.capacity_now(core) / 2;
+            self.state.threads[thread.index()].usage = Pelt::constant(half, now);
+        }
         self.state.threads[thread.index()].vruntime = self.policy.enter(&self.state, thread, core, why);
         self.enqueue(thread, core);
         if let Why::New { .. } | Why::Woken { .. } = why {
@@ -113,6 +139,7 @@ impl Scheduler {
         } else if core != previous && !matches!(why, Why::Taken { .. }) {
             self.check_preemption(thread, core);
         }
+        self.follow_usage(core);
         core
     }
 
@@ -143,6 +170,7 @@ impl Scheduler {
     pub fn ran(&mut self, now: Ns, thread: ThreadId, core: CoreId, span: &Span) {
         self.state.now = now;
         let cost = self.policy.charge(&self.state, thread, core, span.time);
+        let capacity = self.state.capacity_now(core);
         let on = self.state.machine.cores[core.index()].core_type.index();
         let t = &mut self.state.threads[thread.index()];
         t.vruntime += cost.0 as i64;
@@ -152,6 +180,8 @@ impl Scheduler {
         t.last_ran = now;
         t.load.update(Ns(now.0.saturating_sub((span.time + span.waited).0)), false);
         t.load.update(now, true);
+        t.usage.accrue(Ns(now.0.saturating_sub(span.time.0)), 0);
+        t.usage.accrue(now, capacity);
         t.speedup = span.speedup.or(t.speedup);
         let window = &mut t.window.on_type[on];
         window.time += span.time;
@@ -173,6 +203,7 @@ impl Scheduler {
         let queue = &mut self.state.cores[core.index()].queue;
         let floor = queue.first_vruntime().map_or(vruntime, |first| first.min(vruntime));
         queue.min_vruntime = queue.min_vruntime.max(floor);
+        self.policy.ran(&self.state, thread, core, span);
     }
 
     /// A runnable thread turned out to be on another core than the one where the scheduler has it: the kernel under the
@@ -197,8 +228,13 @@ impl Scheduler {
         self.leave(thread);
         let t = &mut self.state.threads[thread.index()];
         t.load.update(now, true);
+        // util_est_update: a weight of 1/4 for the newest value if it is lower.
+        let used = t.usage.load_at(now);
+        t.estimate = used.max(t.estimate - t.estimate.saturating_sub(used) / 4);
         t.run = Run::Blocked(on);
         t.since = now;
+        let core = t.core;
+        self.follow_usage(core);
     }
 
     /// A thread is gone, wherever it was.
@@ -206,6 +242,7 @@ impl Scheduler {
         self.state.now = now;
         self.leave(thread);
         self.state.threads[thread.index()].run = Run::Absent;
+        self.follow_usage(self.state.thread(thread).core);
     }
 
     /// A thread's wait ended because `waker` let it go on: the waker made it wait for so long (COLAB 4.1).
@@ -220,6 +257,7 @@ impl Scheduler {
         self.rebalance(core);
         self.kick_idle_core(core);
         self.balance_idle_cores(core);
+        (0..self.followed.len() as u8).for_each(|cluster| self.govern(ClusterId(cluster)));
     }
 
     /// Once a [`Self::period`], after the host has reported what ran on every core.
@@ -232,7 +270,7 @@ impl Scheduler {
             self.set_affinity(thread, cores);
         }
         for (cluster, frequency) in changes.frequencies.drain(..) {
-            self.outbox.push_back(Action::Frequency { cluster, frequency });
+            self.set_frequency(cluster, frequency);
         }
         self.changes = changes;
         for thread in &mut self.state.threads {
@@ -274,7 +312,7 @@ impl Scheduler {
 
     /// First steps of a new thread: counts as busy until its history says otherwise.
     fn begin(&mut self, thread: ThreadId) {
-        self.state.threads[thread.index()].load = Pelt::full(self.state.now);
+        self.state.threads[thread.index()].load = Pelt::constant(pelt::FULL, self.state.now);
         self.state.threads[thread.index()].affinity = self.state.machine.all();
         let cores = self.policy.admit(&self.state, thread);
         let t = &mut self.state.threads[thread.index()];
@@ -427,7 +465,8 @@ impl Scheduler {
     fn rebalance(&mut self, core: CoreId) -> bool {
         let now = self.state.now;
         let top = self.state.domains[core.index()].len() - 1;
-        let due: [bool; 2] = std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
+        let due: [bool; LEVELS] =
+            std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
         let pick = self.policy.balance(&self.state, core);
         let patience = &mut self.state.cores[core.index()].failed;
         let takes = matches!(pick, Pick::Running(_)) && *patience >= cfs::PATIENCE;
@@ -490,6 +529,31 @@ impl Scheduler {
                 self.outbox.push_back(Action::Reschedule(helper));
                 return;
             }
+        }
+    }
+
+    /// How much a core is used has changed (cpufreq_update_util).
+    fn follow_usage(&mut self, core: CoreId) {
+        self.govern(self.state.machine.cores[core.index()].cluster);
+    }
+
+    fn govern(&mut self, cluster: ClusterId) {
+        if !governor::due(&self.state, self.followed[cluster.index()]) {
+            return;
+        }
+        let frequency = governor::frequency(&self.state, cluster);
+        if frequency != self.state.frequencies[cluster.index()] {
+            self.followed[cluster.index()] = Some(self.state.now);
+            self.set_frequency(cluster, frequency);
+        }
+    }
+
+    fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
+        let machine = &self.state.machine;
+        let kind = &machine.core_types[machine.clusters[cluster.index()].core_type.index()];
+        let frequency = kind.opp_at(frequency).frequency;
+        if std::mem::replace(&mut self.state.frequencies[cluster.index()], frequency) != frequency {
+            self.outbox.push_back(Action::Frequency { cluster, frequency });
         }
     }
 

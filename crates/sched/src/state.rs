@@ -1,7 +1,8 @@
 //! What a policy sees: the machine, the threads, and who runs and waits where.
 
-use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
+use evenkeel_model::{Cluster, CoreId, CoreSet, CoreTypeId, Hz, Machine, Ns, ThreadId};
 
+use crate::governor::Governor;
 use crate::run_queue::RunQueue;
 use crate::thread::{Run, Thread};
 
@@ -16,14 +17,24 @@ pub struct State {
     pub threads: Vec<Thread>,
     /// Every core.
     pub cores: Vec<Core>,
-    /// For each core the scheduling domains around it, smallest first: its cluster, then the machine.
+    /// For each core the scheduling domains around it, smallest first: its cluster, its memory node, the machine. Those
+    /// that are the same cores are one.
     pub domains: Vec<Vec<CoreSet>>,
     /// The cores of the fastest type.
     pub big: CoreSet,
     /// All other cores.
     pub little: CoreSet,
+    /// What decides how fast clusters run.
+    pub governor: Governor,
+    /// The frequency that each cluster was last told to run at.
+    pub frequencies: Vec<Hz>,
+    /// By core type.
+    capacities: Vec<u32>,
     capacity_speedup: f64,
 }
+
+/// Levels of scheduling domains, at most.
+pub(crate) const LEVELS: usize = 3;
 
 /// One core as the scheduler sees it.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +44,7 @@ pub struct Core {
     /// Who runs on it or has been sent there.
     pub current: Option<ThreadId>,
     /// When it last looked for work in each of its domains.
-    pub(crate) balanced: [Ns; 2],
+    pub(crate) balanced: [Ns; LEVELS],
     /// How often in a row it looked in vain while another cluster was overloaded.
     pub(crate) failed: u8,
 }
@@ -41,10 +52,12 @@ pub struct Core {
 impl State {
     pub(crate) fn new(machine: Machine) -> Self {
         let all = machine.all();
-        let cluster = |core: CoreId| machine.clusters[machine.cores[core.index()].cluster.index()].cores;
-        let domains = all.iter().map(|core| match cluster(core) {
-            cluster if cluster == all => vec![all],
-            cluster => vec![cluster, all],
+        let highest = |cluster: &Cluster| machine.core_types[cluster.core_type.index()].max_frequency();
+        let domains = all.iter().map(|core| {
+            let cluster = machine.clusters[machine.cores[core.index()].cluster.index()].cores;
+            let mut domains = vec![cluster, machine.node_of(core), all];
+            domains.dedup();
+            domains
         });
         Self {
             domains: domains.collect(),
@@ -53,6 +66,9 @@ impl State {
             cores: vec![Core::default(); machine.cores.len()],
             big: machine.big(),
             little: machine.little(),
+            governor: Governor::default(),
+            frequencies: machine.clusters.iter().map(highest).collect(),
+            capacities: (0..machine.core_types.len() as u8).map(|id| machine.capacity(CoreTypeId(id))).collect(),
             capacity_speedup: {
                 let smallest = CoreTypeId(machine.core_types.len() as u8 - 1);
                 1024.0 / f64::from(machine.capacity(smallest))
@@ -93,6 +109,33 @@ impl State {
     pub fn weight(&self, core: CoreId) -> u64 {
         let core = self.core(core);
         core.queue.weight() + core.current.map_or(0, |thread| self.thread(thread).weight())
+    }
+
+    /// What a core can do at its highest frequency: 1024 is the biggest core's.
+    pub fn capacity(&self, core: CoreId) -> u32 {
+        self.capacities[self.machine.cores[core.index()].core_type.index()]
+    }
+
+    /// What a core can do at the frequency that its cluster was told to run at, taken as proportional to it.
+    pub fn capacity_now(&self, core: CoreId) -> u32 {
+        let cluster = self.machine.cores[core.index()].cluster;
+        let (now, most) = (self.frequencies[cluster.index()], self.machine.core_type(core).max_frequency());
+        (u64::from(self.capacity(core)) * now.0 / most.0) as u32
+    }
+
+    /// How much of a core its threads use, those that were on it last and sleep included: what they used recently, or
+    /// usually use if they are runnable; at most its capacity (Linux's cpu_util). `without` is not counted.
+    pub fn usage(&self, core: CoreId, without: Option<ThreadId>) -> u32 {
+        let (mut used, mut estimated) = (0, 0);
+        for thread in self.living().filter(|thread| Some(*thread) != without) {
+            let t = self.thread(thread);
+            if t.core == core {
+                let usage = t.usage(self.now);
+                used += usage;
+                estimated += if t.runnable() { usage.max(t.estimate) } else { 0 };
+            }
+        }
+        used.max(estimated).min(self.capacity(core))
     }
 
     /// The thread that runs on a core, if it is a thread that may move to `to`.

@@ -130,6 +130,12 @@ pub struct Thread {
     pub last_ran: Ns,
     /// Load average: the share of recent time in which it was runnable.
     pub load: Pelt,
+    /// How much of a core it used recently: 1024 is all of the biggest core at its highest frequency (Linux's util_avg,
+    /// invariant of frequency and core type).
+    pub usage: Pelt,
+    /// What [`Thread::usage`] usually is when it stops running (Linux's util_est): follows a rise at once and a fall
+    /// slowly.
+    pub estimate: u32,
     /// All time spent running.
     pub executed: Ns,
     /// Time it has run since it was last put on a core.
@@ -196,6 +202,8 @@ impl Thread {
             since: Ns::ZERO,
             last_ran: Ns::ZERO,
             load: Pelt::default(),
+            usage: Pelt::default(),
+            estimate: 0,
             executed: Ns::ZERO,
             stint: Ns::ZERO,
             waited: Ns::ZERO,
@@ -218,6 +226,16 @@ impl Thread {
     /// How busy it is, or asks to be taken for: its load average within its clamps.
     pub fn utilisation(&self) -> u32 {
         self.load.load().min(self.clamp.max).max(self.clamp.min)
+    }
+
+    /// How much of a core it used recently, seen from now. What it uses while it runs is known up to its last report.
+    pub fn usage(&self, now: Ns) -> u32 {
+        if self.run == Run::Running { self.usage.load() } else { self.usage.load_at(now) }
+    }
+
+    /// How much of a core it is going to need: what it used recently or usually uses, within its clamps.
+    pub fn demand(&self, now: Ns) -> u32 {
+        self.usage(now).max(self.estimate).min(self.clamp.max).max(self.clamp.min)
     }
 
     /// Whether it is alive: introduced to the scheduler and not exited.

@@ -116,8 +116,10 @@ fn equal_threads_take_turns_of_a_request_as_the_tick_rounds_it() {
     let mut host = Host::new("eevdf:slice=3ms");
     let threads = [host.start(0), host.start(0)];
     let ran = host.run(Ns::from_ms(36));
-    assert!(ran[1..ran.len() - 1].iter().all(|(_, time)| *time == Ns::from_ms(3)), "{ran:?}");
-    assert_eq!(sums(&ran, threads), [18.0, 18.0]);
+    // New threads begin with half a request.
+    assert!(ran[3..ran.len() - 1].iter().all(|(_, time)| *time == Ns::from_ms(3)), "{ran:?}");
+    let [a, b] = sums(&ran, threads);
+    assert!((a - b).abs() <= 3.0, "{a} and {b}: within a slice");
 }
 
 #[test]
@@ -171,21 +173,52 @@ fn what_is_owed_or_had_too_much_is_bounded() {
     }
 }
 
-#[test]
-fn a_woken_thread_waits_until_the_running_one_has_had_its_request_or_its_share() {
+/// A thread that sleeps and one that begins to run, on a core that they shared before or not.
+fn sleeper_and_runner(shared: bool) -> (Host, ThreadId) {
     let mut host = Host::new("eevdf");
     let sleeper = host.start(0);
-    host.run(Ns::from_us(100));
+    host.ask();
+    if shared {
+        let busy = host.start(0);
+        host.carry_out();
+        host.run(Ns::from_ms(5));
+        host.ask();
+        if host.running == Some(busy) {
+            host.run(Ns::from_ms(1));
+            host.ask();
+        }
+        assert_eq!(host.running, Some(sleeper), "they take turns");
+    }
+    // It goes early in its request.
+    host.settle(host.now + Ns::from_us(100), &mut Vec::new());
     host.sleep();
-    let busy = host.start(0);
-    host.carry_out();
-    // At the start of its request the busy one is protected: the woken one has the earlier deadline and waits.
-    host.run(Ns::from_us(1100));
-    assert_eq!(host.running, Some(busy));
-    let early = host.sched.state().thread(busy).vruntime;
-    assert!(!host.wake(sleeper) || early > 0);
+    if !shared {
+        host.start(0);
+        host.carry_out();
+    }
+    host.ask();
+    (host, sleeper)
+}
+
+#[test]
+fn a_woken_thread_that_is_owed_nothing_waits_for_the_end_of_the_running_ones_request() {
+    // It had the core for itself before it slept, so its lag is zero and the runner's too: eligible, and protected.
+    let (mut host, sleeper) = sleeper_and_runner(false);
+    host.settle(host.now + Ns::from_us(300), &mut Vec::new());
+    assert!(!host.wake(sleeper));
     let ran = host.run(Ns::from_ms(2));
-    assert!(ran.iter().any(|(thread, _)| *thread == sleeper), "and runs at the next tick: {ran:?}");
+    assert_eq!(ran[0].1, Ns::from_us(600), "to the next tick");
+    assert_eq!(ran[1].0, sleeper);
+}
+
+#[test]
+fn a_woken_thread_that_is_owed_something_preempts_at_once() {
+    // It slept while it was behind; with its share taken into account the runner has had too much.
+    let (mut host, sleeper) = sleeper_and_runner(true);
+    host.run(Ns::from_us(300));
+    assert!(host.wake(sleeper));
+    host.ask();
+    assert_eq!(host.running, Some(sleeper));
 }
 
 #[test]

@@ -119,8 +119,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     pub(crate) fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
         let kind = &self.machine.core_types[self.machine.clusters[cluster.index()].core_type.index()];
-        let opp = kind.opps.iter().find(|opp| opp.frequency >= frequency).or(kind.opps.last()).copied();
-        let Some(opp) = opp.filter(|opp| *opp != self.opps[cluster.index()]) else { return };
+        let opp = kind.opp_at(frequency);
+        if opp == self.opps[cluster.index()] {
+            return;
+        }
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             self.settle(core);
             self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
@@ -160,17 +162,16 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let cluster = self.machine.cores[core.index()].cluster;
         let opp = self.opps[cluster.index()];
         let kind = self.machine.core_type(core);
-        let volts = opp.voltage.0;
         let mut watts = 0.0;
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             let Some(thread) = self.cores[core.index()].current else {
-                watts += volts * kind.leakage * kind.idle_share;
+                watts += opp.voltage.0 * kind.leakage * kind.idle_share;
                 continue;
             };
             let phase = self.tasks[thread.index()].phase;
             let row = if phase == SPIN { self.code.behaviours.len() } else { phase as usize };
             let rate = self.rates[row * self.opps.len() + cluster.index()];
-            watts += kind.activity * rate * volts * volts + volts * kind.leakage;
+            watts += kind.power(opp, rate).0;
         }
         if self.powers[cluster.index()] != Watts(watts) {
             self.powers[cluster.index()] = Watts(watts);

@@ -1,7 +1,7 @@
 //! The entry point: one workload on one machine under one policy.
 
 use evenkeel_model::{Machine, Ns};
-use evenkeel_sched::{Policy, Predict, Scheduler};
+use evenkeel_sched::{Governor, Policy, Predict, Scheduler};
 use evenkeel_workload::program::{Calibration, SchedParams, Start, ThreadKind};
 use evenkeel_workload::{Op, Workload};
 
@@ -22,6 +22,8 @@ pub struct Options {
     pub delay: Ns,
     /// Background noise: short kernel work and interrupts on every core, drawn from the seed.
     pub noise: bool,
+    /// What decides how fast the clusters run.
+    pub governor: Governor,
     /// Policies see the true speedup of every thread instead of a prediction.
     pub oracle: bool,
     /// Counters are read for every thread, whatever the policy needs, and reported in [`crate::ThreadOutcome`].
@@ -30,7 +32,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, max_time: Ns::from_secs(3600), delay: Ns::ZERO, noise: false, oracle: false, counters: false }
+        Self {
+            seed: 1,
+            max_time: Ns::from_secs(3600),
+            delay: Ns::ZERO,
+            noise: false,
+            governor: Governor::default(),
+            oracle: false,
+            counters: false,
+        }
     }
 }
 
@@ -62,7 +72,7 @@ pub enum Error {
 /// it they fall back on the machine's capacities.
 ///
 /// # Errors
-/// See [`Error`]. All of them are the workload's fault, never the policy's.
+/// See [`Error`]. All of them are the workload's fault, or that of who chose a policy that does not accept the machine.
 pub fn run<O: Observer + ?Sized>(
     machine: &Machine,
     workload: &Workload,
@@ -72,8 +82,9 @@ pub fn run<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> Result<Outcome, Error> {
     check(machine, workload)?;
+    evenkeel_sched::policy::check(policy.as_ref(), machine).map_err(Error::Invalid)?;
     let predict = predict.filter(|_| !options.oracle);
-    let sched = Scheduler::new(machine.clone(), policy, predict);
+    let sched = Scheduler::new(machine.clone(), policy, predict).with_governor(options.governor);
     let foresight = sched.wants_foresight().then(|| Foresight::rehearse(machine, workload, options)).transpose()?;
     let mut engine = Engine::new(machine, machine, workload, sched, options, observer);
     engine.foresight = foresight;

@@ -50,7 +50,7 @@ proptest! {
         let spun = workload.programs.iter().flat_map(|p| &p.threads).flat_map(|t| &t.ops).any(|op| {
             matches!(op, Op::Repeat { body, .. } if body.iter().any(|op| matches!(op, Op::Spin(_))))
         });
-        for name in common::policies() {
+        for name in &common::setups(&machine) {
             let outcome = play(&machine, &workload, name, &options)
                 .unwrap_or_else(|error| panic!("{name} on {}: {error}", machine.name));
             check_books(&outcome, spun, work);
@@ -71,6 +71,6 @@ fn a_program_gets_the_same_draws_under_every_policy() {
         let outcome = play(&machine(2, 2), &workload, name, &options).expect("runs");
         outcome.threads.iter().map(|thread| thread.instructions).collect::<Vec<_>>()
     };
-    assert!(common::policies().all(|name| work(name, 7) == work("cfs", 7)));
+    assert!(common::policies(&machine(2, 2)).all(|name| work(name, 7) == work("cfs", 7)));
     assert_ne!(work("cfs", 7), work("cfs", 8));
 }

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{compute, machine, play, program, thread, workload};
-use evenkeel_model::{Behaviour, ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
+use common::{compute, machine, play, program, thread, with_memory_phase, workload};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
-    Barrier, BarrierId, LockId, Phase, PhaseId, SchedParams, Spread, Start, ThreadIndex, ThreadKind, Work,
+    Barrier, BarrierId, LockId, PhaseId, SchedParams, Spread, Start, ThreadIndex, ThreadKind, Work,
 };
 use evenkeel_workload::{Op, Program};
 
@@ -27,13 +27,6 @@ fn big_share(outcome: &Outcome, thread: usize) -> f64 {
 fn sleeper() -> Vec<Op> {
     let body = vec![compute(1), Op::Sleep { span: Ns::from_ms(20), spread: Spread::None }];
     vec![Op::Repeat { times: Some(40), body }]
-}
-
-/// Code that a big core does not run faster: all of it is memory time.
-fn with_memory_phase(mut p: Program) -> Program {
-    let behaviour = Behaviour { ilp: 8.0, memory_ns: 100_000.0, ..Behaviour::REFERENCE };
-    p.phases.push(Phase { name: "memory".into(), behaviour });
-    p
 }
 
 fn memory(instructions: u64) -> Op {
@@ -189,11 +182,52 @@ fn colab_makes_threads_progress_equally_on_a_shared_big_core() {
 }
 
 #[test]
+fn fcf_uses_the_big_cores_first() {
+    let threads = |count| (0..count).map(|i| thread(&format!("t{i}"), vec![compute(100)])).collect();
+    let little_first = machine(2, 2).ordered(evenkeel_model::CoreOrder::LittleFirst);
+    let outcome = on(&little_first, program("p", threads(2)), "fcf");
+    assert_eq!((outcome.makespan, big_share(&outcome, 0), big_share(&outcome, 1)), (Ns::from_ms(50), 1.0, 1.0));
+    // Two of three have 50 ms on the big cores; the third takes over there after 50 of its 100 M instructions.
+    let outcome = on(&machine(2, 2), program("p", threads(3)), "fcf");
+    assert_eq!(outcome.makespan, Ns::from_ms(75));
+}
+
+#[test]
+fn fcf_gives_a_core_of_twice_the_capacity_twice_the_threads() {
+    let threads = (0..6).map(|i| thread(&format!("t{i}"), vec![compute(200)])).collect();
+    let outcome = on(&machine(2, 2), program("p", threads), "fcf");
+    assert_eq!(outcome.makespan, Ns::from_ms(200), "two threads on a big core get as much done as one on a little one");
+}
+
+/// Half a second of each kind of code in turn, as on a big core; `first` is the position of the kind that begins.
+fn alternating(name: &str, first: usize) -> evenkeel_workload::Thread {
+    let kinds = [compute(1000), memory(5_000_000)];
+    let body = vec![kinds[first].clone(), kinds[1 - first].clone()];
+    thread(name, vec![Op::Repeat { times: Some(6), body }])
+}
+
+#[test]
+fn bias_gives_the_big_core_to_whoever_can_use_it_just_now() {
+    let pair = with_memory_phase(program("p", vec![alternating("a", 0), alternating("b", 1)]));
+    let w = workload(vec![pair]);
+    let machine = machine(1, 1);
+    for delay in [Ns::ZERO, Ns::from_ms(1)] {
+        let options = Options { delay, ..Options::default() };
+        let outcome = play(&machine, &w, "bias:window=0.002", &options).expect("runs");
+        // At best every phase takes half a second; each of 12 changes is seen after at most 64 ms and two ticks.
+        assert!(outcome.makespan < Ns::from_ms(6000 + 12 * 66), "{}", outcome.makespan);
+        assert!((12..40).contains(&outcome.migrations), "{}", outcome.migrations);
+    }
+    let fair = play(&machine, &w, "cfs", &Options::default()).expect("runs").makespan;
+    assert!(fair >= Ns::from_ms(6 * 1500), "who is on the little core stays there: {fair}");
+}
+
+#[test]
 fn a_lock_that_is_released_late_is_the_holders_blame_under_every_policy() {
     let section = |ms| vec![Op::Lock(LockId(0)), compute(ms), Op::Unlock(LockId(0))];
     let mut p = program("p", vec![thread("holder", section(50)), thread("waiter", section(1))]);
     p.locks.push("m".into());
-    for policy in common::policies() {
+    for policy in common::policies(&machine(0, 2)) {
         let outcome = on(&machine(0, 2), p.clone(), policy);
         assert!(outcome.threads[0].blame >= Ns::from_ms(49), "{policy}: {}", outcome.threads[0].blame);
         assert_eq!(outcome.threads[1].blame, Ns::ZERO, "{policy}");

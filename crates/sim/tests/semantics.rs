@@ -140,7 +140,7 @@ fn a_real_time_thread_preempts_and_runs_first() {
 
 #[test]
 fn a_mask_of_the_program_is_kept_by_every_policy() {
-    for policy in common::policies() {
+    for policy in common::policies(&machine(1, 2)) {
         let threads = (0..4).map(|i| {
             let mut t = thread(&format!("t{i}"), vec![compute(20)]);
             t.sched = SchedParams { cpus: Some(vec![1]), ..SchedParams::default() };

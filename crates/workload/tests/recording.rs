@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use evenkeel_model::{Ns, machines};
+use evenkeel_model::{CoreTypeId, Ns, machines};
 use evenkeel_workload::program::{Op, PhaseId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work};
-use evenkeel_workload::recording::{MAX_AMOUNT, RecordedThread, Recording, Step};
+use evenkeel_workload::recording::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step};
 use evenkeel_workload::validate;
 use proptest::prelude::*;
 
@@ -57,6 +57,51 @@ fn work_is_instructions_where_it_can_be() {
     recording.counted = true;
     assert_eq!(first(&recording, Some(&machine)), compute(Work::Instructions(1000)));
     assert_eq!(first(&recording, None), compute(Work::Instructions(1000)));
+}
+
+/// A thread that was counted is as fast on the machine that it was recorded on as it was, whatever that takes.
+#[test]
+fn counted_threads_keep_their_rates() {
+    let header = HEADER.replace("\"threads\"", "\"counted\":true,\"threads\"");
+    let with = |line: &str, rates: &str| line.replace("\"ops\"", &format!("\"rates\":{rates},\"ops\""));
+    let machine = machines::by_name("2B2S").unwrap();
+    // How long the first step takes on the big and on the little cores.
+    let spans = |main: &str, child: &str| {
+        let recording = load(&[&header, &with(MAIN, main), &with(CHILD, child)]);
+        let program = recording.workload("app", Some(&machine)).programs.remove(0);
+        let span = |thread: usize, core: u8| {
+            let Op::Compute { phase, work: Work::Instructions(work), .. } = program.threads[thread].ops[0] else {
+                panic!("{:?}", program.threads[thread].ops[0])
+            };
+            let frequency = machine.core_types[usize::from(core)].max_frequency();
+            work as f64 / machine.rate(CoreTypeId(core), frequency, &program.phases[phase.index()].behaviour)
+        };
+        (program.phases.len(), [span(0, 0), span(0, 1), span(1, 0), span(1, 1)])
+    };
+    let (phases, [main, _, child, on_little]) = spans("[0.5,null]", "[0.4,0.25]");
+    assert_eq!(phases, 2);
+    assert!((main - 1000.0 / 0.5).abs() < 1e-3 && (child - 300.0 / 0.4).abs() < 1e-3, "{main} {child}");
+    assert!((on_little - 300.0 / 0.25).abs() < 1e-3, "{on_little}");
+    let (phases, [_, main, child, _]) = spans("[null,0.5]", "[80]");
+    assert_eq!(phases, 2);
+    assert!((main - 1000.0 / 0.5).abs() < 1e-3, "{main}");
+    assert!((child - 300.0 / 80.0).abs() < 0.2, "{child}: no code is that fast there; an instruction is less work");
+    assert_eq!(spans("[0.5,null]", "[0.5,null]").0, 1, "the same code");
+    assert_eq!(spans("[]", "[null,null,2]").0, 2, "the machine has no third core type");
+    let text = load(&[&header, &with(MAIN, "[1.93,null]"), CHILD]).to_text();
+    assert!(text.contains("\"rates\":[1.93,null],\"ops\"") && text.matches("rates").count() == 1, "{text}");
+}
+
+#[test]
+fn rates_belong_to_instructions() {
+    let with = |rates: &str| MAIN.replace("\"ops\"", &format!("\"rates\":{rates},\"ops\""));
+    let lines = complaint(&[HEADER, &with("[1]"), CHILD]);
+    assert_eq!(lines, "app.ek:2: has \"rates\", which are of instructions: the header needs \"counted\": true");
+    let counted = HEADER.replace("\"threads\"", "\"counted\":true,\"threads\"");
+    for wrong in ["0", "-1", "1e300", "0.0001"] {
+        let said = complaint(&[&counted, &with(&format!("[2,{wrong}]")), CHILD]);
+        assert!(said.contains("\"rates\": expected 0.001 to 1000 instructions per ns, or null"), "{said}");
+    }
 }
 
 #[test]
@@ -135,6 +180,7 @@ fn a_million_operations_load() {
         process: 0,
         kind: ThreadKind::Application,
         start: Start::At(Ns::ZERO),
+        rates: Vec::new(),
         steps,
     };
     let recording = Recording { threads: vec![thread(ping), thread(pong)], ..Recording::default() };
@@ -154,27 +200,29 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn thread() -> impl Strategy<Value = RecordedThread> {
+fn thread(counted: bool) -> impl Strategy<Value = RecordedThread> {
     let start = prop_oneof![3 => (0..=MAX_AMOUNT).prop_map(|at| Start::At(Ns(at))), 1 => Just(Start::Spawned)];
     let kind = prop_oneof![Just(ThreadKind::Application), Just(ThreadKind::Service)];
-    (any::<String>(), any::<u32>(), kind, start, prop::collection::vec(step(), 0..8))
-        .prop_map(|(name, process, kind, start, steps)| RecordedThread { name, process, kind, start, steps })
+    let rates = prop::collection::vec(prop::option::of(RATES), 0..if counted { 4 } else { 1 });
+    let steps = prop::collection::vec(step(), 0..8);
+    (any::<String>(), any::<u32>(), kind, start, rates, steps).prop_map(|(name, process, kind, start, rates, steps)| {
+        RecordedThread { name, process, kind, start, rates, steps }
+    })
 }
 
 fn recording() -> impl Strategy<Value = Recording> {
     let wake = prop::option::of((0..1_000_000_000_u64).prop_map(Ns));
-    let head = (any::<Vec<String>>(), any::<Option<String>>(), any::<u64>(), wake, any::<bool>(), any::<Vec<String>>());
-    (head, prop::collection::vec(thread(), 1..4)).prop_map(
-        |((command, machine, makespan, wake, counted, notes), threads)| Recording {
-            command,
-            machine,
-            makespan: Ns(makespan),
-            wake,
-            counted,
-            notes,
-            threads,
-        },
-    )
+    let head = (any::<Vec<String>>(), any::<Option<String>>(), any::<u64>(), wake, any::<Vec<String>>());
+    let threads = any::<bool>().prop_flat_map(|counted| (Just(counted), prop::collection::vec(thread(counted), 1..4)));
+    (head, threads).prop_map(|((command, machine, makespan, wake, notes), (counted, threads))| Recording {
+        command,
+        machine,
+        makespan: Ns(makespan),
+        wake,
+        counted,
+        notes,
+        threads,
+    })
 }
 
 proptest! {
@@ -184,6 +232,8 @@ proptest! {
         if let Ok(again) = Recording::from_text(&recording.to_text(), "app.ek") {
             prop_assert_eq!(&again, &recording);
             prop_assert_eq!(validate::workload(&again.workload("app", None)), Ok(()));
+            let machine = machines::by_name("2B2S").unwrap();
+            prop_assert_eq!(validate::workload(&again.workload("app", Some(&machine))), Ok(()));
         }
     }
 

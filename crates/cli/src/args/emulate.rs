@@ -7,7 +7,7 @@ use clap::Args;
 use evenkeel_linux::emulate::{PERIOD, PERIODS};
 use evenkeel_model::Ns;
 
-use super::{Cores, Output, duration};
+use super::{Cores, Output, duration_within};
 
 /// What follows the help of `emulate`.
 pub const EXAMPLES: &str = "\
@@ -48,9 +48,5 @@ pub struct Emulate {
 }
 
 fn period(text: &str) -> Result<Ns, String> {
-    let period = duration(text)?;
-    match PERIODS.contains(&period) {
-        true => Ok(period),
-        false => Err(format!("{text}: expected {} to {}", PERIODS.start(), PERIODS.end())),
-    }
+    duration_within(text, &PERIODS)
 }

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use evenkeel_linux::host::PERIODS;
 use evenkeel_model::Ns;
 
-use super::{Output, duration};
+use super::{Output, duration, duration_within};
 
 /// Which of the machine's cores are fast.
 #[derive(Clone, Debug, Default, Args)]
@@ -34,7 +35,7 @@ pub struct Run {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
     /// Time from one look at the threads to the next; stretched when looking costs more than 1 % of the machine
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10ms")]
+    #[arg(long, value_name = "TIME", value_parser = period, default_value = "10ms")]
     pub period: Ns,
     /// Write the summary to this file instead of standard error
     #[arg(long, short, value_name = "FILE")]
@@ -53,6 +54,10 @@ pub struct Run {
     /// The command, with its arguments
     #[arg(last = true, required_unless_present = "pid", value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+fn period(text: &str) -> Result<Ns, String> {
+    duration_within(text, &PERIODS)
 }
 
 /// Arguments of `record`.

@@ -30,7 +30,7 @@ pub fn run(args: &Record) -> Result<u8> {
         tape.wait(launched.end())?;
     };
     tape.advance()?;
-    let events = tape.events();
+    let (events, missing) = (tape.events(), tape.missing());
     let mut recording = tape.finish();
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
@@ -46,6 +46,7 @@ pub fn run(args: &Record) -> Result<u8> {
             recording.makespan,
             args.file.display()
         ));
+        missing.iter().for_each(messages::note);
     }
     Ok(launch::exit_code(status))
 }

@@ -150,7 +150,7 @@ impl Plan {
         }
         let mut guard = Guard::spawn()?;
         let started = mask::started(process).unwrap_or_default();
-        guard.record(&Change { tid: process, started, before, after })?;
+        guard.record(&Change { tid: process, started, before, after, inherited: true })?;
         sched_setaffinity(pid, &after)?;
         Ok(Some(guard))
     }

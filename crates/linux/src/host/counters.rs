@@ -5,7 +5,6 @@
 //! thread runs on its cores.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::sample::Sample;
 use crate::event::Tid;
+use crate::pmu;
 
 /// Counts for one thread.
 pub(super) trait Read {
@@ -81,8 +81,7 @@ impl Bank {
 
 /// The machine's PMUs.
 pub(super) struct Perf {
-    /// The type of each PMU, where there are several: PERF_TYPE_HARDWARE takes it in the upper half of `config`. A single
-    /// one has 0, which is whichever there is.
+    /// The type of each PMU, where there are several. A single one has 0, which is whichever there is.
     pmus: Vec<u32>,
     /// Only the program's own code is counted, which needs fewer privileges.
     event: fn() -> Builder<'static>,
@@ -93,18 +92,12 @@ pub(super) struct Perf {
 impl Perf {
     /// The PMUs that `/sys` below `root` lists.
     pub fn new(root: &Path) -> Self {
-        Self { pmus: pmus(root), event: || Builder::new(Hardware::INSTRUCTIONS), files: files() }
+        let mut pmus: Vec<u32> = pmu::of_cores(root).iter().map(|pmu| pmu.number).collect();
+        if pmus.is_empty() {
+            pmus.push(0);
+        }
+        Self { pmus, event: || Builder::new(Hardware::INSTRUCTIONS), files: files() }
     }
-}
-
-/// PMUs of core types have the file `cpus`.
-fn pmus(root: &Path) -> Vec<u32> {
-    let devices = fs::read_dir(root.join("sys/bus/event_source/devices")).into_iter().flatten().flatten();
-    let of_cores = devices.filter(|device| device.path().join("cpus").exists());
-    let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse().ok();
-    let mut types: Vec<u32> = of_cores.filter_map(|device| number(&device.path().join("type"))).collect();
-    types.sort_unstable();
-    if types.is_empty() { vec![0] } else { types }
 }
 
 /// Half of the files that this process may open; the others are for all else.
@@ -122,13 +115,7 @@ impl Source for Perf {
             builder.observe_pid(tid as libc::pid_t).any_cpu().pinned(true).enabled(true).build()
         };
         let counters: io::Result<Vec<perf_event::Counter>> = self.pmus.iter().map(open).collect();
-        match counters {
-            Ok(counters) => Ok(Box::new(Counters(counters))),
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
-                Err(io::Error::other("there are none, as in most virtual machines"))
-            }
-            Err(error) => Err(error),
-        }
+        Ok(Box::new(Counters(counters.map_err(pmu::refused)?)))
     }
 }
 
@@ -212,20 +199,5 @@ mod tests {
         (0..20_000_000_u64).for_each(|i| work = std::hint::black_box(work.wrapping_mul(i | 1)));
         assert!(reader.read() > before && before.is_some());
         assert!(perf.open(tid).is_err_and(|error| error.to_string().contains("too many open files")));
-    }
-
-    #[test]
-    fn machines_of_several_core_types_have_a_pmu_for_each() {
-        let root = tempfile::tempdir().unwrap();
-        let devices = root.path().join("sys/bus/event_source/devices");
-        for (name, number, cores) in [("cpu_core", "4", true), ("cpu_atom", "10", true), ("power", "9", false)] {
-            fs::create_dir_all(devices.join(name)).unwrap();
-            fs::write(devices.join(name).join("type"), number).unwrap();
-            if cores {
-                fs::write(devices.join(name).join("cpus"), "0-3").unwrap();
-            }
-        }
-        assert_eq!(pmus(root.path()), [4, 10]);
-        assert_eq!(pmus(&root.path().join("none")), [0]);
     }
 }

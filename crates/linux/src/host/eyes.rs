@@ -26,7 +26,7 @@ pub(super) enum Eyes {
 impl Eyes {
     /// Follows a process. CPUs of `big` that go idle end a wait.
     pub fn open(process: Tid, type_of: Vec<u8>, big: Vec<u16>) -> io::Result<Self> {
-        match Watch::new(&Options { events: false, type_of: type_of.clone(), tell_idle: big }) {
+        match Watch::new(Options { type_of: type_of.clone(), tell_idle: big, ..Options::default() }) {
             Ok(mut watch) => {
                 watch.follow(process)?;
                 Ok(Self::Watch { watch: Box::new(watch), blame: BTreeMap::new() })

@@ -35,6 +35,8 @@ const CALM: u64 = 4;
 const SAVED: f64 = 10e6;
 /// Big cores that go idle bring forward the next look, but not to sooner than this.
 const SOONEST: Ns = Ns::from_ms(1);
+/// Periods may be this long.
+pub const PERIODS: std::ops::RangeInclusive<Ns> = SOONEST..=Ns::from_secs(10);
 /// A thread's name is read again at these ages, since many programs name their threads after they have started.
 const NAMED_AFTER: [Ns; 2] = [Ns::from_ms(50), Ns::from_ms(500)];
 
@@ -46,7 +48,7 @@ pub struct Plan {
     pub cpus: Vec<u16>,
     /// The policy.
     pub policy: Setup,
-    /// The time from one look to the next, unless that costs too much.
+    /// The time from one look to the next, unless that costs too much; one of [`PERIODS`].
     pub period: Ns,
     /// Whether to keep which thread ran where when.
     pub timeline: bool,

@@ -106,7 +106,7 @@ impl Hands {
             return Ok(Moved::Forbidden(self.cores(&before)));
         }
         let after = mask::of([cpu]);
-        let slot = self.guard.record(&Change { tid, started, before, after })?;
+        let slot = self.guard.record(&Change { tid, started, before, after, inherited: false })?;
         let from = clock();
         let moved = self.set(tid, &after);
         if moved == Moved::Done {
@@ -156,7 +156,7 @@ impl Hands {
                 continue;
             }
             let Some(started) = mask::started(tid) else { continue };
-            let change = Change { tid, started, before: own, after };
+            let change = Change { tid, started, before: own, after, inherited: false };
             let slot = self.guard.record(&change)?;
             binds += u64::from(self.set(tid, &after) == Moved::Done);
             self.bound.insert(tid, Bound { change, slot });

@@ -6,6 +6,7 @@ use evenkeel_model::{Behaviour, Costs, Machine, Ns};
 struct Cpu {
     /// Speed as a share of that of the biggest core.
     speed: f64,
+    core_type: usize,
     cluster: usize,
     running: Option<usize>,
     /// When a thread last left it.
@@ -17,6 +18,8 @@ struct Cpu {
 #[derive(Debug)]
 pub(super) struct Cpus {
     list: Vec<Cpu>,
+    /// How many core types there are.
+    pub types: usize,
     costs: Costs,
 }
 
@@ -24,17 +27,24 @@ impl Cpus {
     pub(super) fn new(machine: &Machine) -> Self {
         let cpu = |core: &evenkeel_model::Core| Cpu {
             speed: 1.0 / machine.speedup_over(core.core_type, &Behaviour::REFERENCE),
+            core_type: core.core_type.index(),
             cluster: core.cluster.index(),
             running: None,
             left: Ns::ZERO,
             last: None,
         };
-        Self { list: machine.cores.iter().map(cpu).collect(), costs: machine.costs }
+        let list = machine.cores.iter().map(cpu).collect();
+        Self { list, types: machine.core_types.len(), costs: machine.costs }
     }
 
     /// What a CPU does in a nanosecond, in nanoseconds of the biggest core. A CPU that the machine lacks counts as big.
     pub(super) fn speed(&self, cpu: u16) -> f64 {
         self.list.get(usize::from(cpu)).map_or(1.0, |cpu| cpu.speed)
+    }
+
+    /// The type of a CPU, by the same rule.
+    pub(super) fn core_type(&self, cpu: u16) -> usize {
+        self.list.get(usize::from(cpu)).map_or(0, |cpu| cpu.core_type)
     }
 
     pub(super) fn running(&self, cpu: u16) -> Option<usize> {

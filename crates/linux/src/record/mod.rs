@@ -3,7 +3,8 @@
 //!
 //! Kept is what the program decides: how much each thread computes between two blocking points, whom it wakes, whom it
 //! waits for, how long it sleeps. Left out is what the scheduler decided: where a thread ran, how long it was ready
-//! before it ran, when it was preempted. CPU time counts as what the biggest core would have needed.
+//! before it ran, when it was preempted. Work is instructions where a machine counts them; elsewhere it is CPU time, which
+//! counts as what the biggest core would have needed.
 //!
 //! A recording always comes to its end, whatever events were lost or came late: a wake-up is written down before the
 //! wait that it ends, so writing order is an order in which every thread can go on. And since a thread waits for
@@ -14,6 +15,7 @@ mod rounds;
 mod tape;
 mod thread;
 mod wakes;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ use rounds::Rounds;
 pub use tape::Tape;
 use thread::{Place, Thread};
 use wakes::Wakes;
+use work::{Moment, Unit};
 
 /// So many events are put in order of time. CPUs report on their own, a few microseconds apart.
 const WINDOW: usize = 1 << 16;
@@ -42,9 +45,9 @@ pub struct Recorder {
     rounds: Rounds,
     /// Events that an earlier one may still follow.
     waiting: Vec<Event>,
-    /// The time of the first event, and of the latest.
+    /// The time of the first event, and the latest one.
     began: Option<Ns>,
-    now: Ns,
+    now: Moment,
     threads: Vec<Thread>,
     /// Who has a number now: Linux gives numbers of threads that are gone to new ones.
     by_tid: BTreeMap<Tid, usize>,
@@ -64,7 +67,7 @@ impl Recorder {
             rounds: Rounds::default(),
             waiting: Vec::new(),
             began: None,
-            now: Ns::ZERO,
+            now: Moment::default(),
             threads: Vec::new(),
             by_tid: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -94,20 +97,23 @@ impl Recorder {
         }
     }
 
-    /// The recording, which ends with the latest event. Command, machine and notes are for the caller to fill in.
+    /// The recording, which ends with the latest event. Command and machine are for the caller to fill in.
     pub fn finish(mut self) -> Recording {
         self.process(self.waiting.len());
-        let now = self.now;
+        let (now, makespan) = (self.now, self.elapsed());
         (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
         // Nobody needs to say that a thread that has exited left its CPU.
         for thread in self.threads.iter_mut().filter(|thread| !thread.exited) {
             thread.settle(now, &self.cpus);
         }
         self.rounds.finish(&mut self.threads);
+        let (unit, note) = Unit::of(self.threads.iter().map(|thread| &thread.total), self.cpus.types);
         Recording {
-            makespan: now.since(self.began.unwrap_or(now)),
+            makespan,
             wake: self.wakes.median(),
-            threads: self.threads.into_iter().map(Thread::finish).collect(),
+            counted: matches!(unit, Unit::Instructions { .. }),
+            notes: note.into_iter().collect(),
+            threads: self.threads.into_iter().map(|thread| thread.finish(&unit)).collect(),
             ..Recording::default()
         }
     }
@@ -117,7 +123,9 @@ impl Recorder {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|event| event.at);
         for event in waiting.drain(..count) {
-            self.now = self.now.max(event.at);
+            // The counter of an event that comes too late has gone on meanwhile.
+            let count = event.instructions.filter(|_| event.at >= self.now.at);
+            self.now = Moment { at: self.now.at.max(event.at), cpu: event.cpu, count };
             self.began.get_or_insert(event.at);
             self.happens(&event);
         }
@@ -131,7 +139,7 @@ impl Recorder {
             What::On => {
                 let thread = self.thread(event.tid);
                 self.observe_wake(thread, event.cpu);
-                self.on(thread, event.cpu, self.now);
+                self.on(thread, event.cpu, self.now.at);
             }
             What::Off(why) => self.off(event.tid, event.cpu, why),
             What::Woken { by, call } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid), call),
@@ -139,7 +147,7 @@ impl Recorder {
                 let thread = self.runs(event.tid, event.cpu);
                 self.threads[thread].settle(self.now, &self.cpus);
                 self.threads[thread].exited = true;
-                self.cpus.take_off(event.cpu, thread, self.now);
+                self.cpus.take_off(event.cpu, thread, self.now.at);
             }
         }
     }
@@ -160,6 +168,8 @@ impl Recorder {
 
     /// A thread began to run at a time that has come, if not now.
     fn on(&mut self, thread: usize, cpu: u16, at: Ns) {
+        // What the counter read at another time is not known.
+        let began = Moment { at, cpu, count: self.now.count.filter(|_| at == self.now.at) };
         match self.threads[thread].place {
             Place::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
             Place::Blocked { since } => match self.threads[thread].early.take() {
@@ -172,13 +182,13 @@ impl Recorder {
         if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
             // It must have left; if it has exited, long ago.
             if !self.threads[before].exited {
-                self.threads[before].settle(at, &self.cpus);
+                self.threads[before].settle(began, &self.cpus);
             }
             self.threads[before].place = Place::Ready { since: at, woken: false };
         }
         let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
         self.threads[thread].last_cpu = Some(cpu);
-        self.threads[thread].place = Place::Running { cpu, since: at, overhead };
+        self.threads[thread].place = Place::Running { since: began, overhead };
     }
 
     /// A thread is put on a CPU. If it was woken while nobody ran there, that is how long a wake-up takes.
@@ -187,7 +197,7 @@ impl Recorder {
             && self.cpus.running(cpu).is_none()
             && self.cpus.left(cpu) < since
         {
-            self.wakes.add(self.now.since(since));
+            self.wakes.add(self.now.at.since(since));
         }
     }
 
@@ -199,11 +209,11 @@ impl Recorder {
             Place::Ready { since, woken } => {
                 let mut at = since.max(self.cpus.left(cpu));
                 if woken && at == since {
-                    at = self.now.min(since + self.wakes.median().unwrap_or(Ns::ZERO));
+                    at = self.now.at.min(since + self.wakes.median().unwrap_or(Ns::ZERO));
                 }
                 self.on(thread, cpu, at);
             }
-            Place::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now)),
+            Place::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now.at)),
             Place::Running { .. } | Place::Blocked { .. } => {}
         }
         thread
@@ -211,7 +221,7 @@ impl Recorder {
 
     fn off(&mut self, tid: Tid, cpu: u16, why: Off) {
         let thread = self.runs(tid, cpu);
-        let since = self.now;
+        let since = self.now.at;
         let to = match (why, self.threads[thread].place) {
             (_, Place::Blocked { since }) => Place::Blocked { since },
             (Off::Preempted, _) => Place::Ready { since, woken: false },
@@ -219,17 +229,17 @@ impl Recorder {
         };
         self.threads[thread].settle(self.now, &self.cpus);
         self.threads[thread].place = to;
-        self.cpus.take_off(cpu, thread, self.now);
+        self.cpus.take_off(cpu, thread, since);
     }
 
     fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>, call: u32) {
         if by.is_some() && !self.by_tid.contains_key(&tid) {
             let thread = self.appears(tid, Start::At(self.elapsed()), None);
-            self.threads[thread].place = Place::Blocked { since: self.now };
+            self.threads[thread].place = Place::Blocked { since: self.now.at };
         }
         let thread = self.thread(tid);
         if self.threads[thread].place == Place::Unseen {
-            self.threads[thread].place = Place::Blocked { since: self.began.unwrap_or(self.now) };
+            self.threads[thread].place = Place::Blocked { since: self.began.unwrap_or(self.now.at) };
         }
         let waker = by.map(|by| self.runs(by, cpu));
         match (self.threads[thread].place, waker) {
@@ -238,20 +248,20 @@ impl Recorder {
                 self.does(waker, Step::Wake(thread as u32));
                 self.does(thread, Step::Wait);
                 if call != 0 {
-                    self.rounds.woken(self.now, call, [waker, thread], since, &self.threads);
+                    self.rounds.woken(self.now.at, call, [waker, thread], since, &self.threads);
                 }
-                self.threads[thread].place = Place::Ready { since: self.now, woken: true };
+                self.threads[thread].place = Place::Ready { since: self.now.at, woken: true };
             }
             (Place::Blocked { since }, None) => {
                 self.forget_early(thread);
-                self.does(thread, Step::Sleep(self.now.since(since)));
-                self.threads[thread].place = Place::Ready { since: self.now, woken: true };
+                self.does(thread, Step::Sleep(self.now.at.since(since)));
+                self.threads[thread].place = Place::Ready { since: self.now.at, woken: true };
             }
             // It may run already, unreported. That it is woken when it is new is part of its start.
             (Place::Running { .. } | Place::Ready { .. }, Some(waker)) if self.threads[thread].last_cpu.is_some() => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
-                self.threads[thread].early = Some((waker, self.threads[waker].steps.len() - 1));
+                self.threads[thread].early = Some((waker, self.threads[waker].done.len() - 1));
             }
             _ => {}
         }
@@ -260,7 +270,7 @@ impl Recorder {
     /// A wake-up of a thread that ran was of no use to it.
     fn forget_early(&mut self, thread: usize) {
         if let Some((waker, step)) = self.threads[thread].early.take() {
-            self.threads[waker].steps[step] = Step::Run(0);
+            self.threads[waker].done[step].step = None;
         }
     }
 
@@ -285,13 +295,13 @@ impl Recorder {
             self.processes - 1
         });
         let name = self.names.remove(&tid).unwrap_or_else(|| tid.to_string());
-        self.threads.push(Thread::new(name, process, start, self.now));
+        self.threads.push(Thread::new(name, process, start, self.now.at));
         self.by_tid.insert(tid, self.threads.len() - 1);
         self.threads.len() - 1
     }
 
     /// Since the recording began.
     fn elapsed(&self) -> Ns {
-        self.now.since(self.began.unwrap_or(self.now))
+        self.now.at.since(self.began.unwrap_or(self.now.at))
     }
 }

@@ -53,7 +53,7 @@ impl Rounds {
     /// A thread that had been blocked since a time was woken now by a call of another. The last step of both is about
     /// that.
     pub(super) fn woken(&mut self, now: Ns, call: u32, [waker, waiter]: [usize; 2], since: Ns, threads: &[Thread]) {
-        let last = |thread: usize| At { thread, step: threads[thread].steps.len() - 1 };
+        let last = |thread: usize| At { thread, step: threads[thread].done.len() - 1 };
         let began = self.open.get(&waker).filter(|round| round.call == call).map(|round| round.since);
         if began.is_none() {
             let round = Round { call, since: now, wakes: Vec::new(), waits: Vec::new() };
@@ -82,10 +82,10 @@ impl Rounds {
         let barriers = groups.iter().filter(|(parties, rounds)| parties.len() >= PARTIES && wakers(rounds));
         for (barrier, (_, rounds)) in (0..).zip(barriers) {
             for round in rounds {
-                round.wakes.iter().for_each(|wake| threads[wake.thread].steps[wake.step] = Step::Run(0));
+                round.wakes.iter().for_each(|wake| threads[wake.thread].done[wake.step].step = None);
                 let last = round.wakes.iter().take(1);
                 for at in round.waits.iter().chain(last) {
-                    threads[at.thread].steps[at.step] = Step::Barrier(barrier);
+                    threads[at.thread].done[at.step].step = Some(Step::Barrier(barrier));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What the kernel reports, and what comes of it, worked out by hand.
 
-use evenkeel_model::{CoreTypeId, Machine, machines};
+use evenkeel_model::{CoreTypeId, Instructions, Machine, machines};
 use proptest::prelude::*;
 
 use super::*;
@@ -35,9 +35,15 @@ fn steps(events: &[(u64, Tid, u16, What)]) -> Vec<Vec<Step>> {
 }
 
 fn recorded(machine: &Machine, events: &[(u64, Tid, u16, What)]) -> Recording {
+    let event = |&(at, tid, cpu, what): &(u64, Tid, u16, What)| (at, tid, cpu, None, what);
+    counted(machine, &events.iter().map(event).collect::<Vec<_>>())
+}
+
+/// Events also say what the counter of their CPU reads.
+fn counted(machine: &Machine, events: &[(u64, Tid, u16, Option<u64>, What)]) -> Recording {
     let mut recorder = Recorder::new(machine);
-    for &(at, tid, cpu, what) in events {
-        recorder.event(Event { at: Ns(at), tid, cpu, what });
+    for &(at, tid, cpu, count, what) in events {
+        recorder.event(Event { at: Ns(at), tid, cpu, instructions: count.map(Instructions), what });
     }
     recorder.finish()
 }
@@ -270,7 +276,7 @@ fn threads_that_were_there_before_start_at_once() {
         (1350, 9, 1, What::Off(Preempted)),
     ];
     for (at, tid, cpu, what) in events {
-        recorder.event(Event { at: Ns(at), tid, cpu, what });
+        recorder.event(Event { at: Ns(at), tid, cpu, instructions: None, what });
     }
     let recording = recorder.finish();
     assert!(recording.threads.iter().all(|thread| thread.start == Start::At(Ns::ZERO)));
@@ -323,6 +329,116 @@ fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     assert_eq!(found[0].iter().filter(|step| matches!(step, Wake(_))).count(), 4);
 }
 
+#[test]
+fn instructions_are_what_the_cpu_counted_meanwhile() {
+    let found = counted(
+        &machine(),
+        &[
+            (0, 1, 0, Some(1000), On),
+            (0, 2, 1, Some(77), On),
+            (40, 2, 1, Some(137), What::Off(Futex)),
+            (60, 2, 0, Some(1120), woken(1)), // Counted where the waker runs.
+            (60, 2, 1, Some(137), On),
+            (100, 1, 0, Some(1200), What::Off(Preempted)),
+            (150, 2, 1, Some(272), Exited),
+            (200, 1, 2, Some(9), On), // The little core's counter is another one.
+            (400, 1, 2, Some(109), Exited),
+        ],
+    );
+    assert!(found.counted && found.notes.is_empty());
+    let steps: Vec<_> = found.threads.iter().map(|thread| thread.steps.clone()).collect();
+    assert_eq!(steps, [vec![Run(120), Wake(1), Run(80 + 100)], vec![Run(60), Wait, Run(135)]]);
+    let rates: Vec<_> = found.threads.iter().map(|thread| thread.rates.clone()).collect();
+    assert_eq!(rates, [[Some(2.0), Some(0.5)], [Some(1.5), None]]);
+}
+
+#[test]
+fn instructions_of_switches_are_taken_off_as_their_time_is() {
+    let mut machine = machine();
+    machine.costs.context_switch = Ns(20);
+    let found = counted(&machine, &[(0, 1, 0, Some(1), On), (100, 1, 0, Some(301), Exited)]);
+    assert_eq!((found.threads[0].steps.as_slice(), found.threads[0].rates[0]), (&[Run(240)][..], Some(3.0)));
+}
+
+/// One thread on one CPU at 2 instructions a ns for a microsecond, then so long at a time that no counter tells of, and
+/// another thread that nobody counts.
+fn partly_counted(uncounted: u64) -> Recording {
+    counted(
+        &machine(),
+        &[
+            (0, 1, 0, Some(1), On),
+            (1000, 1, 0, Some(2001), What::Off(Blocked)),
+            (2000, 1, 0, None, BY_ITSELF),
+            (2000, 1, 0, None, On),
+            (2000 + uncounted, 1, 0, Some(9999), Exited),
+            (3000, 2, 2, None, On),
+            (3010, 2, 2, Some(1), Exited),
+        ],
+    )
+}
+
+#[test]
+fn what_is_not_counted_is_estimated_if_it_is_little() {
+    let found = partly_counted(0);
+    assert!(found.counted && found.notes.is_empty(), "half a percent is not worth a word: {:?}", found.notes);
+    let found = partly_counted(50);
+    assert!(found.counted && found.notes[0].starts_with("2 spans of work (5.2 % of it) were not counted; their"));
+    assert_eq!(found.threads[0].steps, [Run(2000), Sleep(Ns(1000)), Run(100)]);
+    // Half as fast as the big core for 10 ns, and else like the other one.
+    assert_eq!((found.threads[1].steps.as_slice(), &found.threads[1].rates), (&[Run(10)][..], &found.threads[0].rates));
+    let found = partly_counted(200);
+    assert!(!found.counted && found.notes[0].ends_with("recorded as time instead of instructions"));
+    assert_eq!(found.threads[0].steps, [Run(1000), Sleep(Ns(1000)), Run(200)]);
+    assert!(found.threads.iter().all(|thread| thread.rates.is_empty()));
+}
+
+/// Some kernels do not tell that a thread began to run, which shows a while later.
+#[test]
+fn a_start_that_is_told_late_is_work_without_a_count() {
+    let found = counted(
+        &machine(),
+        &[
+            (0, 1, 0, Some(1), On),
+            (1000, 1, 0, Some(2001), What::Off(Blocked)),
+            (2000, 1, 0, Some(2001), BY_ITSELF),
+            (2510, 1, 0, Some(2345), On),
+            (2500, 1, 0, None, On),
+            (2600, 1, 0, Some(2435), Exited),
+        ],
+    );
+    assert_eq!(found.threads[0].steps, [Run(2000), Sleep(Ns(1000)), Run(90 + 19)]);
+}
+
+#[test]
+fn a_counter_that_goes_back_tells_nothing() {
+    let found = counted(
+        &machine(),
+        &[
+            (0, 1, 0, Some(50), On),
+            (990, 1, 0, Some(1040), What::Off(Preempted)),
+            (990, 1, 0, Some(7), On),
+            (1000, 1, 0, Some(3), Exited),
+        ],
+    );
+    assert_eq!(found.threads[0].steps, [Run(1000)]);
+    assert_eq!(found.threads[0].rates, [Some(1.0), None]);
+}
+
+/// A few nanoseconds after a move are no rate.
+#[test]
+fn a_core_type_that_a_thread_hardly_used_has_no_rate() {
+    let found = counted(
+        &machine(),
+        &[
+            (0, 1, 0, Some(1), On),
+            (990, 1, 0, Some(991), What::Off(Preempted)),
+            (990, 1, 2, Some(1), On),
+            (1000, 1, 2, Some(2), Exited),
+        ],
+    );
+    assert_eq!((found.threads[0].steps.as_slice(), &found.threads[0].rates), (&[Run(991)][..], &vec![Some(1.0), None]));
+}
+
 fn what() -> impl Strategy<Value = What> {
     let by = prop_oneof![Just(None), (0..5_u32).prop_map(Some)];
     prop_oneof![
@@ -336,14 +452,45 @@ fn what() -> impl Strategy<Value = What> {
     ]
 }
 
+fn events() -> impl Strategy<Value = Vec<(u64, Tid, u16, What)>> {
+    prop::collection::vec((0..10_000_u64, 0..5_u32, 0..4_u16, what()), 1..200)
+}
+
 proptest! {
     /// Loading checks that every thread comes to its end.
     #[test]
     fn whatever_the_kernel_says_is_a_recording_that_ends(
-        events in prop::collection::vec((0..10_000_u64, 0..5_u32, 0..4_u16, what()), 1..200),
+        events in events(),
+        counts in prop::collection::vec(prop::option::of(any::<u32>().prop_map(u64::from)), 200),
     ) {
-        let recording = recorded(&machine(), &events);
-        let loaded = Recording::from_text(&recording.to_text(), "test.ek");
-        prop_assert_eq!(loaded, Ok(recording));
+        for with in [false, true] {
+            let counts = counts.iter().map(|count| count.filter(|_| with));
+            let event = |(&(at, tid, cpu, what), count)| (at, tid, cpu, count, what);
+            let recording = counted(&machine(), &events.iter().zip(counts).map(event).collect::<Vec<_>>());
+            prop_assert!(with || !recording.counted);
+            let loaded = Recording::from_text(&recording.to_text(), "test.ek");
+            prop_assert_eq!(loaded, Ok(recording));
+        }
+    }
+
+    /// Where big cores do 2 instructions a ns and little ones a quarter of that, so much is recorded: from one to two
+    /// instructions for each ns of the big core. All else is as it is without counters.
+    #[test]
+    fn counters_change_amounts_only(events in events()) {
+        let per_10_ns = |cpu: u16| if cpu == 2 { 5 } else { 20 };
+        let event = |&(at, tid, cpu, what): &(u64, Tid, u16, What)| (at * 10, tid, cpu, Some(1 + at * per_10_ns(cpu)), what);
+        let with: Vec<_> = events.iter().map(event).collect();
+        let without = with.iter().map(|(at, tid, cpu, _, what)| (*at, *tid, *cpu, *what)).collect::<Vec<_>>();
+        let (with, without) = (counted(&machine(), &with), recorded(&machine(), &without));
+        let work = |steps: &[Step]| steps.iter().map(|step| if let Run(amount) = step { *amount } else { 0 }).sum::<u64>();
+        let else_done = |steps: &[Step]| steps.iter().copied().filter(|step| !matches!(step, Run(_))).collect::<Vec<_>>();
+        for (with, without) in with.threads.iter().zip(&without.threads) {
+            prop_assert_eq!(else_done(&with.steps), else_done(&without.steps));
+            if !with.rates.is_empty() {
+                let (instructions, time) = (work(&with.steps), work(&without.steps));
+                prop_assert!((time..=2 * time + 1).contains(&(instructions + 1)), "{instructions} in {time}");
+                prop_assert!(with.rates[0].is_none_or(|rate| rate == 2.0) && with.rates[1].is_none_or(|rate| rate == 0.5));
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use evenkeel_workload::program::{Start, ThreadKind};
 use evenkeel_workload::recording::{RecordedThread, Step};
 
 use super::cpus::Cpus;
+use super::work::{Moment, Total, Unit, Work};
 
 /// Where a thread is, as far as the events tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +18,8 @@ pub(super) enum Place {
         woken: bool,
     },
     Running {
-        cpu: u16,
-        /// Up to here its CPU time is counted.
-        since: Ns,
+        /// On which CPU, and up to where its work is counted.
+        since: Moment,
         /// What is left of the time that the switch to it and its move cost.
         overhead: Ns,
     },
@@ -28,61 +28,91 @@ pub(super) enum Place {
     },
 }
 
+/// Work, and what the thread did then; nothing where that was of no use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    work: Work,
+    pub step: Option<Step>,
+}
+
 #[derive(Debug)]
 pub(super) struct Thread {
     pub name: String,
     pub process: u32,
     pub start: Start,
-    pub steps: Vec<Step>,
+    pub done: Vec<Done>,
     pub place: Place,
     pub last_cpu: Option<u16>,
     pub exited: bool,
     /// A wake-up that came while it ran: by whom, and which of its steps. It is worth something only if the thread was
     /// about to block and goes on without another.
     pub early: Option<(usize, usize)>,
-    /// Nanoseconds on the biggest core that are not in `steps`.
-    work: f64,
+    /// All that it did.
+    pub total: Total,
+    /// What of it is not in `done`.
+    work: Work,
 }
 
 impl Thread {
     pub(super) fn new(name: String, process: u32, start: Start, now: Ns) -> Self {
-        let (steps, place) = (Vec::new(), Place::Ready { since: now, woken: false });
-        Self { name, process, start, steps, place, last_cpu: None, exited: false, early: None, work: 0.0 }
+        Self {
+            name,
+            process,
+            start,
+            done: Vec::new(),
+            place: Place::Ready { since: now, woken: false },
+            last_cpu: None,
+            exited: false,
+            early: None,
+            total: Total::default(),
+            work: Work::default(),
+        }
     }
 
-    /// Counts its CPU time up to now.
-    pub(super) fn settle(&mut self, now: Ns, cpus: &Cpus) {
-        let Place::Running { cpu, since, overhead } = &mut self.place else { return };
-        let elapsed = now.since(*since);
+    /// Counts its work up to now.
+    pub(super) fn settle(&mut self, now: Moment, cpus: &Cpus) {
+        let Place::Running { since, overhead } = &mut self.place else { return };
+        let elapsed = now.at.since(since.at);
         let lost = elapsed.min(*overhead);
+        let own = (elapsed - lost).0 as f64;
+        // What a switch costs is not the thread's own, in time as in instructions.
+        let share = if lost > Ns::ZERO { own / elapsed.0 as f64 } else { 1.0 };
+        let time = own * cpus.speed(since.cpu);
+        let work = match now.counted_since(*since) {
+            Some(count) => Work { time, uncounted: 0.0, instructions: share * count },
+            None => Work { time, uncounted: time, instructions: 0.0 },
+        };
+        self.total.add(work, cpus.core_type(since.cpu), own);
+        self.work.add(work);
         *overhead -= lost;
-        *since = now;
-        self.work += (elapsed - lost).0 as f64 * cpus.speed(*cpu);
+        *since = Moment { at: now.at, cpu: since.cpu, count: now.count.filter(|_| now.cpu == since.cpu) };
     }
 
     /// Appends a step, and before it the work since the last one.
     pub(super) fn push(&mut self, step: Step) {
-        // The fraction of a nanosecond stays for the next time.
-        let whole = self.work.floor();
-        self.work -= whole;
-        if whole > 0.0 {
-            self.steps.push(Step::Run(whole as u64));
-        }
-        self.steps.push(step);
+        self.done.push(Done { work: std::mem::take(&mut self.work), step: Some(step) });
     }
 
     /// What was recorded, without the gaps that wake-ups of no use have left.
-    pub(super) fn finish(mut self) -> RecordedThread {
-        self.push(Step::Run(0));
-        let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
-        for step in self.steps {
-            match (steps.last_mut(), step) {
-                (_, Step::Run(0) | Step::Sleep(Ns::ZERO)) => {}
-                (Some(Step::Run(before)), Step::Run(more)) => *before += more,
-                _ => steps.push(step),
+    pub(super) fn finish(mut self, unit: &Unit) -> RecordedThread {
+        self.done.push(Done { work: self.work, step: None });
+        let meter = unit.meter(&self.total);
+        let mut steps: Vec<Step> = Vec::with_capacity(self.done.len());
+        let mut rest = 0.0;
+        for done in self.done {
+            // The fraction of a unit stays for the next time.
+            rest += meter.amount(&done.work);
+            let whole = rest.floor();
+            rest -= whole;
+            for step in [Some(Step::Run(whole as u64)), done.step].into_iter().flatten() {
+                match (steps.last_mut(), step) {
+                    (_, Step::Run(0) | Step::Sleep(Ns::ZERO)) => {}
+                    (Some(Step::Run(before)), Step::Run(more)) => *before += more,
+                    _ => steps.push(step),
+                }
             }
         }
-        let kind = ThreadKind::Application;
-        RecordedThread { name: self.name, process: self.process, kind, start: self.start, steps }
+        let (kind, rates) = (ThreadKind::Application, meter.rates);
+        RecordedThread { name: self.name, process: self.process, kind, start: self.start, rates, steps }
     }
 }

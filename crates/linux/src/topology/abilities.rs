@@ -40,7 +40,7 @@ pub fn abilities(online: &[u16]) -> Vec<Ability> {
         ("CAP_SYS_NICE", held(CapabilitySet::SYS_NICE), "only programs of this user can be followed"),
         ("frequencies", governors(), "frequencies cannot be set, and every core counts as running at its highest one"),
         ("uclamp", uclamp(), "the kernel cannot be told how fast a thread has to run"),
-        ("counters", counters(), "every thread counts as gaining from a big core as much as its capacity says"),
+        ("counters", counters(), "every thread gains as much from a big core as capacities say; `record` records time"),
         ("eBPF", bpf(), "threads are looked at through /proc: slower, and without who waits for whom; no `record`"),
         ("sched_ext", sched_ext(), "threads are steered through affinity masks instead of scheduled"),
         ("SCHED_FIFO", tried(|| shares::fifo(0)), "QEMU's own threads wait their turn, so that `vm` is less exact"),

@@ -26,10 +26,13 @@ pub fn find(asked: Option<&Path>) -> Result<PathBuf, Error> {
     fetched().or_else(running).ok_or(Error::NoKernel)
 }
 
-/// Where `scripts/kernel` keeps kernels: `$XDG_CACHE_HOME/evenkeel`, or `~/.cache/evenkeel`.
-fn fetched() -> Option<PathBuf> {
+/// Where `scripts/kernel` and `scripts/qemu` keep what they fetch: `$XDG_CACHE_HOME/evenkeel`, or `~/.cache/evenkeel`.
+pub(super) fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = cache.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")))?.join("evenkeel");
-    let names = fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    Some(cache.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")))?.join("evenkeel"))
+}
+
+fn fetched() -> Option<PathBuf> {
+    let names = fs::read_dir(cache()?).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-"))).max()
 }

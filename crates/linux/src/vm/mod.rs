@@ -188,9 +188,7 @@ impl Vm {
     }
 
     fn boot_with(options: &Options, accelerator: Accelerator, signals: &Signals) -> Result<Self, Error> {
-        if which::which(qemu::QEMU).is_err() {
-            return Err(Error::NotInstalled(qemu::QEMU));
-        }
+        let emulator = qemu::Emulator::find().ok_or(Error::NotInstalled(qemu::QEMU))?;
         let server = file_server().ok_or(Error::NotInstalled("virtiofsd"))?;
         let program = std::env::current_exe().map_err(tried("cannot find this program's own file"))?;
         // In /tmp, which the guest may write to.
@@ -204,6 +202,7 @@ impl Vm {
             accelerator,
             threads: options.shares,
             sockets: folder.path(),
+            emulator: &emulator,
             program: &program,
             console: &console,
         };

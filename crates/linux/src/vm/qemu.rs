@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::Accelerator;
 use super::guest;
+use super::kernel;
 use super::protocol::PORT;
 
 /// What QEMU is to run.
@@ -17,6 +18,8 @@ pub(super) struct Machine<'a> {
     pub threads: bool,
     /// Where the sockets are.
     pub sockets: &'a Path,
+    /// What emulates it.
+    pub emulator: &'a Emulator,
     /// This program, which is the guest's first process.
     pub program: &'a Path,
     /// Where the guest's console goes.
@@ -24,6 +27,27 @@ pub(super) struct Machine<'a> {
 }
 
 pub(super) const QEMU: &str = "qemu-system-x86_64";
+
+/// QEMU, and where the firmware is that belongs to it.
+#[derive(Clone, Debug)]
+pub(super) struct Emulator {
+    program: PathBuf,
+    firmware: Vec<PathBuf>,
+}
+
+impl Emulator {
+    /// What `scripts/qemu` has fetched, else what is installed.
+    pub fn find() -> Option<Self> {
+        let fetched = kernel::cache().map(|cache| cache.join("qemu/usr")).filter(|usr| usr.is_dir());
+        match fetched {
+            Some(usr) => Some(Self {
+                program: usr.join("bin").join(QEMU),
+                firmware: vec![usr.join("share/seabios"), usr.join("share/qemu")],
+            }),
+            None => Some(Self { program: which::which(QEMU).ok()?, firmware: Vec::new() }),
+        }
+    }
+}
 
 impl Machine<'_> {
     pub fn command(&self) -> Command {
@@ -43,7 +67,8 @@ impl Machine<'_> {
         );
         let (cores, mb) = (self.cores.to_string(), self.memory_mb.to_string());
         // Dies with its parent, whatever happens to that.
-        let mut command = crate::launch::tied(QEMU);
+        let mut command = crate::launch::tied(&self.emulator.program);
+        command.args(self.emulator.firmware.iter().flat_map(|folder| [Path::new("-L"), folder]));
         command.args(["-accel", &accelerator, "-cpu", cpu, "-smp", &cores, "-m", &mb]);
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         command.args(["-name", "evenkeel,debug-threads=on"]);

@@ -4,18 +4,21 @@
 //! The part in the kernel is `watch.bpf.c`. It keeps one record a thread, in memory that is mapped here, so that a look
 //! at all threads needs no system call.
 
+mod counters;
 mod skeleton;
+
+pub use counters::Counters;
 
 use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Instructions, Ns};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
 
@@ -28,10 +31,12 @@ use skeleton::{WatchSkel, WatchSkelBuilder};
 const RING_BYTES: u32 = 32 << 20;
 
 /// What to look at.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Options {
     /// Whether every event is wanted, not only the records.
     pub events: bool,
+    /// What counts the instructions that events tell; none by default.
+    pub counters: Counters,
     /// The core type of each CPU.
     pub type_of: Vec<u8>,
     /// CPUs that set off [`Watch::alarm`] when they go idle because a followed thread had to wait.
@@ -70,6 +75,7 @@ struct RawEvent {
     cpu: u32,
     kind: u32,
     call: u32,
+    instructions: u64,
 }
 
 impl Watch {
@@ -77,7 +83,7 @@ impl Watch {
     ///
     /// # Errors
     /// The kernel cannot, or this user may not.
-    pub fn new(options: &Options) -> Result<Self, Error> {
+    pub fn new(options: Options) -> Result<Self, Error> {
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(Error::NoTypes);
         }
@@ -95,6 +101,7 @@ impl Watch {
         }
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
             settings.stream = options.events;
+            settings.counts = !options.counters.of_cpus.is_empty();
             for (place, core_type) in settings.type_of.iter_mut().zip(&options.type_of) {
                 *place = *core_type;
             }
@@ -105,6 +112,11 @@ impl Watch {
             }
         }
         let mut skeleton = open.load().map_err(refused)?;
+        // The map keeps them open.
+        for (cpu, counter) in &options.counters.of_cpus {
+            let (cpu, counter) = (u32::from(*cpu).to_ne_bytes(), counter.as_raw_fd().to_ne_bytes());
+            skeleton.maps.counters.update(&cpu, &counter, MapFlags::ANY).map_err(refused)?;
+        }
         skeleton.attach().map_err(refused)?;
         let raw = Rc::new(RefCell::new(Vec::new()));
         let sink = raw.clone();
@@ -119,7 +131,7 @@ impl Watch {
         let ring = builder.build().map_err(refused)?;
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
-        Ok(Self { skeleton, ring, ring_fd, raw, type_of: options.type_of.clone() })
+        Ok(Self { skeleton, ring, ring_fd, raw, type_of: options.type_of })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -288,8 +300,10 @@ fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
 impl RawEvent {
     fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let at = u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?);
-        Some(Self { at, tid: word(8)?, other: word(12)?, cpu: word(16)?, kind: word(20)?, call: word(24)? })
+        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let (at, instructions) = (long(0)?, long(32)?);
+        let [tid, other, cpu, kind, call] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
+        Some(Self { at, tid, other, cpu, kind, call, instructions })
     }
 
     /// `None` for what only ends a wait.
@@ -299,7 +313,7 @@ impl RawEvent {
             0 => What::Forked { child: self.other, process: false },
             1 => What::Forked { child: self.other, process: true },
             2 => What::Exec,
-            3 => What::On,
+            3 | 10 => What::On,
             4 => What::Off(Off::Preempted),
             5 => What::Off(Off::Futex),
             6 => What::Off(Off::Blocked),
@@ -307,7 +321,8 @@ impl RawEvent {
             8 => What::Exited,
             _ => return None,
         };
-        Some(Event { at: Ns(self.at), tid: self.tid, cpu: self.cpu as u16, what })
+        let instructions = Some(Instructions(self.instructions)).filter(|count| count.0 > 0);
+        Some(Event { at: Ns(self.at), tid: self.tid, cpu: self.cpu as u16, instructions, what })
     }
 }
 

@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_TYPES 8
 
 enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
-enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE };
+enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE, RUNS };
 
 struct record {
 	/* When it came into its state. */
@@ -61,10 +61,13 @@ struct event {
 	/* Which futex call of the other thread did it; 0 if none. */
 	__u32 call;
 	__u32 unused;
+	/* What the counter of this CPU read then; 0 if there is none. */
+	__u64 instructions;
 };
 
 /* Set before loading. */
 const volatile bool stream = false;
+const volatile bool counts = false;
 const volatile __u8 type_of[MAX_CPUS] = {};
 const volatile __u8 tell_idle[MAX_CPUS] = {};
 
@@ -103,11 +106,28 @@ struct {
 	__uint(max_entries, 1 << 16);
 } ring SEC(".maps");
 
+/* A counter a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, __u32);
+	__type(value, __u32);
+} counters SEC(".maps");
+
 static struct record *record_of(__u32 tid)
 {
 	__u32 *slot = bpf_map_lookup_elem(&slots, &tid);
 
 	return slot ? &records[*slot & (MAX_THREADS - 1)] : 0;
+}
+
+/* What the counter of this CPU reads; 0 if there is none. */
+static __u64 count_here(void)
+{
+	__u64 count = counts ? bpf_perf_event_read(&counters, BPF_F_CURRENT_CPU) : 0;
+
+	/* The numbers of errors are those of no count that is ever reached. */
+	return count > -4096ULL ? 0 : count;
 }
 
 static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
@@ -128,6 +148,7 @@ static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 	event->kind = kind;
 	event->call = call;
 	event->unused = 0;
+	event->instructions = kind == RUNS ? 0 : count_here();
 	bpf_ringbuf_submit(event, kind == IDLE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
@@ -324,35 +345,39 @@ int BPF_PROG(wakeup_new, struct task_struct *task)
 	return 0;
 }
 
-/* Adds what the kernel has counted since the last time. */
-static void count(struct record *record, struct task_struct *task, __u64 now)
+/* Adds what the kernel has counted since the last time, and returns it. */
+static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 {
 	__u32 core_type = type_of[bpf_get_smp_processor_id() & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
-	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime);
+	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime), more = 0;
 
 	if (record->counted && total > record->counted)
-		record->run[core_type] += total - record->counted;
+		more = total - record->counted;
 	else if (!record->counted && record->born)
-		record->run[core_type] += total;
+		more = total;
+	record->run[core_type] += more;
 	record->counted = total;
 	record->counted_at = now;
+	return more;
 }
 
 /* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels start a thread on an
- * idle CPU without telling: it shows here. */
+ * idle CPU without telling: it shows here, and what it has run by now says since when. */
 SEC("raw_tp/sched_stat_runtime")
 int ran(struct bpf_raw_tracepoint_args *args)
 {
 	struct task_struct *task = (void *)args->args[0];
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct record *record = record_of(BPF_CORE_READ(task, pid));
-	__u64 now;
+	__u64 now, ran;
 
 	if (!record || record->state == EXITED)
 		return 0;
 	now = bpf_ktime_get_ns();
-	count(record, task, now);
+	ran = count(record, task, now);
 	if (record->state != RUNNING) {
+		tell(ran < now - record->since ? now - ran : record->since, record->tid, 0, RUNS);
+		tell(now, record->tid, 0, ON);
 		record->state = RUNNING;
 		record->since = now;
 		if (record->cpu != cpu)

@@ -4,10 +4,10 @@
 
 use evenkeel_linux::event::{Event, Off, Tid, What};
 use evenkeel_linux::record::Recorder;
-use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
+use evenkeel_model::{Behaviour, CoreId, Instructions, Machine, Ns, ThreadId};
 use evenkeel_sim::{Error, Observer, Options, Outcome, Stop};
-use evenkeel_workload::Workload;
 use evenkeel_workload::recording::Recording;
+use evenkeel_workload::{Op, Workload};
 
 /// Watches a run and keeps what an observer of the kernel would have seen.
 #[derive(Default)]
@@ -15,6 +15,50 @@ pub struct Tap {
     pub events: Vec<Event>,
     pub names: Vec<(Tid, String)>,
     threads: Vec<Seen>,
+    pmu: Option<Pmu>,
+}
+
+/// Counters of a machine that has none: for each core, so much, and who has run there since when.
+pub struct Pmu {
+    machine: Machine,
+    /// What each thread's code is like.
+    code: Vec<Behaviour>,
+    cores: Vec<(f64, Option<(ThreadId, Ns)>)>,
+}
+
+impl Pmu {
+    /// Every thread of the workload has one phase.
+    pub fn new(machine: &Machine, workload: &Workload) -> Self {
+        let mut code = Vec::new();
+        for program in &workload.programs {
+            code.extend(program.threads.iter().map(|thread| {
+                let phase = phase(&thread.ops).unwrap_or_default();
+                program.phases[phase].behaviour
+            }));
+        }
+        Self { machine: machine.clone(), code, cores: vec![(1.0, None); machine.cores.len()] }
+    }
+
+    /// What the counter of a core reads.
+    fn read(&mut self, core: CoreId, now: Ns) -> Instructions {
+        let kind = self.machine.cores[core.index()].core_type;
+        let (count, running) = &mut self.cores[core.index()];
+        if let Some((thread, since)) = running {
+            let frequency = self.machine.core_types[kind.index()].max_frequency();
+            *count += now.since(*since).0 as f64 * self.machine.rate(kind, frequency, &self.code[thread.index()]);
+            *since = now;
+        }
+        Instructions(*count as u64)
+    }
+}
+
+/// The first phase of a thread.
+fn phase(ops: &[Op]) -> Option<usize> {
+    ops.iter().find_map(|op| match op {
+        Op::Compute { phase, .. } => Some(phase.index()),
+        Op::Repeat { body, .. } | Op::Drain { body, .. } => phase(body),
+        _ => None,
+    })
 }
 
 #[derive(Clone, Copy, Default)]
@@ -30,9 +74,25 @@ fn tid(thread: ThreadId) -> Tid {
 }
 
 impl Tap {
+    /// One that also sees what the cores count.
+    pub fn counting(pmu: Pmu) -> Self {
+        Self { pmu: Some(pmu), ..Self::default() }
+    }
+
     fn push(&mut self, at: Ns, thread: ThreadId, core: CoreId, what: What) {
         self.threads[thread.index()].cpu = core.0;
-        self.events.push(Event { at, tid: tid(thread), cpu: core.0, what });
+        self.tell(at, thread, core, what);
+    }
+
+    fn tell(&mut self, at: Ns, thread: ThreadId, on: CoreId, what: What) {
+        let instructions = self.pmu.as_mut().map(|pmu| pmu.read(on, at));
+        self.events.push(Event { at, tid: tid(thread), cpu: on.0, instructions, what });
+    }
+
+    fn runs(&mut self, core: CoreId, thread: Option<(ThreadId, Ns)>) {
+        if let Some(pmu) = &mut self.pmu {
+            pmu.cores[core.index()].1 = thread;
+        }
     }
 }
 
@@ -56,17 +116,15 @@ impl Observer for Tap {
                     }
                     by if !seen.started || seen.blocked => {
                         let on = by.map_or(core, |by| CoreId(self.threads[by.index()].cpu));
-                        self.events.push(Event {
-                            at,
-                            tid: tid(thread),
-                            cpu: on.0,
-                            what: What::Woken { by: by.map(tid), call: 0 },
-                        });
+                        self.tell(at, thread, on, What::Woken { by: by.map(tid), call: 0 });
                     }
                     _ => {}
                 }
             }
-            Sim::Run { core, thread } => self.push(at, thread, core, What::On),
+            Sim::Run { core, thread } => {
+                self.push(at, thread, core, What::On);
+                self.runs(core, Some((thread, at)));
+            }
             Sim::Stop { core, thread, why } => {
                 let off = match why {
                     Stop::Preempted | Stop::Taken | Stop::Yielded => Off::Preempted,
@@ -80,6 +138,7 @@ impl Observer for Tap {
                 let seen = &mut self.threads[thread.index()];
                 seen.blocked = matches!(why, Stop::Blocked(_));
                 seen.started = why != Stop::Exited;
+                self.runs(core, None);
             }
             _ => {}
         }
@@ -99,8 +158,7 @@ pub fn record(machine: &Machine, tap: &Tap) -> Recording {
 }
 
 /// The makespans of a run, and of its recording on the same machine.
-pub fn there_and_back(machine: &Machine, workload: &Workload) -> (Ns, Ns) {
-    let mut tap = Tap::default();
+pub fn there_and_back(machine: &Machine, workload: &Workload, mut tap: Tap) -> (Ns, Ns) {
     let first = play(machine, workload, "cfs", &mut tap).expect("the workload ends");
     let recording = record(machine, &tap);
     assert_eq!(recording.makespan, first.makespan);

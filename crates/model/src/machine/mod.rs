@@ -2,11 +2,12 @@
 
 mod bundled;
 mod file;
+mod part;
 
 pub use bundled::{NoMachine, by_name, names};
 pub use file::MachineError;
 
-use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
+use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts, Watts};
 
 /// An asymmetric (or symmetric) multicore machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +118,13 @@ impl Machine {
         CoreSet::first(self.cores.len())
     }
 
+    /// The cores of the memory node that a core belongs to.
+    pub fn node_of(&self, core: CoreId) -> CoreSet {
+        let node = self.clusters[self.cores[core.index()].cluster.index()].node;
+        let clusters = self.clusters.iter().filter(|cluster| cluster.node == node);
+        clusters.fold(CoreSet::EMPTY, |cores, cluster| cores.or(cluster.cores))
+    }
+
     /// The cores of one type.
     pub fn cores_of(&self, core_type: CoreTypeId) -> CoreSet {
         let ids = (0..self.cores.len() as u16).map(CoreId);
@@ -200,5 +208,17 @@ impl CoreType {
     /// The highest frequency.
     pub fn max_frequency(&self) -> Hz {
         self.opps[self.opps.len() - 1].frequency
+    }
+
+    /// The lowest operating point that is no slower than a frequency, or the highest.
+    pub fn opp_at(&self, frequency: Hz) -> Opp {
+        let fast_enough = self.opps.iter().find(|opp| opp.frequency >= frequency);
+        *fast_enough.unwrap_or(&self.opps[self.opps.len() - 1])
+    }
+
+    /// The power of a core that retires so many instructions per ns: `P = a IPC f V^2 + V I_leak`.
+    pub fn power(&self, opp: Opp, rate: f64) -> Watts {
+        let volts = opp.voltage.0;
+        Watts(self.activity * rate * volts * volts + volts * self.leakage)
     }
 }

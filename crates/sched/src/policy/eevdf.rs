@@ -19,6 +19,7 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
+use super::eas::{idle_and_fit, misfit};
 use super::{Pick, Policy};
 use crate::action::Why;
 use crate::cfs;
@@ -61,7 +62,7 @@ impl Policy for Eevdf {
 
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         match why {
-            Why::Woken { by } if self.asym => idle_capacity(s, thread, cfs::wake_target(s, thread, by)),
+            Why::Woken { .. } if self.asym => idle_and_fit(s, thread).unwrap_or_else(|| cfs::place(s, thread, why)),
             _ => cfs::place(s, thread, why),
         }
     }
@@ -232,42 +233,4 @@ fn vruntime(s: &State, thread: ThreadId) -> i64 {
     let t = s.thread(thread);
     let unreported = if t.run == Run::Running { s.now.since(t.last_ran.max(t.since)) } else { Ns::ZERO };
     t.vruntime + cfs::charge(s, thread, unreported).0 as i64
-}
-
-fn capacity(s: &State, core: CoreId) -> u32 {
-    s.machine.capacity(s.machine.cores[core.index()].core_type)
-}
-
-/// How much of the biggest core a thread needs: its load on the core that it was on last, as part of that core's capacity,
-/// within its clamps (task_util_est, uclamp).
-fn needs(s: &State, thread: ThreadId) -> u32 {
-    let t = s.thread(thread);
-    let used = t.load.load() * capacity(s, t.core) / 1024;
-    used.min(t.clamp.max).max(t.clamp.min)
-}
-
-/// With a fifth to spare (fits_capacity).
-fn fits(s: &State, thread: ThreadId, core: CoreId) -> bool {
-    needs(s, thread) * 1280 < capacity(s, core) * 1024
-}
-
-/// select_idle_sibling where capacities differ: the target, or the core where the thread was, if idle and big enough;
-/// else the first idle core of the machine that is; else the biggest idle one.
-fn idle_capacity(s: &State, thread: ThreadId, target: CoreId) -> CoreId {
-    let previous = s.thread(thread).core;
-    let allowed = s.thread(thread).allowed();
-    let good = |core: &CoreId| allowed.contains(*core) && s.idle(*core) && fits(s, thread, *core);
-    let near = [target, previous].into_iter().filter(|core| s.domains[target.index()][0].contains(*core));
-    let idle = allowed.iter().filter(|core| s.idle(*core));
-    let biggest = idle.min_by_key(|core| s.machine.cores[core.index()].core_type);
-    near.chain(allowed.iter()).find(good).or(biggest).unwrap_or(target)
-}
-
-/// The running thread that needs most of those that their cores are too small for and that may move to a bigger one, by a
-/// twentieth at least (update_misfit_status, capacity_greater).
-fn misfit(s: &State, core: CoreId) -> Option<ThreadId> {
-    let smaller = s.machine.all().iter().filter(|other| capacity(s, core) * 1024 > capacity(s, *other) * 1078);
-    let running = smaller.filter_map(|other| Some((s.movable_current(other, core)?, other)));
-    let misfits = running.filter(|(thread, other)| fair(s, *thread) && !fits(s, *thread, *other));
-    misfits.map(|(thread, _)| thread).max_by_key(|thread| needs(s, *thread))
 }

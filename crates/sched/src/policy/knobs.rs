@@ -1,6 +1,7 @@
 //! Knobs: what can be set of a policy, written after its name: `wash:quantum=40ms:no-locks`.
 
 use std::fmt;
+use std::time::Duration;
 
 use evenkeel_model::Ns;
 use evenkeel_model::names::suggestion;
@@ -43,7 +44,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Switch => f.write_str("off"),
-            Self::Time(time) => fmt::Display::fmt(time, f),
+            Self::Time(time) => fmt::Display::fmt(&humantime::format_duration(Duration::from_nanos(time.0)), f),
             Self::Number { default, .. } => fmt::Display::fmt(default, f),
             Self::Word(words) => f.write_str(words[0]),
         }
@@ -192,10 +193,10 @@ impl Value {
         match (self, text) {
             (Self::Switch, None) => Ok(Set::On),
             (Self::Switch, Some(_)) => Err("a switch takes no value: leave it out to have it off".into()),
-            (Self::Time(default), text) => {
+            (Self::Time(_), text) => {
                 let time = text.and_then(|text| humantime::parse_duration(text).ok());
                 let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok()).filter(|ns| *ns > 0);
-                ns.map(|ns| Set::Time(Ns(ns))).ok_or_else(|| format!("expected a time such as {default}"))
+                ns.map(|ns| Set::Time(Ns(ns))).ok_or_else(|| format!("expected a time such as {self}"))
             }
             (Self::Number { from, to, .. }, text) => {
                 let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
@@ -248,8 +249,8 @@ mod tests {
     fn what_a_knob_does_not_take_is_said_with_what_it_does() {
         let complaint = |words: &[&str]| set(words).unwrap_err();
         assert_eq!(complaint(&["qantum=1ms"]), r#"unknown knob "qantum": did you mean "quantum"?"#);
-        assert_eq!(complaint(&["quantum=0ms"]), r#""quantum=0ms": expected a time such as 10 ms"#);
-        assert_eq!(complaint(&["quantum"]), r#""quantum": expected a time such as 10 ms"#);
+        assert_eq!(complaint(&["quantum=0ms"]), r#""quantum=0ms": expected a time such as 10ms"#);
+        assert_eq!(complaint(&["quantum"]), r#""quantum": expected a time such as 10ms"#);
         assert_eq!(complaint(&["share=NaN"]), r#""share=NaN": expected a number from 0 to 1"#);
         assert_eq!(complaint(&["rank=all"]), r#""rank=all": expected one of both, none"#);
         assert_eq!(complaint(&["quiet=yes"]), r#""quiet=yes": a switch takes no value: leave it out to have it off"#);

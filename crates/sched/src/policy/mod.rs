@@ -3,28 +3,41 @@
 //! A policy overrides exactly the hooks that its paper changed; the default of every hook is CFS ([`crate::cfs`]).
 //! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
+mod bias;
+mod cluster_switch;
 mod colab;
+mod eas;
 mod eevdf;
 mod fair;
+mod fcf;
 mod gts;
+mod iks;
 mod knobs;
 mod oracle;
 mod pfs;
 mod pinned;
+mod stalls;
+mod switcher;
 mod wash;
 
 use std::fmt;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
 use crate::action::Why;
 use crate::cfs;
+use crate::scheduler::Span;
 use crate::state::State;
 
+pub use bias::Bias;
+pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
+pub use eas::Eas;
 pub use eevdf::Eevdf;
 pub use fair::Cfs;
+pub use fcf::Fcf;
 pub use gts::Gts;
+pub use iks::Iks;
 pub use knobs::{Knob, Setup, SetupError, Value};
 pub use oracle::Oracle;
 pub use pfs::Pfs;
@@ -49,6 +62,14 @@ pub enum Pick {
 pub trait Policy: Send {
     /// The name that commands use.
     fn name(&self) -> &'static str;
+
+    /// Whether it can schedule a machine. Hosts ask [`check`], which says whose complaint it is.
+    ///
+    /// # Errors
+    /// What it needs and the machine does not have, as the end of a sentence.
+    fn accepts(&self, _machine: &Machine) -> Result<(), String> {
+        Ok(())
+    }
 
     /// How often [`Policy::refresh`] is called; `None` for never.
     fn period(&self) -> Option<Ns> {
@@ -105,6 +126,9 @@ pub trait Policy: Send {
     fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
         cfs::expired(s, running, core, self.slice(s, running, core))
     }
+
+    /// A thread ran for a span, and may go on: for policies that keep books of their own.
+    fn ran(&mut self, _s: &State, _thread: ThreadId, _core: CoreId, _span: &Span) {}
 
     /// Whether a woken thread, queued on the core, preempts the one that runs there.
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
@@ -217,12 +241,36 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: |_| Box::new(Static::default()),
     },
     PolicyInfo {
+        name: "cluster-switch",
+        summary: "either the big or the little cores are active, by how much they are used",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.A",
+        hooks: &[Hook::Admit, Hook::Refresh],
+        knobs: switcher::KNOBS,
+        make: |setup| Box::new(ClusterSwitch::new(setup)),
+    },
+    PolicyInfo {
+        name: "iks",
+        summary: "in-kernel switch: little and big cores in pairs, of which one is active, by how much it is used",
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.B",
+        hooks: &[Hook::Admit, Hook::Place, Hook::Balance, Hook::Refresh],
+        knobs: switcher::KNOBS,
+        make: |setup| Box::new(Iks::new(setup)),
+    },
+    PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
         hooks: &[Hook::Pick, Hook::Refresh],
         knobs: &[],
         make: |_| Box::new(Gts),
+    },
+    PolicyInfo {
+        name: "eas",
+        summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
+        source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        knobs: &[],
+        make: |_| Box::new(Eas::default()),
     },
     PolicyInfo {
         name: "pfs",
@@ -249,6 +297,22 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: |_| Box::new(Colab::default()),
     },
     PolicyInfo {
+        name: "fcf",
+        summary: "faster core first, and as many threads for each core as its capacity says",
+        source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010, section 5.2; Li et al., SC 2007",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        knobs: &[],
+        make: |_| Box::new(Fcf),
+    },
+    PolicyInfo {
+        name: "bias",
+        summary: "faster core first; threads that stall much change places with those on big and little cores that do not",
+        source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
+        knobs: bias::KNOBS,
+        make: |setup| Box::new(Bias::new(setup)),
+    },
+    PolicyInfo {
         name: "oracle",
         summary: "knows the future: the longest way to the end goes first, on the fastest core; a bound, no contestant",
         source: "Graham, SIAM J. Appl. Math. 17(2), 1969; Horvath, Lam and Sethi, A level algorithm for preemptive scheduling, JACM 24(1), 1977",
@@ -261,6 +325,14 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: |setup| Box::new(Oracle::new(setup.word("goal"))),
     },
 ];
+
+/// Whether a policy can schedule a machine.
+///
+/// # Errors
+/// Why not, in a sentence.
+pub fn check(policy: &dyn Policy, machine: &Machine) -> Result<(), String> {
+    policy.accepts(machine).map_err(|why| format!("policy {} cannot schedule {}: {why}", policy.name(), machine.name))
+}
 
 /// The policy of a name.
 pub fn by_name(name: &str) -> Option<&'static PolicyInfo> {
@@ -278,10 +350,15 @@ mod tests {
             ("cfs", include_str!("fair.rs")),
             ("eevdf", include_str!("eevdf.rs")),
             ("static", include_str!("pinned.rs")),
+            ("cluster-switch", include_str!("cluster_switch.rs")),
+            ("iks", include_str!("iks.rs")),
+            ("eas", include_str!("eas.rs")),
             ("gts", include_str!("gts.rs")),
             ("pfs", include_str!("pfs.rs")),
             ("wash", include_str!("wash.rs")),
             ("colab", include_str!("colab.rs")),
+            ("fcf", include_str!("fcf.rs")),
+            ("bias", include_str!("bias.rs")),
             ("oracle", include_str!("oracle.rs")),
         ];
         let all = [

@@ -42,6 +42,13 @@ pub fn program(name: &str, threads: Vec<Thread>) -> Program {
     Program { name: name.into(), threads, phases: vec![phase], ..Program::default() }
 }
 
+/// A second phase, which a big core does not run faster: all of it is memory time.
+pub fn with_memory_phase(mut p: Program) -> Program {
+    let behaviour = Behaviour { ilp: 8.0, memory_ns: 100_000.0, ..Behaviour::REFERENCE };
+    p.phases.push(Phase { name: "memory".into(), behaviour });
+    p
+}
+
 pub fn workload(programs: Vec<Program>) -> Workload {
     Workload { name: "test".into(), programs, duration: None }
 }
@@ -54,7 +61,23 @@ pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Option
     run(machine, workload, policy(name), None, options, &mut ())
 }
 
-/// Every policy of the registry: what holds for all holds for the next one too.
-pub fn policies() -> impl Iterator<Item = &'static str> {
-    evenkeel_sched::POLICIES.iter().map(|policy| policy.name)
+/// Every policy of the registry that accepts a machine: what holds for all holds for the next one too.
+pub fn policies(machine: &Machine) -> impl Iterator<Item = &'static str> {
+    let accepted = |name: &&str| policy(name).accepts(machine).is_ok();
+    evenkeel_sched::POLICIES.iter().map(|policy| policy.name).filter(accepted)
+}
+
+/// The same, and each with each of its switches and other words set.
+pub fn setups(machine: &Machine) -> Vec<String> {
+    use evenkeel_sched::policy::{Value, by_name};
+    let knobs = |name| by_name(name).expect("a policy of the registry").knobs;
+    let set = policies(machine).flat_map(|name| {
+        let word = move |knob: &evenkeel_sched::policy::Knob| match knob.value {
+            Value::Switch => vec![format!("{name}:{}", knob.name)],
+            Value::Word(words) => words[1..].iter().map(|word| format!("{name}:{}={word}", knob.name)).collect(),
+            Value::Time(_) | Value::Number { .. } => Vec::new(),
+        };
+        std::iter::once(name.to_owned()).chain(knobs(name).iter().flat_map(word))
+    });
+    set.collect()
 }

@@ -7,12 +7,13 @@ use evenkeel_workload::program::{
 use evenkeel_workload::{Op, Workload};
 use proptest::prelude::*;
 
-use super::{compute, program, thread, workload};
+use super::{compute, program, thread, with_memory_phase, workload};
 
 /// What a thread of a random program does in each of its rounds.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Compute(u64),
+    Memory(u64),
     Spin(u64),
     Locked(u64),
     Sleep(u64),
@@ -23,6 +24,7 @@ enum Act {
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         (1..5_000_000u64).prop_map(Act::Compute),
+        (1..1_000_000u64).prop_map(Act::Memory),
         (1..200_000u64).prop_map(Act::Spin),
         (1..300_000u64).prop_map(Act::Locked),
         (1..3_000_000u64).prop_map(Act::Sleep),
@@ -38,6 +40,9 @@ fn instructions(count: u64) -> Op {
 fn ops(act: Act) -> Vec<Op> {
     match act {
         Act::Compute(count) => vec![instructions(count)],
+        Act::Memory(count) => {
+            vec![Op::Compute { phase: PhaseId(1), work: Work::Instructions(count), spread: Spread::None }]
+        }
         Act::Spin(ns) => vec![Op::Spin(Ns(ns))],
         Act::Locked(count) => vec![Op::Lock(LockId(0)), instructions(count), Op::Unlock(LockId(0))],
         Act::Sleep(ns) => vec![Op::Sleep { span: Ns(ns), spread: Spread::None }],
@@ -58,7 +63,7 @@ pub fn random_workload() -> impl Strategy<Value = (Workload, u64)> {
             let parties = threads.len() as u32;
             let producer = |(index, acts): (usize, Vec<Act>)| {
                 for act in &acts {
-                    if let Act::Compute(count) | Act::Locked(count) = act {
+                    if let Act::Compute(count) | Act::Memory(count) | Act::Locked(count) = act {
                         work += count * rounds;
                     }
                 }
@@ -77,7 +82,7 @@ pub fn random_workload() -> impl Strategy<Value = (Workload, u64)> {
             let mut consumer = thread("consumer", vec![Op::Drain { queue: QueueId(0), body: vec![compute(1)] }]);
             consumer.start = Start::Spawned;
             threads.push(consumer);
-            let mut p = program(&format!("p{index}"), threads);
+            let mut p = with_memory_phase(program(&format!("p{index}"), threads));
             p.locks.push("lock".into());
             p.barriers.push(Barrier { name: "barrier".into(), parties });
             p.queues.push(Queue { name: "queue".into(), capacity: 2, filled: 0, producers: parties });

@@ -18,6 +18,12 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
     if threads.is_empty() {
         return Err((None, "no threads: nothing was recorded".into()));
     }
+    if !recording.counted
+        && let Some(position) = threads.iter().position(|thread| !thread.rates.is_empty())
+    {
+        let what = "has \"rates\", which are of instructions: the header needs \"counted\": true";
+        return Err((Some(position), what.into()));
+    }
     let mut spawned = vec![false; threads.len()];
     for (position, thread) in threads.iter().enumerate() {
         for step in &thread.steps {

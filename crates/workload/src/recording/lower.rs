@@ -11,7 +11,7 @@ use crate::program::{
 };
 
 pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
-    let unit = unit(recording.counted, ran_on);
+    let mut codes = Codes { ran_on, unit: unit(recording.counted, ran_on), phases: Vec::new(), known: BTreeMap::new() };
     let names = names(&recording.threads);
     let semaphore = |name: &String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
     let barriers = barriers(&recording.threads);
@@ -20,17 +20,17 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         name: format!("barrier {number}"),
         parties: parties.len() as u32,
     };
-    let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| Thread {
-        name: name.clone(),
-        ops: thread.steps.iter().map(|step| op(*step, SemaphoreId(position as u32), unit, &places)).collect(),
-        start: thread.start,
-        kind: thread.kind,
-        sched: SchedParams::default(),
+    let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| {
+        let code = codes.of(&thread.rates, name);
+        let op = |step: &Step| op(*step, SemaphoreId(position as u32), code, &places);
+        let ops = thread.steps.iter().map(op).collect();
+        let (start, kind, sched) = (thread.start, thread.kind, SchedParams::default());
+        Thread { name: name.clone(), ops, start, kind, sched }
     };
     let program = Program {
         name: name.to_owned(),
-        phases: vec![Phase { name: "recorded".into(), behaviour: Behaviour::REFERENCE }],
         threads: recording.threads.iter().zip(&names).enumerate().map(thread).collect(),
+        phases: codes.phases,
         semaphores: names.iter().map(semaphore).collect(),
         barriers: barriers.iter().map(barrier).collect(),
         calibration: Calibration::Biggest,
@@ -73,14 +73,60 @@ fn unit(counted: bool, ran_on: Option<&Machine>) -> Unit {
     }
 }
 
-fn op(step: Step, own: SemaphoreId, unit: Unit, barriers: &BTreeMap<u32, BarrierId>) -> Op {
+/// What a thread runs.
+#[derive(Clone, Copy)]
+struct Code {
+    phase: PhaseId,
+    unit: Unit,
+}
+
+/// The code of all threads.
+struct Codes<'a> {
+    ran_on: Option<&'a Machine>,
+    unit: Unit,
+    phases: Vec<Phase>,
+    /// By rates, as bits.
+    known: BTreeMap<Vec<Option<u64>>, Code>,
+}
+
+impl Codes<'_> {
+    /// Code that is as fast on the machine that it was recorded on. If no code is, since what is not known of the machine is
+    /// assumed, an instruction is less work instead: so it takes as long there.
+    fn of(&mut self, rates: &[Option<f64>], thread: &str) -> Code {
+        let rates = if self.ran_on.is_some() { rates } else { &[] };
+        let bits = rates.iter().map(|rate| rate.map(f64::to_bits)).collect();
+        if let Some(code) = self.known.get(&bits) {
+            return *code;
+        }
+        let fitting = self.ran_on.and_then(|machine| fitting(machine, rates));
+        let (name, behaviour, unit) = match fitting {
+            Some((behaviour, share)) => (format!("code of {thread}"), behaviour, Unit::Instructions(share)),
+            None => ("recorded".to_owned(), Behaviour::REFERENCE, self.unit),
+        };
+        let code = Code { phase: PhaseId(self.phases.len() as u32), unit };
+        self.phases.push(Phase { name, behaviour });
+        self.known.insert(bits, code);
+        code
+    }
+}
+
+/// Code with these rates, and how much of each instruction it has to do to be as fast as it was; `None` if no rate is known.
+fn fitting(machine: &Machine, rates: &[Option<f64>]) -> Option<(Behaviour, f64)> {
+    let all = machine.core_types.iter().zip(rates).enumerate();
+    let (id, core, rate) = all.filter_map(|(id, (core, rate))| Some((id, core, (*rate)?))).next()?;
+    let behaviour = Behaviour::fitting(machine, rates);
+    let reached = machine.rate(CoreTypeId(id as u8), core.max_frequency(), &behaviour);
+    Some((behaviour, reached / rate))
+}
+
+fn op(step: Step, own: SemaphoreId, code: Code, barriers: &BTreeMap<u32, BarrierId>) -> Op {
     match step {
         Step::Run(amount) => {
-            let work = match unit {
+            let work = match code.unit {
                 Unit::Instructions(each) => Work::Instructions((amount as f64 * each).round() as u64),
                 Unit::Time => Work::Time(Ns(amount)),
             };
-            Op::Compute { phase: PhaseId(0), work, spread: Spread::None }
+            Op::Compute { phase: code.phase, work, spread: Spread::None }
         }
         Step::Wait => Op::Acquire(own),
         Step::Wake(thread) => Op::Post(SemaphoreId(thread)),

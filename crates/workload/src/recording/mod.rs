@@ -12,6 +12,7 @@ mod step;
 mod write;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use evenkeel_model::{Machine, Ns};
 
@@ -24,6 +25,9 @@ pub const VERSION: u32 = 1;
 
 /// No amount of time or work is larger: 11 days in nanoseconds.
 pub const MAX_AMOUNT: u64 = 1_000_000_000_000_000;
+
+/// How fast code can be, in instructions per ns.
+pub const RATES: RangeInclusive<f64> = 1e-3..=1e3;
 
 /// A recorded run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,6 +60,9 @@ pub struct RecordedThread {
     pub kind: ThreadKind,
     /// When it began: after so much of the recording, or when another thread spawned it.
     pub start: Start,
+    /// Instructions per ns on each core type of the recording's machine, biggest first; `None` where it hardly ran. Empty
+    /// where instructions are not counted, or nobody knows how fast.
+    pub rates: Vec<Option<f64>>,
     /// What it did, in order; then it exited, or the recording ended.
     pub steps: Vec<Step>,
 }
@@ -107,7 +114,7 @@ impl Recording {
 
     /// The run as a workload of one program. `name` names both. With the machine that it ran on, time on that machine
     /// becomes instructions, of which a faster machine does more; without, the biggest cores of all machines count as
-    /// equally fast.
+    /// equally fast. Instructions that were counted become code that is as fast there as it was.
     pub fn workload(&self, name: &str, ran_on: Option<&Machine>) -> Workload {
         lower::lower(self, name, ran_on)
     }

@@ -3,7 +3,7 @@
 use evenkeel_model::Ns;
 use serde::Deserialize;
 
-use super::{MAX_AMOUNT, RecordedThread, Recording, Step, VERSION};
+use super::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, VERSION};
 use crate::program::{Start, ThreadKind};
 
 /// No CPU takes longer to leave its idle state, in ns.
@@ -60,6 +60,8 @@ struct ThreadLine {
     spawned: bool,
     #[serde(default)]
     at_ns: Option<u64>,
+    #[serde(default)]
+    rates: Vec<Option<f64>>,
     ops: Vec<Step>,
 }
 
@@ -131,7 +133,12 @@ fn thread(line: &str, position: usize) -> Result<RecordedThread, String> {
         KindText::Application => ThreadKind::Application,
         KindText::Service => ThreadKind::Service,
     };
-    Ok(RecordedThread { name: line.name, process: line.process, kind, start, steps: line.ops })
+    if let Some(rate) = line.rates.iter().flatten().find(|rate| !RATES.contains(rate)) {
+        let (least, most) = (RATES.start(), RATES.end());
+        return Err(format!("\"rates\": expected {least} to {most} instructions per ns, or null, found {rate}"));
+    }
+    let (name, process, rates, steps) = (line.name, line.process, line.rates, line.ops);
+    Ok(RecordedThread { name, process, kind, start, rates, steps })
 }
 
 /// What the JSON parser says, with the column only: it saw no more than one line.

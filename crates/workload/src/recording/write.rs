@@ -29,6 +29,8 @@ struct ThreadLine<'a> {
     spawned: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    rates: &'a [Option<f64>],
     ops: &'a [Step],
 }
 
@@ -59,7 +61,16 @@ fn thread_line(thread: usize, recorded: &RecordedThread) -> ThreadLine<'_> {
         ThreadKind::Application => "application",
         ThreadKind::Service => "service",
     };
-    ThreadLine { thread, name: &recorded.name, process: recorded.process, kind, spawned, at_ns, ops: &recorded.steps }
+    ThreadLine {
+        thread,
+        name: &recorded.name,
+        process: recorded.process,
+        kind,
+        spawned,
+        at_ns,
+        rates: &recorded.rates,
+        ops: &recorded.steps,
+    }
 }
 
 fn line(value: &impl Serialize) -> String {

@@ -1,0 +1,98 @@
+//! A machine with some of its cores switched off: `odroid-xu3:2+2`.
+
+use super::{Cluster, Core, Machine};
+use crate::{ClusterId, CoreId, CoreSet, CoreTypeId};
+
+impl Machine {
+    /// The same machine with only the first so many cores of its fastest type and of all others. The rest are off and use
+    /// no energy. Cores keep their order.
+    ///
+    /// # Errors
+    /// No core is left, or the machine does not have so many.
+    pub fn with_cores(&self, big: usize, little: usize) -> Result<Self, String> {
+        let (bigs, littles) = (self.big(), self.little());
+        if big + little == 0 || big > bigs.len() || little > littles.len() {
+            let name = &self.name;
+            return Err(format!(
+                "{name} has {} big and {} little cores, of which some must stay",
+                bigs.len(),
+                littles.len()
+            ));
+        }
+        let on: CoreSet = bigs.iter().take(big).chain(littles.iter().take(little)).collect();
+        let kept = || on.iter().map(|core| self.cores[core.index()]);
+        let types = distinct(kept().map(|core| core.core_type.0));
+        let clusters = distinct(kept().map(|core| core.cluster.0));
+        let core_type = |old: CoreTypeId| CoreTypeId(position(&types, old.0));
+        let core = |old: Core| Core {
+            core_type: core_type(old.core_type),
+            cluster: ClusterId(position(&clusters, old.cluster.0)),
+        };
+        let cores: Vec<Core> = kept().map(core).collect();
+        let cluster = |(id, old): (usize, &u8)| {
+            let old = &self.clusters[usize::from(*old)];
+            let ids = (0..cores.len() as u16).map(CoreId);
+            Cluster {
+                core_type: core_type(old.core_type),
+                cores: ids.filter(|core| cores[core.index()].cluster.index() == id).collect(),
+                ..old.clone()
+            }
+        };
+        Ok(Self {
+            name: format!("{}:{big}+{little}", self.name),
+            description: format!("{} with {big} big and {little} little cores", self.name),
+            core_types: types.iter().map(|id| self.core_types[usize::from(*id)].clone()).collect(),
+            clusters: clusters.iter().enumerate().map(cluster).collect(),
+            costs: self.costs,
+            cores,
+        })
+    }
+}
+
+/// The different ones, ascending.
+fn distinct(ids: impl Iterator<Item = u8>) -> Vec<u8> {
+    let mut ids: Vec<u8> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Where one of those kept is among them.
+fn position(kept: &[u8], id: u8) -> u8 {
+    kept.partition_point(|other| *other < id) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CoreId, CoreTypeId, machines};
+
+    #[test]
+    fn the_cores_that_are_left_keep_their_kinds_and_order() {
+        let odroid = machines::by_name("odroid-xu3").unwrap();
+        let part = odroid.with_cores(1, 2).unwrap();
+        assert_eq!((part.name.as_str(), part.cores.len()), ("odroid-xu3:1+2", 3));
+        let names = [0, 1, 2].map(|core| part.core_type(CoreId(core)).name.as_str());
+        assert_eq!(names, ["cortex-a7", "cortex-a7", "cortex-a15"], "little first, as in the file");
+        assert_eq!((part.big().len(), part.clusters.len(), part.clusters[1].cores.len()), (1, 2, 1));
+        assert_eq!(part.capacity(CoreTypeId(1)), odroid.capacity(CoreTypeId(1)));
+    }
+
+    #[test]
+    fn one_kind_alone_is_a_symmetric_machine() {
+        let odroid = machines::by_name("odroid-xu3").unwrap();
+        for (big, little, name) in [(4, 0, "cortex-a15"), (0, 4, "cortex-a7")] {
+            let part = odroid.with_cores(big, little).unwrap();
+            assert_eq!((part.core_types.len(), part.clusters.len(), part.cores.len()), (1, 1, 4));
+            assert_eq!((part.core_types[0].name.as_str(), part.little().is_empty()), (name, true));
+        }
+    }
+
+    #[test]
+    fn a_machine_has_no_more_than_it_has() {
+        let odroid = machines::by_name("odroid-xu3").unwrap();
+        assert_eq!(odroid.with_cores(4, 4).map(|all| all.cores), Ok(odroid.cores.clone()));
+        for (big, little) in [(5, 0), (0, 5), (0, 0)] {
+            assert!(odroid.with_cores(big, little).unwrap_err().starts_with("odroid-xu3 has 4 big and 4 little cores"));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! DVFS governors: how fast each cluster runs, whatever the policy.
+//!
+//! A governor sees how much of a cluster's busiest core is used and names a frequency. [`crate::Scheduler`] asks it
+//! where Linux does: when a thread becomes ready or blocks, and at ticks.
+
+use evenkeel_model::names::suggestion;
+use evenkeel_model::{ClusterId, CoreId, CoreType, Hz, Ns};
+
+use crate::pelt::FULL as FULL_LOAD;
+use crate::state::State;
+use crate::thread::Class;
+
+/// What decides how fast clusters run. Those besides [`Governor::Schedutil`] decide once, before the first thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Governor {
+    /// Always the highest frequency.
+    #[default]
+    Performance,
+    /// Always the lowest frequency.
+    Powersave,
+    /// Always the frequency that the user names.
+    Userspace(Hz),
+    /// A frequency at which the busiest core is used to 80 %.
+    Schedutil,
+}
+
+/// A governor, for lists.
+#[derive(Clone, Copy, Debug)]
+pub struct GovernorInfo {
+    /// The name that commands use.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// Every governor, in the order in which `evenkeel policies` lists them.
+pub const GOVERNORS: &[GovernorInfo] = &[
+    GovernorInfo {
+        name: "performance",
+        summary: "the highest frequency, always",
+        source: "Linux, Documentation/admin-guide/pm/cpufreq.rst",
+    },
+    GovernorInfo {
+        name: "powersave",
+        summary: "the lowest frequency, always",
+        source: "Linux, Documentation/admin-guide/pm/cpufreq.rst",
+    },
+    GovernorInfo {
+        name: "userspace",
+        summary: "the frequency that you name: userspace:800MHz; a cluster that lacks it takes the next higher one",
+        source: "Linux, Documentation/admin-guide/pm/cpufreq.rst",
+    },
+    GovernorInfo {
+        name: "schedutil",
+        summary: "follows use: the frequency at which the cluster's busiest core is used to 80 %",
+        source: "Linux, Documentation/scheduler/schedutil.rst and kernel/sched/cpufreq_schedutil.c",
+    },
+];
+
+/// A core that is used more than this, in percent of its capacity, has too little: 1 / 1.25, the margin of schedutil and
+/// of capacity-aware scheduling (fits_capacity).
+const ENOUGH: u32 = 80;
+
+/// Whether so much use leaves a capacity some room: it is below 80 % of it.
+pub fn fits(usage: u32, capacity: u32) -> bool {
+    usage * 100 < capacity * ENOUGH
+}
+
+impl Governor {
+    /// Reads `performance`, `powersave`, `schedutil` or `userspace:FREQUENCY`.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
+        match (name, value) {
+            ("performance", None) => Ok(Self::Performance),
+            ("powersave", None) => Ok(Self::Powersave),
+            ("schedutil", None) => Ok(Self::Schedutil),
+            ("userspace", _) => value
+                .and_then(hertz)
+                .map(Self::Userspace)
+                .ok_or_else(|| "expected a frequency, as in userspace:800MHz".into()),
+            ("performance" | "powersave" | "schedutil", Some(_)) => Err(format!("{name} takes no value")),
+            _ => Err(format!("unknown governor \"{name}\": {}", suggestion(name, GOVERNORS.iter().map(|g| g.name)))),
+        }
+    }
+
+    /// The frequency of a cluster whose busiest core of a capacity is used so much: one of the operating points, for
+    /// schedutil the lowest that is not below `1.25 max_freq usage / capacity` (get_next_freq).
+    pub fn frequency(self, kind: &CoreType, usage: u32, capacity: u32) -> Hz {
+        let most = kind.max_frequency();
+        let wanted = match self {
+            Self::Performance => most,
+            Self::Powersave => Hz(0),
+            Self::Userspace(frequency) => frequency,
+            Self::Schedutil => {
+                Hz((u128::from(most.0) * 100 * u128::from(usage) / u128::from(capacity.max(1) * ENOUGH)) as u64)
+            }
+        };
+        kind.opp_at(wanted).frequency
+    }
+}
+
+/// The frequency of a cluster: that for its most used core.
+pub(crate) fn frequency(s: &State, cluster: ClusterId) -> Hz {
+    let cluster = &s.machine.clusters[cluster.index()];
+    let usage = cluster.cores.iter().map(|core| clamped_usage(s, core)).max().unwrap_or_default();
+    let capacity = cluster.cores.iter().map(|core| s.capacity(core)).max().unwrap_or_default();
+    s.governor.frequency(&s.machine.core_types[cluster.core_type.index()], usage, capacity)
+}
+
+/// Whether a cluster's frequency, which changed last at that time, should follow its use again. Changes are as far apart as
+/// a thousand transitions, at most 10 ms (cpufreq_policy_transition_delay_us, Linux 4.17 to 6.8).
+pub(crate) fn due(s: &State, last: Option<Ns>) -> bool {
+    let limit = Ns(s.machine.costs.dvfs_transition.0.saturating_mul(1000)).min(Ns::from_ms(10));
+    s.governor == Governor::Schedutil && last.is_none_or(|last| s.now.since(last) >= limit)
+}
+
+/// How much a core is used, within the clamps of its runnable threads, the largest of each (uclamp_rq_util_with). A
+/// real-time thread asks for everything.
+fn clamped_usage(s: &State, core: CoreId) -> u32 {
+    let runnable = s.core(core).current.into_iter().chain(s.core(core).queue.iter()).map(|thread| s.thread(thread));
+    let clamps = runnable.map(|t| match t.class {
+        Class::Fair { .. } => (t.clamp.min, t.clamp.max),
+        Class::RealTime { .. } => (FULL_LOAD, FULL_LOAD),
+    });
+    let usage = s.usage(core, None);
+    let clamp = clamps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+    clamp.map_or(usage, |(min, max)| usage.min(max).max(min))
+}
+
+/// `800MHz` or `1.6GHz`.
+fn hertz(text: &str) -> Option<Hz> {
+    let units = [("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3)];
+    let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    let hertz = number.trim().parse::<f64>().ok()? * unit;
+    (1.0..=1e12).contains(&hertz).then_some(Hz(hertz.round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::{Machine, machines};
+
+    use super::*;
+
+    fn odroid() -> Machine {
+        machines::by_name("odroid-xu3").unwrap()
+    }
+
+    #[test]
+    fn schedutil_rounds_up_to_an_operating_point() {
+        let kind = &odroid().core_types[0];
+        let mhz = |usage| Governor::Schedutil.frequency(kind, usage, 1024).0 / 1_000_000;
+        // 1.25 x 1600 MHz x 410 / 1024 = 801 MHz.
+        assert_eq!([0, 100, 409, 410, 819, 1024].map(mhz), [200, 200, 800, 1000, 1600, 1600]);
+    }
+
+    #[test]
+    fn the_others_do_not_look_at_use() {
+        let machine = odroid();
+        let [big, little] = [&machine.core_types[0], &machine.core_types[1]];
+        for usage in [0, 500, 1024] {
+            let mhz = |governor: Governor, kind| governor.frequency(kind, usage, 1024).0 / 1_000_000;
+            assert_eq!((mhz(Governor::Performance, big), mhz(Governor::Performance, little)), (1600, 800));
+            assert_eq!((mhz(Governor::Powersave, big), mhz(Governor::Powersave, little)), (200, 200));
+            let user = Governor::Userspace(Hz::from_mhz(900));
+            assert_eq!((mhz(user, big), mhz(user, little)), (1000, 800), "the next higher, or the highest");
+        }
+    }
+
+    #[test]
+    fn governors_are_read_and_errors_say_what_was_expected() {
+        for info in GOVERNORS.iter().filter(|info| info.name != "userspace") {
+            assert!(Governor::parse(info.name).is_ok(), "{}", info.name);
+        }
+        assert_eq!(Governor::parse("userspace:1.6GHz"), Ok(Governor::Userspace(Hz::from_mhz(1600))));
+        let error = |text: &str| Governor::parse(text).unwrap_err();
+        assert_eq!(error("shedutil"), r#"unknown governor "shedutil": did you mean "schedutil"?"#);
+        assert!(
+            error("userspace").contains("userspace:800MHz") && error("userspace:fast").contains("userspace:800MHz")
+        );
+        assert!(error("userspace:-1MHz").contains("expected") && error("userspace:infGHz").contains("expected"));
+        assert_eq!(error("powersave:1GHz"), "powersave takes no value");
+    }
+}

@@ -1,0 +1,173 @@
+//! Bias scheduling (Koufaty, Reddy, Hahn: Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010).
+//!
+//! Problem: what a big core gives a thread depends on what the thread spends its cycles on, and finding out by trying both
+//! kinds of cores costs moves. Bias scheduling infers it where the thread happens to run. Cycles are lost inside a core,
+//! for want of instructions to issue, or outside, waiting for the last-level cache and memory; a thread that is dominated
+//! by either gains little from a big core and has a *small core bias*, any other a *big core bias* (3.2, 3.3). The bias
+//! then only influences load balancing, and never when a thread runs (5.2):
+//!
+//! - unbalanced: of the threads that the busiest core could give away, the one with the highest bias towards the other core
+//!   goes, or any if none has such a bias;
+//! - balanced: a thread on the wrong kind of core is exchanged for one with the opposite bias, running or not.
+//!
+//! Everything else is faster core first ([`super::fcf`]), which the paper takes for granted in a fair evaluation.
+//!
+//! Where the paper is silent: the bias is as high as the more dominant kind of stall is far from its threshold. The paper
+//! begins exchanges on big cores only, which are fewer, and says that it works similarly from little ones; here both look,
+//! since an exchange gives away the thread that runs, and the one in the wrong place may be waiting. A host that finds
+//! that an exchange has become stale drops it: this is the paper's handshake, one exchange a core at a time (6.2).
+
+use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, ThreadId};
+
+use super::stalls::{Monitor, Stalls};
+use super::{Knob, Pick, Policy, Setup, Value, fcf};
+use crate::action::Why;
+use crate::scheduler::Span;
+use crate::state::State;
+
+/// The constants of section 7.1; 7.4 tries other windows, 7.5 both ways with nodes.
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "window",
+        summary: "billions of instructions that a running average is over",
+        value: Value::Number { default: 16.0, from: 0.001, to: 1000.0 },
+    },
+    Knob {
+        name: "starved",
+        summary: "starved cycles in 1000 instructions above which a thread is dominated by internal stalls",
+        value: Value::Number { default: 130.0, from: 1.0, to: 1e6 },
+    },
+    Knob {
+        name: "offcore",
+        summary: "offcore requests in 1000 instructions above which a thread is dominated by external stalls",
+        value: Value::Number { default: 10.0, from: 0.01, to: 1e6 },
+    },
+    Knob { name: "stay-on-node", summary: "no thread leaves its memory node", value: Value::Switch },
+];
+
+/// The bias scheduler.
+#[derive(Clone, Debug)]
+pub struct Bias {
+    window: Instructions,
+    starved: f64,
+    offcore: f64,
+    stay_on_node: bool,
+    monitor: Monitor,
+}
+
+impl Policy for Bias {
+    fn name(&self) -> &'static str {
+        "bias"
+    }
+
+    fn counters(&self) -> bool {
+        true
+    }
+
+    /// "We do not modify the initial thread allocation" (5.2).
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        if let Why::New { .. } = why {
+            self.monitor.begin(s, thread);
+            return fcf::place(s, thread, why, s.machine.all());
+        }
+        fcf::place(s, thread, why, self.reach(s, s.thread(thread).core))
+    }
+
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        fcf::pick(s, core, self.reach(s, core), |threads| self.most_biased(s, core, threads))
+    }
+
+    fn ran(&mut self, s: &State, thread: ThreadId, core: CoreId, span: &Span) {
+        self.monitor.ran(s, thread, core, span, self.window);
+    }
+
+    /// Domains are searched "hierarchically from the bottom" (7.5).
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        for domain in fcf::due(s, core, self.reach(s, core)) {
+            if let Some(thread) = fcf::pull(s, core, domain, |threads| self.most_biased(s, core, threads)) {
+                return Pick::Queued(thread);
+            }
+            if let Some(thread) = self.counterpart(s, core, domain) {
+                return Pick::Exchange(thread);
+            }
+        }
+        Pick::Idle
+    }
+}
+
+impl Bias {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            window: Instructions((setup.number("window") * 1e9) as u64),
+            starved: setup.number("starved"),
+            offcore: setup.number("offcore"),
+            stay_on_node: setup.switch("stay-on-node"),
+            monitor: Monitor::default(),
+        }
+    }
+
+    /// The cores with which a core may exchange threads.
+    fn reach(&self, s: &State, core: CoreId) -> CoreSet {
+        if self.stay_on_node { s.machine.node_of(core) } else { s.machine.all() }
+    }
+
+    /// The first of the threads with the highest bias towards a core; the first of all if none has such a bias, or if
+    /// their cores are of its type ("if the cores have the same type, bias is irrelevant", 5.2).
+    fn most_biased(&self, s: &State, to: CoreId, threads: &mut dyn Iterator<Item = ThreadId>) -> Option<ThreadId> {
+        let mut chosen: Option<(f64, ThreadId)> = None;
+        for thread in threads {
+            let stalls = self.monitor.stalls(thread);
+            let bias = stalls.map_or(0.0, |stalls| self.bias(s, stalls, s.thread(thread).core, to)).max(0.0);
+            if chosen.is_none_or(|(highest, _)| bias > highest) {
+                chosen = Some((bias, thread));
+            }
+        }
+        chosen.map(|(_, thread)| thread)
+    }
+
+    /// A thread on another kind of core, with a bias towards this one, for the thread that runs here and has a bias
+    /// towards that one: of those the most biased.
+    fn counterpart(&self, s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
+        let here = s.core(core).current?;
+        let (_, stalls) = self.monitor.recent(core).find(|(thread, _)| *thread == here)?;
+        let mut chosen: Option<(f64, ThreadId)> = None;
+        for other in domain.and(s.thread(here).allowed()).iter() {
+            if self.bias(s, stalls, core, other) <= 0.0 {
+                continue;
+            }
+            for (there, stalls) in self.monitor.recent(other) {
+                let t = s.thread(there);
+                let bias = self.bias(s, stalls, other, core);
+                let still_there = t.runnable() && t.core == other && t.allowed().contains(core);
+                if still_there && chosen.map_or(bias > 0.0, |(highest, _)| bias > highest) {
+                    chosen = Some((bias, there));
+                }
+            }
+        }
+        chosen.map(|(_, thread)| thread)
+    }
+
+    /// How much a thread would rather be on another core: above 0 if it has a bias towards its type, below if against
+    /// it, 0 between cores of one type. On cores that differ in frequency alone internal stalls are the same number of
+    /// cycles everywhere and say nothing: external ones are "the only predictor required" (5.3).
+    fn bias(&self, s: &State, stalls: Stalls, from: CoreId, to: CoreId) -> f64 {
+        let internal = if frequency_alone(&s.machine, from, to) { 0.0 } else { stalls.internal / self.starved };
+        let dominance = internal.max(stalls.external / self.offcore);
+        if fcf::faster(s, to, from) {
+            1.0 - dominance
+        } else if fcf::faster(s, from, to) {
+            dominance - 1.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Whether two cores differ in their operating points alone.
+fn frequency_alone(machine: &Machine, one: CoreId, other: CoreId) -> bool {
+    let shape = |core| {
+        let kind = machine.core_type(core);
+        (kind.width, kind.extract, kind.overlap)
+    };
+    shape(one) == shape(other)
+}

@@ -1,0 +1,104 @@
+//! In-kernel switch: each little core is paired with a big one, and one of each pair is active ("Exploiting Asymmetric
+//! Multi-Core Processors with Flexible System Software", section III.B; Poirier, Embedded Linux Conference 2013).
+//!
+//! The scheduler, CFS, sees as many equal cores as there are pairs. A pair runs on its little core until that is used
+//! beyond a threshold, then its threads go on on the big core, and back when that is hardly used. So both types can run at
+//! once, but never more than half of the cores.
+
+use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
+
+use super::switcher::{PERIOD, Switch, Thresholds, used};
+use super::{Changes, Pick, Policy, Setup};
+use crate::action::Why;
+use crate::cfs;
+use crate::state::State;
+
+/// Pairs of a little and a big core.
+#[derive(Debug)]
+pub struct Iks {
+    thresholds: Thresholds,
+    pairs: Vec<Pair>,
+}
+
+#[derive(Debug)]
+struct Pair {
+    little: CoreId,
+    big: CoreId,
+    switch: Switch,
+}
+
+impl Policy for Iks {
+    fn name(&self) -> &'static str {
+        "iks"
+    }
+
+    /// As many big as little cores.
+    fn accepts(&self, machine: &Machine) -> Result<(), String> {
+        let (big, little) = (machine.big().len(), machine.little().len());
+        if big == little {
+            return Ok(());
+        }
+        Err(format!("it pairs each little core with a big one, and there are {big} big and {little} little ones"))
+    }
+
+    fn period(&self) -> Option<Ns> {
+        Some(PERIOD)
+    }
+
+    fn admit(&mut self, s: &State, _thread: ThreadId) -> CoreSet {
+        if self.pairs.is_empty() {
+            let pair = |(little, big)| Pair { little, big, switch: Switch::default() };
+            self.pairs = s.little.iter().zip(s.big.iter()).map(pair).collect();
+        }
+        self.active()
+    }
+
+    /// What was on the core that its pair has left goes on on the other one.
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        let t = s.thread(thread);
+        let pair = self.pairs.iter().find(|pair| pair.little == t.core || pair.big == t.core);
+        let here = pair.map(Pair::active).filter(|core| *core != t.core && t.allowed().contains(*core));
+        match (here, why) {
+            (Some(core), Why::Preempted | Why::Yielded) => core,
+            (Some(core), Why::Woken { .. }) if s.idle(core) => core,
+            _ => cfs::place(s, thread, why),
+        }
+    }
+
+    /// Pairs count as equal: a running thread is not moved because the other type has more active cores.
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        match cfs::balance(s, core) {
+            Pick::Running(_) => Pick::Idle,
+            pick => pick,
+        }
+    }
+
+    fn refresh(&mut self, s: &State, changes: &mut Changes) {
+        let mut switched = false;
+        for pair in &mut self.pairs {
+            let used = used(s, pair.active());
+            switched |= pair.switch.look(s.now, used, self.thresholds);
+        }
+        if switched {
+            let active = self.active();
+            s.living().for_each(|thread| changes.affinity(thread, active));
+        }
+    }
+}
+
+impl Iks {
+    /// As it is set up.
+    pub fn new(setup: &Setup) -> Self {
+        Self { thresholds: Thresholds::new(setup), pairs: Vec::new() }
+    }
+
+    fn active(&self) -> CoreSet {
+        self.pairs.iter().map(Pair::active).collect()
+    }
+}
+
+impl Pair {
+    fn active(&self) -> CoreId {
+        if self.switch.big() { self.big } else { self.little }
+    }
+}

@@ -1,0 +1,44 @@
+# Sourced: packages from other Debian suites. The machine's own package sources and what is installed stay as they are:
+# lists and packages go into folders of their own, and are unpacked into the user's cache.
+
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/evenkeel
+
+die() {
+    local line
+    for line in "$@"; do echo "${0##*/}: $line" >&2; done
+    exit 1
+}
+
+# Goes to an empty folder and fetches the package lists of a suite there. `instead` is what to do where that is not possible.
+use_suite() {
+    local suite=$1 instead=$2 mirror tool keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    for tool in apt-get dpkg-deb; do
+        command -v "$tool" >/dev/null 2>&1 || die "this needs Debian's $tool." "$instead"
+    done
+    [ "$(dpkg --print-architecture)" = amd64 ] || die "there are packages for amd64 only." "$instead"
+    # The mirror that this machine uses for Debian itself.
+    mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+        sed -n 's/^Debian \(.*\)/\1/p' | head -n 1)
+    [ -n "$mirror" ] || mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$' || true)
+    [ -n "$mirror" ] || die "apt here has no Debian mirror." "$instead"
+
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir -p "$work/lists/partial" "$work/archives/partial"
+    chmod 755 "$work"
+    echo "deb [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
+    apt=(-qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o APT::Sandbox::User=root)
+    apt-get "${apt[@]}" update >&2 || die "the package lists of $suite could not be fetched; is there a network?" "$instead"
+    cd "$work"
+}
+
+# Downloads packages, which apt checks against the signed lists, and unpacks them into the folder `tree`.
+unpack() {
+    local package
+    apt-get "${apt[@]}" download "$@" >&2 || return
+    for package in ./*.deb; do
+        dpkg-deb -x "$package" tree
+    done
+    rm ./*.deb
+}
