@@ -2,6 +2,7 @@
 
 mod emulate;
 mod live;
+mod tasks;
 mod topology;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
+pub use tasks::{Main, Queue, Tasks};
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
@@ -47,13 +49,14 @@ pub enum Command {
     /// List the machines that come with Evenkeel
     ///
     /// The name goes to --machine of the other commands. A path works there too: of a TOML file of your own, of
-    /// hwloc's XML (.xml), or of a devicetree (.dtb).
+    /// hwloc's XML (.xml), or of a devicetree (.dtb). `odroid-xu3:2+1` is the machine with two of its big cores and one
+    /// of its others, the rest switched off.
     #[command(after_help = "Examples:\n  evenkeel machines\n  evenkeel machines --format json\n\n\
         Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.")]
     Machines(Output),
-    /// List the scheduling policies
+    /// List the scheduling policies and the governors of frequencies
     ///
-    /// The name goes to --policy of the other commands.
+    /// The name goes to --policy or --governor of the other commands.
     #[command(after_help = "Examples:\n  evenkeel policies\n  evenkeel policies --format json")]
     Policies(Output),
     /// List the programs and mixes that come with Evenkeel
@@ -242,6 +245,8 @@ pub struct Conditions {
     /// Stop with an error when a run takes longer than this in simulated time
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
     pub max_time: Ns,
+    #[command(flatten)]
+    pub tasks: Tasks,
 }
 
 impl Default for Conditions {
@@ -253,6 +258,7 @@ impl Default for Conditions {
             oracle: false,
             predictor: None,
             max_time: evenkeel_sim::Options::default().max_time,
+            tasks: Tasks::default(),
         }
     }
 }

@@ -42,6 +42,7 @@ fn fix_ops(ops: &mut [Op], rates: &[f64]) {
                 }
             }
             Op::Drain { body, .. } | Op::Repeat { body, .. } => fix_ops(body, rates),
+            Op::Task(task) => fix_ops(&mut task.body, rates),
             _ => {}
         }
     }

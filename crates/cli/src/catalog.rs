@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_linux::topology::Topology;
 use evenkeel_model::{Machine, Ns, machines as bundled, names};
-use evenkeel_sched::Setup;
+use evenkeel_sched::{Setup, policy};
 use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, format, rtapp, validate};
 
@@ -89,6 +89,11 @@ pub fn live_policy(name: &str) -> Result<Setup> {
         bail!("policy {} must know the future, which only the simulator can tell: {simulate}", setup.info().name);
     }
     Ok(setup)
+}
+
+/// Makes sure that a policy can schedule a machine.
+pub fn accepted(policy: &Setup, machine: &Machine) -> Result<()> {
+    policy::check(policy.make().as_ref(), machine).map_err(anyhow::Error::msg)
 }
 
 /// The error for a name that does not exist: with the nearest one if there is one near, and where to find all.

@@ -1,7 +1,7 @@
 //! Carries out runs: resolves what depends on the machine, keeps the reference runs, measures.
 
 use anyhow::{Context, Result, bail};
-use evenkeel_model::predict::{MachinePredictor, Predictor};
+use evenkeel_model::predict::{MachinePredictor, Predictor, Quality};
 use evenkeel_model::{CoreOrder, CoreTypeId, Machine, metrics};
 use evenkeel_sched::{Predict, Setup};
 use evenkeel_sim::{Observer, Options, Outcome, ProgramOutcome};
@@ -74,8 +74,8 @@ pub struct Lab<'a> {
     resolved: Vec<Workload>,
     /// The references of the programs of each of those, for each seed (`resolved * seeds + seed`), in `alone`.
     references: Vec<Vec<usize>>,
-    /// The speedup predictor of every machine, if a policy of the plan wants one.
-    predictors: Vec<Option<MachinePredictor>>,
+    /// The speedup predictor of every machine, for each quality that a policy of the plan wants.
+    predictors: Vec<(Quality, Vec<Option<MachinePredictor>>)>,
     /// What became of every program that ran alone.
     alone: Vec<ProgramOutcome>,
     events: u64,
@@ -102,13 +102,17 @@ impl Reference {
 impl<'a> Lab<'a> {
     /// Does the reference runs of a plan, spread over all cores.
     pub fn new(plan: &'a Plan) -> Result<Self> {
+        for machine in &plan.machines {
+            plan.policies.iter().try_for_each(|policy| catalog::accepted(policy, machine))?;
+        }
         let mut resolved = Vec::new();
         let mut wanted: Vec<Reference> = Vec::new();
         let mut references: Vec<Vec<usize>> = Vec::new();
         for workload in &plan.workloads {
             for machine in &plan.machines {
                 evenkeel_sim::check(machine, workload)?;
-                let workload = calibration::resolve(workload, machine);
+                let mut workload = calibration::resolve(workload, machine);
+                plan.conditions.tasks.apply(&mut workload)?;
                 let symmetric = machine.symmetric(CoreTypeId(0));
                 for &seed in &plan.seeds {
                     let of_programs = workload.programs.iter().map(|program| {
@@ -140,7 +144,14 @@ impl<'a> Lab<'a> {
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
         let events = outcomes.iter().map(|outcome| outcome.events).sum();
         let alone = outcomes.into_iter().flat_map(|outcome| outcome.programs).collect();
-        let predictors = predictors(plan)?;
+        let mut predictors = Vec::new();
+        for policy in plan.policies.iter().map(Setup::make).filter(|policy| policy.counters()) {
+            let quality = policy.predictor();
+            // Perfect knowledge needs no predictor.
+            if !plan.conditions.oracle && predictors.iter().all(|(known, _)| *known != quality) {
+                predictors.push((quality, predictors_of(plan, quality)?));
+            }
+        }
         Ok(Self { plan, resolved, references, predictors, alone, events })
     }
 
@@ -203,7 +214,9 @@ impl<'a> Lab<'a> {
 
     /// The predictor of the job's machine, for policies that want one.
     fn predict(&self, job: Job) -> Option<Predict> {
-        let predictor = self.predictors[job.machine].clone()?;
+        let wanted = self.plan.policies[job.policy].make().predictor();
+        let (_, predictors) = self.predictors.iter().find(|(quality, _)| *quality == wanted)?;
+        let predictor = predictors[job.machine].clone()?;
         Some(Box::new(move |core_type, counters| predictor.predict(core_type, counters)))
     }
 
@@ -215,17 +228,19 @@ impl<'a> Lab<'a> {
 }
 
 /// The predictor of every machine, trained once for machines with the same core types.
-fn predictors(plan: &Plan) -> Result<Vec<Option<MachinePredictor>>> {
-    let wanted = plan.policies.iter().any(|policy| policy.make().counters()) && !plan.conditions.oracle;
+fn predictors_of(plan: &Plan, quality: Quality) -> Result<Vec<Option<MachinePredictor>>> {
     let mut trained = Predictor::default();
     let given = &plan.conditions.predictor;
     if let Some(path) = given {
         let path = path.display().to_string();
+        if quality != Quality::Best {
+            bail!("a policy asks for a worse predictor than {path}, which takes training: leave out --predictor");
+        }
         trained = Predictor::from_toml(&files::read(&path)?, &path)?;
     }
     let predictor = |machine: &Machine| {
         // Cores of one type have nothing to be predicted.
-        if !wanted || machine.core_types.len() < 2 {
+        if machine.core_types.len() < 2 {
             return Ok(None);
         }
         if let (Some(path), None) = (given, trained.for_machine(machine)) {
@@ -235,7 +250,7 @@ fn predictors(plan: &Plan) -> Result<Vec<Option<MachinePredictor>>> {
             );
         }
         if trained.for_machine(machine).is_none() {
-            trained.extend(training::learn(machine, &training::observe(machine)?)?);
+            trained.extend(training::learn(machine, &training::observe(machine)?, quality)?);
         }
         Ok(trained.for_machine(machine))
     };
@@ -244,7 +259,7 @@ fn predictors(plan: &Plan) -> Result<Vec<Option<MachinePredictor>>> {
 
 /// A workload of one program out of several.
 fn alone(workload: &Workload, program: &Program) -> Workload {
-    Workload { name: program.name.clone(), programs: vec![program.clone()], duration: workload.duration }
+    Workload { name: program.name.clone(), programs: vec![program.clone()], ..workload.clone() }
 }
 
 /// Whether two machines differ in their names only.

@@ -1,10 +1,10 @@
-//! What the speedup predictor learns from: every bundled program, alone, on a machine of big cores only and on one of
-//! little cores only (COLAB 4.1), and on one of any core type between, whose counters look different again.
+//! What the speedup predictor learns from: every program of COLAB's Table 3, alone, on a machine of big cores only and on
+//! one of little cores only (COLAB 4.1), and on one of any core type between, whose counters look different again.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use evenkeel_model::predict::{Predictor, Sample, Validation, leave_one_out};
+use evenkeel_model::predict::{Predictor, Quality, Sample, Validation, leave_one_out};
 use evenkeel_model::{CoreTypeId, Counters, Instructions, Machine, Ns};
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::{Workload, suite};
@@ -32,7 +32,7 @@ pub struct Observed {
 /// What there is to learn about a machine, for each of its core types.
 pub fn observe(machine: &Machine) -> Result<Vec<Observed>> {
     let core_types: Vec<CoreTypeId> = (0..machine.core_types.len()).map(|id| CoreTypeId(id as u8)).collect();
-    let programs: Vec<&str> = suite::programs().map(|program| program.name).collect();
+    let programs: Vec<&str> = suite::table_3().map(|program| program.name).collect();
     let bar = progress::bar("training", programs.len());
     let outcomes: Vec<Result<Vec<Outcome>>> = programs
         .par_iter()
@@ -67,11 +67,11 @@ pub fn observe(machine: &Machine) -> Result<Vec<Observed>> {
 }
 
 /// The predictor of a machine.
-pub fn learn(machine: &Machine, observed: &[Observed]) -> Result<Predictor> {
+pub fn learn(machine: &Machine, observed: &[Observed], quality: Quality) -> Result<Predictor> {
     let mut predictor = Predictor::default();
     for observed in observed {
         predictor
-            .learn(machine, observed.core_type, &observed.samples, COUNTERS)
+            .learn(machine, observed.core_type, &observed.samples, COUNTERS, quality)
             .with_context(|| format!("no predictor for {}", machine.name))?;
     }
     // As a file keeps it, so that a run with a predictor that was just trained and one that was read agree.

@@ -43,6 +43,29 @@ fn unknown_names_get_their_nearest_neighbour() {
 }
 
 #[test]
+fn policies_refuse_machines_that_they_cannot_schedule() {
+    let why = "policy iks cannot schedule 2B4S: it pairs each little core with a big one, and there are 2 big and 4 little ones";
+    assert!(refused(&["sim", "radix", "--machine", "2B4S", "--policy", "iks"]).contains(why));
+    assert!(refused(&["compare", "radix", "--machine", "2B2S,2B4S", "--policy", "cfs,iks"]).contains(why));
+    // One CPU is a machine of one big core, whatever this machine is.
+    let mut run = Command::new("taskset");
+    run.args(["-c", "0"]).arg(assert_cmd::cargo::cargo_bin!("evenkeel")).args(["run", "--policy", "iks", "--", "true"]);
+    let output = run.output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("policy iks cannot schedule this machine: it pairs"), "{message}");
+}
+
+#[test]
+fn governors_and_parts_of_machines_are_checked() {
+    let sim =
+        |machine, governor| refused(&["sim", "radix", "--policy", "cfs", "--machine", machine, "--governor", governor]);
+    assert!(sim("2B2S", "shedutil").contains("did you mean \"schedutil\"?"));
+    assert!(sim("2B2S", "userspace").contains("userspace:800MHz"));
+    assert!(sim("odroid-xu3:5+0", "performance").contains("has 4 big and 4 little cores"));
+}
+
+#[test]
 fn mistakes_on_the_command_line_exit_with_2() {
     refused(&[]);
     refused(&["smi"]);
@@ -63,6 +86,15 @@ fn files_are_named_with_the_line_of_the_mistake() {
     assert!(sim(&file(folder.path(), "bad.toml", "[[program]\n")).contains("bad.toml:1"));
     let other = file(folder.path(), "other.yaml", "");
     assert!(sim(&other).contains("expected an rt-app file (.json)"));
+}
+
+#[test]
+fn options_for_tasks_need_a_program_that_has_some() {
+    let sim =
+        |option: &str, value: &str| refused(&["sim", "ferret", "--machine", "2B2S", "--policy", "cfs", option, value]);
+    assert!(sim("--tasks", "cats").contains("--tasks is for programs made of tasks, and ferret has none"));
+    assert!(sim("--main", "big").contains("--main is for programs made of tasks, and ferret has none"));
+    assert!(sim("--tasks", "lifo").contains("fifo, steal, cats, heft"));
 }
 
 /// Two threads that take two locks in opposite orders.

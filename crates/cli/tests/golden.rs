@@ -1,5 +1,7 @@
-//! What every policy makes of six mixes, to the last digit: a change of results is a change that somebody wanted, and
+//! What every policy makes of six mixes, and every ready queue of two task graphs, to the last digit: a change of results is a change that somebody wanted, and
 //! every machine prints the same. `SNAPSHOTS=overwrite cargo test --test golden` accepts new results.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fmt::Write;
 
@@ -20,10 +22,39 @@ fn every_policy_gives_the_known_results() {
         "--machine",
         "2B4S",
         "--policy",
-        "cfs,static,gts,pfs,wash,colab",
+        "cfs,static,cluster-switch,gts,eas,pfs,bind-vm,wash,colab",
         "--format",
         "json",
     ];
+    assert_data_eq!(results(&args), file!["golden/mixes.txt"]);
+}
+
+#[test]
+fn every_ready_queue_gives_the_known_results() {
+    let mut text = String::new();
+    for queue in ["fifo", "steal", "cats", "heft"] {
+        let args = [
+            "compare",
+            "cholesky",
+            "fork-join",
+            "--machine",
+            "odroid-xu3",
+            "--policy",
+            "cfs,gts",
+            "--tasks",
+            queue,
+            "--orders",
+            "declared",
+            "--format",
+            "json",
+        ];
+        let _ = writeln!(text, "{queue}\n{}", results(&args));
+    }
+    assert_data_eq!(text, file!["golden/tasks.txt"]);
+}
+
+/// A line for each run of a comparison, and the number of events.
+fn results(args: &[&str]) -> String {
     let output = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel")).args(args).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let mut text = String::new();
@@ -45,5 +76,5 @@ fn every_policy_gives_the_known_results() {
         );
     }
     let _ = writeln!(text, "{} events", report["events"]);
-    assert_data_eq!(text, file!["golden/mixes.txt"]);
+    text
 }

@@ -138,6 +138,22 @@ fn the_same_command_prints_the_same_bytes_but_for_seconds() {
 }
 
 #[test]
+fn a_part_of_a_machine_and_a_governor_change_what_a_run_takes() {
+    let energy = |machine: &str, governor: &str| {
+        let args =
+            ["sim", "radix", "--policy", "cfs", "--machine", machine, "--governor", governor, "--format", "json"];
+        let run = &json(&args)["runs"][0];
+        assert_eq!(run["machine"], machine);
+        (run["metrics"]["makespan_s"].as_f64().unwrap(), run["metrics"]["energy_j"].as_f64().unwrap())
+    };
+    let big = energy("odroid-xu3:4+0", "performance");
+    let little = energy("odroid-xu3:0+4", "performance");
+    let slow = energy("odroid-xu3:4+0", "userspace:400MHz");
+    assert!(little.0 > 1.5 * big.0 && little.1 < big.1, "{little:?} and {big:?}");
+    assert!(slow.0 > 1.5 * big.0 && slow.1 < big.1, "{slow:?} and {big:?}");
+}
+
+#[test]
 fn lists_print_the_fields_that_are_documented() {
     let machines = json(&["machines", "--format", "json"]);
     fields(&machines["machines"][0], &["name", "description", "clusters"]);
@@ -145,6 +161,7 @@ fn lists_print_the_fields_that_are_documented() {
     fields(&machines["machines"][0]["clusters"][0], &cluster);
     let policies = json(&["policies", "--format", "json"]);
     fields(&policies["policies"][0], &["name", "summary", "source", "knobs"]);
+    fields(&policies["governors"][0], &["name", "summary", "source"]);
     let workloads = json(&["workloads", "--format", "json"]);
     fields(&workloads["programs"][0], &["name", "description", "source", "threads", "max_threads"]);
     fields(&workloads["mixes"][0], &["name", "class", "programs", "threads"]);

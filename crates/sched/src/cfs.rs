@@ -3,8 +3,10 @@
 //! Constants and rules are those of Linux 3.16 (kernel/sched/fair.c), the kernel of COLAB's evaluation (COLAB 4):
 //! targeted latency, minimum and wake-up granularity scaled by 1 + log2 of the number of cores (at most 8), sleepers
 //! credited with half a latency, wake-affine placement among idle siblings, idle and periodic balancing that moves
-//! waiting threads, and a running one only from a cluster that stays overloaded while another has idle cores. All capacities count the same, as on a machine whose firmware does not
-//! tell them. Simplified: groups are compared by runnable weight at this moment, not by its decayed average.
+//! waiting threads, and a running one only from a cluster that stays overloaded while another has idle cores. A cluster
+//! here is what shares a last-level cache, whatever types its cores have. All capacities count the same, as on a machine
+//! whose firmware does not tell them. Simplified: groups are compared by runnable weight at this moment, not by its
+//! decayed average.
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
@@ -62,14 +64,14 @@ pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
 /// and in it the core with the least weight.
 fn idlest(s: &State, parent: Option<CoreId>, allowed: CoreSet) -> CoreId {
     let mut best: Option<(u64, bool, CoreId)> = None;
-    for cluster in &s.machine.clusters {
-        let cores = cluster.cores.and(allowed);
+    for group in &s.caches {
+        let cores = group.and(allowed);
         if cores.is_empty() {
             continue;
         }
         let weight: u64 = cores.iter().map(|core| s.weight(core)).sum();
         let per_core = weight * 1024 / cores.len() as u64;
-        let foreign = parent.is_some_and(|parent| !cluster.cores.contains(parent));
+        let foreign = parent.is_some_and(|parent| !group.contains(parent));
         let Some(core) = least(s, cores) else { continue };
         let candidate = (per_core, foreign, core);
         if best.is_none_or(|best| candidate < best) {
@@ -121,6 +123,11 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
         }
     }
     Pick::Idle
+}
+
+/// The waiting thread that `core` should pull from the busiest other core of a domain.
+pub fn pull(s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
+    pull_from_busiest(s, core, domain, s.occupancy(core))
 }
 
 /// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
@@ -186,7 +193,7 @@ pub(crate) const PATIENCE: u8 = 3;
 fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
     let weight = |cores: CoreSet| cores.iter().map(|core| s.weight(core)).sum::<u64>();
     let local = s.domains[core.index()][0];
-    let others = s.machine.clusters.iter().map(|cluster| cluster.cores).filter(|cores| !cores.contains(core));
+    let others = s.caches.iter().copied().filter(|cores| !cores.contains(core));
     // Weights a core, compared by cross-multiplication.
     let busiest = others.max_by(|a, b| (weight(*a) * b.len() as u64).cmp(&(weight(*b) * a.len() as u64)))?;
     let thread = busiest.iter().find_map(|other| s.movable_current(other, core))?;

@@ -17,9 +17,11 @@ pub struct State {
     pub threads: Vec<Thread>,
     /// Every core.
     pub cores: Vec<Core>,
-    /// For each core the scheduling domains around it, smallest first: its cluster, its memory node, the machine. Those
-    /// that are the same cores are one.
+    /// For each core the scheduling domains around it, smallest first: the cores that share its last-level cache, its
+    /// memory node, the machine. Those that are the same cores are one.
     pub domains: Vec<Vec<CoreSet>>,
+    /// The cores of each last-level cache.
+    pub caches: Vec<CoreSet>,
     /// The cores of the fastest type.
     pub big: CoreSet,
     /// All other cores.
@@ -54,13 +56,20 @@ impl State {
         let all = machine.all();
         let highest = |cluster: &Cluster| machine.core_types[cluster.core_type.index()].max_frequency();
         let domains = all.iter().map(|core| {
-            let cluster = machine.clusters[machine.cores[core.index()].cluster.index()].cores;
-            let mut domains = vec![cluster, machine.node_of(core), all];
+            let mut domains = vec![machine.sharing_cache(core), machine.node_of(core), all];
             domains.dedup();
             domains
         });
+        let mut caches: Vec<CoreSet> = Vec::new();
+        for cluster in &machine.clusters {
+            let cache = cluster.cores.iter().next().map(|core| machine.sharing_cache(core)).unwrap_or_default();
+            if !caches.contains(&cache) {
+                caches.push(cache);
+            }
+        }
         Self {
             domains: domains.collect(),
+            caches,
             now: Ns::ZERO,
             threads: Vec::new(),
             cores: vec![Core::default(); machine.cores.len()],

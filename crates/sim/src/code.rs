@@ -1,8 +1,12 @@
 //! Programs flattened for the event loop: one array of instructions, jumps instead of nesting, global object numbers.
 
-use evenkeel_model::{Behaviour, ThreadId};
-use evenkeel_workload::program::{Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
-use evenkeel_workload::{Op, Workload};
+use std::ops::Range;
+
+use evenkeel_model::{Behaviour, Machine, ThreadId};
+use evenkeel_workload::program::{Memory, Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
+use evenkeel_workload::{Op, Workload, graph};
+
+use crate::tasking::{Act, RuntimeCode, layout};
 
 /// One flat instruction. Objects and phases are numbered across the workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +65,11 @@ pub(crate) enum Instr {
     },
     Jump(u32),
     Exit,
+    /// A step of a runtime system; position in [`Code::runtimes`].
+    Tasks {
+        runtime: u32,
+        act: Act,
+    },
 }
 
 /// A workload, flattened.
@@ -69,6 +78,9 @@ pub(crate) struct Code {
     pub instrs: Vec<Instr>,
     pub params: Vec<SchedParams>,
     pub behaviours: Vec<Behaviour>,
+    /// Where the memory of each of those phases is.
+    pub memory: Vec<Memory>,
+    pub extents: Vec<Extent>,
     pub threads: Vec<ThreadCode>,
     pub locks: Vec<String>,
     pub barriers: Vec<(String, u32)>,
@@ -77,10 +89,24 @@ pub(crate) struct Code {
     pub semaphores: Vec<(String, u64)>,
     pub events: Vec<String>,
     pub timers: usize,
+    pub runtimes: Vec<RuntimeCode>,
+}
+
+/// The objects of a program among those of the workload.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent {
+    pub locks: Range<usize>,
+    pub barriers: Range<usize>,
+    pub queues: Range<usize>,
+    pub conditions: Range<usize>,
+    pub semaphores: Range<usize>,
+    pub events: Range<usize>,
+    pub timers: Range<usize>,
+    pub runtimes: Range<usize>,
 }
 
 /// A thread of the flattened workload.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ThreadCode {
     pub program: usize,
     pub name: String,
@@ -98,7 +124,9 @@ pub(crate) struct ThreadCode {
 pub(crate) type Calibrate<'a> = &'a dyn Fn(&Program, &Behaviour, Work) -> u64;
 
 impl Code {
-    pub(crate) fn new(workload: &Workload, calibrate: Calibrate<'_>) -> Self {
+    /// # Errors
+    /// A task graph that is too large.
+    pub(crate) fn new(workload: &Workload, machine: &Machine, calibrate: Calibrate<'_>) -> Result<Self, String> {
         let mut code = Self::default();
         for (index, program) in workload.programs.iter().enumerate() {
             let flatten = Flatten {
@@ -113,8 +141,12 @@ impl Code {
                 events: code.events.len() as u32,
                 timers: code.timers as u32,
                 threads: code.threads.len() as u32,
+                runtime: code.runtimes.len() as u32,
             };
+            let creator = graph::creator(program);
             code.behaviours.extend(program.phases.iter().map(|phase| phase.behaviour));
+            code.behaviours.extend(creator.map(|_| Behaviour::REFERENCE));
+            code.memory.resize(code.behaviours.len(), program.memory);
             code.locks.extend(program.locks.iter().cloned());
             code.barriers.extend(program.barriers.iter().map(|barrier| (barrier.name.clone(), barrier.parties)));
             code.queues.extend(program.queues.iter().cloned());
@@ -122,10 +154,13 @@ impl Code {
             code.semaphores.extend(program.semaphores.iter().map(|one| (one.name.clone(), one.count)));
             code.events.extend(program.events.iter().cloned());
             code.timers += program.timers.len();
-            for thread in &program.threads {
+            for (position, thread) in program.threads.iter().enumerate() {
                 let entry = code.instrs.len() as u32;
                 let mut slots = 0;
                 flatten.ops(&mut code, &thread.ops, 0, &mut slots);
+                if creator == Some(position) {
+                    code.instrs.extend([Act::Wait, Act::End].map(|act| flatten.act(act)));
+                }
                 code.instrs.push(Instr::Exit);
                 code.threads.push(ThreadCode {
                     program: index,
@@ -138,8 +173,12 @@ impl Code {
                     endless: endless(&thread.ops),
                 });
             }
+            if let Some(creator) = creator {
+                layout::add(&mut code, &flatten, machine, creator).map_err(|why| format!("{}: {why}", program.name))?;
+            }
+            code.extents.push(flatten.extent(&code));
         }
-        code
+        Ok(code)
     }
 }
 
@@ -153,9 +192,9 @@ pub(crate) fn endless(ops: &[Op]) -> bool {
 }
 
 /// The offsets of a program's objects among those of the workload.
-struct Flatten<'a> {
-    program: &'a Program,
-    calibrate: Calibrate<'a>,
+pub(crate) struct Flatten<'a> {
+    pub program: &'a Program,
+    pub calibrate: Calibrate<'a>,
     phases: u32,
     locks: u32,
     barriers: u32,
@@ -164,11 +203,36 @@ struct Flatten<'a> {
     semaphores: u32,
     events: u32,
     timers: u32,
-    threads: u32,
+    pub threads: u32,
+    pub runtime: u32,
 }
 
 impl Flatten<'_> {
-    fn ops(&self, code: &mut Code, ops: &[Op], depth: u32, slots: &mut u32) {
+    /// From where the program begins to where the code ends now.
+    fn extent(&self, code: &Code) -> Extent {
+        let range = |first: u32, end: usize| first as usize..end;
+        Extent {
+            locks: range(self.locks, code.locks.len()),
+            barriers: range(self.barriers, code.barriers.len()),
+            queues: range(self.queues, code.queues.len()),
+            conditions: range(self.conditions, code.conditions.len()),
+            semaphores: range(self.semaphores, code.semaphores.len()),
+            events: range(self.events, code.events.len()),
+            timers: range(self.timers, code.timers),
+            runtimes: range(self.runtime, code.runtimes.len()),
+        }
+    }
+
+    /// The phase of the runtime system's own code stands behind those of the program.
+    pub(crate) fn runtime_phase(&self) -> u32 {
+        self.phases + self.program.phases.len() as u32
+    }
+
+    fn act(&self, act: Act) -> Instr {
+        Instr::Tasks { runtime: self.runtime, act }
+    }
+
+    pub(crate) fn ops(&self, code: &mut Code, ops: &[Op], depth: u32, slots: &mut u32) {
         for op in ops {
             self.op(code, op, depth, slots);
         }
@@ -209,6 +273,14 @@ impl Flatten<'_> {
                 code.params.push(params.clone());
                 Instr::Set(code.params.len() as u32 - 1)
             }
+            Op::Task(_) => {
+                let create = self.program.tasking.as_ref().map_or(Work::Instructions(0), |tasking| tasking.create);
+                let work = (self.calibrate)(self.program, &Behaviour::REFERENCE, create);
+                code.instrs.push(self.act(Act::Window));
+                code.instrs.push(Instr::Compute { phase: self.runtime_phase(), work, spread: Spread::None });
+                self.act(Act::Create)
+            }
+            Op::Taskwait => self.act(Act::Wait),
             Op::Drain { queue, ref body } => {
                 code.instrs.push(Instr::Jump(0));
                 self.ops(code, body, depth, slots);
@@ -249,8 +321,9 @@ mod tests {
             sched: SchedParams::default(),
         };
         let program = Program { threads: vec![thread], ..Program::default() };
-        let workload = Workload { name: "w".into(), programs: vec![program], duration: None };
-        let code = Code::new(&workload, &|_, _, _| 0);
+        let workload = Workload { name: "w".into(), programs: vec![program], ..Workload::default() };
+        let machine = evenkeel_model::machines::by_name("2B2S").unwrap();
+        let code = Code::new(&workload, &machine, &|_, _, _| 0).unwrap();
         assert_eq!(
             code.instrs,
             [

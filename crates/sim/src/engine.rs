@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId, Watts};
 use evenkeel_sched::{Action, Next, Scheduler, Why};
 use evenkeel_workload::Workload;
-use evenkeel_workload::program::{self, Calibration, Start, Work};
+use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 
 use crate::calendar::{Calendar, Entry};
 use crate::code::Code;
@@ -20,6 +20,7 @@ use crate::outcome::{Ended, Latency};
 use crate::report;
 use crate::run::{Error, Options};
 use crate::task::{On, Place, Task};
+use crate::tasking::Runtime;
 
 /// So many operations or answers at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
@@ -36,6 +37,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) code: Code,
     pub(crate) objects: Objects,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) runtimes: Vec<Runtime>,
     pub(crate) cores: Vec<Core>,
     /// When something happens on each core by itself: the earlier of completion and tick.
     pub(crate) due: Vec<Ns>,
@@ -45,7 +47,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) opps: Vec<Opp>,
     /// What an observer was last told of each cluster's power.
     pub(crate) powers: Vec<Watts>,
-    /// Instructions per ns by phase and cluster, at the current operating points.
+    /// Instructions per ns by distance of the memory, phase and cluster ([`Self::row`]), at the current operating points.
     pub(crate) rates: Vec<f64>,
     /// Counts per instruction, in the same order; empty if nobody reads counters.
     pub(crate) counts: Vec<Counters>,
@@ -83,8 +85,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         sched: Scheduler,
         options: &'a Options,
         observer: &'a mut O,
-    ) -> Self {
-        let code = Code::new(workload, &|program, behaviour, work| instructions(origin, program, behaviour, work));
+    ) -> Result<Self, Error> {
+        let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
+        let code = Code::new(workload, origin, &calibrate).map_err(Error::Invalid)?;
         let task = |(index, thread): (usize, &crate::code::ThreadCode)| {
             Task::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
         };
@@ -104,6 +107,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             sched,
             objects: Objects::new(&code),
             tasks: code.threads.iter().enumerate().map(task).collect(),
+            runtimes: code.runtimes.iter().map(|runtime| Runtime::new(&code, runtime, options.seed)).collect(),
             cores: machine.cores.iter().map(|_| Core::default()).collect(),
             due: vec![Ns::NEVER; machine.cores.len()],
             calendar: Calendar::default(),
@@ -133,7 +137,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         };
         engine.set_rates();
         engine.introduce_threads();
-        engine
+        Ok(engine)
     }
 
     /// Runs to the end.
@@ -196,7 +200,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             Entry::Wake(thread, sleep) => {
                 let task = &self.tasks[thread.index()];
                 match task.place {
-                    Place::Absent if sleep == 0 && task.exited.is_none() => self.start(thread, None),
+                    Place::Absent if task.sleep == sleep && task.exited.is_none() => self.start(thread, None),
                     Place::Blocked(On::Sleep) if task.sleep == sleep => self.wake(thread, None),
                     _ => {}
                 }
@@ -343,9 +347,18 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if let Some(last) = task.last_core.filter(|last| *last != core) {
             self.migrations += 1;
             task.migrations += 1;
-            let same = self.machine.cores[last.index()].cluster == self.machine.cores[core.index()].cluster;
-            c.stall += if same { costs.migrate_in_cluster } else { costs.migrate_across_clusters };
+            let near = self.sched.state().domains[core.index()][0].contains(last);
+            let same_node = self.machine.node_of(core).contains(last);
+            c.stall += match (near, same_node) {
+                (true, _) => costs.migrate_in_cluster,
+                (false, true) => costs.migrate_across_clusters,
+                (false, false) => costs.migrate_across_nodes,
+            };
         }
+        let node = self.machine.clusters[self.machine.cores[core.index()].cluster.index()].node;
+        // First touch: a thread's memory is where it first ran.
+        task.remote =
+            *task.home.get_or_insert(node) != node && self.workload.programs[task.program].memory == Memory::Local;
         task.last_core = Some(core);
         task.place = Place::On(core);
         c.current = Some(thread);

@@ -117,7 +117,7 @@ impl Foresight {
         let sched = Scheduler::new(stage.clone(), Box::new(Cfs), None);
         let options = Options { seed: options.seed, max_time: options.max_time, ..Options::default() };
         let mut nobody = ();
-        let mut engine = Engine::new(&stage, machine, workload, sched, &options, &mut nobody);
+        let mut engine = Engine::new(&stage, machine, workload, sched, &options, &mut nobody)?;
         engine.score = Some(Score { wakes: Vec::new(), on_smallest: vec![0.0; engine.tasks.len()] });
         engine.run()?;
         let Some(score) = engine.score.take() else { return Ok(Self { threads: Vec::new() }) };
@@ -185,8 +185,9 @@ fn stage(machine: &Machine, workload: &Workload) -> Machine {
         wake: Ns::ZERO,
         migrate_in_cluster: Ns::ZERO,
         migrate_across_clusters: Ns::ZERO,
+        migrate_across_nodes: Ns::ZERO,
         dvfs_transition: Ns::ZERO,
-        tick: machine.costs.tick,
+        ..machine.costs
     };
     Machine { costs, ..many.symmetric(CoreTypeId(0)) }
 }

@@ -2,16 +2,24 @@
 
 use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
 use evenkeel_sched::Span;
+use evenkeel_workload::program::Memory;
 
 use crate::engine::Engine;
 use crate::observer::{Event, Observer};
 use crate::pmu;
-use crate::task::{Place, SPIN};
+use crate::task::{Place, SPIN, Task};
 
 /// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
 /// interrupts of a quiet Linux machine).
 const NOISE_INTERVAL: Ns = Ns::from_ms(10);
 pub(crate) const NOISE_BURST: Ns = Ns::from_us(50);
+
+/// Where the tables of rates and counts have what a thread does now: first all phases with near memory, then with that of
+/// another node, the reference code (for [`SPIN`]) last in each.
+fn row(phases: usize, clusters: usize, task: &Task, cluster: usize) -> usize {
+    let phase = if task.phase == SPIN { phases } else { task.phase as usize };
+    (usize::from(task.remote) * (phases + 1) + phase) * clusters + cluster
+}
 
 impl<O: Observer + ?Sized> Engine<'_, O> {
     /// Accounts for the time on a core since the last time, and reports it to the scheduler.
@@ -35,9 +43,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         c.busy += elapsed;
         let ran = elapsed - overhead;
         let spin = task.phase == SPIN;
-        let reference = self.rates[(self.rates.len() - self.opps.len()) + cluster];
-        let rate_at = if spin { 0 } else { task.phase as usize * self.opps.len() + cluster };
-        let rate = if spin { 1.0 } else { self.rates[rate_at] };
+        let at = row(self.code.behaviours.len(), self.opps.len(), task, cluster);
+        let reference = self.rates[self.code.behaviours.len() * self.opps.len() + cluster];
+        let rate = if spin { 1.0 } else { self.rates[at] };
         let done = if self.now >= c.done_at { task.remaining } else { (ran.0 as f64 * rate) as u64 };
         let done = done.min(task.remaining);
         task.remaining -= done;
@@ -55,7 +63,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         c.pending.1 += elapsed;
         let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), ..Span::default() };
         if !self.counts.is_empty() && retired > 0 {
-            let at = if spin { self.counts.len() - self.opps.len() + cluster } else { rate_at };
             let counters = pmu::read(&self.counts[at], retired, &mut task.noise);
             span.counters = Some(counters);
             if let Some(read) = self.read.get_mut(thread.index()) {
@@ -96,7 +103,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let task = &self.tasks[thread.index()];
         let rate = match task.phase {
             SPIN => 1.0,
-            phase => self.rates[phase as usize * self.opps.len() + cluster],
+            _ => self.rates[row(self.code.behaviours.len(), self.opps.len(), task, cluster)],
         };
         let needs = libm::ceil(task.remaining as f64 / rate) as u64;
         c.done_at = self.now + c.stall + Ns(needs);
@@ -137,18 +144,28 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Fills the tables of rates and counts for the current operating points. The last row is the reference code.
+    /// Fills the tables of rates and counts for the current operating points, in the order of [`row`].
     pub(crate) fn set_rates(&mut self) {
         self.rates.clear();
         self.counts.clear();
+        let machine = self.machine;
         let counting = self.options.counters || self.sched.wants_counters();
-        let reference = evenkeel_model::Behaviour::REFERENCE;
-        for behaviour in self.code.behaviours.iter().chain([&reference]) {
-            for (cluster, opp) in self.machine.clusters.iter().zip(&self.opps) {
-                self.rates.push(self.machine.rate(cluster.core_type, opp.frequency, behaviour));
-                if counting {
-                    let counts = pmu::per_instruction(self.machine, cluster.core_type, opp.frequency, behaviour);
-                    self.counts.push(counts);
+        let reference = (&evenkeel_model::Behaviour::REFERENCE, &Memory::Local);
+        let from_afar = if machine.nodes() > 1 { &[false, true][..] } else { &[false] };
+        for remote in from_afar {
+            for (behaviour, memory) in self.code.behaviours.iter().zip(&self.code.memory).chain([reference]) {
+                let distance = match (memory, remote) {
+                    (Memory::Interleaved, _) => machine.interleaved_memory(),
+                    (Memory::Local, false) => 1.0,
+                    (Memory::Local, true) => machine.costs.remote_memory,
+                };
+                let code = behaviour.at_distance(distance);
+                for (cluster, opp) in machine.clusters.iter().zip(&self.opps) {
+                    self.rates.push(machine.rate(cluster.core_type, opp.frequency, &code));
+                    if counting {
+                        let (on, at) = (cluster.core_type, opp.frequency);
+                        self.counts.push(pmu::per_instruction(machine, on, at, behaviour, distance));
+                    }
                 }
             }
         }
@@ -168,9 +185,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 watts += opp.voltage.0 * kind.leakage * kind.idle_share;
                 continue;
             };
-            let phase = self.tasks[thread.index()].phase;
-            let row = if phase == SPIN { self.code.behaviours.len() } else { phase as usize };
-            let rate = self.rates[row * self.opps.len() + cluster.index()];
+            let task = &self.tasks[thread.index()];
+            let rate = self.rates[row(self.code.behaviours.len(), self.opps.len(), task, cluster.index())];
             watts += kind.power(opp, rate).0;
         }
         if self.powers[cluster.index()] != Watts(watts) {

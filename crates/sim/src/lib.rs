@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod step;
 mod task;
+mod tasking;
 
 pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};

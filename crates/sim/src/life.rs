@@ -12,6 +12,7 @@ use crate::observer::{Event, Observer, Stop};
 use crate::outcome::Ended;
 use crate::report;
 use crate::task::{On, Place};
+use crate::tasking::Runtime;
 
 impl<O: Observer + ?Sized> Engine<'_, O> {
     pub(crate) fn report_ready(&mut self, thread: ThreadId, why: Why) {
@@ -34,6 +35,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     pub(crate) fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         let task = &mut self.tasks[thread.index()];
         task.pc = self.code.threads[thread.index()].entry;
+        task.home = None;
         task.started = self.now;
         task.exited = None;
         self.write_down(thread, by, Ns::ZERO);
@@ -111,12 +113,47 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let counts = counts_for_the_end(&self.code.threads[thread.index()]);
         self.unfinished[program] -= usize::from(counts);
         if counts && self.unfinished[program] == 0 {
-            self.turnaround[program] = Some(self.now);
-            if self.workload.duration.is_none() {
+            self.turnaround[program].get_or_insert(self.now);
+            let all_have_ended = self.workload.duration.is_none() && self.turnaround.iter().all(Option::is_some);
+            if self.workload.rerun && !all_have_ended {
+                self.end_program(program);
+                self.begin_again(program);
+            } else if self.workload.rerun {
+                (0..self.unfinished.len()).for_each(|program| self.end_program(program));
+                self.unfinished.fill(0);
+            } else if self.workload.duration.is_none() {
                 self.end_program(program);
             }
         }
         self.end_run();
+    }
+
+    /// Starts the threads of a program that has ended as they were started first.
+    fn begin_again(&mut self, program: usize) {
+        let extent = &self.code.extents[program];
+        self.objects.reset(self.now, &self.code, extent);
+        for number in extent.runtimes.clone() {
+            self.runtimes[number] = Runtime::new(&self.code, &self.code.runtimes[number], self.options.seed);
+        }
+        for index in 0..self.tasks.len() {
+            let (code, thread) = (&self.code.threads[index], ThreadId(index as u32));
+            if code.program != program {
+                continue;
+            }
+            let task = &mut self.tasks[index];
+            task.remaining = 0;
+            task.respawns = 0;
+            task.joiners.clear();
+            task.exited = None;
+            let Start::At(at) = code.start else { continue };
+            self.alive += 1;
+            self.unfinished[program] += usize::from(counts_for_the_end(code));
+            if at == Ns::ZERO {
+                self.start(thread, None);
+            } else {
+                self.calendar.push(self.now + at, Entry::Wake(thread, task.sleep));
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, thread: ThreadId) {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use evenkeel_model::{Ns, ThreadId};
 
-use crate::code::Code;
+use crate::code::{Code, Extent};
 
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
@@ -89,5 +89,27 @@ impl Objects {
             events: code.events.iter().map(|_| VecDeque::new()).collect(),
             timers: vec![None; code.timers],
         }
+    }
+
+    /// Those of one program as they were at the start: it begins again, and what its last run left behind is gone. What
+    /// went through its queues stays counted.
+    pub(crate) fn reset(&mut self, now: Ns, code: &Code, of: &Extent) {
+        self.locks[of.locks.clone()].fill_with(Lock::default);
+        self.barriers[of.barriers.clone()].iter_mut().for_each(|barrier| barrier.waiters.clear());
+        for (queue, new) in self.queues[of.queues.clone()].iter_mut().zip(&code.queues[of.queues.clone()]) {
+            queue.change(now, new.filled);
+            queue.open_producers = new.producers;
+            queue.getters.clear();
+            queue.putters.clear();
+        }
+        self.conditions[of.conditions.clone()].iter_mut().for_each(VecDeque::clear);
+        for (semaphore, new) in
+            self.semaphores[of.semaphores.clone()].iter_mut().zip(&code.semaphores[of.semaphores.clone()])
+        {
+            semaphore.count = new.1;
+            semaphore.waiters.clear();
+        }
+        self.events[of.events.clone()].iter_mut().for_each(VecDeque::clear);
+        self.timers[of.timers.clone()].fill(None);
     }
 }

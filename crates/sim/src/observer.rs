@@ -57,6 +57,26 @@ pub enum Event<'a> {
         /// Why it stopped.
         why: Stop<'a>,
     },
+    /// A worker began to run a task.
+    TaskBegan {
+        /// The core that it runs on.
+        core: CoreId,
+        /// The worker.
+        thread: ThreadId,
+        /// The task, by its creation in its program.
+        task: u32,
+        /// What kind of task it is.
+        name: &'a str,
+    },
+    /// A worker has done a task.
+    TaskEnded {
+        /// The core that it ran on at last.
+        core: CoreId,
+        /// The worker.
+        thread: ThreadId,
+        /// The task.
+        task: u32,
+    },
     /// The policy's decision about a thread's affinity.
     Affinity {
         /// The thread.

@@ -52,7 +52,7 @@ pub struct ProgramOutcome {
     pub id: ProgramId,
     /// Its name.
     pub name: String,
-    /// When its last thread exited; `None` if the duration cut it off.
+    /// When its last thread exited, for the first time if it ran again; `None` if the duration cut it off.
     pub turnaround: Option<Ns>,
     /// Work done by all its threads.
     pub instructions: Instructions,
@@ -67,7 +67,7 @@ pub struct ThreadOutcome {
     pub program: ProgramId,
     /// Its name.
     pub name: String,
-    /// When it exited, if it did.
+    /// When it exited, for the last time if its program ran again; if it did.
     pub exited: Option<Ns>,
     /// Time on each core type, by position in the machine's list.
     pub on_type: Vec<Ns>,

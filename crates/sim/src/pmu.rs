@@ -16,20 +16,21 @@ const REDIRECT_CYCLES: f64 = 8.0;
 /// Each count is off by up to this share: multiplexing and skid (assumed).
 const NOISE: f64 = 0.05;
 
-/// Counts per instruction of a phase on a core type at a frequency.
+/// Counts per instruction of a phase on a core type at a frequency, with memory so many times as far away as a core's own.
 pub(crate) fn per_instruction(
     machine: &Machine,
     core_type: evenkeel_model::CoreTypeId,
     at: Hz,
     code: &Behaviour,
+    distance: f64,
 ) -> Counters {
     let core = &machine.core_types[core_type.index()];
-    let rate = machine.rate(core_type, at, code);
-    let memory = code.memory_ns / 1000.0;
+    let rate = machine.rate(core_type, at, &code.at_distance(distance));
+    let memory = code.memory_ns / 1000.0 * distance;
     let branch = code.branches / 1000.0;
     // Branchy code with little parallelism is hard to predict (assumed).
     let misses = branch * 0.08 / code.ilp;
-    let l2_refills = memory / MEMORY_NS;
+    let l2_refills = code.memory_ns / 1000.0 / MEMORY_NS;
     let mut counts = [0.0; COUNTERS];
     let mut set = |counter: Counter, value: f64| counts[counter as usize] = value;
     set(Counter::Instructions, 1.0);
@@ -44,7 +45,7 @@ pub(crate) fn per_instruction(
     set(Counter::L1iRefills, 0.05 * branch);
     set(Counter::TlbRefills, 0.2 * l2_refills);
     set(Counter::MemoryStallCycles, memory * (1.0 - core.overlap) * at.per_ns());
-    set(Counter::FrontendStallCycles, misses * (REDIRECT_CYCLES + 2.0 * core.width));
+    set(Counter::FrontendStallCycles, misses * (REDIRECT_CYCLES + 2.0 * core.width) + code.starved / 1000.0);
     set(Counter::StoreQueueFullCycles, code.stores / 1000.0 * memory * at.per_ns());
     Counters(counts)
 }

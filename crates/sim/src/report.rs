@@ -34,6 +34,7 @@ pub(crate) fn waits_for<O: Observer + ?Sized>(engine: &Engine<'_, O>, on: On) ->
         On::Semaphore(semaphore) => format!("semaphore {:?}", engine.code.semaphores[semaphore as usize].0),
         On::Event(event) => format!("resume of {:?}", engine.code.events[event as usize]),
         On::Join(thread) => format!("the exit of {}", name(engine, thread)),
+        On::Task => "a task".into(),
     }
 }
 

@@ -86,7 +86,7 @@ pub fn run<O: Observer + ?Sized>(
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict).with_governor(options.governor);
     let foresight = sched.wants_foresight().then(|| Foresight::rehearse(machine, workload, options)).transpose()?;
-    let mut engine = Engine::new(machine, machine, workload, sched, options, observer);
+    let mut engine = Engine::new(machine, machine, workload, sched, options, observer)?;
     engine.foresight = foresight;
     engine.run()?;
     Ok(report::outcome(engine))

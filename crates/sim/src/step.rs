@@ -10,6 +10,7 @@ use crate::observer::Observer;
 use crate::report;
 use crate::run::Error;
 use crate::task::{On, Place, SPIN};
+use crate::tasking::Then;
 
 /// So many operations in a row without any time passing mean that the thread loops over nothing.
 const ENDLESS: u32 = 1_000_000;
@@ -75,6 +76,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 Instr::Set(params) => self.set_params(core, thread, params),
                 Instr::Spawn(child) if self.tasks[child.index()].place == Place::Absent => self.spawn(child, thread),
                 Instr::Spawn(child) => self.tasks[child.index()].respawns += 1,
+                Instr::Tasks { runtime, act } => {
+                    if self.task_step(core, thread, runtime, act)? == Then::Leave {
+                        return Ok(());
+                    }
+                }
                 shared => {
                     if let Some(on) = self.share(thread, pc, shared)? {
                         self.block(core, thread, on);
@@ -202,7 +208,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         Some(on)
     }
 
-    fn unlock(&mut self, thread: ThreadId, lock: u32) -> Result<(), Error> {
+    pub(crate) fn unlock(&mut self, thread: ThreadId, lock: u32) -> Result<(), Error> {
         let l = &mut self.objects.locks[lock as usize];
         if l.holder != Some(thread) {
             return Err(report::stranger(self, thread, lock));

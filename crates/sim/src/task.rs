@@ -24,6 +24,8 @@ pub(crate) enum On {
     Semaphore(u32),
     Event(u32),
     Join(ThreadId),
+    /// A task that is ready.
+    Task,
 }
 
 /// The pseudo-phase of [`evenkeel_workload::Op::Spin`]: `remaining` counts nanoseconds instead of instructions.
@@ -50,6 +52,10 @@ pub(crate) struct Task {
     pub draws: fastrand::Rng,
     pub noise: u64,
     pub last_core: Option<CoreId>,
+    /// The memory node where its memory is, once it has run.
+    pub home: Option<u8>,
+    /// Whether it runs on a core of another node than its memory's.
+    pub remote: bool,
     pub joiners: Vec<ThreadId>,
     /// Spawns that came while it was still there: it begins again after its exit.
     pub respawns: u64,
@@ -80,6 +86,8 @@ impl Task {
             draws: fastrand::Rng::with_seed(seed),
             noise: !seed,
             last_core: None,
+            home: None,
+            remote: false,
             joiners: Vec::new(),
             respawns: 0,
             woken: false,

@@ -10,7 +10,9 @@ use std::cell::Cell;
 use common::{compute, machine, play, program, thread, with_costs, workload};
 use evenkeel_model::Ns;
 use evenkeel_sim::Options;
-use evenkeel_workload::program::{Barrier, BarrierId, LockId, Queue, QueueId, Spread};
+use evenkeel_workload::program::{
+    Barrier, BarrierId, LockId, Queue, QueueId, ReadyQueue, RegionId, Spread, Task, Tasking,
+};
 use evenkeel_workload::{Op, Workload};
 
 /// Counts the allocations of each thread, so that tests beside this one do not disturb it.
@@ -61,11 +63,24 @@ fn busy(rounds: u64) -> Workload {
     workload(vec![p])
 }
 
-fn allocations(policy: &str, rounds: u64, delay: Ns) -> (u64, u64, u64) {
-    let (machine, workload) = (with_costs(machine(2, 2)), busy(rounds));
+/// So many rounds of tasks that depend on each other.
+fn busy_with_tasks(rounds: u64, ready: ReadyQueue) -> Workload {
+    let task = |reads: u32, writes: u32| {
+        let (reads, writes) = (vec![RegionId(reads)], vec![RegionId(writes)]);
+        Op::Task(Box::new(Task { name: "t".into(), reads, writes, body: vec![compute(1)] }))
+    };
+    let body = vec![task(0, 1), task(1, 2), task(0, 3), task(3, 0), task(2, 2), Op::Taskwait, compute(1)];
+    let mut p = program("p", vec![thread("main", vec![Op::Repeat { times: Some(rounds), body }])]);
+    p.regions = vec![String::new(); 4];
+    p.tasking = Some(Tasking { ready, ..Tasking::default() });
+    workload(vec![p])
+}
+
+fn allocations(policy: &str, workload: &Workload, delay: Ns) -> (u64, u64, u64) {
+    let machine = with_costs(machine(2, 2));
     let options = Options { delay, oracle: true, noise: true, ..Options::default() };
     let before = ALLOCATIONS.with(Cell::get);
-    let outcome = play(&machine, &workload, policy, &options).expect("runs");
+    let outcome = play(&machine, workload, policy, &options).expect("runs");
     let after = ALLOCATIONS.with(Cell::get);
     (after.0 - before.0, after.1 - before.1, outcome.events)
 }
@@ -74,8 +89,8 @@ fn allocations(policy: &str, rounds: u64, delay: Ns) -> (u64, u64, u64) {
 fn ten_times_the_events_need_no_more_memory() {
     for policy in common::policies(&machine(2, 2)) {
         for delay in [Ns::ZERO, Ns::from_us(100)] {
-            let short = allocations(policy, 300, delay);
-            let long = allocations(policy, 3000, delay);
+            let short = allocations(policy, &busy(300), delay);
+            let long = allocations(policy, &busy(3000), delay);
             assert!(long.2 > 8 * short.2, "{policy}: {} and {} events", short.2, long.2);
             // A queue of waiters may reach its greatest length late: a handful of doublings, never one an event. What is
             // written down in a rehearsal grows with the run: a few doublings more, of a vector for each thread.
@@ -85,5 +100,18 @@ fn ten_times_the_events_need_no_more_memory() {
             let bytes = rehearses || long.1 <= short.1 + 16_384;
             assert!(bytes, "{policy}: {} bytes, {} in ten times the time", short.1, long.1);
         }
+    }
+}
+
+#[test]
+fn ten_times_the_tasks_need_a_larger_graph_and_nothing_else() {
+    for ready in [ReadyQueue::Fifo, ReadyQueue::Steal, ReadyQueue::Cats, ReadyQueue::Heft] {
+        // A plan is made stretch by stretch before the run.
+        let planned = if ready == ReadyQueue::Heft { 20 } else { 0 };
+        let short = allocations("cfs", &busy_with_tasks(300, ready), Ns::ZERO);
+        let long = allocations("cfs", &busy_with_tasks(3000, ready), Ns::ZERO);
+        assert!(long.2 > 8 * short.2, "{ready:?}: {} and {} events", short.2, long.2);
+        let most = short.0 + 30 + 2700 * planned;
+        assert!(long.0 <= most, "{ready:?}: {} allocations, {} for ten times the tasks", short.0, long.0);
     }
 }

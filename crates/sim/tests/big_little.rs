@@ -10,7 +10,7 @@ use common::{compute, machine, policy, program, thread, workload};
 use evenkeel_model::{CoreId, Hz, Machine, Ns, machines};
 use evenkeel_sched::Governor;
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
-use evenkeel_workload::program::{Spread, TimerId, TimerMode, Work};
+use evenkeel_workload::program::{Queue, QueueId, Spread, TimerId, TimerMode, Work};
 use evenkeel_workload::{Op, Thread, Workload};
 use proptest::prelude::*;
 
@@ -140,6 +140,35 @@ fn the_in_kernel_switch_moves_only_the_pair_that_is_busy() {
         watch.together.iter().any(|busy| busy.len() == 2),
         "both types at the same time, which cluster switching cannot"
     );
+}
+
+/// Five equal threads on four big cores and one that is half as fast: the one on the little core is half done when the big
+/// ones are free, and a big one takes over the rest.
+#[test]
+fn under_gts_a_big_core_that_is_done_takes_over_from_a_little_one() {
+    let w = alone((0..5).map(|i| thread(&format!("t{i}"), vec![compute(400)])).collect());
+    let (outcome, _) = watch(&machine(4, 1), &w, "gts", Governor::Performance);
+    assert!(outcome.makespan >= Ns::from_ms(300) && outcome.makespan < Ns::from_ms(306), "{}", outcome.makespan);
+}
+
+/// A pipeline whose middle stage takes longest, so that the others mostly wait for it.
+#[test]
+fn under_gts_the_longest_stage_of_a_pipeline_gets_the_big_core() {
+    let stage = |from: Option<u32>, million, to: Option<u32>| {
+        let put = to.map(|queue| Op::Put(QueueId(queue)));
+        let body: Vec<Op> = [compute(million)].into_iter().chain(put).collect();
+        let all = match from {
+            Some(queue) => Op::Drain { queue: QueueId(queue), body },
+            None => Op::Repeat { times: Some(300), body },
+        };
+        thread("stage", [all].into_iter().chain(to.map(|queue| Op::Close(QueueId(queue)))).collect())
+    };
+    let mut w = alone(vec![stage(None, 1, Some(0)), stage(Some(0), 10, Some(1)), stage(Some(1), 1, None)]);
+    let queue = |name: &str| Queue { name: name.into(), capacity: 4, filled: 0, producers: 1 };
+    w.programs[0].queues = vec![queue("a"), queue("b")];
+    let (outcome, _) = watch(&machine(1, 2), &w, "gts", Governor::Performance);
+    let shares = [0, 1, 2].map(|stage| big_share(&outcome, stage));
+    assert!(shares[1] > 0.9 && shares[0] < 0.2 && shares[2] < 0.2, "{shares:?}");
 }
 
 #[test]

@@ -4,11 +4,11 @@
 mod common;
 
 use common::{compute, machine, play, program, thread, workload};
-use evenkeel_model::Ns;
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Ns};
 use evenkeel_sim::{Ended, Options, Outcome};
 use evenkeel_workload::program::{
-    Barrier, BarrierId, ConditionId, EventId, LockId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex,
-    ThreadKind, TimerId, TimerMode,
+    Barrier, BarrierId, ConditionId, EventId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
+    Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
 };
 use evenkeel_workload::{Op, Program, Workload};
 
@@ -180,6 +180,102 @@ fn endless_and_service_threads_end_with_their_program() {
     p.threads.push(collector);
     let outcome = on(&machine(0, 3), p);
     assert_eq!((outcome.ended, exits(&outcome)), (Ended::Finished, vec![5, 5, 5]));
+}
+
+#[test]
+fn programs_that_are_rerun_end_when_each_has_ended_once() {
+    let pair = |short: u64, long: u64| {
+        let programs = [short, long].map(|ms| program("p", vec![thread("t", vec![compute(ms)])]));
+        Workload { rerun: true, ..workload(programs.into()) }
+    };
+    let outcome = play(&machine(0, 2), &pair(10, 25), "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.ended, outcome.makespan), (Ended::Finished, Ns::from_ms(25)));
+    let programs: Vec<_> = outcome.programs.iter().map(|p| (p.turnaround, p.instructions.0)).collect();
+    assert_eq!(programs, [(Some(Ns::from_ms(10)), 25_000_000), (Some(Ns::from_ms(25)), 25_000_000)]);
+    assert!(outcome.cores.iter().all(|core| core.idle == Ns::ZERO));
+    // A duration comes first.
+    let mut cut_off = pair(10, 25);
+    cut_off.duration = Some(Ns::from_ms(42));
+    let outcome = play(&machine(0, 2), &cut_off, "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.makespan, outcome.programs[0].instructions.0), (Ns::from_ms(42), 42_000_000));
+}
+
+#[test]
+fn a_program_that_is_rerun_finds_its_objects_as_they_were() {
+    // A pipeline whose consumer is spawned and joined, a service thread that is cut off inside a lock, a barrier.
+    let producer = vec![
+        Op::Spawn(ThreadIndex(1)),
+        Op::Repeat { times: Some(4), body: vec![compute(1), Op::Put(QueueId(0)), Op::Post(SemaphoreId(0))] },
+        Op::Close(QueueId(0)),
+        Op::Join(ThreadIndex(1)),
+    ];
+    let mut consumer = thread("consumer", vec![Op::Drain { queue: QueueId(0), body: vec![compute(1)] }]);
+    consumer.start = Start::Spawned;
+    let held = vec![Op::Lock(LockId(0)), Op::Acquire(SemaphoreId(0)), compute(1), Op::Unlock(LockId(0))];
+    let mut service = thread("service", vec![Op::Repeat { times: None, body: held }]);
+    service.kind = ThreadKind::Service;
+    let mut p = program("p", vec![thread("producer", producer), consumer, service]);
+    p.locks.push("l".into());
+    p.semaphores.push(Semaphore { name: "s".into(), count: 0 });
+    p.queues.push(Queue { name: "q".into(), capacity: 2, filled: 0, producers: 1 });
+    let once = on(&machine(0, 3), p.clone());
+    let long = program("long", vec![thread("t", vec![compute(3 * 5)])]);
+    let w = Workload { rerun: true, ..workload(vec![p, long]) };
+    let outcome = play(&machine(0, 4), &w, "cfs", &Options::default()).expect("runs");
+    assert_eq!(once.makespan, Ns::from_ms(5));
+    assert_eq!(outcome.programs[0].turnaround, Some(Ns::from_ms(5)));
+    assert_eq!(outcome.queues[0].taken, 3 * 4);
+    assert_eq!(outcome.programs[0].instructions.0, 3 * once.programs[0].instructions.0);
+}
+
+/// Two nodes with a little core each, the other's memory three times as far away.
+fn two_nodes() -> evenkeel_model::Machine {
+    let mut machine = machine(0, 2);
+    let mut other = machine.clusters[0].clone();
+    (machine.clusters[0].cores, other.cores) = (CoreSet::EMPTY.with(CoreId(0)), CoreSet::EMPTY.with(CoreId(1)));
+    other.node = 1;
+    machine.clusters.push(other);
+    machine.cores[1].cluster = ClusterId(1);
+    machine.costs.remote_memory = 3.0;
+    machine
+}
+
+#[test]
+fn memory_stays_where_it_was_first_used_or_is_everywhere() {
+    let to = |core| Op::Set(SchedParams { cpus: Some(vec![core]), ..SchedParams::default() });
+    // As much time for memory as for the instructions themselves.
+    let mut p = program("p", vec![thread("t", vec![compute(10), to(1), compute(10), to(0), compute(10)])]);
+    p.phases[0].behaviour.memory_ns = 1000.0;
+    p.threads[0].sched.cpus = Some(vec![0]);
+    let ends = |p: &Program| {
+        let options = Options { counters: true, ..Options::default() };
+        let outcome = play(&two_nodes(), &workload(vec![p.clone()]), "cfs", &options).expect("runs");
+        (outcome.makespan, outcome.threads[0].counters.expect("asked for").get(Counter::L2Refills))
+    };
+    let (local, requests) = ends(&p);
+    assert_eq!(local, Ns::from_ms(20 + 40 + 20));
+    p.memory = Memory::Interleaved;
+    let (interleaved, same) = ends(&p);
+    assert_eq!(interleaved, Ns::from_ms(3 * 30), "half near, half far: twice as long");
+    assert!((requests / same - 1.0).abs() < 0.1, "{requests}, {same}: more time for each, not more of them");
+    assert_eq!(
+        on(&machine(0, 1), Program { threads: vec![thread("t", vec![compute(10)])], ..p }).makespan,
+        Ns::from_ms(20)
+    );
+}
+
+#[test]
+fn starved_cycles_are_the_same_number_on_every_core() {
+    let mut p = program("p", vec![thread("t", vec![compute(10)])]);
+    p.phases[0].behaviour.starved = 500.0;
+    let count = |machine| {
+        let options = Options { counters: true, ..Options::default() };
+        let outcome = play(&machine, &workload(vec![p.clone()]), "cfs", &options).expect("runs");
+        (outcome.makespan, outcome.threads[0].counters.expect("asked for").get(Counter::FrontendStallCycles))
+    };
+    let (big, little) = (count(machine(1, 0)), count(machine(0, 1)));
+    assert_eq!((big.0, little.0), (Ns::from_us(7500), Ns::from_ms(15)), "half a cycle more for each instruction");
+    assert!((big.1 / 5e6 - 1.0).abs() < 0.1 && (little.1 / 5e6 - 1.0).abs() < 0.1, "{big:?}, {little:?}");
 }
 
 #[test]

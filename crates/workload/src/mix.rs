@@ -1,11 +1,11 @@
-//! The multi-programmed workloads of COLAB's Table 4.
+//! Programs that run together: COLAB's Table 4, the workloads of bias scheduling.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use crate::NameError;
-use crate::program::Workload;
+use crate::program::{Memory, Program, Workload};
 use crate::suite;
 
 #[derive(Deserialize)]
@@ -14,7 +14,7 @@ struct MixFile {
     mix: Vec<Mix>,
 }
 
-/// A row of Table 4.
+/// Several programs under one name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
@@ -22,22 +22,39 @@ pub struct Mix {
     pub id: String,
     /// What the class stands for.
     pub class: String,
-    /// The programs with their thread parameters, as `program:n`. The split is assumed, the total published.
+    /// The programs, with their thread parameters where they have one, as `program:n`. In Table 4 the split is assumed, the
+    /// total published.
     pub programs: Vec<String>,
-    /// Threads of all programs together, as Table 4 prints it.
+    /// Threads of all programs together, as the table prints it.
     pub threads: u32,
+    /// Whether programs begin again until each has ended once.
+    #[serde(default)]
+    pub rerun: bool,
+    /// Where the memory of its programs is, if it is not where they have it otherwise.
+    pub memory: Option<Memory>,
 }
 
-static MIXES: LazyLock<Vec<Mix>> = LazyLock::new(|| {
-    let text = include_str!("../../../workloads/colab-mixes.toml");
-    // Compiled in and read by the tests: a mistake in it is a mistake in this crate.
-    let file: MixFile = toml::from_str(text).unwrap_or_else(|error| panic!("workloads/colab-mixes.toml: {error}"));
-    file.mix
+static MIXES: LazyLock<[Vec<Mix>; 2]> = LazyLock::new(|| {
+    [
+        bundled(include_str!("../../../workloads/colab-mixes.toml"), "workloads/colab-mixes.toml"),
+        bundled(include_str!("../../../workloads/bias-mixes.toml"), "workloads/bias-mixes.toml"),
+    ]
 });
 
-/// The mixes, in the order of Table 4.
-pub fn mixes() -> &'static [Mix] {
-    &MIXES
+/// A file that is compiled in and that the tests read: a mistake in it is a mistake in this crate.
+fn bundled(text: &str, file: &str) -> Vec<Mix> {
+    let parsed: MixFile = toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    parsed.mix
+}
+
+/// The mixes of COLAB's Table 4, in its order.
+pub fn table_4() -> impl Iterator<Item = &'static Mix> {
+    MIXES[0].iter()
+}
+
+/// All mixes.
+pub fn mixes() -> impl Iterator<Item = &'static Mix> {
+    MIXES.iter().flatten()
 }
 
 /// The workload of a mix.
@@ -45,11 +62,13 @@ pub fn mixes() -> &'static [Mix] {
 /// # Errors
 /// An unknown mix, with the nearest one.
 pub fn workload(id: &str) -> Result<Workload, NameError> {
-    let known = || mixes().iter().map(|mix| mix.id.as_str());
-    let mix = mixes().iter().find(|mix| mix.id == id).ok_or_else(|| NameError::unknown("mix", id, known()))?;
+    let known = || mixes().map(|mix| mix.id.as_str());
+    let mix = mixes().find(|mix| mix.id == id).ok_or_else(|| NameError::unknown("mix", id, known()))?;
     let programs = mix.programs.iter().map(|entry| {
         let (name, threads) = crate::name::split(entry)?;
-        suite::program(name, threads)
+        let program = suite::program(name, threads)?;
+        Ok(Program { memory: mix.memory.unwrap_or(program.memory), ..program })
     });
-    Ok(Workload { name: mix.id.clone(), programs: programs.collect::<Result<_, _>>()?, duration: None })
+    let programs = programs.collect::<Result<_, NameError>>()?;
+    Ok(Workload { name: mix.id.clone(), programs, rerun: mix.rerun, ..Workload::default() })
 }

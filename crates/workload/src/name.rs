@@ -1,4 +1,4 @@
-//! Workloads by name: `ferret`, `ferret:2`, `Sync-2`.
+//! Workloads by name: `ferret`, `ferret:2`, `ferret:2+fft`, `Sync-2`.
 
 use evenkeel_model::names::nearest;
 
@@ -41,20 +41,30 @@ impl NameError {
 }
 
 /// The workload of this name: a program of the suite with its default thread parameter (`ferret`) or another one
-/// (`ferret:2`), or a mix (`Sync-2`).
+/// (`ferret:2`), several programs that start together (`ferret:2+fft`), or a mix (`Sync-2`).
 ///
 /// # Errors
 /// An unknown name, with the nearest one; a thread count that the program does not take.
 pub fn by_name(name: &str) -> Result<Workload, NameError> {
+    if name.contains('+') {
+        let programs = name.split('+').map(|entry| split(entry).and_then(|(base, n)| suite::program(base, n)));
+        return Ok(Workload {
+            name: name.to_owned(),
+            programs: programs.collect::<Result<_, _>>()?,
+            duration: None,
+            rerun: false,
+        });
+    }
     let (base, threads) = split(name)?;
-    if mix::mixes().iter().any(|mix| mix.id == base) {
+    if mix::mixes().any(|mix| mix.id == base) {
         return if threads.is_none() { mix::workload(base) } else { Err(NameError::FixedCount(name.to_owned())) };
     }
-    if suite::programs().any(|program| program.name == base) {
+    let programs = || suite::programs().chain(suite::task_programs()).map(|program| program.name);
+    if programs().any(|program| program == base) {
         let program = suite::program(base, threads)?;
-        return Ok(Workload { name: name.to_owned(), programs: vec![program], duration: None });
+        return Ok(Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() });
     }
-    let known = suite::programs().map(|program| program.name).chain(mix::mixes().iter().map(|mix| mix.id.as_str()));
+    let known = programs().chain(mix::mixes().map(|mix| mix.id.as_str()));
     Err(NameError::unknown("workload", base, known))
 }
 

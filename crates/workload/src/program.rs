@@ -1,9 +1,12 @@
 //! A program is threads of operations on shared objects. Every importer produces this; every host plays it.
 
 use evenkeel_model::{Behaviour, Ns};
+use serde::Deserialize;
+
+pub use crate::tasking::{MainThread, ReadyQueue, Task, Tasking};
 
 /// What a run consists of: one or more programs that start together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// The name that tables show, such as `Sync-2`.
     pub name: String,
@@ -11,6 +14,9 @@ pub struct Workload {
     pub programs: Vec<Program>,
     /// The run ends here even if threads are left (rt-app's `duration`). `None`: when all threads have exited.
     pub duration: Option<Ns>,
+    /// A program that has ended begins again, until each has ended once: no core goes idle because one program is
+    /// shorter than another (Koufaty et al., EuroSys 2010, 7.1).
+    pub rerun: bool,
 }
 
 /// A program: threads, the phases of their code, and the objects that they share.
@@ -36,8 +42,25 @@ pub struct Program {
     pub events: Vec<String>,
     /// Names of the timers. Each keeps the time of its next expiry.
     pub timers: Vec<String>,
+    /// Names of the regions of memory that tasks read and write.
+    pub regions: Vec<String>,
+    /// How its tasks are run, if it has any.
+    pub tasking: Option<Tasking>,
     /// The core on whose speed [`Work::Time`] was calibrated.
     pub calibration: Calibration,
+    /// Where its memory is.
+    pub memory: Memory,
+}
+
+/// The memory nodes on which a program's memory is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Memory {
+    /// Each thread's on the node where it first ran.
+    #[default]
+    Local,
+    /// Spread over all nodes in turn.
+    Interleaved,
 }
 
 /// A named kind of code.
@@ -193,6 +216,8 @@ index!(
     EventId,
     /// A timer of the program.
     TimerId,
+    /// A region of memory of the program.
+    RegionId,
     /// A thread, by its position in the program.
     ThreadIndex
 );
@@ -275,6 +300,10 @@ pub enum Op {
     Join(ThreadIndex),
     /// Changes the scheduling parameters of this thread.
     Set(SchedParams),
+    /// Creates a task. Its body is run by a worker, once the tasks that it depends on are done.
+    Task(Box<Task>),
+    /// Waits until every task created so far is done, and runs tasks meanwhile.
+    Taskwait,
     /// Runs the body `times` times; `None`: for ever.
     Repeat {
         /// How often.

@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use crate::program::{Class, Op, Program, SchedParams, Spread, Start, Work, Workload};
+use crate::graph::{self, MOST_TASKS};
+use crate::program::{Class, MainThread, Op, Program, SchedParams, Spread, Start, Task, Tasking, Work, Workload};
 
 /// Something that keeps a workload from running.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +63,7 @@ pub fn program(program: &Program) -> Result<(), Problem> {
         });
         first.map_err(there)?;
     }
+    tasks(program)?;
     meeting_points(program).map_err(here)
 }
 
@@ -69,8 +71,10 @@ pub fn program(program: &Program) -> Result<(), Problem> {
 pub(crate) fn walk(ops: &[Op], visit: &mut impl FnMut(&Op)) {
     for op in ops {
         visit(op);
-        if let Op::Drain { body, .. } | Op::Repeat { body, .. } = op {
-            walk(body, visit);
+        match op {
+            Op::Drain { body, .. } | Op::Repeat { body, .. } => walk(body, visit),
+            Op::Task(task) => walk(&task.body, visit),
+            _ => {}
         }
     }
 }
@@ -166,13 +170,76 @@ fn operation(program: &Program, me: usize, op: &Op) -> Result<(), String> {
             if thread.index() == me { Err("joins itself: it would wait for ever".into()) } else { Ok(()) }
         }
         Op::Set(params) => sched(params),
+        Op::Task(task) => {
+            for region in task.reads.iter().chain(&task.writes) {
+                inside("region", region.index(), program.regions.len())?;
+            }
+            body_of(task, &task.body)
+        }
         Op::Repeat { times: None, body } if !takes_time(program, body) => {
             Err("repeats for ever something that never takes time: add a compute or a sleep".into())
         }
         Op::Repeat { times: Some(times), body } if *times > 1_000_000 && !takes_time(program, body) => {
             Err(format!("repeats {times} times something that never takes time: add a compute or a sleep"))
         }
-        Op::Spin(_) | Op::Yield | Op::Repeat { .. } => Ok(()),
+        Op::Spin(_) | Op::Yield | Op::Taskwait | Op::Repeat { .. } => Ok(()),
+    }
+}
+
+/// A task runs on whichever worker takes it and must come to its end there.
+fn body_of(task: &Task, body: &[Op]) -> Result<(), String> {
+    body.iter().try_for_each(|op| match op {
+        Op::Compute { .. } | Op::Spin(_) | Op::Sleep { .. } | Op::Lock(_) | Op::Unlock(_) | Op::Yield => Ok(()),
+        Op::Repeat { times: Some(_), body } => body_of(task, body),
+        _ => Err(format!("task {} may only compute, spin, sleep, lock, yield and repeat that", task.name)),
+    })
+}
+
+/// Who creates tasks, and how many.
+fn tasks(program: &Program) -> Result<(), Problem> {
+    let here = |what: String| Problem { program: program.name.clone(), thread: None, what };
+    let mut creators = program.threads.iter().filter(|thread| graph::concerns_tasks(&thread.ops));
+    let Some(main) = creators.next() else {
+        return match program.tasking {
+            Some(_) => Err(here("says how tasks are run, but no thread creates one".into())),
+            None => Ok(()),
+        };
+    };
+    let there =
+        |what: &str| Err(Problem { program: program.name.clone(), thread: Some(main.name.clone()), what: what.into() });
+    if let Some(other) = creators.next() {
+        return Err(here(format!("{} and {} both create tasks: only one thread can", main.name, other.name)));
+    }
+    let Some(tasking) = &program.tasking else {
+        return Err(here("has tasks, but nothing says how they are run".into()));
+    };
+    if !matches!(main.start, Start::At(_)) {
+        return there("creates tasks and waits to be spawned: let it start by itself");
+    }
+    let mut in_drain = false;
+    walk(&main.ops, &mut |op| in_drain |= matches!(op, Op::Drain { body, .. } if graph::concerns_tasks(body)));
+    if in_drain {
+        return there("creates tasks inside a drain or a loop: how many would depend on the run");
+    }
+    match graph::created(&main.ops) {
+        0 => return there("waits for tasks, but creates none"),
+        u64::MAX => return there("creates tasks for ever"),
+        many if many > MOST_TASKS => {
+            return there(&format!("creates {many} tasks, more than {MOST_TASKS}: use fewer and larger ones"));
+        }
+        _ => {}
+    }
+    if (tasking.tied || tasking.main != MainThread::Default) && main.sched.cpus.is_some() {
+        return there("is tied to a core already: leave out its cpus");
+    }
+    limits(tasking).map_err(here)
+}
+
+fn limits(tasking: &Tasking) -> Result<(), String> {
+    match tasking {
+        Tasking { workers: Some(0), .. } => Err("has 0 workers: who would run its tasks?".into()),
+        Tasking { window: 0, .. } => Err("has a window of 0 tasks: the main thread could create none".into()),
+        _ => Ok(()),
     }
 }
 
@@ -192,7 +259,7 @@ fn takes_time(program: &Program, body: &[Op]) -> bool {
         Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
         Op::Timer { period, .. } => period.0 > 0,
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
-        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) => true,
+        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,
         Op::Repeat { times, body } => *times != Some(0) && takes_time(program, body),
         _ => false,
     })
@@ -331,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_workload_needs_a_program() {
-        let empty = Workload { name: "w".into(), programs: Vec::new(), duration: None };
+        let empty = Workload { name: "w".into(), programs: Vec::new(), ..Workload::default() };
         assert_eq!(workload(&empty).unwrap_err().to_string(), "w: the workload has no programs");
         assert_eq!(complaint(&Program { name: "p".into(), ..Program::default() }), "p: has no threads");
     }

@@ -4,7 +4,7 @@
 
 use evenkeel_model::{CoreTypeId, Ns, machines};
 use evenkeel_workload::program::{Op, PhaseId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work};
-use evenkeel_workload::recording::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step};
+use evenkeel_workload::recording::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, rate};
 use evenkeel_workload::validate;
 use proptest::prelude::*;
 
@@ -203,7 +203,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn thread(counted: bool) -> impl Strategy<Value = RecordedThread> {
     let start = prop_oneof![3 => (0..=MAX_AMOUNT).prop_map(|at| Start::At(Ns(at))), 1 => Just(Start::Spawned)];
     let kind = prop_oneof![Just(ThreadKind::Application), Just(ThreadKind::Service)];
-    let rates = prop::collection::vec(prop::option::of(RATES), 0..if counted { 4 } else { 1 });
+    let rates = prop::collection::vec(prop::option::of(RATES.prop_map(rate)), 0..if counted { 4 } else { 1 });
     let steps = prop::collection::vec(step(), 0..8);
     (any::<String>(), any::<u32>(), kind, start, rates, steps).prop_map(|(name, process, kind, start, rates, steps)| {
         RecordedThread { name, process, kind, start, rates, steps }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use evenkeel_model::Machine;
+use evenkeel_sched::governor::{GOVERNORS, GovernorInfo};
 use evenkeel_sched::policy::{Knob, POLICIES, PolicyInfo};
 use evenkeel_workload::mix::{self, Mix};
 use evenkeel_workload::suite::{self, ProgramInfo};
@@ -30,11 +31,13 @@ pub fn machines(output: Output) -> Result<String> {
     }
 }
 
-/// Lists the policies.
+/// Lists the policies, their knobs, and the governors.
 pub fn policies(output: Output) -> Result<String> {
     let policies: Vec<PolicyEntry> = POLICIES.iter().map(PolicyEntry::of).collect();
     match output.format {
-        Format::Json => json::print(&Policies { policies }),
+        Format::Json => {
+            json::print(&Policies { policies, governors: GOVERNORS.iter().map(GovernorEntry::of).collect() })
+        }
         Format::Table => {
             let mut rows = table::new(&["policy", "what it does", "source"]);
             let mut knobs = table::new(&["knob", ">default", "what it sets"]);
@@ -51,6 +54,12 @@ pub fn policies(output: Output) -> Result<String> {
                 text += "\nKnobs are set after the policy's name: --policy NAME:KNOB=VALUE:KNOB\n";
                 text += &table::text(&knobs);
             }
+            let mut governors = table::new(&["governor", "what it does", "source"]);
+            for governor in GOVERNORS {
+                governors.add_row([governor.name, governor.summary, governor.source]);
+            }
+            text += "\nA governor sets frequencies under any policy: --governor NAME\n";
+            text += &table::text(&governors);
             Ok(text)
         }
     }
@@ -60,7 +69,8 @@ pub fn policies(output: Output) -> Result<String> {
 pub fn workloads(output: Output) -> Result<String> {
     let listed = Workloads {
         programs: suite::programs().map(ProgramEntry::of).collect(),
-        mixes: mix::mixes().iter().map(MixEntry::of).collect(),
+        task_programs: suite::task_programs().map(TaskProgramEntry::of).collect(),
+        mixes: mix::mixes().map(MixEntry::of).collect(),
     };
     match output.format {
         Format::Json => json::print(&listed),
@@ -70,11 +80,15 @@ pub fn workloads(output: Output) -> Result<String> {
                 let most = program.max_threads.map_or(String::new(), |most| most.to_string());
                 programs.add_row([program.name, &program.threads.to_string(), &most, program.description]);
             }
+            let mut tasks = table::new(&["made of tasks", "description"]);
+            for program in &listed.task_programs {
+                tasks.add_row([program.name, program.description]);
+            }
             let mut mixes = table::new(&["mix", ">threads", "programs"]);
             for mix in &listed.mixes {
                 mixes.add_row([mix.name, &mix.threads.to_string(), &mix.programs.join(" + ")]);
             }
-            Ok(format!("{}\n{}", table::text(&programs), table::text(&mixes)))
+            Ok([programs, tasks, mixes].map(|rows| table::text(&rows)).join("\n"))
         }
     }
 }
@@ -130,6 +144,7 @@ impl ClusterEntry<'_> {
 #[derive(Serialize)]
 struct Policies {
     policies: Vec<PolicyEntry>,
+    governors: Vec<GovernorEntry>,
 }
 
 #[derive(Serialize)]
@@ -156,8 +171,22 @@ impl PolicyEntry {
 }
 
 #[derive(Serialize)]
+struct GovernorEntry {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+}
+
+impl GovernorEntry {
+    fn of(governor: &GovernorInfo) -> Self {
+        Self { name: governor.name, summary: governor.summary, source: governor.source }
+    }
+}
+
+#[derive(Serialize)]
 struct Workloads {
     programs: Vec<ProgramEntry>,
+    task_programs: Vec<TaskProgramEntry>,
     mixes: Vec<MixEntry>,
 }
 
@@ -174,6 +203,20 @@ impl ProgramEntry {
     fn of(program: ProgramInfo) -> Self {
         let ProgramInfo { name, description, source, default_threads, max_threads, .. } = program;
         Self { name, description, source, threads: default_threads, max_threads }
+    }
+}
+
+#[derive(Serialize)]
+struct TaskProgramEntry {
+    name: &'static str,
+    description: &'static str,
+    source: &'static str,
+}
+
+impl TaskProgramEntry {
+    fn of(program: ProgramInfo) -> Self {
+        let ProgramInfo { name, description, source, .. } = program;
+        Self { name, description, source }
     }
 }
 

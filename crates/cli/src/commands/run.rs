@@ -18,6 +18,7 @@ use crate::{catalog, messages, page, trace};
 pub fn run(args: &Run) -> Result<u8> {
     let policy = catalog::live_policy(&args.policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
+    catalog::accepted(&policy, &machine)?;
     let output = Target::open_some(args.output.as_ref())?;
     let report = Target::open_some(args.report.as_ref())?;
     let trace = Target::open_some(args.trace.as_ref())?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use evenkeel_model::Machine;
-use evenkeel_model::predict::Validation;
+use evenkeel_model::predict::{Quality, Validation};
 use serde::Serialize;
 
 use crate::args::{Format, Train};
@@ -16,7 +16,7 @@ pub fn run(args: &Train) -> Result<String> {
     let kinds = machine.core_types.len();
     ensure!(kinds > 1, "{} has one type of core: there is no speedup to predict", machine.name);
     let observed = training::observe(&machine)?;
-    let predictor = training::learn(&machine, &observed)?;
+    let predictor = training::learn(&machine, &observed, Quality::Best)?;
     if let Some(target) = target {
         target.write(predictor.to_toml().as_bytes())?;
     }

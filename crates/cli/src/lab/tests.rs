@@ -38,6 +38,7 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
+        cache: id,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
     let us = Ns::from_us;
@@ -52,6 +53,8 @@ fn machine() -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: us(5),
             migrate_across_clusters: us(20),
+            migrate_across_nodes: us(20),
+            remote_memory: 1.0,
             dvfs_transition: us(100),
             tick: Ns::from_ms(4),
         },
@@ -71,7 +74,7 @@ fn workload(name: &str, calibration: Calibration) -> Workload {
     let phase = Phase { name: "p".into(), behaviour: Behaviour::REFERENCE };
     let program =
         Program { name: name.into(), phases: vec![phase], threads: vec![thread], calibration, ..Program::default() };
-    Workload { name: name.into(), programs: vec![program], duration: None }
+    Workload { name: name.into(), programs: vec![program], ..Workload::default() }
 }
 
 fn plan(workloads: Vec<Workload>) -> Plan {
@@ -102,7 +105,7 @@ fn equal_programs_share_one_reference_run() {
     let mix = |name: &str, programs: [&str; 2]| Workload {
         name: name.into(),
         programs: programs.map(|name| workload(name, Calibration::Biggest).programs.remove(0)).into(),
-        duration: None,
+        ..Workload::default()
     };
     let plan = plan(vec![mix("one", ["a", "b"]), mix("two", ["b", "b"])]);
     assert_eq!(Lab::new(&plan).unwrap().alone.len(), 2);

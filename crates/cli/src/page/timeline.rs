@@ -77,7 +77,12 @@ impl Observer for Recorder {
                 self.lanes[core.index()].running = Some((thread, at));
             }
             Event::Stop { core, .. } => self.stop(core, at),
-            Event::Ready { .. } | Event::Affinity { .. } | Event::Frequency { .. } | Event::Power { .. } => {}
+            Event::Ready { .. }
+            | Event::TaskBegan { .. }
+            | Event::TaskEnded { .. }
+            | Event::Affinity { .. }
+            | Event::Frequency { .. }
+            | Event::Power { .. } => {}
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Ran<'a> {
     pub runs: &'a [Run],
     /// Cores of each machine of the set, in its order.
     pub cores: Vec<u32>,
+    /// What the cores of each machine could do together ([`Metric::Capacity`]).
+    pub capacity: Vec<f64>,
 }
 
 /// A row with what is known about it besides the numbers.
@@ -111,6 +113,10 @@ impl<'a> Arm<'a> {
                 let variance = mean_of(&|run| (time(run) - mean).powi(2))?;
                 Some(variance.sqrt() / mean)
             }
+            Metric::Capacity => {
+                let machine = self.ran.set.machines.iter().position(|machine| machine == self.machine)?;
+                self.ran.capacity.get(machine).copied()
+            }
         }
     }
 
@@ -170,8 +176,10 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
         }
         Aggregate::Largest => all.into_iter().reduce(f64::max),
         Aggregate::Smallest => all.into_iter().reduce(f64::min),
-        Aggregate::Best if published.metric.more_is_better() => means().reduce(f64::max),
-        Aggregate::Best => means().reduce(f64::min),
+        Aggregate::Best | Aggregate::Worst => {
+            let most = published.metric.more_is_better() == (published.aggregate == Aggregate::Best);
+            means().reduce(if most { f64::max } else { f64::min })
+        }
     }
 }
 
@@ -197,7 +205,12 @@ fn cells<'a>(select: &Selector, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str, O
                 None => cells.push((member, machine.as_str(), None)),
                 Some(name) => {
                     let programs = run.map_or(&[][..], |run| &run.programs).iter().enumerate();
-                    let wanted = programs.filter(|(_, program)| name == "*" || program.name == *name);
+                    let wanted = |index: usize, program: &str| match name.as_str() {
+                        "*" => true,
+                        "first" => index == 0,
+                        name => program == name,
+                    };
+                    let wanted = programs.filter(|(index, program)| wanted(*index, &program.name));
                     cells.extend(wanted.map(|(index, _)| (member, machine.as_str(), Some(index))));
                 }
             }
@@ -226,12 +239,12 @@ pub fn effect(
     Some(value(policy)? / value(baseline)? - 1.0)
 }
 
-/// Judges a row. A published "no effect" is met by what prints as 0 %.
+/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it.
 fn verdict(published: &Published, simulated: f64) -> Verdict {
     let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
     let (expected, simulated) = (of(published.published), of(simulated));
     if expected == 0.0 {
-        return if simulated.abs() < 0.005 { Verdict::Close } else { Verdict::Miss };
+        return if simulated.abs() < published.within.unwrap_or(0.005) { Verdict::Close } else { Verdict::Miss };
     }
     if simulated * expected <= 0.0 {
         return Verdict::Miss;
@@ -354,7 +367,13 @@ mod tests {
             .sets
             .iter()
             .zip(&runs)
-            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: cores(set) })
+            .map(|(set, runs)| Ran {
+                set,
+                policies: &experiment.policies,
+                runs,
+                cores: cores(set),
+                capacity: Vec::new(),
+            })
             .collect();
         rows(experiment, &ran).into_iter().map(|row| (row.row.id, row.row.simulated, row.verdict)).collect()
     }
@@ -466,7 +485,7 @@ mod tests {
             .sets
             .iter()
             .zip([&threads, &tasks])
-            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: vec![4] })
+            .map(|(set, runs)| Ran { set, policies: &experiment.policies, runs, cores: vec![4], capacity: vec![8.0] })
             .collect();
         let rows = rows(&experiment, &ran);
         assert!((rows[0].row.simulated.unwrap() - 2.0).abs() < 1e-12);

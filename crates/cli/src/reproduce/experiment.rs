@@ -1,9 +1,13 @@
 //! What an experiment file says: what to run, and every published number with the way it is computed.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
+use evenkeel_sched::Setup;
 use serde::Deserialize;
 
-use crate::args::Order;
+use crate::args::{Main, Order, Queue};
+use crate::catalog;
 use crate::json::Kind;
 
 /// An experiment file (`experiments/*.toml`).
@@ -16,6 +20,9 @@ pub struct Experiment {
     pub title: String,
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
+    /// What stands for a policy with its knobs where it would be long, as `wash:own`.
+    #[serde(default)]
+    pub shorthands: BTreeMap<String, String>,
     /// Whether the policies are listed from the worst to the best as published.
     #[serde(default)]
     pub ranked: bool,
@@ -54,6 +61,10 @@ pub struct Set {
     /// Whether there is background noise.
     #[serde(default)]
     pub noise: bool,
+    /// The ready queue of programs made of tasks, if it is not their own.
+    pub tasks: Option<Queue>,
+    /// Where the main thread of programs made of tasks runs, if not where they say.
+    pub main: Option<Main>,
     /// What the overview shows.
     #[serde(default = "h_antt")]
     pub overview: Metric,
@@ -131,6 +142,8 @@ pub struct Published {
     pub aggregate: Aggregate,
     /// Set if the paper gives a limit instead of a number.
     pub bound: Option<Bound>,
+    /// How near counts where the paper says that there is no difference: what it could measure.
+    pub within: Option<f64>,
     /// Why the row misses, as far as it is known.
     pub note: Option<String>,
 }
@@ -212,8 +225,8 @@ pub struct Selector {
     pub class: Option<String>,
     /// The workload.
     pub workload: Option<String>,
-    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, or `*` for
-    /// each of them.
+    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, `*` for each
+    /// of them, or `first`.
     pub program: Option<String>,
     /// The machine.
     pub machine: Option<String>,
@@ -255,6 +268,8 @@ pub enum Metric {
     Edp,
     /// The standard deviation of the time over seeds and orders, as a share of its mean.
     Spread,
+    /// What all cores of the machine could do together of compute-bound code, in instructions per ns.
+    Capacity,
     /// How many workloads x machines x policies there are.
     Runs,
 }
@@ -272,13 +287,14 @@ impl Metric {
             Self::Power => "Power",
             Self::Edp => "Energy x time",
             Self::Spread => "Spread",
+            Self::Capacity => "Capacity",
             Self::Runs => "Runs",
         }
     }
 
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::HStp | Self::Speedup | Self::Performance | Self::Runs)
+        matches!(self, Self::HStp | Self::Speedup | Self::Performance | Self::Capacity | Self::Runs)
     }
 }
 
@@ -299,6 +315,8 @@ pub enum Aggregate {
     Smallest,
     /// The mean over the workloads of each machine, on the machine where that is best.
     Best,
+    /// The same, on the machine where that is worst.
+    Worst,
 }
 
 /// A limit in place of a number.
@@ -315,7 +333,10 @@ pub enum Bound {
 const ALL: &str = "all";
 
 /// The experiments that come with Evenkeel.
-const BUNDLED: &[(&str, &str)] = &[("colab", include_str!("../../../../experiments/colab.toml"))];
+const BUNDLED: &[(&str, &str)] = &[
+    ("colab", include_str!("../../../../experiments/colab.toml")),
+    ("wash", include_str!("../../../../experiments/wash.toml")),
+];
 
 impl Experiment {
     /// A bundled experiment, or all of them.
@@ -323,7 +344,7 @@ impl Experiment {
         let names = || BUNDLED.iter().map(|(known, _)| *known).chain([ALL]);
         let wanted: Vec<_> = BUNDLED.iter().filter(|(known, _)| name == ALL || name == *known).collect();
         if wanted.is_empty() {
-            return Err(crate::catalog::unknown("experiment", name, names(), None));
+            return Err(catalog::unknown("experiment", name, names(), None));
         }
         let parse =
             |(name, text): &&(&str, &str)| Self::parse(text).with_context(|| format!("experiments/{name}.toml"));
@@ -333,6 +354,16 @@ impl Experiment {
     /// The policies of a set.
     pub fn policies_of<'a>(&'a self, set: &'a Set) -> &'a [String] {
         set.policies.as_ref().unwrap_or(&self.policies)
+    }
+
+    /// The policies of a set as they are set up, under the names that rows use.
+    pub fn setups_of(&self, set: &Set) -> Result<Vec<Setup>> {
+        let setup = |name: &String| {
+            let short = self.shorthands.iter().find(|(short, _)| name.strip_prefix(short.as_str()).is_some());
+            let long = short.map(|(short, long)| name.replacen(short.as_str(), long, 1));
+            Ok(catalog::policy(long.as_ref().unwrap_or(name))?.called(name))
+        };
+        self.policies_of(set).iter().map(setup).collect()
     }
 
     pub(super) fn parse(text: &str) -> Result<Self> {
@@ -383,7 +414,7 @@ mod tests {
         let mixes = &experiment.sets[0];
         assert_eq!(mixes.workloads.len() * mixes.machines.len() * experiment.policies.len(), 312);
         // Both files took the thread counts from Table 4.
-        let bundled = evenkeel_workload::mix::mixes().iter().map(|mix| (mix.id.as_str(), Some(mix.threads)));
+        let bundled = evenkeel_workload::mix::table_4().map(|mix| (mix.id.as_str(), Some(mix.threads)));
         assert!(mixes.workloads.iter().map(|mix| (mix.name.as_str(), mix.threads)).eq(bundled));
     }
 }

@@ -6,9 +6,10 @@ pub mod report;
 
 use anyhow::{Context, Result};
 use evaluate::{Evaluation, Ran, tally};
+use evenkeel_model::Behaviour;
 use experiment::{Experiment, Set};
 
-use crate::args::{Conditions, Format, Reproduce};
+use crate::args::{Conditions, Format, Reproduce, Tasks};
 use crate::catalog;
 use crate::clock::Stopwatch;
 use crate::files::Target;
@@ -63,7 +64,8 @@ impl Reproduced {
         let watch = Stopwatch::start();
         let mut plans = Vec::new();
         for set in &experiment.sets {
-            let conditions = Conditions { oracle, noise: set.noise, ..Conditions::default() };
+            let tasks = Tasks { ready: set.tasks, main: set.main };
+            let conditions = Conditions { oracle, noise: set.noise, tasks, ..Conditions::default() };
             plans.push(
                 plan(&experiment, set, conditions)
                     .with_context(|| format!("set {} of {}", set.name, experiment.name))?,
@@ -82,6 +84,7 @@ impl Reproduced {
                 policies: self.experiment.policies_of(set),
                 runs: &results.runs,
                 cores: plan.machines.iter().map(|machine| machine.cores.len() as u32).collect(),
+                capacity: plan.machines.iter().map(|machine| machine.throughput(&Behaviour::REFERENCE)).collect(),
             })
             .collect();
         let rows = evaluate::rows(&self.experiment, &ran);
@@ -94,7 +97,7 @@ fn plan(experiment: &Experiment, set: &Set, conditions: Conditions) -> Result<Pl
     Ok(Plan {
         workloads: catalog::workloads(set.workloads.iter().map(|member| member.name.as_str()))?,
         machines: catalog::machines(&set.machines)?,
-        policies: catalog::policies(experiment.policies_of(set))?,
+        policies: experiment.setups_of(set)?,
         orders: experiment.orders.iter().map(|&order| order.into()).collect(),
         seeds: (experiment.seed..experiment.seed + set.seeds).collect(),
         conditions,

@@ -1,7 +1,7 @@
 //! How much a thread has done: in instructions where they were counted, in time where they were not.
 
 use evenkeel_model::{Instructions, Ns};
-use evenkeel_workload::recording::RATES;
+use evenkeel_workload::recording::rate;
 
 /// A recording counts instructions if no larger part of the work is without a count, and says so if a smaller one is not.
 const MOST_ESTIMATED: f64 = 0.1;
@@ -94,13 +94,9 @@ impl Total {
     /// Instructions per ns on each of so many core types.
     fn rates(&self, types: usize) -> Vec<Option<f64>> {
         let all: f64 = self.types.iter().map(|counted| counted.time).sum();
-        let rate = |on: &Counted| {
-            let often = on.time > 0.0 && on.time >= LEAST_SHARE * all;
-            // No two runs agree on more digits.
-            let rounded = || (1e6 * on.instructions / on.time).round() / 1e6;
-            often.then(|| rounded().clamp(*RATES.start(), *RATES.end()))
-        };
-        let mut rates: Vec<_> = self.types.iter().map(rate).collect();
+        let often = |on: &Counted| on.time > 0.0 && on.time >= LEAST_SHARE * all;
+        let on_type = |on: &Counted| often(on).then(|| rate(on.instructions / on.time));
+        let mut rates: Vec<_> = self.types.iter().map(on_type).collect();
         rates.resize(types, None);
         rates
     }

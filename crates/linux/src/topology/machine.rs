@@ -26,6 +26,8 @@ const COSTS: Costs = Costs {
     context_switch: Ns::from_us(2),
     migrate_in_cluster: Ns::from_us(10),
     migrate_across_clusters: Ns::from_us(60),
+    migrate_across_nodes: Ns::from_us(60),
+    remote_memory: 1.0,
     dvfs_transition: Ns::from_us(100),
     tick: Ns::from_ms(4),
     wake: Ns::ZERO,
@@ -53,17 +55,18 @@ impl Topology {
                     Core { core_type: CoreTypeId(part.kind as u8), cluster: ClusterId(id as u8) };
             }
         }
-        let cluster = |part: &Part| Cluster {
+        let cluster = |(id, part): (usize, &Part)| Cluster {
             name: part.name.clone(),
             core_type: CoreTypeId(part.kind as u8),
             cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
             node: part.node,
+            cache: id as u8,
         };
         let machine = Machine {
             name: name.to_owned(),
             description: self.description(),
             core_types: self.core_types(),
-            clusters: parts.iter().map(cluster).collect(),
+            clusters: parts.iter().enumerate().map(cluster).collect(),
             cores,
             costs: COSTS,
         };

@@ -10,7 +10,26 @@ macro_rules! bundle {
         const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*];
     };
 }
-bundle!("2B2S", "2B4S", "4B2S", "4B4S", "odroid-xu3", "rk3588", "apple-m1", "i9-13900k");
+bundle!(
+    "2B2S",
+    "2B4S",
+    "4B2S",
+    "4B4S",
+    "odroid-xu3",
+    "rk3588",
+    "apple-m1",
+    "i9-13900k",
+    "phenom-1B5S",
+    "phenom-2B4S",
+    "phenom-3B3S",
+    "phenom-6S",
+    "phenom-6B",
+    "x5560-1B3S",
+    "x5560-1B1S",
+    "x5560-4B",
+    "x5560-4S",
+    "x5560-2x1B3S",
+);
 
 /// Names of the bundled machines.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
@@ -51,7 +70,12 @@ mod tests {
 
     #[test]
     fn every_bundled_machine_loads() {
-        let sizes = [(2, 2), (2, 4), (4, 2), (4, 4), (4, 4), (4, 4), (4, 4), (8, 16)];
+        let colab = [(2, 2), (2, 4), (4, 2), (4, 4)];
+        let boards = [(4, 4), (4, 4), (4, 4), (8, 16)];
+        let phenom = [(1, 5), (2, 4), (3, 3), (6, 0), (6, 0)];
+        let x5560 = [(1, 3), (1, 1), (4, 0), (4, 0), (2, 6)];
+        let sizes = [&colab[..], &boards, &phenom, &x5560].concat();
+        assert_eq!(names().count(), sizes.len());
         for (name, size) in names().zip(sizes) {
             let machine = by_name(name).unwrap();
             assert_eq!(machine.name, name);
@@ -73,6 +97,28 @@ mod tests {
         assert!((1.2..2.0).contains(&speedup(1.5, 2000.0)), "{}", speedup(1.5, 2000.0));
     }
 
+    /// CGO 2016, section 3: one big core and five small ones have 41.6 % more capacity than six small ones, and all share
+    /// their last-level cache.
+    #[test]
+    fn the_phenom_is_the_papers() {
+        let machine = by_name("phenom-1B5S").unwrap();
+        let big = machine.speedup_over(CoreTypeId(1), &Behaviour::REFERENCE);
+        assert!(((big + 5.0) / 6.0 - 1.416).abs() < 0.001, "{big}");
+        assert_eq!(machine.sharing_cache(crate::CoreId(5)), machine.all());
+    }
+
+    /// Two packages with memory of their own, one big core in each.
+    #[test]
+    fn memory_nodes_are_what_the_file_says() {
+        let machine = by_name("x5560-2x1B3S").unwrap();
+        assert_eq!(machine.nodes(), 2);
+        assert_eq!(machine.node_of(crate::CoreId(5)).iter().map(|core| core.0).collect::<Vec<_>>(), [4, 5, 6, 7]);
+        assert!((machine.interleaved_memory() - (1.0 + machine.costs.remote_memory) / 2.0).abs() < 1e-12);
+        let one = by_name("x5560-1B3S").unwrap();
+        assert_eq!((one.nodes(), one.interleaved_memory(), one.node_of(crate::CoreId(0))), (1, 1.0, one.all()));
+        assert_eq!(one.costs.migrate_across_nodes, one.costs.migrate_across_clusters);
+    }
+
     #[test]
     fn an_unknown_machine_is_met_with_the_nearest() {
         assert_eq!(by_name("2B3S").unwrap_err().to_string(), r#"unknown machine "2B3S": did you mean "2B2S"?"#);
@@ -84,6 +130,18 @@ mod tests {
         let text = page.split("```").nth(1).and_then(|block| block.strip_prefix("toml")).unwrap();
         let machine = Machine::from_toml(text, "docs/machines.md").unwrap();
         assert_eq!((machine.core_types[0].name.as_str(), machine.big().len(), machine.little().len()), ("swift", 2, 4));
+    }
+
+    #[test]
+    fn clusters_share_a_cache_where_the_file_says_so() {
+        let own = by_name("2B4S").unwrap();
+        assert_eq!(own.sharing_cache(crate::CoreId(0)), own.big());
+        let text = FILES[1].1.replace("[[cluster]]", "[[cluster]]\ncache = 7");
+        let shared = Machine::from_toml(&text, "m.toml").unwrap();
+        assert_eq!(shared.sharing_cache(crate::CoreId(0)), shared.all());
+        let one = FILES[1].1.replacen("[[cluster]]", "[[cluster]]\ncache = 1", 1);
+        let apart = Machine::from_toml(&one, "m.toml").unwrap();
+        assert_eq!(apart.sharing_cache(crate::CoreId(0)), apart.big(), "a number of its own is no other's");
     }
 
     fn error(text: &str) -> String {

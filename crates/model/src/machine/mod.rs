@@ -57,7 +57,8 @@ pub struct Opp {
     pub voltage: Volts,
 }
 
-/// Cores of one type that share a last-level cache, a clock and a voltage.
+/// Cores of one type that share a last-level cache, a clock and a voltage. Where cores of several types share the cache,
+/// each type is a cluster of its own, with the same [`Cluster::cache`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     /// Name, such as `big`.
@@ -68,6 +69,8 @@ pub struct Cluster {
     pub cores: CoreSet,
     /// The memory node that it belongs to.
     pub node: u8,
+    /// Its last-level cache. Clusters with the same number share it.
+    pub cache: u8,
 }
 
 /// One core.
@@ -86,10 +89,14 @@ pub struct Costs {
     pub context_switch: Ns,
     /// From the wake-up of a thread until it runs on a core that was idle.
     pub wake: Ns,
-    /// Refilling private caches after a move to another core of the cluster.
+    /// Refilling private caches after a move to another core that shares the last-level cache.
     pub migrate_in_cluster: Ns,
-    /// Refilling private and shared caches after a move to another cluster.
+    /// Refilling private and shared caches after a move to a core with another last-level cache.
     pub migrate_across_clusters: Ns,
+    /// The same after a move to a cluster of another memory node.
+    pub migrate_across_nodes: Ns,
+    /// How many times as long memory of another node takes as a core's own.
+    pub remote_memory: f64,
     /// Changing the operating point of a cluster.
     pub dvfs_transition: Ns,
     /// The period of the scheduler's tick on a busy core (1/HZ).
@@ -118,6 +125,20 @@ impl Machine {
         CoreSet::first(self.cores.len())
     }
 
+    /// How many memory nodes there are.
+    pub fn nodes(&self) -> usize {
+        let mut nodes: Vec<u8> = self.clusters.iter().map(|cluster| cluster.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.len()
+    }
+
+    /// How many times as long as with memory of its own node a core takes where memory is interleaved over all nodes.
+    pub fn interleaved_memory(&self) -> f64 {
+        let nodes = self.nodes() as f64;
+        (1.0 + (nodes - 1.0) * self.costs.remote_memory) / nodes
+    }
+
     /// The cores of the memory node that a core belongs to.
     pub fn node_of(&self, core: CoreId) -> CoreSet {
         let node = self.clusters[self.cores[core.index()].cluster.index()].node;
@@ -141,14 +162,21 @@ impl Machine {
         self.all().minus(self.big())
     }
 
+    /// The cores that share a last-level cache with one, itself included.
+    pub fn sharing_cache(&self, core: CoreId) -> CoreSet {
+        let cache = |core: &CoreId| self.clusters[self.cores[core.index()].cluster.index()].cache;
+        self.all().iter().filter(|other| cache(other) == cache(&core)).collect()
+    }
+
     /// How fast a core of this type retires instructions at a frequency, in instructions per nanosecond:
-    /// `1 / (CPI / f + memory time)`, where out-of-order cores hide a part of the memory time.
+    /// `1 / ((CPI + starved cycles) / f + memory time)`, where out-of-order cores hide a part of the memory time.
     pub fn rate(&self, core_type: CoreTypeId, frequency: Hz, behaviour: &Behaviour) -> f64 {
         let core = &self.core_types[core_type.index()];
         let ipc = (behaviour.ilp * core.extract).min(core.width);
         let compute = 1.0 / (ipc * frequency.per_ns());
+        let starved = behaviour.starved / 1000.0 / frequency.per_ns();
         let memory = behaviour.memory_ns / 1000.0 * (1.0 - core.overlap);
-        1.0 / (compute + memory)
+        1.0 / (compute + starved + memory)
     }
 
     /// How many times faster `behaviour` runs on the biggest core type than on `core_type`, both at their highest
@@ -156,6 +184,16 @@ impl Machine {
     pub fn speedup_over(&self, core_type: CoreTypeId, behaviour: &Behaviour) -> f64 {
         let rate = |id: CoreTypeId| self.rate(id, self.core_types[id.index()].max_frequency(), behaviour);
         rate(CoreTypeId(0)) / rate(core_type)
+    }
+
+    /// How fast all cores together, at their highest frequencies, retire instructions of code like this, in instructions per
+    /// nanosecond.
+    pub fn throughput(&self, behaviour: &Behaviour) -> f64 {
+        let rate = |core: &Core| {
+            let core_type = &self.core_types[core.core_type.index()];
+            self.rate(core.core_type, core_type.max_frequency(), behaviour)
+        };
+        self.cores.iter().map(rate).sum()
     }
 
     /// The capacity of a core type as Linux counts it: 1024 is the biggest core at its highest frequency, measured
@@ -191,8 +229,13 @@ impl Machine {
         let count = self.cores.len();
         let kind = self.core_types[core_type.index()].clone();
         let core = Core { core_type: CoreTypeId(0), cluster: ClusterId(0) };
-        let cluster =
-            Cluster { name: kind.name.clone(), core_type: CoreTypeId(0), cores: CoreSet::first(count), node: 0 };
+        let cluster = Cluster {
+            name: kind.name.clone(),
+            core_type: CoreTypeId(0),
+            cores: CoreSet::first(count),
+            node: 0,
+            cache: 0,
+        };
         Self {
             name: format!("{}x{}", count, kind.name),
             description: format!("{} with only {} cores", self.name, kind.name),

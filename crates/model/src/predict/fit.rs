@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::select::select;
-use super::{PredictError, Sample};
+use super::{PredictError, Quality, Sample};
 use crate::{Counter, Counters};
 
 /// A linear model: `intercept + sum(weight x counter / instructions)`, kept within the range of what it was trained on.
@@ -27,6 +27,14 @@ impl Model {
         let sum: f64 = self.terms.iter().map(|(counter, weight)| weight * counters.get(*counter)).sum();
         Some((self.intercept + sum / instructions).clamp(self.range.0, self.range.1))
     }
+
+    /// The model with the additive inverse of every weight, in the same range.
+    #[must_use]
+    pub fn inverted(mut self) -> Self {
+        self.intercept = self.range.0 + self.range.1 - self.intercept;
+        self.terms.iter_mut().for_each(|(_, weight)| *weight = -*weight);
+        self
+    }
 }
 
 /// One sample predicted by a model that never saw its program.
@@ -44,12 +52,13 @@ pub struct Validation {
 ///
 /// # Errors
 /// Too few samples, or samples that do not differ.
-pub fn fit(samples: &[Sample], counters: usize) -> Result<Model, PredictError> {
+pub fn fit(samples: &[Sample], counters: usize, quality: Quality) -> Result<Model, PredictError> {
     let needed = counters + 2;
     if samples.len() < needed {
         return Err(PredictError::TooFewSamples { samples: samples.len(), needed, counters });
     }
-    let chosen = select(samples, counters);
+    let best = select(samples, counters, &[]);
+    let chosen = if quality == Quality::SecondBest { select(samples, counters, &best) } else { best };
     if chosen.is_empty() {
         return Err(PredictError::NoVariation);
     }
@@ -71,7 +80,8 @@ pub fn fit(samples: &[Sample], counters: usize) -> Result<Model, PredictError> {
         .iter()
         .fold((f64::INFINITY, 0.0f64), |(low, high), sample| (low.min(sample.speedup), high.max(sample.speedup)));
     let terms = chosen.iter().enumerate().map(|(at, counter)| (*counter, weights[at + 1] / scale[at + 1]));
-    Ok(Model { intercept: weights[0] / scale[0], terms: terms.collect(), range })
+    let model = Model { intercept: weights[0] / scale[0], terms: terms.collect(), range };
+    Ok(if quality == Quality::Inverted { model.inverted() } else { model })
 }
 
 /// Predicts every sample from the samples of the other programs (WASH 5, "leave-one-out validation").
@@ -85,7 +95,7 @@ pub fn leave_one_out(samples: &[Sample], counters: usize) -> Result<Vec<Validati
     let mut validations = Vec::new();
     for group in groups {
         let others: Vec<Sample> = samples.iter().filter(|sample| sample.group != group).cloned().collect();
-        let model = fit(&others, counters)?;
+        let model = fit(&others, counters, Quality::Best)?;
         for sample in samples.iter().filter(|sample| sample.group == group) {
             let predicted = model.predict(&sample.counters).unwrap_or(f64::NAN);
             validations.push(Validation { group: group.to_owned(), actual: sample.speedup, predicted });
@@ -115,7 +125,7 @@ mod tests {
     #[test]
     fn a_linear_world_is_learned_exactly_and_redundant_counters_are_dropped() {
         let samples = samples();
-        let model = fit(&samples, 6).unwrap();
+        let model = fit(&samples, 6, Quality::Best).unwrap();
         let telling = [Counter::MemoryStallCycles, Counter::L2Refills];
         assert_eq!(model.terms.iter().filter(|(counter, _)| telling.contains(counter)).count(), 1, "{model:?}");
         assert!(telling.contains(&model.terms[0].0), "the most telling comes first: {model:?}");
@@ -128,11 +138,24 @@ mod tests {
     #[test]
     fn predictions_stay_in_the_range_of_training() {
         let samples = samples();
-        let model = fit(&samples, 2).unwrap();
+        let model = fit(&samples, 2, Quality::Best).unwrap();
         let mut far = samples[11].counters;
         far.0[Counter::MemoryStallCycles as usize] *= 100.0;
         far.0[Counter::L2Refills as usize] *= 100.0;
         assert_eq!(model.predict(&far), Some(model.range.0));
+    }
+
+    #[test]
+    fn worse_models_use_other_counters_or_turn_the_order_round() {
+        let samples = samples();
+        let best = fit(&samples, 1, Quality::Best).unwrap();
+        let second = fit(&samples, 1, Quality::SecondBest).unwrap();
+        assert_ne!(best.terms[0].0, second.terms[0].0);
+        let inverted = fit(&samples, 1, Quality::Inverted).unwrap();
+        for sample in &samples {
+            let (good, bad) = (best.predict(&sample.counters).unwrap(), inverted.predict(&sample.counters).unwrap());
+            assert!((good + bad - (best.range.0 + best.range.1)).abs() < 1e-9, "{good} and {bad}");
+        }
     }
 
     #[test]
@@ -147,8 +170,11 @@ mod tests {
 
     #[test]
     fn too_little_to_learn_from_is_an_error() {
-        assert!(matches!(fit(&samples()[..3], 6), Err(PredictError::TooFewSamples { samples: 3, needed: 8, .. })));
+        assert!(matches!(
+            fit(&samples()[..3], 6, Quality::Best),
+            Err(PredictError::TooFewSamples { samples: 3, needed: 8, .. })
+        ));
         let same = vec![samples()[3].clone(); 12];
-        assert_eq!(fit(&same, 2), Err(PredictError::NoVariation));
+        assert_eq!(fit(&same, 2, Quality::Best), Err(PredictError::NoVariation));
     }
 }

@@ -22,6 +22,18 @@ pub struct Sample {
     pub speedup: f64,
 }
 
+/// How good a model is made to be. How much depends on a prediction shows when there are worse ones (WASH 8.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quality {
+    /// As good as can be.
+    #[default]
+    Best,
+    /// From the next best counters, without those of the best model.
+    SecondBest,
+    /// The best model with the additive inverse of its weights: what gains most is predicted to gain least.
+    Inverted,
+}
+
 /// Why a predictor cannot be made or read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {

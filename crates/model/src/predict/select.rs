@@ -33,9 +33,9 @@ fn mean_product(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / a.len() as f64
 }
 
-/// The `most` best counters, best first. The weight of a counter is the sum over the principal components of its share
+/// The `most` best counters, best first, `others` left out. The weight of a counter is the sum over the principal components of its share
 /// in the component times the component's correlation with the speedup: its "effect on speedup modeling" (COLAB 4.1).
-pub(super) fn select(samples: &[Sample], most: usize) -> Vec<Counter> {
+pub(super) fn select(samples: &[Sample], most: usize, others: &[Counter]) -> Vec<Counter> {
     let rows: Vec<[f64; COUNTERS - 1]> = samples.iter().filter_map(features).collect();
     let mut speedup: Vec<f64> = samples.iter().map(|sample| sample.speedup).collect();
     standardise(&mut speedup);
@@ -68,7 +68,8 @@ pub(super) fn select(samples: &[Sample], most: usize) -> Vec<Counter> {
     for at in order {
         let varies = correlation[(at, at)] > 0.5;
         let redundant = chosen.iter().any(|other| correlation[(at, *other)].abs() > REDUNDANT);
-        if varies && !redundant && chosen.len() < most {
+        let left_out = others.contains(&Counter::ALL[at + 1]);
+        if varies && !redundant && !left_out && chosen.len() < most {
             chosen.push(at);
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fit::Model;
-use super::{PredictError, Sample};
+use super::{PredictError, Quality, Sample};
 use crate::names::suggestion;
 use crate::{CoreTypeId, Counter, Counters, Machine};
 
@@ -48,12 +48,13 @@ impl Predictor {
         observed_on: CoreTypeId,
         samples: &[Sample],
         counters: usize,
+        quality: Quality,
     ) -> Result<(), PredictError> {
         let entry = Entry {
             observed_on: key(machine, observed_on),
             faster: key(machine, CoreTypeId(0)),
             slower: key(machine, slowest(machine)),
-            model: rounded_model(super::fit(samples, counters)?),
+            model: rounded_model(super::fit(samples, counters, quality)?),
         };
         let same = |other: &Entry| {
             (&other.observed_on, &other.faster, &other.slower) == (&entry.observed_on, &entry.faster, &entry.slower)
@@ -195,7 +196,7 @@ mod tests {
         };
         let samples: Vec<Sample> = (0..8).map(sample).collect();
         let mut predictor = Predictor::default();
-        predictor.learn(machine, CoreTypeId(1), &samples, 6).unwrap();
+        predictor.learn(machine, CoreTypeId(1), &samples, 6, Quality::Best).unwrap();
         predictor
     }
 

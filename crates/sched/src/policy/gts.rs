@@ -1,21 +1,25 @@
 //! Global Task Scheduling: all cores are used at once, and each thread goes to the core type that its CPU utilisation
-//! asks for ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", section II.C).
+//! asks for ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", section III.C).
 //!
-//! The rules are those of the scheduler that Odroid kernels ship (Linaro's big.LITTLE MP): a thread whose load average
-//! rises above the up threshold moves to a big core, one whose load falls below the down threshold moves to a little
-//! core, in between it stays; a big core that goes idle pulls the heaviest busy thread from a little core; when there are
-//! more busy threads than big cores, the rest may use the little cores (offload). Within these sets CFS decides.
+//! The rules and thresholds are those of the paper's board (Linaro's big.LITTLE MP in Linux 3.10 for the Odroid-XU3; names in
+//! brackets are of its kernel/sched/fair.c). Big and little cores are two domains, and CFS balances within each. A thread changes domains only
+//! - up, when it wakes up or its big core has nothing to do, and its load average is above the up threshold,
+//! - down, when it wakes up and its load average is below the down threshold,
+//! - down, when it shares a big core, does not get what it asks for, and a little core is idle (offload).
 
-use evenkeel_model::{CoreSet, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::{Changes, Pick, Policy};
+use super::{Pick, Policy};
+use crate::action::Why;
 use crate::cfs;
 use crate::state::State;
 
 /// hmp_up_threshold, on a scale of 1024.
 const UP: u32 = 700;
 /// hmp_down_threshold, on a scale of 1024.
-const DOWN: u32 = 512;
+const DOWN: u32 = 256;
+/// A thread that runs for no more than this share of the time in which it could, of 1024, starves (hmp_offload_down).
+const STARVING: u32 = 768;
 
 /// Busy threads on big cores, the others on little cores.
 #[derive(Debug, Default)]
@@ -26,41 +30,90 @@ impl Policy for Gts {
         "gts"
     }
 
-    /// Linaro's scheduler checks at every tick; 4 ms is a tick at 250 Hz.
+    /// Linaro's scheduler checks at every tick; 4 ms is a tick at 250 Hz. Idle cores look for threads then.
     fn period(&self) -> Option<Ns> {
         Some(Ns::from_ms(4))
     }
 
-    fn refresh(&mut self, s: &State, changes: &mut Changes) {
-        let busy = s.living().filter(|thread| load(s, *thread) > UP && s.thread(*thread).runnable()).count();
-        let for_busy = if busy > s.big.len() { s.machine.all() } else { s.big };
-        for thread in s.living() {
-            if let Some(cores) = affinity(s, thread, for_busy) {
-                changes.affinity(thread, cores);
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        let t = s.thread(thread);
+        let within = |domain: CoreSet| cfs::least(s, domain.and(t.allowed()));
+        let stay = || {
+            // A thread stays in its domain, whatever CFS says (select_task_rq_fair).
+            let core = cfs::place(s, thread, why);
+            if domain(s, t.core).contains(core) { core } else { t.core }
+        };
+        match why {
+            // New threads count as busy (hmp_task_should_forkboost).
+            Why::New { .. } => within(s.big).unwrap_or_else(|| cfs::place(s, thread, why)),
+            Why::Woken { .. } if s.big.contains(t.core) && load(s, thread) < DOWN => {
+                within(s.little).unwrap_or_else(stay)
             }
+            Why::Woken { .. } if s.little.contains(t.core) && load(s, thread) > UP => {
+                s.big.and(t.allowed()).iter().find(|big| unused(s, *big)).unwrap_or_else(stay)
+            }
+            Why::Woken { .. } => stay(),
+            Why::Preempted | Why::Yielded | Why::Taken { .. } => cfs::place(s, thread, why),
         }
     }
 
-    fn pick(&mut self, s: &State, core: evenkeel_model::CoreId) -> Pick {
-        let pick = cfs::pick(s, core);
-        if pick != Pick::Idle || !s.big.contains(core) {
-            return pick;
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        if let Some(first) = s.core(core).queue.first() {
+            return Pick::Queued(first);
         }
-        // hmp_idle_pull: the heaviest thread that a little core runs, if it is busy.
-        let running = s.little.iter().filter_map(|little| s.movable_current(little, core));
-        let heaviest = running.filter(|thread| load(s, *thread) > UP).max_by_key(|thread| load(s, *thread));
-        heaviest.map_or(Pick::Idle, Pick::Running)
+        match cfs::pull(s, core, domain(s, core)) {
+            Some(waiting) => Pick::Queued(waiting),
+            None if s.big.contains(core) => idle_pull(s, core),
+            None => offload(s, core),
+        }
     }
+
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        let due = cfs::balance_due(s, core, 0);
+        match cfs::pull(s, core, domain(s, core)).filter(|_| due) {
+            Some(waiting) => Pick::Queued(waiting),
+            None if s.idle(core) && s.little.contains(core) => offload(s, core),
+            None => Pick::Idle,
+        }
+    }
+}
+
+fn domain(s: &State, core: CoreId) -> CoreSet {
+    if s.big.contains(core) { s.big } else { s.little }
 }
 
 fn load(s: &State, thread: ThreadId) -> u32 {
     s.thread(thread).utilisation()
 }
 
-fn affinity(s: &State, thread: ThreadId, for_busy: CoreSet) -> Option<CoreSet> {
-    match load(s, thread) {
-        load if load > UP => Some(for_busy),
-        load if load < DOWN && !s.little.is_empty() => Some(s.little),
-        _ => None,
+/// A core with any load left, be it decaying, counts as busy (hmp_domain_min_load).
+fn unused(s: &State, core: CoreId) -> bool {
+    s.idle(core) && s.usage(core, None) == 0
+}
+
+/// The busiest thread of all little cores, if it is above the up threshold (hmp_idle_pull).
+fn idle_pull(s: &State, core: CoreId) -> Pick {
+    let running = s.little.iter().filter_map(|little| s.core(little).current.map(Pick::Running));
+    let waiting = s.little.iter().flat_map(|little| s.core(little).queue.iter().map(Pick::Queued));
+    let busy = |pick: &Pick| match pick {
+        Pick::Running(thread) | Pick::Queued(thread) if s.thread(*thread).allowed().contains(core) => load(s, *thread),
+        _ => 0,
+    };
+    running.chain(waiting).filter(|pick| busy(pick) > UP).max_by_key(busy).unwrap_or(Pick::Idle)
+}
+
+/// The least busy of the threads that starve on big cores, if no big core is idle (hmp_offload_down).
+fn offload(s: &State, core: CoreId) -> Pick {
+    if s.big.iter().any(|big| unused(s, big)) {
+        return Pick::Idle;
     }
+    let shared = s.big.iter().filter(|big| s.occupancy(*big) >= 2);
+    let waiting = shared.flat_map(|big| s.core(big).queue.iter());
+    let may_come = waiting.filter(|thread| s.thread(*thread).allowed().contains(core) && starves(s, *thread));
+    may_come.min_by_key(|thread| load(s, *thread)).map_or(Pick::Idle, Pick::Queued)
+}
+
+fn starves(s: &State, thread: ThreadId) -> bool {
+    let t = s.thread(thread);
+    t.usage(s.now) * 1024 / s.capacity(t.core) <= load(s, thread) * STARVING / 1024
 }

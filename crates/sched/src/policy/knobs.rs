@@ -145,6 +145,12 @@ impl Setup {
         &self.name
     }
 
+    /// The same under a shorter name.
+    #[must_use]
+    pub fn called(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
     /// Makes the policy.
     pub fn make(&self) -> Box<dyn Policy> {
         (self.info.make)(self)

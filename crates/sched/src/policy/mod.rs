@@ -4,6 +4,7 @@
 //! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
 
 mod bias;
+mod bind_vm;
 mod cluster_switch;
 mod colab;
 mod eas;
@@ -22,6 +23,7 @@ mod wash;
 
 use std::fmt;
 
+use evenkeel_model::predict::Quality;
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
 use crate::action::Why;
@@ -30,6 +32,7 @@ use crate::scheduler::Span;
 use crate::state::State;
 
 pub use bias::Bias;
+pub use bind_vm::BindVm;
 pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
 pub use eas::Eas;
@@ -85,6 +88,11 @@ pub trait Policy: Send {
     /// every other host refuses such a policy.
     fn foresight(&self) -> bool {
         false
+    }
+
+    /// How good the predictor of speedups should be, where one is trained.
+    fn predictor(&self) -> Quality {
+        Quality::Best
     }
 
     /// The cores that a thread may use from its creation on.
@@ -259,8 +267,8 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "gts",
         summary: "busy threads go to big cores, idle ones to little cores, by load average",
-        source: "Exploiting asymmetric multi-core processors with flexible system software, section II.C; Linaro big.LITTLE MP",
-        hooks: &[Hook::Pick, Hook::Refresh],
+        source: "Exploiting asymmetric multi-core processors with flexible system software, section III.C; Linaro big.LITTLE MP",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
         knobs: &[],
         make: |_| Box::new(Gts),
     },
@@ -281,12 +289,20 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: |_| Box::new(Pfs::default()),
     },
     PolicyInfo {
+        name: "bind-vm",
+        summary: "application threads on big cores, a virtual machine's service threads on small ones",
+        source: "Jibaja et al., CGO 2016, sections 1, 2 and 7; Cao et al., ISCA 2012",
+        hooks: &[Hook::Admit, Hook::Refresh],
+        knobs: BindVm::KNOBS,
+        make: |setup| Box::new(BindVm::new(setup)),
+    },
+    PolicyInfo {
         name: "wash",
         summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
         source: "Jibaja et al., Portable performance on asymmetric multicore processors, CGO 2016, section 6",
         hooks: &[Hook::Admit, Hook::Refresh],
-        knobs: &[],
-        make: |_| Box::new(Wash::default()),
+        knobs: Wash::KNOBS,
+        make: |setup| Box::new(Wash::new(setup)),
     },
     PolicyInfo {
         name: "colab",
@@ -355,6 +371,7 @@ mod tests {
             ("eas", include_str!("eas.rs")),
             ("gts", include_str!("gts.rs")),
             ("pfs", include_str!("pfs.rs")),
+            ("bind-vm", include_str!("bind_vm.rs")),
             ("wash", include_str!("wash.rs")),
             ("colab", include_str!("colab.rs")),
             ("fcf", include_str!("fcf.rs")),

@@ -1,14 +1,17 @@
-//! WASH: affinity from core sensitivity, criticality and progress together (Jibaja et al., CGO 2016, section 6).
+//! WASH: a managed runtime's scheduler for asymmetric multicores (Jibaja et al., "Portable performance on asymmetric
+//! multicore processors", CGO 2016, section 6).
 //!
 //! Problem: threads differ in what a big core gives them, in who waits for them, and in how far they got. WASH ranks
 //! them once a quantum and binds the top ones to the big cores; everything else is left to the operating system (CFS).
-//! This file is Algorithm 1. Where the pseudo-code is silent: in mixes all application threads together are `T_A`
-//! (COLAB 5.1, "we use it for controlling all application threads"), contended time is time blocked on futexes, and the
-//! quantum is COLAB's 10 ms (COLAB 4.1 and 4.2; WASH's own was 40 ms).
+//! This file is Algorithm 1, with what the text says beyond it as knobs. Where both are silent: in mixes all application
+//! threads together are `T_A` (COLAB 5.1, "we use it for controlling all application threads"), and contended time is
+//! time blocked on futexes. The defaults are those of COLAB's use of WASH; the paper's own is
+//! `wash:quantum=40ms:fallback:rebind`.
 
-use evenkeel_model::{CoreSet, CoreTypeId, Ns, ThreadId};
+use evenkeel_model::predict::Quality;
+use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId};
 
-use super::{Changes, Policy};
+use super::{Changes, Knob, Policy, Setup, Value};
 use crate::state::State;
 use crate::thread::{Kind, Run};
 
@@ -16,17 +19,96 @@ use crate::thread::{Kind, Run};
 const LOCK_THRESHOLD: f64 = 0.5;
 
 /// The WASH scheduler.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Wash {
-    /// By thread: retired instructions as if all had run on big cores.
-    progress: Vec<f64>,
-    /// By thread: how much of that came in the last quantum.
-    rate: Vec<f64>,
-    /// By thread: in how many of the last two quanta it was blocked throughout.
-    blocked_quanta: Vec<u8>,
+    /// How often threads are ranked: 10 ms in COLAB (4.1 and 4.2), 40 ms in WASH (section 7).
+    quantum: Ns,
+    /// Whether those that others wait for longest are chosen. Not so: "no lock" (8.5).
+    locks: bool,
+    sets: Sets,
+    predictor: Quality,
+    /// Whether a thread stays where it was admitted until it has a whole quantum of history.
+    fallback: bool,
+    /// Whether threads of a scalable program that fall behind are bound to big cores.
+    rebind: bool,
+    /// By thread.
+    histories: Vec<History>,
     ranked: Vec<(f64, ThreadId)>,
     /// The threads for the big cores.
     chosen: Vec<ThreadId>,
+}
+
+impl Wash {
+    /// What can be set.
+    pub const KNOBS: &[Knob] = &[
+        Knob {
+            name: "quantum",
+            summary: "how often threads are ranked; 40ms in WASH",
+            value: Value::Time(Ns::from_ms(10)),
+        },
+        Knob { name: "no-locks", summary: "bottlenecks are not preferred (8.5)", value: Value::Switch },
+        Knob { name: "no-priority", summary: "service threads are like any other (8.5)", value: Value::Switch },
+        Knob {
+            name: "predictor",
+            summary: "of speedups: the best, one from the next best counters, or one that is always wrong (8.4)",
+            value: Value::Word(&["best", "second-best", "inverted"]),
+        },
+        Knob {
+            name: "fallback",
+            summary: "a thread stays where it began until it has lived for a quantum",
+            value: Value::Switch,
+        },
+        Knob {
+            name: "rebind",
+            summary: "threads of scalable programs that fall behind go to big cores",
+            value: Value::Switch,
+        },
+        super::bind_vm::FIRST_PROGRAM,
+    ];
+
+    /// The policy as it is set up.
+    pub fn new(setup: &Setup) -> Self {
+        Self {
+            quantum: setup.time("quantum"),
+            locks: !setup.switch("no-locks"),
+            sets: Sets { priority: !setup.switch("no-priority"), first_program: setup.switch("first-program") },
+            predictor: match setup.word("predictor") {
+                "second-best" => Quality::SecondBest,
+                "inverted" => Quality::Inverted,
+                _ => Quality::Best,
+            },
+            fallback: setup.switch("fallback"),
+            rebind: setup.switch("rebind"),
+            histories: Vec::new(),
+            ranked: Vec::new(),
+            chosen: Vec::new(),
+        }
+    }
+}
+
+/// Who belongs to `T_A` and who to `T_V`.
+#[derive(Clone, Copy, Debug)]
+struct Sets {
+    /// Whether application threads are told from service threads. Not so: "no App/VM" (8.5).
+    priority: bool,
+    /// Whether other programs than the first are left to the operating system, as a virtual machine leaves what it does
+    /// not know of (8.6).
+    first_program: bool,
+}
+
+/// The log of a thread's execution (section 6, Overview).
+#[derive(Clone, Copy, Debug, Default)]
+struct History {
+    /// How many quanta ended while it lived.
+    quanta: u32,
+    /// In how many of the last two it was blocked throughout.
+    blocked: u8,
+    /// Retired instructions as if all had run on big cores.
+    progress: f64,
+    /// How much of that came in the last quantum.
+    rate: f64,
+    /// Time executed as if all of it had been on big cores, in ns.
+    achieved: f64,
 }
 
 impl Policy for Wash {
@@ -35,64 +117,90 @@ impl Policy for Wash {
     }
 
     fn period(&self) -> Option<Ns> {
-        Some(Ns::from_ms(10))
+        Some(self.quantum)
     }
 
     fn counters(&self) -> bool {
         true
     }
 
+    fn predictor(&self) -> Quality {
+        self.predictor
+    }
+
     /// The fallback for threads without a history: application threads on big cores, service threads on small ones.
     fn admit(&mut self, s: &State, thread: ThreadId) -> CoreSet {
         match s.thread(thread).kind {
+            _ if !self.sets.priority || !self.sets.known(s, thread) => s.machine.all(),
             Kind::Application => s.big,
             Kind::Service => s.little,
         }
     }
 
+    /// Algorithm 1 for every thread.
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         self.observe(s);
-        let all = s.machine.all();
-        let applications = || s.living().filter(|thread| s.thread(*thread).kind == Kind::Application);
-        let services = || s.living().filter(|thread| s.thread(*thread).kind == Kind::Service);
+        let (all, sets) = (s.machine.all(), self.sets);
+        let (applications, services) = (|| sets.applications(s), || sets.services(s));
         if applications().count() <= s.big.len() {
-            applications().for_each(|thread| changes.affinity(thread, s.big));
-            services().for_each(|thread| changes.affinity(thread, all));
+            let in_use = in_use(s, applications());
+            applications().for_each(|thread| changes.affinity(thread, in_use));
+            services().for_each(|thread| changes.affinity(thread, all.minus(in_use)));
             return;
         }
         services().for_each(|thread| changes.affinity(thread, s.little));
-        if applications().all(|thread| lock_share(s, thread) < LOCK_THRESHOLD) {
-            applications().for_each(|thread| changes.affinity(thread, all));
-            return;
-        }
         self.chosen.clear();
-        self.exec_rank(s);
-        self.lock_rank(s);
+        if applications().all(|thread| lock_share(s, thread) < LOCK_THRESHOLD) {
+            self.fallen_behind(s);
+        } else {
+            self.exec_rank(s);
+            self.lock_rank(s);
+        }
         for thread in applications() {
+            if self.fallback && self.histories[thread.index()].quanta < 2 {
+                continue;
+            }
             let cores = if self.chosen.contains(&thread) { s.big } else { all };
             changes.affinity(thread, cores);
         }
     }
 }
 
+impl Sets {
+    fn known(self, s: &State, thread: ThreadId) -> bool {
+        !self.first_program || s.thread(thread).program == ProgramId(0)
+    }
+
+    fn applications(self, s: &State) -> impl Iterator<Item = ThreadId> + Clone + '_ {
+        let is_application = move |thread: &ThreadId| !self.priority || s.thread(*thread).kind == Kind::Application;
+        s.living().filter(move |thread| self.known(s, *thread)).filter(is_application)
+    }
+
+    fn services(self, s: &State) -> impl Iterator<Item = ThreadId> + Clone + '_ {
+        let is_service = move |thread: &ThreadId| self.priority && s.thread(*thread).kind == Kind::Service;
+        s.living().filter(move |thread| self.known(s, *thread)).filter(is_service)
+    }
+}
+
 impl Wash {
     /// Adds the last quantum to every thread's history.
     fn observe(&mut self, s: &State) {
-        self.progress.resize(s.threads.len(), 0.0);
-        self.rate.clear();
-        self.rate.resize(s.threads.len(), 0.0);
-        self.blocked_quanta.resize(s.threads.len(), 0);
-        for (index, thread) in s.threads.iter().enumerate() {
+        self.histories.resize(s.threads.len(), History::default());
+        for (index, (thread, history)) in s.threads.iter().zip(&mut self.histories).enumerate() {
             let id = ThreadId(index as u32);
+            history.quanta = if thread.alive() { history.quanta + 1 } else { 0 };
+            history.rate = 0.0;
             for (on, window) in thread.window.on_type.iter().enumerate() {
+                let speedup = if on == 0 { 1.0 } else { speedup_from(s, id, on) };
                 // Without a counter, time on the core stands in for instructions.
                 let retired = window.instructions.map_or(window.time.0, |instructions| instructions.0) as f64;
-                self.rate[index] += if on == 0 { retired } else { retired * speedup_from(s, id, on) };
+                history.rate += retired * speedup;
+                history.achieved += window.time.0 as f64 / speedup;
             }
-            self.progress[index] += self.rate[index];
+            history.progress += history.rate;
             let ran = thread.window.on_type.iter().any(|window| window.time > Ns::ZERO);
             let blocked = !ran && matches!(thread.run, Run::Blocked(_));
-            self.blocked_quanta[index] = if blocked { (self.blocked_quanta[index] + 1).min(2) } else { 0 };
+            history.blocked = if blocked { (history.blocked + 1).min(2) } else { 0 };
         }
     }
 
@@ -100,9 +208,10 @@ impl Wash {
     /// rate of retired instructions, `B_RI / (B_RI + S_RI)`.
     fn exec_rank(&mut self, s: &State) {
         self.ranked.clear();
-        for thread in s.living().filter(|thread| s.thread(*thread).kind == Kind::Application) {
-            if self.blocked_quanta[thread.index()] < 2 {
-                self.ranked.push((self.progress[thread.index()] * s.speedup(thread), thread));
+        for thread in self.sets.applications(s) {
+            let history = &self.histories[thread.index()];
+            if history.blocked < 2 {
+                self.ranked.push((history.progress * s.speedup(thread), thread));
             }
         }
         sort_by_rank(&mut self.ranked);
@@ -110,21 +219,24 @@ impl Wash {
         let mean_speedup = speedups / self.ranked.len().max(1) as f64;
         let big = s.big.len() as f64 * mean_speedup;
         let share = big / (big + s.little.len() as f64);
-        let total: f64 = self.ranked.iter().map(|(_, thread)| self.rate[thread.index()]).sum();
+        let total: f64 = self.ranked.iter().map(|(_, thread)| self.histories[thread.index()].rate).sum();
         let mut sum = 0.0;
         for (_, thread) in &self.ranked {
             if sum >= share * total {
                 break;
             }
-            sum += self.rate[thread.index()];
+            sum += self.histories[thread.index()].rate;
             self.chosen.push(*thread);
         }
     }
 
     /// The contended threads that others waited for longest: a share `B / (B + S)` of them.
     fn lock_rank(&mut self, s: &State) {
+        if !self.locks {
+            return;
+        }
         self.ranked.clear();
-        for thread in s.living().filter(|thread| s.thread(*thread).kind == Kind::Application) {
+        for thread in self.sets.applications(s) {
             if lock_share(s, thread) > LOCK_THRESHOLD {
                 self.ranked.push((s.thread(thread).blame.0 as f64, thread));
             }
@@ -133,6 +245,42 @@ impl Wash {
         let share = self.ranked.len() * s.big.len() / s.cores.len();
         self.chosen.extend(self.ranked.iter().take(share).map(|(_, thread)| *thread));
     }
+
+    /// The threads of a scalable program that are more than a quantum behind the pace of all of them (assumed: what
+    /// one turn on a big core can bring back), as many as there are big cores.
+    fn fallen_behind(&mut self, s: &State) {
+        if !self.rebind {
+            return;
+        }
+        let achieved = |thread: ThreadId| self.histories[thread.index()].achieved;
+        let (all, wanted_by_all) = self.sets.applications(s).fold((0.0, 0.0), |(sum, wanted_by_all), thread| {
+            (sum + achieved(thread), wanted_by_all + wanted(s, thread))
+        });
+        self.ranked.clear();
+        for thread in self.sets.applications(s) {
+            let behind = wanted(s, thread) - achieved(thread) * wanted_by_all / all;
+            if behind > self.quantum.0 as f64 {
+                self.ranked.push((behind, thread));
+            }
+        }
+        sort_by_rank(&mut self.ranked);
+        self.chosen.extend(self.ranked.iter().take(s.big.len()).map(|(_, thread)| *thread));
+    }
+}
+
+/// As many big cores as there are application threads, those first on which they are. "The relative complement" of
+/// these is left to the services, and only the small cores if these are all (section 6, Single-Threaded).
+fn in_use(s: &State, applications: impl Iterator<Item = ThreadId> + Clone) -> CoreSet {
+    let here: CoreSet = applications.clone().map(|thread| s.thread(thread).core).collect();
+    let missing = applications.count().saturating_sub(here.and(s.big).len());
+    here.and(s.big).or(s.big.minus(here).iter().take(missing).collect())
+}
+
+/// The time in which a thread ran or could have run, in ns.
+fn wanted(s: &State, thread: ThreadId) -> f64 {
+    let t = s.thread(thread);
+    let waits = if s.ready(thread) { s.now.since(t.since) } else { Ns::ZERO };
+    (t.executed + t.waited + waits).0 as f64
 }
 
 /// Time contended over time executing.

@@ -20,6 +20,8 @@ pub fn machine(big: u16, little: u16) -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: Ns::ZERO,
             migrate_across_clusters: Ns::ZERO,
+            migrate_across_nodes: Ns::ZERO,
+            remote_memory: 1.0,
             dvfs_transition: Ns::ZERO,
             tick: Ns::from_ms(1),
         },
@@ -39,7 +41,8 @@ pub fn machine(big: u16, little: u16) -> Machine {
             idle_share: 0.5,
         });
         let cores: CoreSet = (first..first + count).map(CoreId).collect();
-        machine.clusters.push(Cluster { name: name.into(), core_type: CoreTypeId(id), cores, node: 0 });
+        let name = name.into();
+        machine.clusters.push(Cluster { name, core_type: CoreTypeId(id), cores, node: 0, cache: id });
         let core = Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
         machine.cores.extend(std::iter::repeat_n(core, count.into()));
     }

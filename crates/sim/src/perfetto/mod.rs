@@ -131,6 +131,12 @@ impl<W: io::Write> Observer for Writer<W> {
                 self.tracks.slice(track_of(thread), Some(&running), &[("core type", &kind)]);
             }
             Event::Stop { core, thread, why } => self.stopped(core, thread, why),
+            Event::TaskBegan { thread, task, name, .. } => {
+                self.tracks.instant(track_of(thread), &format!("begins {name}"), &[("task", &task.to_string())]);
+            }
+            Event::TaskEnded { thread, task, .. } => {
+                self.tracks.instant(track_of(thread), "task done", &[("task", &task.to_string())]);
+            }
             Event::Affinity { thread, cores } => {
                 let cores = list(cores);
                 self.tracks.instant(track_of(thread), "affinity", &[("cores", &cores)]);

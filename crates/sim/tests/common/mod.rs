@@ -50,7 +50,7 @@ pub fn with_memory_phase(mut p: Program) -> Program {
 }
 
 pub fn workload(programs: Vec<Program>) -> Workload {
-    Workload { name: "test".into(), programs, duration: None }
+    Workload { name: "test".into(), programs, ..Workload::default() }
 }
 
 pub fn policy(name: &str) -> Box<dyn evenkeel_sched::Policy> {

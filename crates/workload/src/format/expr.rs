@@ -2,11 +2,32 @@
 
 /// What the letters of an expression stand for. A letter that has no meaning at a place is `None` there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Letters {
-    /// The program's thread parameter.
-    pub n: Option<u32>,
-    /// The thread's position in its group, from 0.
-    pub i: Option<u32>,
+pub(crate) struct Letters([Option<i64>; 26]);
+
+impl Letters {
+    /// `n`, the program's thread parameter, where there is one.
+    pub fn of_program(n: Option<u32>) -> Self {
+        let mut letters = Self::default();
+        letters.0[usize::from(b'n' - b'a')] = n.map(i64::from);
+        letters
+    }
+
+    /// With `i`, a thread's position in its group, from 0.
+    pub fn in_group(self, i: u32) -> Self {
+        self.with('i', i64::from(i))
+    }
+
+    /// With the value of a lower-case letter.
+    pub fn with(mut self, letter: char, value: i64) -> Self {
+        if letter.is_ascii_lowercase() {
+            self.0[letter as usize - 'a' as usize] = Some(value);
+        }
+        self
+    }
+
+    fn get(self, letter: char) -> Option<i64> {
+        self.0[letter as usize - 'a' as usize]
+    }
 }
 
 /// Parentheses inside parentheses, at most.
@@ -19,6 +40,21 @@ pub(crate) fn evaluate(text: &str, letters: Letters) -> Result<i64, String> {
     match parser.rest.chars().next() {
         None => Ok(value),
         Some(_) => Err(format!("cannot work out \"{text}\": expected an operator before \"{}\"", parser.rest)),
+    }
+}
+
+/// The letter and the values of `k in 0..n`: the first value and the one after the last.
+pub(crate) fn span(text: &str, letters: Letters) -> Result<(char, std::ops::Range<i64>), String> {
+    let expected = || format!("expected a letter and its values, such as \"k in 0..8\", not \"{text}\"");
+    let (letter, values) = text.split_once(" in ").ok_or_else(expected)?;
+    let (from, to) = values.split_once("..").ok_or_else(expected)?;
+    let mut name = letter.trim().chars();
+    match (name.next(), name.next()) {
+        (Some('n'), None) => Err("\"n\" is the thread parameter: choose another letter".into()),
+        (Some(letter), None) if letter.is_ascii_lowercase() => {
+            Ok((letter, evaluate(from, letters)?..evaluate(to, letters)?))
+        }
+        _ => Err(expected()),
     }
 }
 
@@ -68,14 +104,16 @@ impl Parser<'_> {
             self.rest = self.rest[digits..].trim_start();
             return Ok(value);
         }
-        let letter = self.rest.chars().next();
-        let value = match letter {
-            Some('n') => self.letters.n.ok_or("\"n\" needs `n = ...` in the program, its default thread count")?,
-            Some('i') => self.letters.i.ok_or("\"i\", the position of a thread in its group, has no meaning here")?,
-            _ => return Err("expected a number, n, i or \"(\"".into()),
+        let Some(letter) = self.rest.chars().next().filter(char::is_ascii_lowercase) else {
+            return Err("expected a number, n, i or \"(\"".into());
         };
+        let value = self.letters.get(letter).ok_or_else(|| match letter {
+            'n' => "\"n\" needs `n = ...` in the program, its default thread count".to_owned(),
+            'i' => "\"i\", the position of a thread in its group, has no meaning here".to_owned(),
+            _ => format!("\"{letter}\" has no meaning here: give it one with `for = \"{letter} in 0..8\"` around this"),
+        })?;
         self.rest = self.rest[1..].trim_start();
-        Ok(i64::from(value))
+        Ok(value)
     }
 
     fn operator(&mut self, any: [char; 2]) -> Option<char> {
@@ -91,7 +129,7 @@ mod tests {
 
     #[test]
     fn products_come_before_sums_and_division_rounds_down() {
-        let at = Letters { n: Some(6), i: Some(1) };
+        let at = Letters::of_program(Some(6)).in_group(1);
         assert_eq!(evaluate("3 * n + 2", at), Ok(20));
         assert_eq!(evaluate("n - (n + 3)/4", at), Ok(4));
         assert_eq!(evaluate("i - 2", at), Ok(-1));
@@ -99,13 +137,25 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let at = Letters { n: Some(6), i: None };
+        let at = Letters::of_program(Some(6));
         for (text, why) in [("i", "no meaning"), ("1/(n-6)", "division"), ("(n", "expected \")\""), ("n n", "operator")]
         {
             assert!(evaluate(text, at).is_err_and(|message| message.contains(why)), "{text}");
         }
         assert!(evaluate("é", at).is_err());
+        assert!(evaluate("k + 1", at).is_err_and(|message| message.contains("for = \"k in")));
         assert!(evaluate("9223372036854775807 + 1", at).is_err());
         assert!(evaluate(&"(".repeat(100_000), at).is_err());
+    }
+
+    #[test]
+    fn a_letter_runs_through_values() {
+        let at = Letters::of_program(Some(6));
+        assert_eq!(span("k in 1..n - 1", at), Ok(('k', 1..5)));
+        let inner = at.with('k', 3);
+        assert_eq!(span("i in k+1..2*k", inner), Ok(('i', 4..6)));
+        for text in ["k", "k in 3", "in 0..3", "kk in 0..3", "K in 0..3", "n in 0..3", "k in 0..x", "é in 0..2"] {
+            assert!(span(text, at).is_err(), "{text}");
+        }
     }
 }

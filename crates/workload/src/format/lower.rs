@@ -11,8 +11,11 @@ use super::error::Fault;
 use super::expr::{Letters, evaluate};
 use super::names::Names;
 use super::ops::{Lowering, Member};
-use super::text::{GroupText, Number, PhaseText, ProgramText, Skew};
-use crate::program::{Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Start, Thread, ThreadKind};
+use super::text::{GroupText, Number, PhaseText, ProgramText, Skew, TasksText};
+use crate::graph::creator;
+use crate::program::{
+    Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Start, Tasking, Thread, ThreadKind, Work,
+};
 
 /// Threads of a program, at most: a bound on what a file can ask for, far above what schedulers are studied with.
 pub(crate) const MOST_THREADS: u32 = 4096;
@@ -26,8 +29,8 @@ pub(crate) struct Group {
 
 /// Builds the program for the thread parameter `n`.
 pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Result<Program, Fault> {
-    let letters = Letters { n, i: None };
-    let mut program = Program { name: text.name.clone(), ..Program::default() };
+    let letters = Letters::of_program(n);
+    let mut program = Program { name: text.name.clone(), memory: text.memory, ..Program::default() };
     program.phases = text.phases.iter().map(|(name, phase)| phase_of(name, phase)).collect::<Result<_, _>>()?;
 
     let mut queues = Names::new("queue");
@@ -60,13 +63,14 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
     }
 
     let mut lowering = Lowering {
-        n,
+        letters,
         phases: text.phases.keys().map(String::as_str).collect(),
         locks: declare("lock", &text.locks, letters)?,
         barriers: declare("barrier", &text.barriers, letters)?,
         conditions: declare("condition", &text.conditions, letters)?,
         events: declare("event", &text.events, letters)?,
         timers: declare("timer", &text.timers, letters)?,
+        regions: declare("region", &text.regions, letters)?,
         queues,
         semaphores,
         loops,
@@ -85,12 +89,43 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
     program.conditions = lowering.conditions.names;
     program.events = lowering.events.names;
     program.timers = lowering.timers.names;
+    program.regions = lowering.regions.names;
     let barriers = lowering.barriers.names.into_iter();
     program.barriers = barriers.map(|name| Barrier { name, parties: 0 }).collect();
     let named = lowering.semaphores.names.into_iter().zip(counts);
     program.semaphores = named.map(|(name, count)| Semaphore { name, count }).collect();
     derive(&mut program);
+    program.tasking = match &text.tasks {
+        Some(tasks) => Some(tasking(tasks.get_ref(), letters)?),
+        None => creator(&program).map(|_| Tasking::default()),
+    };
     Ok(program)
+}
+
+/// How the program's tasks are run.
+fn tasking(text: &TasksText, letters: Letters) -> Result<Tasking, Fault> {
+    let usual = Tasking::default();
+    let small = |number: &Spanned<Number>| {
+        let most = MOST_THREADS;
+        let value = count(number, letters)?;
+        u32::try_from(value)
+            .ok()
+            .filter(|value| *value <= most)
+            .ok_or_else(|| Fault::new(number.span(), format!("expected at most {most}, not {value}")))
+    };
+    let cost = |text: &Option<Spanned<String>>, usual: Work| match text {
+        None => Ok(usual),
+        Some(text) => amount::work(text.get_ref()).map_err(|why| Fault::new(text.span(), why)),
+    };
+    Ok(Tasking {
+        ready: text.ready.unwrap_or(usual.ready),
+        main: text.main.unwrap_or(usual.main),
+        workers: text.workers.as_ref().map(small).transpose()?,
+        tied: text.tied,
+        window: text.window.as_ref().map_or(Ok(usual.window), small)?,
+        create: cost(&text.create, usual.create)?,
+        queue: cost(&text.queue, usual.queue)?,
+    })
 }
 
 /// A whole number that is not negative.
@@ -114,11 +149,14 @@ fn phase_of(name: &str, text: &Spanned<PhaseText>) -> Result<Phase, Fault> {
     if !(phase.memory_ns >= 0.0 && phase.memory_ns <= 1e6) {
         return fault(format!("expected memory_ns from 0 to 1e6 ns per 1000 instructions, not {}", phase.memory_ns));
     }
+    if !(phase.starved >= 0.0 && phase.starved <= 1e6) {
+        return fault(format!("expected starved from 0 to 1e6 cycles per 1000 instructions, not {}", phase.starved));
+    }
     if let Some((key, value)) = rates.iter().find(|(_, value)| !(0.0..=1000.0).contains(value)) {
         return fault(format!("expected {key} from 0 to 1000 per 1000 instructions, not {value}"));
     }
-    let PhaseText { ilp, memory_ns, branches, fp, stores, .. } = *phase;
-    Ok(Phase { name: name.to_owned(), behaviour: Behaviour { ilp, memory_ns, branches, fp, stores } })
+    let PhaseText { ilp, memory_ns, starved, branches, fp, stores, .. } = *phase;
+    Ok(Phase { name: name.to_owned(), behaviour: Behaviour { ilp, memory_ns, starved, branches, fp, stores } })
 }
 
 fn declare(kind: &'static str, list: &[Spanned<String>], letters: Letters) -> Result<Names, Fault> {
@@ -171,7 +209,7 @@ fn threads(
     for (i, weight) in weights.iter().enumerate() {
         let range = (before / total, (before + weight) / total);
         before += weight;
-        let mut member = Member::new(i as u32, group.count, range);
+        let mut member = Member::new(i as u32, group.count, range, lowering.letters);
         let mut ops = Vec::new();
         lowering.ops(&mut member, &text.body, &mut ops)?;
         let name = if group.count == 1 { group.name.clone() } else { format!("{}-{i}", group.name) };

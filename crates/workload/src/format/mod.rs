@@ -31,6 +31,8 @@ pub struct File {
     pub name: Option<String>,
     /// When the run ends, if the file says so.
     pub duration: Option<Ns>,
+    /// Whether programs begin again until each has ended once.
+    pub rerun: bool,
     /// Its programs, in the order of the file.
     pub programs: Vec<Template>,
 }
@@ -65,6 +67,7 @@ pub fn load(name: &str, text: &str, file: &str, threads: Option<u32>) -> Result<
         name: parsed.name.unwrap_or_else(|| name.to_owned()),
         programs: parsed.programs.iter().map(instantiate).collect::<Result<_, _>>()?,
         duration: parsed.duration,
+        rerun: parsed.rerun,
     })
 }
 
@@ -84,10 +87,15 @@ pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
     let duration = parsed
         .duration
         .map(|text| amount::time(text.get_ref()).map_err(|why| Fault::new(text.span(), format!("duration: {why}"))));
+    let template = |mut text: Spanned<ProgramText>| {
+        parsed.runtime.under(text.get_mut());
+        Template { text, source: source.clone() }
+    };
     Ok(File {
         name: parsed.name,
         duration: duration.transpose().map_err(|fault| fault.locate(file, text))?,
-        programs: parsed.program.into_iter().map(|text| Template { text, source: source.clone() }).collect(),
+        rerun: parsed.rerun,
+        programs: parsed.program.into_iter().map(template).collect(),
     })
 }
 

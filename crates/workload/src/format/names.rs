@@ -50,10 +50,7 @@ impl Names {
     /// The position of an object. Positions in an array go round: `cells[n]` of `n` cells is `cells[0]`.
     pub fn find(&self, text: &str, letters: Letters) -> Result<u32, String> {
         let (name, at) = split(text)?;
-        let array = self.arrays.iter().find(|array| array.name == name).ok_or_else(|| {
-            let known = self.arrays.iter().map(|array| array.name.as_str());
-            format!("unknown {} \"{name}\"{}", self.kind, suggestion(name, known))
-        })?;
+        let array = self.array(name)?;
         let position = match (array.length, at) {
             (None, None) => array.first,
             (Some(length), Some(at)) => array.first + evaluate(at, letters)?.rem_euclid(length as i64) as usize,
@@ -61,6 +58,22 @@ impl Names {
             (None, Some(_)) => return Err(format!("\"{name}\" is no array: declare it as \"{name}[n]\"")),
         };
         Ok(position as u32)
+    }
+
+    /// The positions of an object, or of all objects of an array: `cells[..]`.
+    pub fn find_all(&self, text: &str, letters: Letters) -> Result<std::ops::Range<u32>, String> {
+        let (name, at) = split(text)?;
+        match (at.map(str::trim), self.array(name)?) {
+            (Some(".."), Array { first, length: Some(length), .. }) => Ok(*first as u32..(first + length) as u32),
+            _ => self.find(text, letters).map(|position| position..position + 1),
+        }
+    }
+
+    fn array(&self, name: &str) -> Result<&Array, String> {
+        self.arrays.iter().find(|array| array.name == name).ok_or_else(|| {
+            let known = self.arrays.iter().map(|array| array.name.as_str());
+            format!("unknown {} \"{name}\"{}", self.kind, suggestion(name, known))
+        })
     }
 }
 
@@ -84,12 +97,15 @@ mod tests {
     fn positions_in_an_array_go_round() {
         let mut locks = Names::new("lock");
         locks.declare("tree", Letters::default()).unwrap();
-        locks.declare("cells[n]", Letters { n: Some(4), i: None }).unwrap();
-        let last = Letters { n: Some(4), i: Some(3) };
+        locks.declare("cells[n]", Letters::of_program(Some(4))).unwrap();
+        let last = Letters::of_program(Some(4)).in_group(3);
         assert_eq!(locks.find("cells[i]", last), Ok(4));
         assert_eq!(locks.find("cells[i + 1]", last), Ok(1));
         assert_eq!(locks.find("cells[i - 4]", last), Ok(4));
         assert_eq!(locks.names[1], "cells[0]");
+        assert_eq!(locks.find_all("cells[..]", last), Ok(1..5));
+        assert_eq!(locks.find_all("tree", last), Ok(0..1));
+        assert!(locks.find_all("tree[..]", last).is_err());
     }
 
     #[test]

@@ -7,13 +7,13 @@ use toml::Spanned;
 
 use super::amount;
 use super::error::{Fault, suggestion};
-use super::expr::{Letters, evaluate};
+use super::expr::{Letters, evaluate, span};
 use super::lower::{Group, sched};
 use super::names::Names;
 use super::text::{ModeText, Number, OpText, SpreadText};
 use crate::program::{
-    BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, SemaphoreId, Spread, ThreadIndex, TimerId,
-    TimerMode, Work,
+    BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, RegionId, SemaphoreId, Spread, Task,
+    ThreadIndex, TimerId, TimerMode, Work,
 };
 
 /// Operations of a program after unrolling, at most: a bound on what a file can ask for.
@@ -21,13 +21,15 @@ pub(crate) const MOST_OPS: usize = 1_000_000;
 
 /// What all threads of a program share while their operations are read.
 pub(crate) struct Lowering<'a> {
-    pub n: Option<u32>,
+    /// The letters that have a meaning in the whole program.
+    pub letters: Letters,
     pub phases: Vec<&'a str>,
     pub locks: Names,
     pub barriers: Names,
     pub conditions: Names,
     pub events: Names,
     pub timers: Names,
+    pub regions: Names,
     pub queues: Names,
     pub semaphores: Names,
     pub loops: Names,
@@ -45,6 +47,8 @@ pub(crate) struct Lowering<'a> {
 pub(crate) struct Member {
     i: u32,
     count: u32,
+    /// The letters that have a meaning where the reader is.
+    letters: Letters,
     /// The part of a `share` that is this thread's, from and to.
     range: (f64, f64),
     /// How often it has met each loop.
@@ -58,8 +62,9 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub fn new(i: u32, count: u32, range: (f64, f64)) -> Self {
-        Self { i, count, range, met: BTreeMap::new(), turns: 0, round: None, uneven: None }
+    pub fn new(i: u32, count: u32, range: (f64, f64), letters: Letters) -> Self {
+        let letters = letters.in_group(i);
+        Self { i, count, letters, range, met: BTreeMap::new(), turns: 0, round: None, uneven: None }
     }
 
     /// This thread's part of a total. The parts of all threads sum up to the total.
@@ -101,7 +106,7 @@ impl Lowering<'_> {
         out: &mut Vec<Op>,
     ) -> Result<(), Failure> {
         let text = spanned.get_ref();
-        let letters = Letters { n: self.n, i: Some(member.i) };
+        let letters = member.letters;
         let body = || text.body.as_deref().ok_or_else(|| "expected `do = [ ... ]`, what is repeated".to_owned());
         if matches!(verb, "share" | "loop" | "deal" | "single")
             && let Some(outer) = member.uneven
@@ -150,6 +155,10 @@ impl Lowering<'_> {
             }
             "spawn" | "join" => return self.each_thread(verb, text, spanned.span(), out),
             "repeat" => return self.repeat(member, text, spanned.span(), out),
+            "for" => return self.each_value(member, text, body()?, spanned.span(), out),
+            "task" => self.task(member, text)?,
+            "taskwait" if text.taskwait == Some(true) => Op::Taskwait,
+            "taskwait" => return Err(Failure::Here("expected `taskwait = true`".into())),
             "deal" => {
                 let number = text.deal.as_ref().map_or("", |Number(number)| number);
                 let times = Some(member.part(whole(number, letters)?)).filter(|times| *times > 0);
@@ -264,8 +273,7 @@ impl Lowering<'_> {
     ) -> Result<(), Failure> {
         let body = text.body.as_deref().ok_or("expected `do = [ ... ]`, what is repeated")?;
         let number = text.repeat.as_ref().map_or("", |Number(number)| number);
-        let letters = Letters { n: self.n, i: Some(member.i) };
-        let times = if number == "forever" { None } else { Some(whole(number, letters)?) };
+        let times = if number == "forever" { None } else { Some(whole(number, member.letters)?) };
         if !rounds_differ(body, true) {
             let mut ops = Vec::new();
             self.ops(member, body, &mut ops)?;
@@ -281,6 +289,42 @@ impl Lowering<'_> {
         }
         member.round = outer;
         Ok(())
+    }
+
+    /// The body once for each value of a letter.
+    fn each_value(
+        &mut self,
+        member: &mut Member,
+        text: &OpText,
+        body: Ops<'_>,
+        at: Range<usize>,
+        out: &mut Vec<Op>,
+    ) -> Result<(), Failure> {
+        let outer = member.letters;
+        let (letter, values) = span(of(&text.span), outer)?;
+        for value in values {
+            self.spend(at.clone())?;
+            member.letters = outer.with(letter, value);
+            self.ops(member, body, out)?;
+        }
+        member.letters = outer;
+        Ok(())
+    }
+
+    fn task(&mut self, member: &mut Member, text: &OpText) -> Result<Op, Failure> {
+        let body = text.body.as_deref().ok_or("expected `do = [ ... ]`, its work")?;
+        let regions = |list: &Option<Vec<String>>, found: &mut Vec<RegionId>| {
+            for name in list.iter().flatten() {
+                found.extend(self.regions.find_all(name, member.letters)?.map(RegionId));
+            }
+            Ok::<_, String>(())
+        };
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        regions(&text.reads, &mut reads)?;
+        regions(&text.writes, &mut writes)?;
+        regions(&text.updates, &mut writes)?;
+        let body = self.unevenly(member, "task", body)?;
+        Ok(Op::Task(Box::new(Task { name: of(&text.task).to_owned(), reads, writes, body })))
     }
 }
 
@@ -346,7 +390,8 @@ fn verb(spanned: &Spanned<OpText>) -> Result<&'static str, Fault> {
         "wait" => &["holding"],
         "timer" => &["every", "mode"],
         "loop" => &["do", "taper"],
-        "lock" | "drain" | "repeat" | "deal" => &["do"],
+        "lock" | "drain" | "repeat" | "deal" | "for" => &["do"],
+        "task" => &["in", "out", "inout", "do"],
         _ => &[],
     };
     match text.details().into_iter().find(|detail| !allowed.contains(detail)) {

@@ -2,7 +2,7 @@ use evenkeel_model::Ns;
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::{Op, Work};
+use crate::program::{Op, ReadyQueue, Tasking, Work};
 
 const PIPELINE: &str = r#"
 [[program]]
@@ -140,6 +140,90 @@ fn mistakes_name_their_line_and_the_way_out() {
     assert!(complaint("").contains("no program"));
     assert!(complaint("[[program]]\nname = 3").starts_with("w.toml:2: "));
     assert!(complaint("name = \"x").starts_with("w.toml:1: "));
+}
+
+/// A program whose only thread creates tasks.
+fn one_main(objects: &str, ops: &str) -> String {
+    format!(
+        "[[program]]\nname = \"p\"\nphases.x = {{ ilp = 2.0 }}\n{objects}\n[[program.threads]]\nname = \"main\"\ndo = [\n{ops}\n]\n"
+    )
+}
+
+#[test]
+fn tasks_are_created_in_loops_over_letters() {
+    let text = one_main(
+        "regions = [\"a[9]\", \"sum\"]\ntasks = { ready = \"cats\", workers = \"2 + 2\", queue = \"10 inst\" }",
+        "{ for = \"i in 0..3\", do = [{ for = \"k in i + 1..3\", do = [
+             { task = \"pair\", in = [\"a[3*k]\"], inout = [\"a[3*i]\"], do = [{ compute = \"1 kinst\" }] },
+         ] }] },
+         { task = \"sum\", in = [\"a[..]\"], out = [\"sum\"], do = [{ compute = \"2 kinst\" }] },
+         { taskwait = true }",
+    );
+    let p = one(&text, None);
+    let graph = crate::graph::TaskGraph::new(&p).unwrap();
+    // (0, 1), (0, 2), (1, 2), then the sum of everything.
+    let before: Vec<&[u32]> = (0..4).map(|task| graph.predecessors(task)).collect();
+    assert_eq!(before, [&[][..], &[0], &[0], &[1, 2]]);
+    let tasking = p.tasking.as_ref().unwrap();
+    assert_eq!((tasking.ready, tasking.workers), (ReadyQueue::Cats, Some(4)));
+    assert_eq!((tasking.queue, tasking.create), (Work::Instructions(10), Tasking::default().create));
+    assert_eq!(works(&p)[0], [1000, 1000, 1000, 2000], "the work of tasks is the program's");
+}
+
+#[test]
+fn mistakes_with_tasks_say_what_would_do() {
+    let task = "{ task = \"t\", do = [{ compute = \"1 kinst\" }] }";
+    let cases = [
+        (
+            "",
+            "{ task = \"t\", in = [\"mesg\"], do = [] }",
+            "w.toml:10: task: unknown region \"mesg\": did you mean \"mesh\"?",
+        ),
+        ("", "{ task = \"t\", in = [\"mesh\"], do = [] }", "w.toml:10: task: \"mesh\" is an array"),
+        (
+            "",
+            "{ task = \"t\", in = [\"mesh[k]\"], do = [] }",
+            "w.toml:10: task: cannot work out \"k\": \"k\" has no meaning here",
+        ),
+        ("", "{ task = \"t\" }", "w.toml:10: task: expected `do"),
+        ("", "{ compute = \"1 kinst\", in = [\"mesh[0]\"] }", "w.toml:10: \"in\" does not go with \"compute\""),
+        ("", "{ for = \"k to 3\", do = [] }", "w.toml:10: for: expected a letter and its values"),
+        ("", "{ for = \"k in 0..9000000\", do = [] }", "w.toml:10: the program has more than 1000000 operations"),
+        ("", "{ taskwait = true }", "w.toml:1: p, thread main: waits for tasks, but creates none"),
+        (
+            "tasks = { ready = \"fifo\" }",
+            "{ compute = \"1 kinst\" }",
+            "w.toml:1: p: says how tasks are run, but no thread creates one",
+        ),
+        ("tasks = { ready = \"lifo\" }", task, "w.toml:6: unknown variant `lifo`"),
+        ("tasks = { workers = 0 }", task, "w.toml:1: p: has 0 workers"),
+        ("tasks = { window = 0 }", task, "w.toml:1: p: has a window of 0 tasks"),
+        (
+            "",
+            "{ repeat = \"forever\", do = [{ task = \"t\", do = [] }] }",
+            "w.toml:1: p, thread main: creates tasks for ever",
+        ),
+        (
+            "",
+            "{ repeat = 2000000, do = [{ task = \"t\", do = [] }] }",
+            "w.toml:1: p, thread main: creates 2000000 tasks, more than 1000000",
+        ),
+        (
+            "",
+            "{ drain = \"q\", do = [{ task = \"t\", do = [] }] }, { put = \"q\" }, { close = \"q\" }",
+            "w.toml:1: p, thread main: creates tasks inside a drain",
+        ),
+        ("", "{ task = \"t\", do = [{ put = \"q\" }] }", "w.toml:1: p, thread main: task t may only compute"),
+        ("", "{ task = \"t\", do = [{ task = \"u\", do = [] }] }", "w.toml:1: p, thread main: task t may only compute"),
+    ];
+    for (objects, ops, expected) in cases {
+        let message = complaint(&one_main(&format!("regions = [\"mesh[4]\"]\nqueues.q = 4\n{objects}"), ops));
+        assert!(message.starts_with(expected), "{message}\n  expected {expected}");
+    }
+    let two = format!("{}[[program.threads]]\nname = \"other\"\ndo = [{task}]\n", one_main("", task));
+    assert!(complaint(&two).contains("main and other both create tasks: only one thread can"));
+    let tied = one_main("tasks = { tied = true }", task).replace("name = \"main\"", "name = \"main\"\ncpus = [0]");
+    assert!(complaint(&tied).contains("is tied to a core already"));
 }
 
 #[test]

@@ -7,13 +7,46 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
+use crate::program::{MainThread, Memory, ReadyQueue};
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileText {
     pub name: Option<String>,
     pub duration: Option<Spanned<String>>,
     #[serde(default)]
+    pub runtime: RuntimeText,
+    #[serde(default)]
+    pub rerun: bool,
+    #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
+}
+
+/// What every program of a file has besides its own: the threads of the system that it runs on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuntimeText {
+    #[serde(default)]
+    pub phases: BTreeMap<String, Spanned<PhaseText>>,
+    #[serde(default)]
+    pub locks: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub barriers: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub semaphores: BTreeMap<Spanned<String>, Spanned<Number>>,
+    #[serde(default)]
+    pub threads: Vec<Spanned<GroupText>>,
+}
+
+impl RuntimeText {
+    /// Puts it under a program.
+    pub fn under(&self, program: &mut ProgramText) {
+        program.phases.extend(self.phases.clone());
+        program.locks.extend(self.locks.clone());
+        program.barriers.extend(self.barriers.clone());
+        program.semaphores.extend(self.semaphores.clone());
+        program.threads.extend(self.threads.clone());
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +63,8 @@ pub(crate) struct ProgramText {
     pub min_n: Option<Spanned<u32>>,
     pub max_n: Option<Spanned<u32>>,
     #[serde(default)]
+    pub memory: Memory,
+    #[serde(default)]
     pub phases: BTreeMap<String, Spanned<PhaseText>>,
     #[serde(default)]
     pub locks: Vec<Spanned<String>>,
@@ -41,6 +76,9 @@ pub(crate) struct ProgramText {
     pub events: Vec<Spanned<String>>,
     #[serde(default)]
     pub timers: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub regions: Vec<Spanned<String>>,
+    pub tasks: Option<Spanned<TasksText>>,
     #[serde(default)]
     pub queues: BTreeMap<Spanned<String>, Spanned<Number>>,
     #[serde(default)]
@@ -77,12 +115,14 @@ impl fmt::Display for Level {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseText {
     pub ilp: f64,
     #[serde(default)]
     pub memory_ns: f64,
+    #[serde(default)]
+    pub starved: f64,
     #[serde(default = "hundred")]
     pub branches: f64,
     #[serde(default)]
@@ -97,7 +137,21 @@ fn hundred() -> f64 {
     100.0
 }
 
+/// How tasks are run. What is left out is as [`crate::program::Tasking`] has it by default.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TasksText {
+    pub ready: Option<ReadyQueue>,
+    pub main: Option<MainThread>,
+    pub workers: Option<Spanned<Number>>,
+    #[serde(default)]
+    pub tied: bool,
+    pub window: Option<Spanned<Number>>,
+    pub create: Option<Spanned<String>>,
+    pub queue: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GroupText {
     pub name: Spanned<String>,
@@ -124,7 +178,7 @@ pub(crate) enum Skew {
 }
 
 /// One operation: exactly one of the keys that name an operation, and those that go with it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpText {
     pub compute: Option<String>,
@@ -156,6 +210,10 @@ pub(crate) struct OpText {
     #[serde(rename = "yield")]
     pub give_way: Option<bool>,
     pub set: Option<SetText>,
+    pub task: Option<String>,
+    pub taskwait: Option<bool>,
+    #[serde(rename = "for")]
+    pub span: Option<String>,
 
     pub phase: Option<String>,
     pub spread: Option<SpreadText>,
@@ -163,6 +221,12 @@ pub(crate) struct OpText {
     pub holding: Option<String>,
     pub every: Option<String>,
     pub mode: Option<ModeText>,
+    #[serde(rename = "in")]
+    pub reads: Option<Vec<String>>,
+    #[serde(rename = "out")]
+    pub writes: Option<Vec<String>>,
+    #[serde(rename = "inout")]
+    pub updates: Option<Vec<String>>,
     #[serde(rename = "do")]
     pub body: Option<Vec<Spanned<OpText>>>,
 }
@@ -198,6 +262,9 @@ impl OpText {
             ("single", self.single.is_some()),
             ("yield", self.give_way.is_some()),
             ("set", self.set.is_some()),
+            ("task", self.task.is_some()),
+            ("taskwait", self.taskwait.is_some()),
+            ("for", self.span.is_some()),
         ];
         all.into_iter().filter(|(_, present)| *present).map(|(name, _)| name).collect()
     }
@@ -211,13 +278,16 @@ impl OpText {
             ("holding", self.holding.is_some()),
             ("every", self.every.is_some()),
             ("mode", self.mode.is_some()),
+            ("in", self.reads.is_some()),
+            ("out", self.writes.is_some()),
+            ("inout", self.updates.is_some()),
             ("do", self.body.is_some()),
         ];
         all.into_iter().filter(|(_, present)| *present).map(|(name, _)| name).collect()
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetText {
     pub nice: Option<i64>,

@@ -36,7 +36,7 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         calibration: Calibration::Biggest,
         ..Program::default()
     };
-    Workload { name: name.to_owned(), programs: vec![program], duration: None }
+    Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() }
 }
 
 /// The names of the threads; those that several share get the thread's number.

@@ -29,6 +29,11 @@ pub const MAX_AMOUNT: u64 = 1_000_000_000_000_000;
 /// How fast code can be, in instructions per ns.
 pub const RATES: RangeInclusive<f64> = 1e-3..=1e3;
 
+/// A rate as a recording has it: in millionths, since no two runs agree on more, and one of [`RATES`].
+pub fn rate(measured: f64) -> f64 {
+    ((1e6 * measured).round() / 1e6).clamp(*RATES.start(), *RATES.end())
+}
+
 /// A recorded run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {

@@ -3,7 +3,7 @@
 use evenkeel_model::Ns;
 use serde::Deserialize;
 
-use super::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, VERSION};
+use super::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, VERSION, rate};
 use crate::program::{Start, ThreadKind};
 
 /// No CPU takes longer to leave its idle state, in ns.
@@ -137,7 +137,8 @@ fn thread(line: &str, position: usize) -> Result<RecordedThread, String> {
         let (least, most) = (RATES.start(), RATES.end());
         return Err(format!("\"rates\": expected {least} to {most} instructions per ns, or null, found {rate}"));
     }
-    let (name, process, rates, steps) = (line.name, line.process, line.rates, line.ops);
+    let rates = line.rates.into_iter().map(|given| given.map(rate)).collect();
+    let (name, process, steps) = (line.name, line.process, line.ops);
     Ok(RecordedThread { name, process, kind, start, rates, steps })
 }
 

@@ -76,7 +76,7 @@ impl Lowering<'_, '_> {
         program.phases = self.code;
         program.threads = self.threads.list;
         self.objects.fill(&mut program);
-        Workload { name, programs: vec![program], duration }
+        Workload { name, programs: vec![program], duration, ..Workload::default() }
     }
 
     fn too_many(&self, line: u32, what: &str) -> RtAppError {

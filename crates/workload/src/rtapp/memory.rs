@@ -83,7 +83,7 @@ fn streaming(bytes: u64) -> f64 {
 
 fn cost(phase: &str, cached: bool, memory_ns: f64, stores: f64, instructions: u64) -> Cost {
     let (phase, memory_ns) = if cached { (format!("{phase}, cached"), 0.0) } else { (phase.to_owned(), memory_ns) };
-    let behaviour = Behaviour { ilp: 2.0, memory_ns, branches: 100.0, fp: 0.0, stores };
+    let behaviour = Behaviour { ilp: 2.0, memory_ns, starved: 0.0, branches: 100.0, fp: 0.0, stores };
     Cost { phase, behaviour, instructions, sleep: Ns::ZERO }
 }
 

@@ -34,7 +34,8 @@ impl Census {
 
 /// Counts a program. `exchanges` says of a phase, by its name, whether it mostly reads what other threads wrote.
 ///
-/// Threads that drain a queue together are taken to get equal numbers of its items.
+/// Threads that drain a queue together are taken to get equal numbers of its items. Tasks count for the thread that
+/// creates them.
 pub fn census(program: &Program, exchanges: impl Fn(&str) -> bool) -> Census {
     let mut census = Census::default();
     let exchanges: Vec<bool> = program.phases.iter().map(|phase| exchanges(&phase.name)).collect();
@@ -95,6 +96,7 @@ fn weighted(ops: &[Op], times: f64, share: &dyn Fn(QueueId) -> f64, visit: &mut 
                 let rounds = rounds.map_or(f64::INFINITY, |rounds| rounds as f64);
                 weighted(body, times * rounds, share, visit);
             }
+            Op::Task(task) => weighted(&task.body, times, share, visit),
             _ => {}
         }
     }

@@ -1,4 +1,6 @@
-//! The programs that come with Evenkeel: the PARSEC and SPLASH-2 programs of COLAB's Table 3.
+//! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
+//! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), Java programs (WASH,
+//! section 7), components of SPEC CPU2006 (bias scheduling, Table 1), and programs made of tasks.
 
 mod census;
 
@@ -10,11 +12,32 @@ use crate::NameError;
 use crate::format::{File, Level, Template};
 use crate::program::Program;
 
-/// Both suites, in the order of Table 3.
-static SUITES: LazyLock<[File; 2]> = LazyLock::new(|| {
+/// The suites with their programs. The first two are those of Table 3, in its order.
+static SUITES: LazyLock<[(&str, File); 6]> = LazyLock::new(|| {
     [
-        bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml"),
-        bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml"),
+        ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
+        ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
+        (
+            "odroid-parsec",
+            bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
+        ),
+        ("dacapo", bundled(include_str!("../../../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
+        ("spec2006", bundled(include_str!("../../../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
+        (
+            "spec2006-omp",
+            bundled(include_str!("../../../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml"),
+        ),
+    ]
+});
+
+/// Programs made of tasks: classic graphs, and nine PARSEC programs.
+static TASKS: LazyLock<[(&str, File); 2]> = LazyLock::new(|| {
+    [
+        ("task-graphs", bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")),
+        (
+            "odroid-tasks",
+            bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
+        ),
     ]
 });
 
@@ -28,6 +51,8 @@ fn bundled(text: &str, file: &str) -> File {
 pub struct ProgramInfo {
     /// The name that commands use.
     pub name: &'static str,
+    /// The suite that it is from: the name of its file.
+    pub suite: &'static str,
     /// One line for people.
     pub description: &'static str,
     /// Where its numbers come from.
@@ -43,24 +68,41 @@ pub struct ProgramInfo {
     pub max_threads: Option<u32>,
 }
 
-fn templates() -> impl Iterator<Item = &'static Template> {
-    SUITES.iter().flat_map(|suite| &suite.programs)
+type Entry = (&'static str, &'static Template);
+
+fn entries(suites: &'static [(&str, File)]) -> impl Iterator<Item = Entry> {
+    suites.iter().flat_map(|(suite, file)| file.programs.iter().map(|program| (*suite, program)))
 }
 
-/// The programs of the suite, in the order of Table 3.
+/// The programs of COLAB's Table 3, in its order. Predictors learn from them.
+pub fn table_3() -> impl Iterator<Item = ProgramInfo> {
+    programs().filter(|program| matches!(program.suite, "parsec" | "splash2"))
+}
+
+/// The programs of all suites, but for those made of tasks.
 pub fn programs() -> impl Iterator<Item = ProgramInfo> {
-    templates().map(|template| ProgramInfo {
+    entries(&*SUITES).map(info)
+}
+
+/// The programs made of tasks.
+pub fn task_programs() -> impl Iterator<Item = ProgramInfo> {
+    entries(&*TASKS).map(info)
+}
+
+fn info((suite, template): Entry) -> ProgramInfo {
+    ProgramInfo {
         name: template.name(),
+        suite,
         description: template.description(),
         source: template.source(),
         sync_rate: template.sync_rate(),
         comm_comp: template.comm_comp(),
         default_threads: template.default_n().unwrap_or(1),
         max_threads: template.max_n(),
-    })
+    }
 }
 
-/// A program of the suite with a thread parameter, by default [`ProgramInfo::default_threads`].
+/// A program that comes with Evenkeel, with a thread parameter, by default [`ProgramInfo::default_threads`].
 ///
 /// # Errors
 /// An unknown name (with the nearest one), or a thread parameter that the program does not take.
@@ -78,6 +120,7 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
 }
 
 fn template(name: &str) -> Result<&'static Template, NameError> {
+    let templates = || entries(&*SUITES).chain(entries(&*TASKS)).map(|(_, template)| template);
     let known = || templates().map(Template::name);
     templates().find(|template| template.name() == name).ok_or_else(|| NameError::unknown("program", name, known()))
 }

@@ -239,7 +239,7 @@ proptest! {
     /// hang, and the books agree with the kernel.
     #[test]
     fn whatever_happens_orders_can_be_carried_out(
-        policy in prop::sample::select(vec!["cfs", "static", "gts", "pfs", "wash", "colab"]),
+        policy in prop::sample::select(vec!["cfs", "static", "gts", "pfs", "bind-vm", "wash", "colab"]),
         events in prop::collection::vec(event(), 1..80),
     ) {
         let mut kernel = Kernel::new("2B2S:3", policy);
