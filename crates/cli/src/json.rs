@@ -32,6 +32,8 @@ pub struct Run {
     pub metrics: Metrics,
     /// The programs, in the order of the workload.
     pub programs: Vec<Program>,
+    /// The machine's clusters.
+    pub clusters: Vec<Cluster>,
 }
 
 /// The measurements of one run.
@@ -74,6 +76,15 @@ pub struct Program {
     pub turnaround_s: Option<f64>,
 }
 
+/// A cluster in a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// Energy of its cores, in joules.
+    pub energy_j: f64,
+}
+
 /// What `reproduce all` prints.
 #[derive(Debug, Serialize)]
 pub struct Reproductions<'a> {
@@ -94,6 +105,30 @@ pub struct Reproduction<'a> {
     pub summary: Summary,
     /// One published number a row.
     pub rows: Vec<&'a Row>,
+    /// Power over time, where the paper shows it.
+    pub power: &'a [Chart],
+}
+
+/// Power over time.
+#[derive(Debug, Serialize)]
+pub struct Chart {
+    /// A sentence.
+    pub what: String,
+    /// Section and figure.
+    pub source: String,
+    /// The time between two samples, in seconds.
+    pub every_s: f64,
+    /// What is compared.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a chart.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// What it is called.
+    pub name: String,
+    /// The mean power of each interval.
+    pub watts: Vec<f64>,
 }
 
 /// What the rows of kind `result` come to.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use evenkeel_model::predict::{MachinePredictor, Predictor, Quality};
-use evenkeel_model::{CoreOrder, CoreTypeId, Machine, metrics};
+use evenkeel_model::{Cluster, CoreOrder, CoreTypeId, Joules, Machine, metrics};
 use evenkeel_sched::{Predict, Setup};
 use evenkeel_sim::{Observer, Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
@@ -203,6 +203,7 @@ impl<'a> Lab<'a> {
             seed: job.seed,
             metrics: measure(&outcome, &pairs),
             programs: outcome.programs.iter().map(program).collect(),
+            clusters: machine.clusters.iter().map(|of| cluster(of, &outcome)).collect(),
         };
         Ok((run, outcome))
     }
@@ -297,6 +298,11 @@ fn measure(outcome: &Outcome, pairs: &[(f64, f64)]) -> json::Metrics {
         stale_answers: outcome.stale_answers,
         finished_programs: outcome.programs.iter().filter(|program| program.turnaround.is_some()).count() as u64,
     }
+}
+
+fn cluster(cluster: &Cluster, outcome: &Outcome) -> json::Cluster {
+    let energy: Joules = cluster.cores.iter().map(|core| outcome.cores[core.index()].energy).sum();
+    json::Cluster { name: cluster.name.clone(), energy_j: energy.0 }
 }
 
 fn program(outcome: &ProgramOutcome) -> json::Program {

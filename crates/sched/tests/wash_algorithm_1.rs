@@ -68,3 +68,12 @@ fn who_is_waited_for_is_what_lock_ranks_are_about() {
     assert_eq!(cores(&without, HOLDER), machine.all(), "no lock (8.5)");
     assert_eq!(cores(&without, PRODUCER), machine.big());
 }
+
+/// Section 4: "prioritizes the thread(s) that make other threads wait the longest to big cores", be the share of the big
+/// cores less than a thread.
+#[test]
+fn the_worst_bottleneck_is_chosen_however_few_contend() {
+    let machine = common::machine(1, 7);
+    let sched = after_one_quantum(&machine, "wash", true);
+    assert_eq!(cores(&sched, HOLDER), machine.big(), "an eighth of five threads");
+}

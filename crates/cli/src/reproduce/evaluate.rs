@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::experiment::{
     Aggregate, Baseline, Bound, Compare, Experiment, Member, Metric, Published, Selector, Set, Threads,
 };
-use crate::json::{Kind, Row, Run, Summary};
+use crate::json::{Chart, Kind, Row, Run, Summary};
 
 /// The runs of a set, and how many cores its machines have.
 pub struct Ran<'a> {
@@ -42,6 +42,8 @@ pub struct Evaluation<'a> {
     pub ran: Vec<Ran<'a>>,
     /// Its rows.
     pub rows: Vec<Evaluated<'a>>,
+    /// Its charts of power over time.
+    pub power: &'a [Chart],
 }
 
 /// How a row came out.
@@ -84,6 +86,7 @@ struct Arm<'a> {
     machine: &'a str,
     policy: &'a str,
     program: Option<usize>,
+    cluster: Option<&'a str>,
 }
 
 impl<'a> Arm<'a> {
@@ -98,6 +101,10 @@ impl<'a> Arm<'a> {
             Some(program) => run.programs.get(program).and_then(|program| program.turnaround_s).unwrap_or(f64::NAN),
             None => run.metrics.makespan_s,
         };
+        let energy = |run: &Run| match self.cluster {
+            Some(name) => run.clusters.iter().find(|cluster| cluster.name == name).map_or(f64::NAN, |of| of.energy_j),
+            None => run.metrics.energy_j,
+        };
         let mean_of = |value: &dyn Fn(&Run) -> f64| mean(self.runs().map(value));
         match metric {
             Metric::HStp => mean_of(&|run| run.metrics.h_stp),
@@ -105,8 +112,15 @@ impl<'a> Arm<'a> {
             Metric::Speedup => mean_of(&|run| run.metrics.h_antt).map(f64::recip),
             Metric::Time => mean_of(&time),
             Metric::Performance => mean_of(&time).map(f64::recip),
-            Metric::Energy => mean_of(&|run| run.metrics.energy_j),
-            Metric::Power => mean_of(&|run| run.metrics.energy_j / run.metrics.makespan_s),
+            Metric::MeanPerformance => mean_of(&geometric_mean).map(f64::recip),
+            Metric::Migrations => mean_of(&|run| run.metrics.migrations as f64),
+            Metric::Gap => {
+                let slowest = self.runs().map(time).reduce(f64::max)?;
+                let fastest = self.runs().map(time).reduce(f64::min)?;
+                Some(slowest / fastest - 1.0)
+            }
+            Metric::Energy => mean_of(&energy),
+            Metric::Power => mean_of(&|run| energy(run) / run.metrics.makespan_s),
             Metric::Edp => mean_of(&|run| run.metrics.edp),
             Metric::Spread => {
                 let mean = mean_of(&time)?;
@@ -140,6 +154,12 @@ impl<'a> Arm<'a> {
     }
 }
 
+/// Of the times of the programs of a run.
+fn geometric_mean(run: &Run) -> f64 {
+    let times = run.programs.iter().map(|program| program.turnaround_s.unwrap_or(f64::NAN));
+    mean(times.map(f64::ln)).map_or(f64::NAN, f64::exp)
+}
+
 /// The number here that corresponds to a published one.
 fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
     let ran = all.iter().find(|ran| ran.set.name == published.select.set)?;
@@ -150,7 +170,8 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
     };
     let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (member, machine, program) in cells {
-        let arm = Arm { ran, workload: &member.name, machine, policy, program };
+        let cluster = published.select.cluster.as_deref();
+        let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
         let mut value = arm.value(published.metric)?;
         if let Some(baseline) = &published.baseline {
             value /= arm.baseline(baseline, all)?.value(published.metric)?;
@@ -203,14 +224,9 @@ fn cells<'a>(select: &Selector, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str, O
             match &select.program {
                 _ if !fits => {}
                 None => cells.push((member, machine.as_str(), None)),
-                Some(name) => {
+                Some(which) => {
                     let programs = run.map_or(&[][..], |run| &run.programs).iter().enumerate();
-                    let wanted = |index: usize, program: &str| match name.as_str() {
-                        "*" => true,
-                        "first" => index == 0,
-                        name => program == name,
-                    };
-                    let wanted = programs.filter(|(index, program)| wanted(*index, &program.name));
+                    let wanted = programs.filter(|(at, program)| which.is(*at, &program.name));
                     cells.extend(wanted.map(|(index, _)| (member, machine.as_str(), Some(index))));
                 }
             }
@@ -235,16 +251,23 @@ pub fn effect(
     policy: &str,
     baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None }.value(metric);
+    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric);
     Some(value(policy)? / value(baseline)? - 1.0)
 }
 
-/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it.
+/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it, and so
+/// is one below a limit; "no loss", no effect or above, by any gain as well.
 fn verdict(published: &Published, simulated: f64) -> Verdict {
     let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
     let (expected, simulated) = (of(published.published), of(simulated));
+    let nothing = simulated.abs() < 0.005;
     if expected == 0.0 {
-        return if simulated.abs() < published.within.unwrap_or(0.005) { Verdict::Close } else { Verdict::Miss };
+        let none = simulated.abs() < published.within.unwrap_or(0.005);
+        let gain = published.bound == Some(Bound::Above) && (simulated > 0.0) == published.metric.more_is_better();
+        return if none || gain { Verdict::Close } else { Verdict::Miss };
+    }
+    if nothing && published.bound == Some(Bound::Below) {
+        return Verdict::Close;
     }
     if simulated * expected <= 0.0 {
         return Verdict::Miss;
@@ -329,6 +352,7 @@ mod tests {
             seed: 1,
             metrics,
             programs: vec![program; programs],
+            clusters: Vec::new(),
         }
     }
 
@@ -490,5 +514,66 @@ mod tests {
         let rows = rows(&experiment, &ran);
         assert!((rows[0].row.simulated.unwrap() - 2.0).abs() < 1e-12);
         assert_eq!(rows[0].verdict, Verdict::Close);
+    }
+
+    /// One workload of two programs, with the times of each in each of two runs, under `old` and `new`.
+    fn of_two(rows_of_the_file: &str, times: [[[f64; 2]; 2]; 2]) -> Vec<(f64, Verdict)> {
+        let text = format!(
+            r#"
+            name = "x"
+            title = "x"
+            policies = ["old", "new"]
+            seed = 1
+            set = [{{ name = "s", machines = ["m"], workloads = [{{ name = "w" }}] }}]
+            {rows_of_the_file}"#
+        );
+        let experiment = Experiment::parse(&text).unwrap();
+        let mut runs = Vec::new();
+        for (policy, times) in ["old", "new"].into_iter().zip(times) {
+            for times in times {
+                let programs =
+                    times.map(|time| Program { name: "p".into(), turnaround_s: Some(time) }).into_iter().collect();
+                runs.push(Run { programs, ..run("w", 2, "m", policy, "declared", 1.0) });
+            }
+        }
+        let ran = [Ran {
+            set: &experiment.sets[0],
+            policies: &experiment.policies,
+            runs: &runs,
+            cores: vec![2],
+            capacity: vec![1.0],
+        }];
+        rows(&experiment, &ran).iter().map(|row| (row.row.simulated.unwrap(), row.verdict)).collect()
+    }
+
+    fn row(published: f64, rest: &str) -> String {
+        let fixed = r#"what = "", source = "", kind = "result", policy = "new""#.replace(", ", "\n");
+        format!("[[row]]\nid = \"r\"\npublished = {published:?}\n{fixed}\n{rest}\n")
+    }
+
+    #[test]
+    fn programs_are_averaged_geometrically_and_picked_by_position() {
+        let times = [[[1.0, 16.0], [1.0, 16.0]], [[2.0, 2.0], [2.0, 6.0]]];
+        let mean = row(0.0, "select = { set = \"s\" }\nmetric = \"mean_performance\"\nbaseline = \"old\"");
+        let second = row(3.0, "select = { set = \"s\", program = [1] }\nmetric = \"performance\"\nbaseline = \"old\"");
+        let gap = row(2.0, "select = { set = \"s\", program = \"*\" }\nmetric = \"gap\"\naggregate = \"largest\"");
+        let values = of_two(&(mean + &second + &gap), times);
+        let expected = [4.0 / ((2.0 + f64::sqrt(12.0)) / 2.0) - 1.0, 16.0 / 4.0 - 1.0, 6.0 / 2.0 - 1.0];
+        for ((value, _), expected) in values.iter().zip(expected) {
+            assert!((value - expected).abs() < 1e-12, "{value}, {expected}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_below_every_limit_and_a_gain_is_no_loss() {
+        let judged = |published, bound: &str, new: f64| {
+            let select = "select = { set = \"s\" }\nmetric = \"mean_performance\"\nbaseline = \"old\"";
+            let text = row(published, &format!("{select}\nbound = \"{bound}\""));
+            of_two(&text, [[[1.0; 2]; 2], [[1.0 / new; 2]; 2]])[0].1
+        };
+        assert_eq!(judged(0.01, "below", 1.0), Verdict::Close);
+        assert_eq!(judged(0.01, "below", 1.02), Verdict::Sign);
+        assert_eq!(judged(0.0, "above", 1.1), Verdict::Close);
+        assert_eq!(judged(0.0, "above", 0.9), Verdict::Miss);
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use evenkeel_sched::Setup;
 use serde::Deserialize;
 
+use super::power::Chart;
 use crate::args::{Main, Order, Queue};
 use crate::catalog;
 use crate::json::Kind;
@@ -37,6 +38,9 @@ pub struct Experiment {
     /// What was published.
     #[serde(rename = "row")]
     pub rows: Vec<Published>,
+    /// Power over time.
+    #[serde(default)]
+    pub power: Vec<Chart>,
 }
 
 fn declared() -> Vec<Order> {
@@ -225,15 +229,36 @@ pub struct Selector {
     pub class: Option<String>,
     /// The workload.
     pub workload: Option<String>,
-    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, `*` for each
-    /// of them, or `first`.
-    pub program: Option<String>,
+    /// Which of its programs [`Metric::Time`] and [`Metric::Performance`] are then about.
+    pub program: Option<Which>,
     /// The machine.
     pub machine: Option<String>,
+    /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
+    pub cluster: Option<String>,
     /// The thread count against the core count.
     pub threads: Option<Threads>,
     /// The number of programs.
     pub programs: Option<usize>,
+}
+
+/// Some programs of a workload.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Which {
+    /// Those of this name, or `*` for each of them.
+    Name(String),
+    /// Those at these positions, from 0.
+    At(Vec<usize>),
+}
+
+impl Which {
+    /// Whether the program of this name at this position is one.
+    pub fn is(&self, at: usize, program: &str) -> bool {
+        match self {
+            Self::Name(name) => name == "*" || name == program,
+            Self::At(positions) => positions.contains(&at),
+        }
+    }
 }
 
 /// Thread classes (COLAB 5.3, Figure 8).
@@ -260,6 +285,8 @@ pub enum Metric {
     Time,
     /// The inverse of the time.
     Performance,
+    /// The inverse of the geometric mean of the times of its programs (Koufaty et al., EuroSys 2010, 7.1).
+    MeanPerformance,
     /// In joules.
     Energy,
     /// Energy over time, in watts.
@@ -268,6 +295,10 @@ pub enum Metric {
     Edp,
     /// The standard deviation of the time over seeds and orders, as a share of its mean.
     Spread,
+    /// By how much of its time the slowest took longer than the fastest, over seeds and orders.
+    Gap,
+    /// Moves of threads to other cores.
+    Migrations,
     /// What all cores of the machine could do together of compute-bound code, in instructions per ns.
     Capacity,
     /// How many workloads x machines x policies there are.
@@ -283,10 +314,13 @@ impl Metric {
             Self::Speedup => "1 / H_ANTT",
             Self::Time => "Time",
             Self::Performance => "Performance",
+            Self::MeanPerformance => "Mean performance",
             Self::Energy => "Energy",
             Self::Power => "Power",
             Self::Edp => "Energy x time",
             Self::Spread => "Spread",
+            Self::Gap => "Gap",
+            Self::Migrations => "Migrations",
             Self::Capacity => "Capacity",
             Self::Runs => "Runs",
         }
@@ -294,7 +328,10 @@ impl Metric {
 
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::HStp | Self::Speedup | Self::Performance | Self::Capacity | Self::Runs)
+        matches!(
+            self,
+            Self::HStp | Self::Speedup | Self::Performance | Self::MeanPerformance | Self::Capacity | Self::Runs
+        )
     }
 }
 
@@ -335,7 +372,9 @@ const ALL: &str = "all";
 /// The experiments that come with Evenkeel.
 const BUNDLED: &[(&str, &str)] = &[
     ("colab", include_str!("../../../../experiments/colab.toml")),
+    ("odroid", include_str!("../../../../experiments/odroid.toml")),
     ("wash", include_str!("../../../../experiments/wash.toml")),
+    ("bias", include_str!("../../../../experiments/bias.toml")),
 ];
 
 impl Experiment {

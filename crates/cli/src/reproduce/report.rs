@@ -19,7 +19,7 @@ pub fn text(evaluations: &[Evaluation<'_>]) -> String {
 }
 
 fn one(evaluation: &Evaluation<'_>) -> String {
-    let Evaluation { experiment, ran, rows } = evaluation;
+    let Evaluation { experiment, ran, rows, .. } = evaluation;
     let mut text = table::heading(&experiment.title);
     for ran in ran {
         text.push('\n');
@@ -86,7 +86,11 @@ fn overview(ran: &Ran<'_>) -> String {
 /// A value as a row's numbers are written.
 pub fn show(published: &Published, value: f64) -> String {
     let effect = published.baseline.is_some() && published.compare == Compare::Effect;
-    if effect || published.metric == Metric::Spread { table::percent(value) } else { table::number(value) }
+    if effect || matches!(published.metric, Metric::Spread | Metric::Gap) {
+        table::percent(value)
+    } else {
+        table::number(value)
+    }
 }
 
 /// Every published number.

@@ -230,7 +230,8 @@ impl Wash {
         }
     }
 
-    /// The contended threads that others waited for longest: a share `B / (B + S)` of them.
+    /// The contended threads that others waited for longest: a share `B / (B + S)` of them, be it less than a thread (section
+    /// 4, "prioritizes the thread(s) that make other threads wait the longest to big cores").
     fn lock_rank(&mut self, s: &State) {
         if !self.locks {
             return;
@@ -242,7 +243,7 @@ impl Wash {
             }
         }
         sort_by_rank(&mut self.ranked);
-        let share = self.ranked.len() * s.big.len() / s.cores.len();
+        let share = (self.ranked.len() * s.big.len() / s.cores.len()).max(1);
         self.chosen.extend(self.ranked.iter().take(share).map(|(_, thread)| *thread));
     }
 
