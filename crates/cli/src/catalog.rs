@@ -81,6 +81,16 @@ pub fn policy(name: &str) -> Result<Setup> {
     Setup::parse(name).context("`evenkeel policies` lists what there is")
 }
 
+/// A policy that can schedule real programs.
+pub fn live_policy(name: &str) -> Result<Setup> {
+    let setup = policy(name)?;
+    if setup.make().foresight() {
+        let simulate = "use it with `evenkeel sim` and `evenkeel compare`, and colab or pfs here";
+        bail!("policy {} must know the future, which only the simulator can tell: {simulate}", setup.info().name);
+    }
+    Ok(setup)
+}
+
 /// Makes sure that a policy can schedule a machine.
 pub fn accepted(policy: &Setup, machine: &Machine) -> Result<()> {
     policy::check(policy.make().as_ref(), machine).map_err(anyhow::Error::msg)

@@ -29,7 +29,7 @@ const MIGRATION_COST: Ns = Ns::from_us(500);
 const BUSY_FACTOR: u64 = 32;
 
 /// SCHED_TUNABLESCALING_LOG: 1 + log2(cores), counting at most 8 cores.
-fn scale(s: &State) -> u64 {
+pub(crate) fn scale(s: &State) -> u64 {
     1 + u64::from(s.cores.len().min(8).ilog2())
 }
 
@@ -226,6 +226,29 @@ pub fn charge(s: &State, thread: ThreadId, ran: Ns) -> Ns {
         Class::Fair { weight } => Ns((u128::from(ran.0) * u128::from(NICE_0_WEIGHT) / u128::from(weight)) as u64),
         Class::RealTime { .. } => Ns::ZERO,
     }
+}
+
+/// The virtual time with which a thread joins a queue (place_entity): a new one behind the others by a `slice`, a sleeper
+/// with half a latency of credit at most, any other with what it had above the floor of the queue that it left.
+pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why, slice: Ns) -> i64 {
+    let queue = &s.core(core).queue;
+    let t = s.thread(thread);
+    let vruntime = t.vruntime - s.core(t.core).queue.min_vruntime + queue.min_vruntime;
+    match why {
+        Why::New { .. } => queue.min_vruntime + charge(s, thread, slice).0 as i64,
+        Why::Woken { .. } => vruntime.max(queue.min_vruntime - latency(s).0 as i64 / 2),
+        // yield_task_fair with the skip hint: behind everybody who waits.
+        Why::Yielded => queue.iter().next_back().map_or(vruntime, |last| vruntime.max(s.thread(last).vruntime + 1)),
+        Why::Preempted | Why::Taken { .. } => vruntime,
+    }
+}
+
+/// Whether the thread that runs on a core should give way at a tick (check_preempt_tick): its slice is over, or the first
+/// in line is a whole slice behind.
+pub fn expired(s: &State, running: ThreadId, core: CoreId, slice: Ns) -> bool {
+    let t = s.thread(running);
+    let ahead = s.core(core).queue.first_vruntime().map_or(0, |first| t.vruntime - first);
+    t.stint >= slice || ahead > slice.0 as i64 && t.stint >= min_granularity(s)
 }
 
 /// Whether a woken thread should preempt the running one (wakeup_preempt_entity): it is behind by more than the wake-up

@@ -21,4 +21,4 @@ pub use policy::{POLICIES, Policy, PolicyInfo, Setup};
 pub use run_queue::RunQueue;
 pub use scheduler::{Predict, Scheduler, Span};
 pub use state::{Core, State};
-pub use thread::{Clamp, Class, Kind, NICE_0_WEIGHT, NewThread, OnType, Run, Thread, Wait, Window};
+pub use thread::{Clamp, Class, Future, Kind, NICE_0_WEIGHT, NewThread, OnType, Run, Thread, Wait, Window};

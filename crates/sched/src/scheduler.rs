@@ -13,7 +13,7 @@ use crate::governor::{self, Governor};
 use crate::pelt::{self, Pelt};
 use crate::policy::{Changes, Pick, Policy};
 use crate::state::{LEVELS, State};
-use crate::thread::{Clamp, Class, Kind, NewThread, OnType, Run, Thread, Wait};
+use crate::thread::{Clamp, Class, Future, Kind, NewThread, OnType, Run, Thread, Wait};
 
 /// A span of running, as a host reports it. The thread may go on running.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,6 +86,18 @@ impl Scheduler {
         self.policy.counters()
     }
 
+    /// Whether the host must tell the future: [`Self::foretell`] before every call that can decide something.
+    pub fn wants_foresight(&self) -> bool {
+        self.policy.foresight()
+    }
+
+    /// What is ahead of a thread.
+    pub fn foretell(&mut self, thread: ThreadId, future: Future) {
+        let t = &mut self.state.threads[thread.index()];
+        t.speedup = Some(future.speedup);
+        t.future = Some(future);
+    }
+
     /// Takes one request out of the outbox. Hosts call it until it is empty.
     pub fn action(&mut self) -> Option<Action> {
         self.outbox.pop_front()
@@ -108,8 +120,7 @@ impl Scheduler {
     /// preempt there is in the outbox.
     pub fn ready(&mut self, now: Ns, thread: ThreadId, why: Why) -> CoreId {
         self.state.now = now;
-        self.leave_queue(thread);
-        self.leave_core(thread);
+        self.leave(thread);
         self.end_of_wait(thread);
         if let Why::New { .. } = why {
             self.begin(thread);
@@ -121,24 +132,7 @@ impl Scheduler {
             let half = self.state.capacity_now(core) / 2;
             self.state.threads[thread.index()].usage = Pelt::constant(half, now);
         }
-        let state = &mut self.state;
-        let floor = state.core(core).queue.min_vruntime;
-        let previous_floor = state.core(previous).queue.min_vruntime;
-        let vruntime = state.thread(thread).vruntime - previous_floor + floor;
-        state.threads[thread.index()].vruntime = match why {
-            // place_entity: a new thread starts behind the others by one slice, a sleeper gets half a latency of credit.
-            Why::New { .. } => floor + cfs::charge(state, thread, self.policy.slice(state, thread, core)).0 as i64,
-            Why::Woken { .. } => vruntime.max(floor - cfs::latency(state).0 as i64 / 2),
-            Why::Preempted | Why::Yielded | Why::Taken { .. } => vruntime,
-        };
-        if let Why::Yielded = why {
-            // yield_task_fair with the skip hint: behind everybody who waits.
-            let last = state.core(core).queue.iter().next_back();
-            if let Some(last) = last.map(|last| state.thread(last).vruntime) {
-                let own = &mut state.threads[thread.index()].vruntime;
-                *own = (*own).max(last + 1);
-            }
-        }
+        self.state.threads[thread.index()].vruntime = self.policy.enter(&self.state, thread, core, why);
         self.enqueue(thread, core);
         if let Why::New { .. } | Why::Woken { .. } = why {
             self.check_preemption(thread, core);
@@ -231,8 +225,7 @@ impl Scheduler {
     /// A runnable thread began to wait for something. In a host that decides who runs, it ran until now.
     pub fn blocked(&mut self, now: Ns, thread: ThreadId, on: Wait) {
         self.state.now = now;
-        self.leave_queue(thread);
-        self.leave_core(thread);
+        self.leave(thread);
         let t = &mut self.state.threads[thread.index()];
         t.load.update(now, true);
         // util_est_update: a weight of 1/4 for the newest value if it is lower.
@@ -247,8 +240,7 @@ impl Scheduler {
     /// A thread is gone, wherever it was.
     pub fn exited(&mut self, now: Ns, thread: ThreadId) {
         self.state.now = now;
-        self.leave_queue(thread);
-        self.leave_core(thread);
+        self.leave(thread);
         self.state.threads[thread.index()].run = Run::Absent;
         self.follow_usage(self.state.thread(thread).core);
     }
@@ -331,10 +323,19 @@ impl Scheduler {
         }
     }
 
-    fn leave_queue(&mut self, thread: ThreadId) {
-        if self.state.ready(thread) {
-            let core = self.state.thread(thread).core;
-            self.state.cores[core.index()].queue.remove(thread);
+    /// Takes a thread out of the queue that it waits in or off the core that it runs on, if it is at either.
+    fn leave(&mut self, thread: ThreadId) {
+        match self.state.thread(thread).run {
+            Run::Ready => {
+                self.policy.leave(&self.state, thread);
+                let core = self.state.thread(thread).core;
+                self.state.cores[core.index()].queue.remove(thread);
+            }
+            Run::Running => {
+                self.policy.leave(&self.state, thread);
+                self.leave_core(thread);
+            }
+            Run::Blocked(_) | Run::Absent => {}
         }
     }
 
@@ -417,10 +418,11 @@ impl Scheduler {
         if from == to {
             return;
         }
-        let shift = self.state.core(to).queue.min_vruntime - self.state.core(from).queue.min_vruntime;
+        self.policy.leave(&self.state, thread);
         self.state.cores[from.index()].queue.remove(thread);
+        let vruntime = self.policy.enter(&self.state, thread, to, Why::Taken { by: to });
         let t = &mut self.state.threads[thread.index()];
-        t.vruntime += shift;
+        t.vruntime = vruntime;
         let since = t.since;
         self.enqueue(thread, to);
         self.state.threads[thread.index()].since = since;
@@ -449,18 +451,12 @@ impl Scheduler {
         }
     }
 
-    /// check_preempt_tick: the slice is over, or the first in line is a whole slice behind.
+    /// Whether the running thread gives way to a fair one that waits for its core.
     fn preempt_at_tick(&mut self, core: CoreId) {
         let s = &self.state;
         let Some(running) = s.core(core).current else { return };
-        let t = s.thread(running);
-        let Some(first) = s.core(core).queue.first_vruntime() else { return };
-        if let Class::RealTime { .. } = t.class {
-            return;
-        }
-        let slice = self.policy.slice(s, running, core);
-        let behind = t.vruntime - first > slice.0 as i64 && t.stint >= cfs::min_granularity(s);
-        if t.stint >= slice || behind {
+        let fair = matches!(s.thread(running).class, Class::Fair { .. });
+        if fair && s.core(core).queue.first_vruntime().is_some() && self.policy.expired(s, running, core) {
             self.outbox.push_back(Action::Reschedule(core));
         }
     }

@@ -152,6 +152,21 @@ pub struct Thread {
     pub window: Window,
     /// Predicted speedup of the biggest over the smallest core type, once there is a prediction.
     pub speedup: Option<f64>,
+    /// What is ahead of it, for policies that ask for it.
+    pub future: Option<Future>,
+}
+
+/// What only a simulator can tell of a thread, and tells only to a policy that asks ([`crate::Policy::foresight`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Future {
+    /// How long it takes at least until everything is done that it, or anyone who waits for it, has yet to do: the
+    /// longest path to the end, with each thread on the biggest core type at once. `None` if even the simulator cannot
+    /// tell: threads that share out work as they run may do more than was foreseen.
+    pub level: Option<Ns>,
+    /// For how long it now runs itself before it waits, or lets another one go on.
+    pub stretch: Ns,
+    /// The true speedup of the biggest over the smallest core type for what it does in that time.
+    pub speedup: f64,
 }
 
 /// What a thread did since the last refresh, by core type.
@@ -197,6 +212,7 @@ impl Thread {
             instructions: None,
             window: Window { on_type: vec![OnType::default(); core_types] },
             speedup: None,
+            future: None,
         }
     }
 

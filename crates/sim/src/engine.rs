@@ -11,6 +11,7 @@ use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 use crate::calendar::{Calendar, Entry};
 use crate::code::Code;
 use crate::core::Core;
+use crate::foresight::{Foresight, Score};
 use crate::hardware::NOISE_BURST;
 use crate::life::counts_for_the_end;
 use crate::objects::Objects;
@@ -52,6 +53,10 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) counts: Vec<Counters>,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
+    /// What becomes of every thread, for policies that ask.
+    pub(crate) foresight: Option<Foresight>,
+    /// In a rehearsal: what is written down.
+    pub(crate) score: Option<Score>,
     pub(crate) noise: fastrand::Rng,
     /// Threads that are there or still to come at their time.
     pub(crate) alive: usize,
@@ -71,15 +76,18 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
 }
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
+    /// A run on `machine` of a workload that was made for machine `origin`: how much work a time of work is, and what a
+    /// speedup is, depends on that one.
     pub(crate) fn new(
         machine: &'a Machine,
+        origin: &Machine,
         workload: &'a Workload,
         sched: Scheduler,
         options: &'a Options,
         observer: &'a mut O,
     ) -> Result<Self, Error> {
-        let calibrate = |program: &_, behaviour: &_, work| instructions(machine, program, behaviour, work);
-        let code = Code::new(workload, machine, &calibrate).map_err(Error::Invalid)?;
+        let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
+        let code = Code::new(workload, origin, &calibrate).map_err(Error::Invalid)?;
         let task = |(index, thread): (usize, &crate::code::ThreadCode)| {
             Task::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
         };
@@ -88,7 +96,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         for thread in code.threads.iter().filter(at_start) {
             unfinished[thread.program] += usize::from(counts_for_the_end(thread));
         }
-        let smallest = evenkeel_model::CoreTypeId(machine.core_types.len() as u8 - 1);
+        let smallest = evenkeel_model::CoreTypeId(origin.core_types.len() as u8 - 1);
         let mut engine = Self {
             now: Ns::ZERO,
             machine,
@@ -108,7 +116,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             powers: vec![Watts(0.0); machine.clusters.len()],
             rates: Vec::new(),
             counts: Vec::new(),
-            speedups: code.behaviours.iter().map(|phase| machine.speedup_over(smallest, phase)).collect(),
+            speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
+            foresight: None,
+            score: None,
             noise: fastrand::Rng::with_seed(options.seed ^ 0x6e6f_6973_6521),
             turnaround: vec![None; workload.programs.len()],
             unfinished,
@@ -177,6 +187,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             return self.advance(core);
         }
         self.settle(core);
+        self.foretell();
         self.sched.tick(self.now, core);
         self.cores[core.index()].tick_at = self.now + self.machine.costs.tick;
         self.set_due(core);
@@ -213,6 +224,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 for core in self.machine.all().iter() {
                     self.settle(core);
                 }
+                self.foretell();
                 self.sched.refresh(self.now);
                 self.collect();
                 if let Some(period) = self.sched.period() {
@@ -289,6 +301,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if self.cores[core.index()].awaiting || self.cores[core.index()].current.is_some() {
             return Ok(());
         }
+        self.foretell();
         let answer = self.sched.next(self.now, core);
         self.collect();
         let Next::Run { thread, .. } = answer else { return Ok(()) };

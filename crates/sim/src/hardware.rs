@@ -1,13 +1,13 @@
 //! What time does to the cores: work done, overhead sat out, energy used, frequencies changed.
 
-use evenkeel_model::{ClusterId, CoreId, Hz, Instructions, Ns, Watts};
+use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
 use evenkeel_sched::Span;
 use evenkeel_workload::program::Memory;
 
 use crate::engine::Engine;
 use crate::observer::{Event, Observer};
 use crate::pmu;
-use crate::task::{SPIN, Task};
+use crate::task::{Place, SPIN, Task};
 
 /// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
 /// interrupts of a quiet Linux machine).
@@ -49,8 +49,14 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let done = if self.now >= c.done_at { task.remaining } else { (ran.0 as f64 * rate) as u64 };
         let done = done.min(task.remaining);
         task.remaining -= done;
+        task.work += done;
+        task.ops = if done > 0 { 0 } else { task.ops };
         let retired = if spin { (done as f64 * reference) as u64 } else { done };
         task.instructions += Instructions(retired);
+        if let Some(score) = &mut self.score {
+            let speedup = if spin { 1.0 } else { self.speedups[task.phase as usize] };
+            score.on_smallest[thread.index()] += elapsed.0 as f64 * speedup;
+        }
         let on = self.machine.cores[core.index()].core_type.index();
         task.on_type[on] += elapsed;
         c.pending.0 += retired + (overhead.0 as f64 * reference) as u64;
@@ -67,6 +73,26 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             span.speedup = Some(self.speedups[task.phase as usize]);
         }
         self.sched.ran(self.now, thread, core, &span);
+    }
+
+    /// Tells the scheduler what is ahead of every runnable thread, if it wants to know.
+    pub(crate) fn foretell(&mut self) {
+        let Some(mut foresight) = self.foresight.take() else { return };
+        for core in self.machine.all().iter() {
+            self.settle(core);
+        }
+        let biggest = self.machine.clusters.iter().position(|cluster| cluster.core_type == CoreTypeId(0)).unwrap_or(0);
+        for (thread, task) in (0..).map(ThreadId).zip(&self.tasks) {
+            if matches!(task.place, Place::Ready | Place::On(_)) {
+                let rate = match task.phase {
+                    SPIN => 1.0,
+                    phase => self.rates[phase as usize * self.opps.len() + biggest],
+                };
+                let computes = Ns((task.remaining as f64 / rate) as u64);
+                self.sched.foretell(thread, foresight.of(thread, (task.work, task.ops), computes));
+            }
+        }
+        self.foresight = Some(foresight);
     }
 
     /// When the current computation of a core will be complete.

@@ -6,6 +6,7 @@ mod calendar;
 mod code;
 mod core;
 mod engine;
+mod foresight;
 mod hardware;
 mod life;
 mod objects;

@@ -20,6 +20,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let task = &mut self.tasks[thread.index()];
         task.place = Place::Ready;
         task.since = self.now;
+        self.foretell();
         let core = self.sched.ready(self.now, thread, why);
         if self.watched {
             let by = match why {
@@ -38,6 +39,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         task.home = None;
         task.started = self.now;
         task.exited = None;
+        self.write_down(thread, by, Ns::ZERO);
         self.report_ready(thread, Why::New { by });
     }
 
@@ -66,7 +68,15 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         if let Some(by) = by {
             self.sched.blame(by, waited);
         }
+        self.write_down(thread, by, waited);
         self.report_ready(thread, Why::Woken { by });
+    }
+
+    /// In a rehearsal: that a thread goes on.
+    fn write_down(&mut self, thread: ThreadId, by: Option<ThreadId>, waited: Ns) {
+        if let Some(score) = &mut self.score {
+            score.wake(&self.tasks, thread, by, waited);
+        }
     }
 
     /// Takes the running thread off its core to wait.

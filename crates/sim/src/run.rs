@@ -7,6 +7,7 @@ use evenkeel_workload::{Op, Workload};
 
 use crate::code::endless;
 use crate::engine::Engine;
+use crate::foresight::Foresight;
 use crate::life::cores_of;
 use crate::{Observer, Outcome, report};
 
@@ -84,7 +85,9 @@ pub fn run<O: Observer + ?Sized>(
     evenkeel_sched::policy::check(policy.as_ref(), machine).map_err(Error::Invalid)?;
     let predict = predict.filter(|_| !options.oracle);
     let sched = Scheduler::new(machine.clone(), policy, predict).with_governor(options.governor);
-    let mut engine = Engine::new(machine, workload, sched, options, observer)?;
+    let foresight = sched.wants_foresight().then(|| Foresight::rehearse(machine, workload, options)).transpose()?;
+    let mut engine = Engine::new(machine, machine, workload, sched, options, observer)?;
+    engine.foresight = foresight;
     engine.run()?;
     Ok(report::outcome(engine))
 }

@@ -22,6 +22,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             let pc = self.tasks[thread.index()].pc;
             let instr = self.code.instrs[pc as usize];
             self.tasks[thread.index()].pc = pc + 1;
+            self.tasks[thread.index()].ops += 1;
             match instr {
                 Instr::Compute { phase, work, spread } => {
                     let task = &mut self.tasks[thread.index()];
@@ -203,6 +204,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     /// The operation is tried again when the thread runs next: whoever comes first gets it (Mesa semantics).
     fn retry(&mut self, thread: ThreadId, pc: u32, on: On) -> Option<On> {
         self.tasks[thread.index()].pc = pc;
+        self.tasks[thread.index()].ops -= 1;
         Some(on)
     }
 

@@ -42,6 +42,9 @@ pub(crate) struct Task {
     /// What is left of the current computation, in instructions (nanoseconds if `phase` is [`SPIN`]).
     pub remaining: u64,
     pub phase: u32,
+    /// All that it has done, in the same units, and how many operations it has gone through since it last did any.
+    pub work: u64,
+    pub ops: u32,
     pub since: Ns,
     pub started: Ns,
     /// Tells a current sleep from one that was cut short.
@@ -75,6 +78,8 @@ impl Task {
             slots: vec![0; slots as usize],
             remaining: 0,
             phase: SPIN,
+            work: 0,
+            ops: 0,
             since: Ns::ZERO,
             started: Ns::ZERO,
             sleep: 0,

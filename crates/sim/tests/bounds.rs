@@ -4,7 +4,7 @@ mod common;
 
 use common::{compute, machine, play, program, thread, workload};
 use evenkeel_model::Ns;
-use evenkeel_sched::cfs;
+use evenkeel_sched::{Class, cfs};
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::program::{PhaseId, Queue, QueueId, Spread, Work};
 use evenkeel_workload::{Op, Workload};
@@ -69,6 +69,33 @@ proptest! {
         let got: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
         let spread = got.iter().max().expect("threads") - got.iter().min().expect("threads");
         prop_assert!(spread <= slice, "{:?} in {} rounds of slices of {}", got, rounds, slice);
+    }
+
+    /// Under EEVDF nobody is further from its share than the longest request, here a tick (Stoica and Abdel-Wahab, 1995,
+    /// theorem 1), whatever the weights, at any time.
+    #[test]
+    fn eevdf_is_fair_within_a_request_at_any_time(
+        nice in prop::collection::vec(-10..10i8, 2..8), from in 100..2000u64, ms in 1..1000u64,
+    ) {
+        let machine = machine(0, 1);
+        let weight = |nice: i8| match Class::fair(nice) { Class::Fair { weight } => weight as f64, _ => 0.0 };
+        let ran = |until: Ns| {
+            let mut workload = independent(&vec![10_000; nice.len()]);
+            for (thread, nice) in workload.programs[0].threads.iter_mut().zip(&nice) {
+                thread.sched.class = evenkeel_workload::program::Class::Fair { nice: *nice };
+            }
+            workload.duration = Some(until);
+            let outcome = play(&machine, &workload, "eevdf", &Options::default()).expect("runs");
+            outcome.threads.iter().map(|thread| thread.on_type[0].0 as f64 / 1e6).collect::<Vec<_>>()
+        };
+        let (before, after) = (ran(Ns::from_ms(from)), ran(Ns::from_ms(from + ms)));
+        let all: f64 = nice.iter().map(|nice| weight(*nice)).sum();
+        for (thread, nice) in nice.iter().enumerate() {
+            let got = after[thread] - before[thread];
+            let share = weight(*nice) / all * ms as f64;
+            // A lag of up to a tick at the begin and at the end.
+            prop_assert!((got - share).abs() <= 2.0, "thread {} got {} ms of {} in {}", thread, got, share, ms);
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let plan = plan(args)?;
     let command = match &args.policy {
         None => args.command.clone(),
-        Some(policy) => under(&plan, catalog::policy(policy)?.name(), args)?,
+        Some(policy) => under(&plan, catalog::live_policy(policy)?.name(), args)?,
     };
     let output = Target::open_some(args.output.as_ref())?;
     live::find(&args.command[0])?;

@@ -16,7 +16,7 @@ use crate::{catalog, messages, page, trace};
 
 /// Runs the command and answers the exit status.
 pub fn run(args: &Run) -> Result<u8> {
-    let policy = catalog::policy(&args.policy)?;
+    let policy = catalog::live_policy(&args.policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
     catalog::accepted(&policy, &machine)?;
     let output = Target::open_some(args.output.as_ref())?;

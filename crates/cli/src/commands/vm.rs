@@ -20,7 +20,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
     let spec: Spec = args.machine.parse().map_err(anyhow::Error::msg)?;
     let command = match &args.policy {
         None => words(&args.command)?,
-        Some(policy) => under(&spec, catalog::policy(policy)?.name(), &words(&args.command)?)?,
+        Some(policy) => under(&spec, catalog::live_policy(policy)?.name(), &words(&args.command)?)?,
     };
     live::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;

@@ -120,7 +120,7 @@ fn overutilised(s: &State) -> bool {
 }
 
 /// An idle core that is big enough, where the thread was before others, else the biggest idle one (select_idle_capacity).
-fn idle_and_fit(s: &State, thread: ThreadId) -> Option<CoreId> {
+pub(super) fn idle_and_fit(s: &State, thread: ThreadId) -> Option<CoreId> {
     let t = s.thread(thread);
     let demand = t.demand(s.now);
     let idle = || t.allowed().iter().filter(|core| s.idle(*core));
@@ -130,7 +130,7 @@ fn idle_and_fit(s: &State, thread: ThreadId) -> Option<CoreId> {
 
 /// The most demanding thread that runs on a core which is too small for it, and smaller than this one
 /// (update_misfit_status, load_balance with migrate_misfit).
-fn misfit(s: &State, core: CoreId) -> Option<ThreadId> {
+pub(super) fn misfit(s: &State, core: CoreId) -> Option<ThreadId> {
     let smaller = s.machine.all().iter().filter(|other| s.capacity(*other) < s.capacity(core));
     let running = smaller.filter_map(|other| s.movable_current(other, core));
     let too_big = running.filter(|thread| !fits(s.thread(*thread).demand(s.now), s.capacity(s.thread(*thread).core)));

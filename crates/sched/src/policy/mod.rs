@@ -8,11 +8,13 @@ mod bind_vm;
 mod cluster_switch;
 mod colab;
 mod eas;
+mod eevdf;
 mod fair;
 mod fcf;
 mod gts;
 mod iks;
 mod knobs;
+mod oracle;
 mod pfs;
 mod pinned;
 mod stalls;
@@ -34,11 +36,13 @@ pub use bind_vm::BindVm;
 pub use cluster_switch::ClusterSwitch;
 pub use colab::Colab;
 pub use eas::Eas;
+pub use eevdf::Eevdf;
 pub use fair::Cfs;
 pub use fcf::Fcf;
 pub use gts::Gts;
 pub use iks::Iks;
 pub use knobs::{Knob, Setup, SetupError, Value};
+pub use oracle::Oracle;
 pub use pfs::Pfs;
 pub use pinned::Static;
 pub use wash::Wash;
@@ -80,6 +84,12 @@ pub trait Policy: Send {
         false
     }
 
+    /// Whether the policy must know the future of every thread ([`crate::Thread::future`]). Only a simulator can tell it;
+    /// every other host refuses such a policy.
+    fn foresight(&self) -> bool {
+        false
+    }
+
     /// How good the predictor of speedups should be, where one is trained.
     fn predictor(&self) -> Quality {
         Quality::Best
@@ -108,6 +118,21 @@ pub trait Policy: Send {
     /// What a span of running on a core costs a thread in virtual time.
     fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
         cfs::charge(s, thread, ran)
+    }
+
+    /// The virtual time with which a thread joins those that wait for a core. Where it was is in [`crate::Thread::core`];
+    /// that it moves while it waits counts as [`Why::Taken`].
+    fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
+        cfs::enter(s, thread, core, why, self.slice(s, thread, core))
+    }
+
+    /// A thread is about to leave the core that it runs on or waits for. Nothing to decide: a policy may note what it
+    /// had there.
+    fn leave(&mut self, _s: &State, _thread: ThreadId) {}
+
+    /// At a tick: whether the thread that runs on a core has had its turn while others wait.
+    fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
+        cfs::expired(s, running, core, self.slice(s, running, core))
     }
 
     /// A thread ran for a span, and may go on: for policies that keep books of their own.
@@ -201,6 +226,21 @@ pub const POLICIES: &[PolicyInfo] = &[
         make: |_| Box::new(Cfs),
     },
     PolicyInfo {
+        name: "eevdf",
+        summary: "today's Linux: the earliest virtual deadline of those that have not had their share; all cores count as equal",
+        source: "Linux 6.12, kernel/sched/fair.c; Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Slice, Hook::Charge, Hook::Preempts],
+        knobs: &[
+            Knob {
+                name: "slice",
+                summary: "what a thread asks for at a time, times 1 + log2 of the number of cores (base_slice_ns)",
+                value: Value::Time(Ns::from_us(700)),
+            },
+            Knob { name: "asym", summary: "the firmware tells capacities: misfit migration", value: Value::Switch },
+        ],
+        make: |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))),
+    },
+    PolicyInfo {
         name: "static",
         summary: "threads dealt to the cores one by one; none ever leaves its cluster",
         source: "Exploiting asymmetric multi-core processors with flexible system software, section V",
@@ -288,6 +328,18 @@ pub const POLICIES: &[PolicyInfo] = &[
         knobs: bias::KNOBS,
         make: |setup| Box::new(Bias::new(setup)),
     },
+    PolicyInfo {
+        name: "oracle",
+        summary: "knows the future: the longest way to the end goes first, on the fastest core; a bound, no contestant",
+        source: "Graham, SIAM J. Appl. Math. 17(2), 1969; Horvath, Lam and Sethi, A level algorithm for preemptive scheduling, JACM 24(1), 1977",
+        hooks: &[Hook::Place, Hook::Pick, Hook::Preempts, Hook::Balance],
+        knobs: &[Knob {
+            name: "goal",
+            summary: "what is to be small: the mean slowdown of programs, or the time until the last is done",
+            value: Value::Word(&["turnaround", "makespan"]),
+        }],
+        make: |setup| Box::new(Oracle::new(setup.word("goal"))),
+    },
 ];
 
 /// Whether a policy can schedule a machine.
@@ -312,6 +364,7 @@ mod tests {
     fn hooks_are_those_that_the_source_changes() {
         let sources = [
             ("cfs", include_str!("fair.rs")),
+            ("eevdf", include_str!("eevdf.rs")),
             ("static", include_str!("pinned.rs")),
             ("cluster-switch", include_str!("cluster_switch.rs")),
             ("iks", include_str!("iks.rs")),
@@ -323,6 +376,7 @@ mod tests {
             ("colab", include_str!("colab.rs")),
             ("fcf", include_str!("fcf.rs")),
             ("bias", include_str!("bias.rs")),
+            ("oracle", include_str!("oracle.rs")),
         ];
         let all = [
             (Hook::Admit, "fn admit("),

@@ -6,6 +6,8 @@ use evenkeel_sim::{Error, Options, Outcome, run};
 use evenkeel_workload::program::{Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
 use evenkeel_workload::{Op, Program, Thread, Workload};
 
+pub mod random;
+
 #[path = "../../../sched/tests/common/mod.rs"]
 mod scheduler;
 
@@ -63,4 +65,19 @@ pub fn play(machine: &Machine, workload: &Workload, name: &str, options: &Option
 pub fn policies(machine: &Machine) -> impl Iterator<Item = &'static str> {
     let accepted = |name: &&str| policy(name).accepts(machine).is_ok();
     evenkeel_sched::POLICIES.iter().map(|policy| policy.name).filter(accepted)
+}
+
+/// The same, and each with each of its switches and other words set.
+pub fn setups(machine: &Machine) -> Vec<String> {
+    use evenkeel_sched::policy::{Value, by_name};
+    let knobs = |name| by_name(name).expect("a policy of the registry").knobs;
+    let set = policies(machine).flat_map(|name| {
+        let word = move |knob: &evenkeel_sched::policy::Knob| match knob.value {
+            Value::Switch => vec![format!("{name}:{}", knob.name)],
+            Value::Word(words) => words[1..].iter().map(|word| format!("{name}:{}={word}", knob.name)).collect(),
+            Value::Time(_) | Value::Number { .. } => Vec::new(),
+        };
+        std::iter::once(name.to_owned()).chain(knobs(name).iter().flat_map(word))
+    });
+    set.collect()
 }

@@ -38,7 +38,7 @@ pub fn run(args: &VmBench) -> Result<String> {
     let benches = chosen(&args.programs)?;
     let mut policies = vec![STOCK];
     for name in &args.policy {
-        catalog::policy(name)?;
+        catalog::live_policy(name)?;
         policies.push(name.as_str());
     }
     let folder =

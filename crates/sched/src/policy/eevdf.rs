@@ -1,0 +1,236 @@
+//! EEVDF: today's Linux, as a second baseline.
+//!
+//! Since 6.6 Linux's fair class runs the *earliest eligible virtual deadline first* (Stoica and Abdel-Wahab, "Earliest
+//! Eligible Virtual Deadline First: a flexible and accurate mechanism for proportional share resource allocation", Old
+//! Dominion University TR-95-22, 1995). A thread asks for a slice at a time. It is eligible while it has had no more than
+//! its share, which is while its virtual time is not past the weighted average of all on its core; and of the eligible ones
+//! that with the earliest virtual deadline runs, its virtual time plus the slice divided by its weight. What a thread is
+//! owed, its lag, is kept when it sleeps or moves.
+//!
+//! Constants and rules are those of Linux 6.12 (kernel/sched/fair.c, kernel/sched/features.h: PLACE_LAG,
+//! PLACE_DEADLINE_INITIAL, PLACE_REL_DEADLINE, RUN_TO_PARITY), the base slice is the 0.7 ms that came with 6.13, and a thread
+//! that yields forfeits the rest of its request, as since 6.18. Left out: delayed dequeue (as in 6.6, a thread that had too
+//! much sleeps with its debt), slices that a program sets for itself, groups.
+//!
+//! Which core a thread waits for, and who moves, is CFS's business. As a stock kernel where the firmware tells no
+//! capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
+//! is big enough for it (select_idle_capacity), and a thread that its core is too small for is taken over by an idle
+//! bigger one (misfit migration).
+
+use evenkeel_model::{CoreId, Ns, ThreadId};
+
+use super::eas::{idle_and_fit, misfit};
+use super::{Pick, Policy};
+use crate::action::Why;
+use crate::cfs;
+use crate::state::State;
+use crate::thread::{Class, NICE_0_WEIGHT, Run};
+
+/// The EEVDF scheduler.
+#[derive(Debug)]
+pub struct Eevdf {
+    /// What a thread asks for at a time, before scaling by the number of cores (sysctl_sched_base_slice).
+    slice: Ns,
+    /// Whether the firmware tells capacities.
+    asym: bool,
+    /// By thread.
+    entities: Vec<Entity>,
+}
+
+/// What EEVDF keeps of a thread, in virtual time (sched_entity).
+#[derive(Clone, Copy, Debug, Default)]
+struct Entity {
+    /// By when it should have had what it asks for; on the scale of the queue that it is in.
+    deadline: i64,
+    /// What it was owed when it left its core, and how far its deadline was away.
+    lag: i64,
+    to_deadline: i64,
+    /// It has had what it asked for since it was last picked.
+    served: bool,
+}
+
+impl Policy for Eevdf {
+    fn name(&self) -> &'static str {
+        "eevdf"
+    }
+
+    /// A tick at 250 Hz on a core with a misfit thread wakes an idle one up to take it (nohz_balancer_kick): after each
+    /// period idle cores look around.
+    fn period(&self) -> Option<Ns> {
+        self.asym.then_some(Ns::from_ms(4))
+    }
+
+    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
+        match why {
+            Why::Woken { .. } if self.asym => idle_and_fit(s, thread).unwrap_or_else(|| cfs::place(s, thread, why)),
+            _ => cfs::place(s, thread, why),
+        }
+    }
+
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        let first = self.earliest(s, core, s.core(core).queue.iter()).map(Pick::Queued);
+        let pick = first.unwrap_or_else(|| cfs::pick(s, core));
+        match pick {
+            Pick::Queued(thread) => self.entity(thread).served = false,
+            Pick::Idle if self.asym => return misfit(s, core).map_or(Pick::Idle, Pick::Running),
+            _ => {}
+        }
+        pick
+    }
+
+    /// What is left of the request.
+    fn slice(&self, s: &State, thread: ThreadId, _core: CoreId) -> Ns {
+        let left = (self.deadline(thread) - vruntime(s, thread)).max(0) as u64;
+        Ns(left * s.thread(thread).weight() / NICE_0_WEIGHT)
+    }
+
+    /// Counts the time against the request, and makes the next one once it is fulfilled (update_deadline).
+    fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
+        let cost = cfs::charge(s, thread, ran);
+        let vruntime = s.thread(thread).vruntime + cost.0 as i64;
+        let request = self.request(s, thread);
+        let entity = self.entity(thread);
+        if vruntime >= entity.deadline {
+            entity.deadline = vruntime + request;
+            entity.served = true;
+        }
+        cost
+    }
+
+    /// Joins with the lag that it left with (place_entity). Its weight moves the average towards it, so it is placed
+    /// further off by as much.
+    fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
+        let request = self.request(s, thread);
+        let stays = core == s.thread(thread).core;
+        let entity = self.entity(thread);
+        let vruntime = match why {
+            Why::Preempted | Why::Taken { .. } if stays => return s.thread(thread).vruntime,
+            // Forfeits what was left: the rest of the request counts as had.
+            Why::Yielded if stays => entity.deadline,
+            _ => {
+                let there = Average::of(s, core);
+                let weight = i128::from(s.thread(thread).weight());
+                let load = there.load.max(1);
+                let lag = if matches!(why, Why::New { .. }) || there.load == 0 { 0 } else { entity.lag };
+                there.vruntime() - (i128::from(lag) * (load + weight) / load) as i64
+            }
+        };
+        entity.deadline = match why {
+            Why::New { .. } => vruntime + request / 2,
+            Why::Preempted | Why::Taken { .. } => vruntime + entity.to_deadline,
+            Why::Woken { .. } | Why::Yielded => vruntime + request,
+        };
+        vruntime
+    }
+
+    /// Notes what it is owed, at most two slices or a tick (update_entity_lag).
+    fn leave(&mut self, s: &State, thread: ThreadId) {
+        let limit = Ns(2 * self.base_slice(s).0).max(s.machine.costs.tick);
+        let limit = cfs::charge(s, thread, limit).0 as i64;
+        let vruntime = vruntime(s, thread);
+        let lag = Average::of(s, s.thread(thread).core).vruntime() - vruntime;
+        let entity = self.entity(thread);
+        entity.lag = lag.clamp(-limit, limit);
+        entity.to_deadline = entity.deadline - vruntime;
+    }
+
+    fn expired(&self, s: &State, running: ThreadId, _core: CoreId) -> bool {
+        !self.protected(s, running)
+    }
+
+    /// The woken thread is now the one to run, and the running one has had what it asked for or more than its share
+    /// (RUN_TO_PARITY). One of the idle class is no match for any other.
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        let idle = |thread| s.thread(thread).class == Class::idle();
+        if idle(woken) || idle(running) {
+            return idle(running) && !idle(woken);
+        }
+        let average = Average::of(s, core);
+        if average.eligible(vruntime(s, running)) && self.protected(s, running) {
+            return false;
+        }
+        self.earliest(s, core, s.core(core).queue.iter().chain([running])) == Some(woken)
+    }
+}
+
+impl Eevdf {
+    /// With slices of this length, before scaling; `asym` if the firmware tells capacities.
+    pub fn new(slice: Ns, asym: bool) -> Self {
+        Self { slice, asym, entities: Vec::new() }
+    }
+
+    fn base_slice(&self, s: &State) -> Ns {
+        Ns(self.slice.0 * cfs::scale(s))
+    }
+
+    /// A slice in a thread's virtual time.
+    fn request(&self, s: &State, thread: ThreadId) -> i64 {
+        cfs::charge(s, thread, self.base_slice(s)).0 as i64
+    }
+
+    fn entity(&mut self, thread: ThreadId) -> &mut Entity {
+        if self.entities.len() <= thread.index() {
+            self.entities.resize(thread.index() + 1, Entity::default());
+        }
+        &mut self.entities[thread.index()]
+    }
+
+    fn deadline(&self, thread: ThreadId) -> i64 {
+        self.entities.get(thread.index()).map_or(0, |entity| entity.deadline)
+    }
+
+    /// Whether a running thread has not had all that it asked for when it was picked.
+    fn protected(&self, s: &State, running: ThreadId) -> bool {
+        let served = self.entities.get(running.index()).is_some_and(|entity| entity.served);
+        !served && vruntime(s, running) < self.deadline(running)
+    }
+
+    /// Of the eligible ones among some fair threads of a core, the one with the earliest deadline; the first among equals.
+    fn earliest(&self, s: &State, core: CoreId, threads: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
+        let average = Average::of(s, core);
+        let eligible = threads.filter(|thread| fair(s, *thread) && average.eligible(vruntime(s, *thread)));
+        eligible.min_by_key(|thread| self.deadline(*thread))
+    }
+}
+
+/// The average virtual time of the fair threads that wait for a core or run on it, by weight (avg_vruntime).
+struct Average {
+    floor: i64,
+    /// Of weight x virtual time above the floor.
+    sum: i128,
+    load: i128,
+}
+
+impl Average {
+    fn of(s: &State, core: CoreId) -> Self {
+        let queue = &s.core(core).queue;
+        let floor = queue.min_vruntime;
+        let mut average = Self { floor, sum: 0, load: 0 };
+        for thread in queue.iter().chain(s.core(core).current).filter(|thread| fair(s, *thread)) {
+            let weight = i128::from(s.thread(thread).weight());
+            average.sum += weight * i128::from(vruntime(s, thread) - floor);
+            average.load += weight;
+        }
+        average
+    }
+
+    fn vruntime(&self) -> i64 {
+        self.floor + self.sum.div_euclid(self.load.max(1)) as i64
+    }
+
+    /// Whether a thread with this virtual time is owed anything (vruntime_eligible).
+    fn eligible(&self, vruntime: i64) -> bool {
+        self.sum >= i128::from(vruntime - self.floor) * self.load
+    }
+}
+
+fn fair(s: &State, thread: ThreadId) -> bool {
+    matches!(s.thread(thread).class, Class::Fair { .. })
+}
+
+/// A thread's virtual time now: what a running one has had since the last report counts (update_curr).
+fn vruntime(s: &State, thread: ThreadId) -> i64 {
+    let t = s.thread(thread);
+    let unreported = if t.run == Run::Running { s.now.since(t.last_ran.max(t.since)) } else { Ns::ZERO };
+    t.vruntime + cfs::charge(s, thread, unreported).0 as i64
+}
