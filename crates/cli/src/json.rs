@@ -105,6 +105,30 @@ pub struct Reproduction<'a> {
     pub summary: Summary,
     /// One published number a row.
     pub rows: Vec<&'a Row>,
+    /// Power over time, where the paper shows it.
+    pub power: &'a [Chart],
+}
+
+/// Power over time.
+#[derive(Debug, Serialize)]
+pub struct Chart {
+    /// A sentence.
+    pub what: String,
+    /// Section and figure.
+    pub source: String,
+    /// The time between two samples, in seconds.
+    pub every_s: f64,
+    /// What is compared.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a chart.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// What it is called.
+    pub name: String,
+    /// The mean power of each interval.
+    pub watts: Vec<f64>,
 }
 
 /// What the rows of kind `result` come to.

@@ -35,7 +35,7 @@ fn fields(value: &Value, expected: &[&str]) {
     }
 }
 
-const RUN: [&str; 7] = ["workload", "machine", "policy", "order", "seed", "metrics", "programs"];
+const RUN: [&str; 8] = ["workload", "machine", "policy", "order", "seed", "metrics", "programs", "clusters"];
 const METRICS: [&str; 13] = [
     "makespan_s",
     "h_antt",

@@ -35,6 +35,15 @@ fn the_task_forms_have_the_ratios_of_table_1_and_its_runtime_system() {
 }
 
 #[test]
+fn a_task_form_does_the_work_of_the_threads() {
+    for (name, _) in TABLE_1 {
+        let threads = suite::totals(&name.replace("task", "pthread"), None).unwrap().instructions;
+        let tasks = suite::totals(name, None).unwrap().instructions;
+        assert!((tasks / threads - 1.0).abs() < 1e-3, "{name}: {tasks} instructions instead of {threads}");
+    }
+}
+
+#[test]
 fn every_task_program_is_found_by_its_name_and_says_what_is_assumed() {
     let names: Vec<&str> = suite::task_programs().map(|program| program.name).collect();
     assert!(TABLE_1.iter().all(|(name, _)| names.contains(name)));

@@ -3,6 +3,7 @@
 
 mod bars;
 mod comparison;
+mod power;
 mod reproduction;
 mod run;
 #[cfg(test)]

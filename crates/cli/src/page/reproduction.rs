@@ -17,7 +17,7 @@ pub fn page(name: &str, evaluations: &[Evaluation<'_>]) -> String {
 }
 
 fn one(evaluation: &Evaluation<'_>) -> Markup {
-    let Evaluation { experiment, ran, rows } = evaluation;
+    let Evaluation { experiment, ran, rows, power } = evaluation;
     let Summary { results, sign, close, .. } = tally(rows);
     let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / results.max(1) as f64);
     html! {
@@ -33,6 +33,10 @@ fn one(evaluation: &Evaluation<'_>) -> Markup {
             "Effects in percent of the baseline. Nothing was tuned to a row."
         }
         (published(rows))
+        @if !power.is_empty() {
+            h2 { "Power over time" }
+            (super::power::draw(power))
+        }
         (policies(experiment.policies.iter().map(String::as_str)))
         @for ran in ran.iter().filter(|ran| ran.policies.len() > 1) {
             h2 { "By class: " (ran.set.name) }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use evenkeel_sched::Setup;
 use serde::Deserialize;
 
+use super::power::Chart;
 use crate::args::{Main, Order, Queue};
 use crate::catalog;
 use crate::json::Kind;
@@ -37,6 +38,9 @@ pub struct Experiment {
     /// What was published.
     #[serde(rename = "row")]
     pub rows: Vec<Published>,
+    /// Power over time.
+    #[serde(default)]
+    pub power: Vec<Chart>,
 }
 
 fn declared() -> Vec<Order> {
@@ -225,9 +229,8 @@ pub struct Selector {
     pub class: Option<String>,
     /// The workload.
     pub workload: Option<String>,
-    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, `*` for each
-    /// of them, `first`, or `others` for each but the first.
-    pub program: Option<String>,
+    /// Which of its programs [`Metric::Time`] and [`Metric::Performance`] are then about.
+    pub program: Option<Which>,
     /// The machine.
     pub machine: Option<String>,
     /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
@@ -236,6 +239,26 @@ pub struct Selector {
     pub threads: Option<Threads>,
     /// The number of programs.
     pub programs: Option<usize>,
+}
+
+/// Some programs of a workload.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Which {
+    /// Those of this name, or `*` for each of them.
+    Name(String),
+    /// Those at these positions, from 0.
+    At(Vec<usize>),
+}
+
+impl Which {
+    /// Whether the program of this name at this position is one.
+    pub fn is(&self, at: usize, program: &str) -> bool {
+        match self {
+            Self::Name(name) => name == "*" || name == program,
+            Self::At(positions) => positions.contains(&at),
+        }
+    }
 }
 
 /// Thread classes (COLAB 5.3, Figure 8).

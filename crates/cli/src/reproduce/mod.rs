@@ -2,6 +2,7 @@
 
 pub mod evaluate;
 pub mod experiment;
+pub mod power;
 pub mod report;
 
 use anyhow::{Context, Result};
@@ -13,7 +14,7 @@ use crate::args::{Conditions, Format, Reproduce, Tasks};
 use crate::catalog;
 use crate::clock::Stopwatch;
 use crate::files::Target;
-use crate::json::{self, Reproduction};
+use crate::json::{self, Chart, Reproduction};
 use crate::lab::{Lab, Plan, Results};
 
 /// An experiment with all of its runs.
@@ -21,6 +22,7 @@ struct Reproduced {
     experiment: Experiment,
     plans: Vec<Plan>,
     results: Vec<Results>,
+    power: Vec<Chart>,
     seconds: f64,
 }
 
@@ -46,6 +48,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
                     seconds: reproduced.seconds,
                     summary: tally(&evaluated.rows),
                     rows: evaluated.rows.iter().map(|evaluated| &evaluated.row).collect(),
+                    power: evaluated.power,
                 })
                 .collect();
             match &reproductions[..] {
@@ -71,9 +74,11 @@ impl Reproduced {
                     .with_context(|| format!("set {} of {}", set.name, experiment.name))?,
             );
         }
-        let run = |plan: &Plan| Lab::new(plan)?.run_all("reproducing");
-        let results = plans.iter().map(run).collect::<Result<_>>()?;
-        Ok(Self { experiment, plans, results, seconds: watch.seconds() })
+        let labs = plans.iter().map(Lab::new).collect::<Result<Vec<_>>>()?;
+        let results = labs.iter().map(|lab| lab.run_all("reproducing")).collect::<Result<_>>()?;
+        let charts = experiment.power.iter().map(|chart| power::measure(chart, &experiment, &plans, &labs));
+        let power = charts.collect::<Result<_>>()?;
+        Ok(Self { experiment, plans, results, power, seconds: watch.seconds() })
     }
 
     fn evaluate(&self) -> Evaluation<'_> {
@@ -88,7 +93,7 @@ impl Reproduced {
             })
             .collect();
         let rows = evaluate::rows(&self.experiment, &ran);
-        Evaluation { experiment: &self.experiment, ran, rows }
+        Evaluation { experiment: &self.experiment, ran, rows, power: &self.power }
     }
 }
 

@@ -19,7 +19,7 @@ pub fn text(evaluations: &[Evaluation<'_>]) -> String {
 }
 
 fn one(evaluation: &Evaluation<'_>) -> String {
-    let Evaluation { experiment, ran, rows } = evaluation;
+    let Evaluation { experiment, ran, rows, .. } = evaluation;
     let mut text = table::heading(&experiment.title);
     for ran in ran {
         text.push('\n');
