@@ -348,12 +348,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.migrations += 1;
             task.migrations += 1;
             let near = self.sched.state().domains[core.index()][0].contains(last);
-            let same_node = self.machine.node_of(core).contains(last);
-            c.stall += match (near, same_node) {
-                (true, _) => costs.migrate_in_cluster,
-                (false, true) => costs.migrate_across_clusters,
-                (false, false) => costs.migrate_across_nodes,
-            };
+            c.stall += if near { costs.migrate_in_cluster } else { costs.migrate_across_clusters };
         }
         let node = self.machine.clusters[self.machine.cores[core.index()].cluster.index()].node;
         // First touch: a thread's memory is where it first ran.

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::observer::{Event, Observer, Stop};
 use crate::outcome::Ended;
 use crate::report;
+use crate::step::vary;
 use crate::task::{On, Place};
 use crate::tasking::Runtime;
 
@@ -40,6 +41,15 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         task.exited = None;
         self.write_down(thread, by, Ns::ZERO);
         self.report_ready(thread, Why::New { by });
+    }
+
+    /// How long after its program begins a thread does, unless another one spawns it.
+    fn start_of(&mut self, index: usize) -> Option<Ns> {
+        match self.code.threads[index].start {
+            Start::At(after) => Some(after),
+            Start::About(mean, spread) => Some(Ns(vary(mean.0, spread, &mut self.tasks[index].draws))),
+            Start::Spawned => None,
+        }
     }
 
     /// Starts a thread that another one spawns.
@@ -145,13 +155,14 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             task.respawns = 0;
             task.joiners.clear();
             task.exited = None;
-            let Start::At(at) = code.start else { continue };
+            let (counts, sleep) = (counts_for_the_end(code), task.sleep);
+            let Some(after) = self.start_of(index) else { continue };
             self.alive += 1;
-            self.unfinished[program] += usize::from(counts_for_the_end(code));
-            if at == Ns::ZERO {
+            self.unfinished[program] += usize::from(counts);
+            if after == Ns::ZERO {
                 self.start(thread, None);
             } else {
-                self.calendar.push(self.now + at, Entry::Wake(thread, task.sleep));
+                self.calendar.push(self.now + after, Entry::Wake(thread, sleep));
             }
         }
     }
@@ -212,8 +223,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 let event = Event::Created { thread: id, program, name: &thread.name };
                 self.observer.observe(self.now, &event);
             }
-            if let Start::At(at) = thread.start {
-                self.calendar.push(at, Entry::Wake(id, 0));
+            if let Some(after) = self.start_of(index) {
+                self.calendar.push(after, Entry::Wake(id, 0));
             }
         }
         if self.watched {

@@ -240,7 +240,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 }
 
 /// Draws an amount around its mean.
-fn vary(mean: u64, spread: Spread, draws: &mut fastrand::Rng) -> u64 {
+pub(crate) fn vary(mean: u64, spread: Spread, draws: &mut fastrand::Rng) -> u64 {
     match spread {
         Spread::None => mean,
         Spread::Uniform(share) => {

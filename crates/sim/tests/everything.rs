@@ -44,8 +44,7 @@ fn every_policy_plays_every_workload() {
     let machines = machines();
     let mut turn = 0;
     for workload in workloads() {
-        let fitting: Vec<&Machine> =
-            machines.iter().filter(|machine| check(machine, &workload).is_ok()).collect();
+        let fitting: Vec<&Machine> = machines.iter().filter(|machine| check(machine, &workload).is_ok()).collect();
         assert!(!fitting.is_empty(), "{} fits on no machine", workload.name);
         let chosen = if all { 0..fitting.len() } else { turn % fitting.len()..turn % fitting.len() + 1 };
         turn += 1;

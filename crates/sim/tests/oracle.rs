@@ -34,9 +34,8 @@ fn optimum(work_ms: &[u64], big: u16, little: u16) -> f64 {
     let mut longest = work_ms.to_vec();
     longest.sort_by(|a, b| b.cmp(a));
     let speeds: Vec<f64> = (0..big).map(|_| 2.0).chain((0..little).map(|_| 1.0)).collect();
-    let least = |count: usize, cores: usize| {
-        longest[..count].iter().sum::<u64>() as f64 / speeds[..cores].iter().sum::<f64>()
-    };
+    let least =
+        |count: usize, cores: usize| longest[..count].iter().sum::<u64>() as f64 / speeds[..cores].iter().sum::<f64>();
     let few = (1..longest.len().min(speeds.len())).map(|k| least(k, k));
     few.fold(least(longest.len(), speeds.len().min(longest.len())), f64::max)
 }
@@ -122,7 +121,8 @@ fn who_gains_nothing_leaves_the_big_core_to_who_does() {
 
 /// Threads that meet after so much work each, so many rounds.
 fn rounds(work: &[u64], rounds: u64) -> Program {
-    let round = |ms: &u64| vec![Op::Repeat { times: Some(rounds), body: vec![compute(*ms), Op::Barrier(BarrierId(0))] }];
+    let round =
+        |ms: &u64| vec![Op::Repeat { times: Some(rounds), body: vec![compute(*ms), Op::Barrier(BarrierId(0))] }];
     let threads = work.iter().enumerate().map(|(i, ms)| thread(&format!("t{i}"), round(ms))).collect();
     let mut p = program("p", threads);
     p.barriers.push(Barrier { name: "b".into(), parties: work.len() as u32 });
@@ -141,7 +141,8 @@ fn the_longest_stage_of_a_pipeline_gets_the_big_core() {
         let body = vec![compute(ms), Op::Put(QueueId(to))];
         vec![Op::Drain { queue: QueueId(from), body }, Op::Close(QueueId(to))]
     };
-    let source = vec![Op::Repeat { times: Some(20), body: vec![compute(1), Op::Put(QueueId(0))] }, Op::Close(QueueId(0))];
+    let source =
+        vec![Op::Repeat { times: Some(20), body: vec![compute(1), Op::Put(QueueId(0))] }, Op::Close(QueueId(0))];
     let sink = vec![Op::Drain { queue: QueueId(2), body: vec![compute(1)] }];
     let threads = [("source", source), ("short", stage(0, 2, 1)), ("long", stage(1, 8, 2)), ("sink", sink)];
     let mut p = program("p", threads.map(|(name, ops)| thread(name, ops)).to_vec());

@@ -48,12 +48,8 @@ impl NameError {
 pub fn by_name(name: &str) -> Result<Workload, NameError> {
     if name.contains('+') {
         let programs = name.split('+').map(|entry| split(entry).and_then(|(base, n)| suite::program(base, n)));
-        return Ok(Workload {
-            name: name.to_owned(),
-            programs: programs.collect::<Result<_, _>>()?,
-            duration: None,
-            rerun: false,
-        });
+        let programs = programs.collect::<Result<_, _>>()?;
+        return Ok(Workload { name: name.to_owned(), programs, ..Workload::default() });
     }
     let (base, threads) = split(name)?;
     if mix::mixes().any(|mix| mix.id == base) {

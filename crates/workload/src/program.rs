@@ -88,10 +88,12 @@ pub struct Thread {
 }
 
 /// When a thread begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     /// This long after the run begins.
     At(Ns),
+    /// About this long after the run begins, drawn from the run's seed: which of several programs is there first is chance.
+    About(Ns, Spread),
     /// When another thread spawns it.
     Spawned,
 }

@@ -213,7 +213,7 @@ fn tasks(program: &Program) -> Result<(), Problem> {
     let Some(tasking) = &program.tasking else {
         return Err(here("has tasks, but nothing says how they are run".into()));
     };
-    if !matches!(main.start, Start::At(_)) {
+    if main.start == Start::Spawned {
         return there("creates tasks and waits to be spawned: let it start by itself");
     }
     let mut in_drain = false;

@@ -1,5 +1,7 @@
 //! The Java programs against what WASH's paper says of them (Jibaja et al., CGO 2016, sections 3, 7 and 8).
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, machines};
 use evenkeel_workload::program::ThreadKind;
 use evenkeel_workload::{Op, Program, suite};

@@ -92,7 +92,6 @@ fn machine() -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: Ns(5_000),
             migrate_across_clusters: Ns(20_000),
-            migrate_across_nodes: Ns(20_000),
             remote_memory: 1.0,
             dvfs_transition: Ns(100_000),
             tick: Ns(4_000_000),

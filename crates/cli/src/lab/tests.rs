@@ -53,7 +53,6 @@ fn machine() -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: us(5),
             migrate_across_clusters: us(20),
-            migrate_across_nodes: us(20),
             remote_memory: 1.0,
             dvfs_transition: us(100),
             tick: Ns::from_ms(4),

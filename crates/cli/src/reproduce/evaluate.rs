@@ -224,9 +224,15 @@ fn cells<'a>(select: &Selector, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str, O
             match &select.program {
                 _ if !fits => {}
                 None => cells.push((member, machine.as_str(), None)),
-                Some(which) => {
+                Some(name) => {
                     let programs = run.map_or(&[][..], |run| &run.programs).iter().enumerate();
-                    let wanted = programs.filter(|(at, program)| which.is(*at, &program.name));
+                    let wanted = |index: usize, program: &str| match name.as_str() {
+                        "*" => true,
+                        "first" => index == 0,
+                        "others" => index > 0,
+                        name => program == name,
+                    };
+                    let wanted = programs.filter(|(index, program)| wanted(*index, &program.name));
                     cells.extend(wanted.map(|(index, _)| (member, machine.as_str(), Some(index))));
                 }
             }
@@ -255,18 +261,17 @@ pub fn effect(
     Some(value(policy)? / value(baseline)? - 1.0)
 }
 
-/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it, and so
-/// is one below a limit; "no loss", no effect or above, by any gain as well.
+/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
+/// prints as 0 % is also below any limit, and any gain is "no loss", no effect or above.
 fn verdict(published: &Published, simulated: f64) -> Verdict {
     let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
     let (expected, simulated) = (of(published.published), of(simulated));
-    let nothing = simulated.abs() < 0.005;
     if expected == 0.0 {
-        let none = simulated.abs() < published.within.unwrap_or(0.005);
+        let nothing = simulated.abs() < published.within.unwrap_or(0.005);
         let gain = published.bound == Some(Bound::Above) && (simulated > 0.0) == published.metric.more_is_better();
-        return if none || gain { Verdict::Close } else { Verdict::Miss };
+        return if nothing || gain { Verdict::Close } else { Verdict::Miss };
     }
-    if nothing && published.bound == Some(Bound::Below) {
+    if simulated.abs() < 0.005 && published.bound == Some(Bound::Below) {
         return Verdict::Close;
     }
     if simulated * expected <= 0.0 {
@@ -555,7 +560,8 @@ mod tests {
     fn programs_are_averaged_geometrically_and_picked_by_position() {
         let times = [[[1.0, 16.0], [1.0, 16.0]], [[2.0, 2.0], [2.0, 6.0]]];
         let mean = row(0.0, "select = { set = \"s\" }\nmetric = \"mean_performance\"\nbaseline = \"old\"");
-        let second = row(3.0, "select = { set = \"s\", program = [1] }\nmetric = \"performance\"\nbaseline = \"old\"");
+        let second =
+            row(3.0, "select = { set = \"s\", program = \"others\" }\nmetric = \"performance\"\nbaseline = \"old\"");
         let gap = row(2.0, "select = { set = \"s\", program = \"*\" }\nmetric = \"gap\"\naggregate = \"largest\"");
         let values = of_two(&(mean + &second + &gap), times);
         let expected = [4.0 / ((2.0 + f64::sqrt(12.0)) / 2.0) - 1.0, 16.0 / 4.0 - 1.0, 6.0 / 2.0 - 1.0];

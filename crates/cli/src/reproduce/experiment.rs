@@ -229,8 +229,9 @@ pub struct Selector {
     pub class: Option<String>,
     /// The workload.
     pub workload: Option<String>,
-    /// Which of its programs [`Metric::Time`] and [`Metric::Performance`] are then about.
-    pub program: Option<Which>,
+    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, `*` for each
+    /// of them, `first`, or `others` for each but the first.
+    pub program: Option<String>,
     /// The machine.
     pub machine: Option<String>,
     /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
@@ -239,26 +240,6 @@ pub struct Selector {
     pub threads: Option<Threads>,
     /// The number of programs.
     pub programs: Option<usize>,
-}
-
-/// Some programs of a workload.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub enum Which {
-    /// Those of this name, or `*` for each of them.
-    Name(String),
-    /// Those at these positions, from 0.
-    At(Vec<usize>),
-}
-
-impl Which {
-    /// Whether the program of this name at this position is one.
-    pub fn is(&self, at: usize, program: &str) -> bool {
-        match self {
-            Self::Name(name) => name == "*" || name == program,
-            Self::At(positions) => positions.contains(&at),
-        }
-    }
 }
 
 /// Thread classes (COLAB 5.3, Figure 8).

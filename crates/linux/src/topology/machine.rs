@@ -26,7 +26,6 @@ const COSTS: Costs = Costs {
     context_switch: Ns::from_us(2),
     migrate_in_cluster: Ns::from_us(10),
     migrate_across_clusters: Ns::from_us(60),
-    migrate_across_nodes: Ns::from_us(60),
     remote_memory: 1.0,
     dvfs_transition: Ns::from_us(100),
     tick: Ns::from_ms(4),

@@ -116,7 +116,6 @@ mod tests {
         assert!((machine.interleaved_memory() - (1.0 + machine.costs.remote_memory) / 2.0).abs() < 1e-12);
         let one = by_name("x5560-1B3S").unwrap();
         assert_eq!((one.nodes(), one.interleaved_memory(), one.node_of(crate::CoreId(0))), (1, 1.0, one.all()));
-        assert_eq!(one.costs.migrate_across_nodes, one.costs.migrate_across_clusters);
     }
 
     #[test]

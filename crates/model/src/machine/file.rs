@@ -73,7 +73,6 @@ struct CostsText {
     wake_us: Option<Sourced<f64>>,
     migrate_in_cluster_us: Sourced<f64>,
     migrate_across_clusters_us: Sourced<f64>,
-    migrate_across_nodes_us: Option<Sourced<f64>>,
     remote_memory: Option<Sourced<f64>>,
     dvfs_transition_us: Sourced<f64>,
     tick_us: Sourced<f64>,
@@ -211,15 +210,12 @@ fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {
 
 fn costs(text: &CostsText) -> Checked<Costs> {
     let us = |value: &Sourced<f64>, name, least| Ok(Ns((number(value, name, least, 1e6)? * 1000.0).round() as u64));
-    let across_clusters = us(&text.migrate_across_clusters_us, "migrate_across_clusters_us", 0.0)?;
-    let across_nodes = text.migrate_across_nodes_us.as_ref().map(|value| us(value, "migrate_across_nodes_us", 0.0));
     let remote = text.remote_memory.as_ref().map(|value| number(value, "remote_memory", 1.0, 100.0));
     Ok(Costs {
         context_switch: us(&text.context_switch_us, "context_switch_us", 0.0)?,
         wake: text.wake_us.as_ref().map_or(Ok(Ns::ZERO), |wake| us(wake, "wake_us", 0.0))?,
         migrate_in_cluster: us(&text.migrate_in_cluster_us, "migrate_in_cluster_us", 0.0)?,
-        migrate_across_clusters: across_clusters,
-        migrate_across_nodes: across_nodes.unwrap_or(Ok(across_clusters))?,
+        migrate_across_clusters: us(&text.migrate_across_clusters_us, "migrate_across_clusters_us", 0.0)?,
         remote_memory: remote.unwrap_or(Ok(1.0))?,
         dvfs_transition: us(&text.dvfs_transition_us, "dvfs_transition_us", 0.0)?,
         tick: us(&text.tick_us, "tick_us", 10.0)?,

@@ -93,8 +93,6 @@ pub struct Costs {
     pub migrate_in_cluster: Ns,
     /// Refilling private and shared caches after a move to a core with another last-level cache.
     pub migrate_across_clusters: Ns,
-    /// The same after a move to a cluster of another memory node.
-    pub migrate_across_nodes: Ns,
     /// How many times as long memory of another node takes as a core's own.
     pub remote_memory: f64,
     /// Changing the operating point of a cluster.

@@ -20,7 +20,6 @@ pub fn machine(big: u16, little: u16) -> Machine {
             wake: Ns::ZERO,
             migrate_in_cluster: Ns::ZERO,
             migrate_across_clusters: Ns::ZERO,
-            migrate_across_nodes: Ns::ZERO,
             remote_memory: 1.0,
             dvfs_transition: Ns::ZERO,
             tick: Ns::from_ms(1),

@@ -10,11 +10,11 @@ use super::amount;
 use super::error::Fault;
 use super::expr::{Letters, evaluate};
 use super::names::Names;
-use super::ops::{Lowering, Member};
+use super::ops::{Lowering, Member, spread};
 use super::text::{GroupText, Number, PhaseText, ProgramText, Skew, TasksText};
 use crate::graph::creator;
 use crate::program::{
-    Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Start, Tasking, Thread, ThreadKind, Work,
+    Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Spread, Start, Tasking, Thread, ThreadKind, Work,
 };
 
 /// Threads of a program, at most: a bound on what a file can ask for, far above what schedulers are studied with.
@@ -200,9 +200,15 @@ fn threads(
     let start = match &text.start {
         None => Start::At(Ns::ZERO),
         Some(start) if start.get_ref() == "spawned" => Start::Spawned,
-        Some(start) => Start::At(amount::time(start.get_ref()).map_err(|why| {
-            Fault::new(start.span(), format!("{why}, or \"spawned\" for a thread that another one spawns"))
-        })?),
+        Some(start) => {
+            let after = amount::time(start.get_ref()).map_err(|why| {
+                Fault::new(start.span(), format!("{why}, or \"spawned\" for a thread that another one spawns"))
+            })?;
+            match spread(text.spread).map_err(|why| Fault::new(start.span(), why))? {
+                Spread::None => Start::At(after),
+                spread => Start::About(after, spread),
+            }
+        }
     };
     let sched = sched(text.nice, text.realtime, text.cpus.as_ref()).map_err(|why| Fault::new(at, why))?;
     let mut before = 0.0;

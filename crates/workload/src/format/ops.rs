@@ -359,7 +359,7 @@ fn whole(text: &str, letters: Letters) -> Result<u64, String> {
     u64::try_from(value).map_err(|_| format!("\"{text}\" is {value}: expected a number that is not negative"))
 }
 
-fn spread(text: Option<SpreadText>) -> Result<Spread, String> {
+pub(super) fn spread(text: Option<SpreadText>) -> Result<Spread, String> {
     match text {
         None => Ok(Spread::None),
         Some(SpreadText::Exponential) => Ok(Spread::Exponential),

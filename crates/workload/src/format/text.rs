@@ -160,6 +160,7 @@ pub(crate) struct GroupText {
     #[serde(default)]
     pub service: bool,
     pub start: Option<Spanned<String>>,
+    pub spread: Option<SpreadText>,
     pub nice: Option<i64>,
     pub realtime: Option<i64>,
     pub cpus: Option<Vec<u16>>,

@@ -55,7 +55,7 @@ pub(super) fn write(recording: &Recording) -> String {
 fn thread_line(thread: usize, recorded: &RecordedThread) -> ThreadLine<'_> {
     let (spawned, at_ns) = match recorded.start {
         Start::Spawned => (Some(true), None),
-        Start::At(at) => (None, Some(at.0)),
+        Start::At(at) | Start::About(at, _) => (None, Some(at.0)),
     };
     let kind = match recorded.kind {
         ThreadKind::Application => "application",
