@@ -42,12 +42,10 @@ fn every_policy_plays_every_workload() {
     // third of the policies, in turn.
     let all = std::env::var_os("EVENKEEL_SLOW").is_some();
     let machines = machines();
-    let mut turn = 0;
-    for workload in workloads() {
+    for (turn, workload) in workloads().into_iter().enumerate() {
         let fitting: Vec<&Machine> = machines.iter().filter(|machine| check(machine, &workload).is_ok()).collect();
         assert!(!fitting.is_empty(), "{} fits on no machine", workload.name);
         let chosen = if all { 0..fitting.len() } else { turn % fitting.len()..turn % fitting.len() + 1 };
-        turn += 1;
         for machine in &fitting[chosen] {
             let in_turn = |(index, _): &(usize, _)| all || (index + turn) % 3 == 0;
             for (_, info) in POLICIES.iter().enumerate().filter(in_turn) {
