@@ -140,7 +140,11 @@ fn the_page_says_which_policies_solve_which_problem() {
     let solved: Vec<_> = COMPLAINTS.iter().map(|(name, on, wanted)| run(name, on, *wanted)).collect();
     let mut table = String::from("| policy |");
     for (name, ..) in COMPLAINTS {
-        let _ = write!(table, " {} |", name.rsplit_once('-').map_or(name.into(), |(who, number)| format!("{who} {number}")));
+        let _ = write!(
+            table,
+            " {} |",
+            name.rsplit_once('-').map_or(name.into(), |(who, number)| format!("{who} {number}"))
+        );
     }
     let _ = write!(table, "\n| --- |{}\n| *wanted* |", " ---: |".repeat(COMPLAINTS.len()));
     for (.., wanted) in COMPLAINTS {

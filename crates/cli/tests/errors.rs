@@ -66,6 +66,19 @@ fn governors_and_parts_of_machines_are_checked() {
 }
 
 #[test]
+fn a_policy_that_must_know_the_future_schedules_no_real_program() {
+    for command in [
+        &["run", "--policy", "oracle"][..],
+        &["vm", "--policy", "oracle"],
+        &["emulate", "1B1S:2", "--policy", "oracle"],
+    ] {
+        let message = refused(&[command, &["--", "true"]].concat());
+        assert!(message.contains("policy oracle must know the future, which only the simulator can tell"), "{message}");
+    }
+    assert!(refused(&["vm", "bench", "--policy", "oracle"]).contains("only the simulator"));
+}
+
+#[test]
 fn mistakes_on_the_command_line_exit_with_2() {
     refused(&[]);
     refused(&["smi"]);

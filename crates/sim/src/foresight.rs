@@ -185,7 +185,6 @@ fn stage(machine: &Machine, workload: &Workload) -> Machine {
         wake: Ns::ZERO,
         migrate_in_cluster: Ns::ZERO,
         migrate_across_clusters: Ns::ZERO,
-        migrate_across_nodes: Ns::ZERO,
         dvfs_transition: Ns::ZERO,
         ..machine.costs
     };

@@ -89,7 +89,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     phase => self.rates[phase as usize * self.opps.len() + biggest],
                 };
                 let computes = Ns((task.remaining as f64 / rate) as u64);
-                self.sched.foretell(thread, foresight.of(thread, (task.work, task.ops), computes));
+                let mut future = foresight.of(thread, (task.work, task.ops), computes);
+                if self.turnaround[task.program].is_some() {
+                    // Begun again, only to keep others company.
+                    future.level = Some(Ns::ZERO);
+                }
+                self.sched.foretell(thread, future);
             }
         }
         self.foresight = Some(foresight);

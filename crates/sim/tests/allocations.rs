@@ -96,7 +96,12 @@ fn ten_times_the_events_need_no_more_memory() {
             // written down in a rehearsal grows with the run: a few doublings more, of a vector for each thread.
             let rehearses = common::policy(policy).foresight();
             let doublings = if rehearses { 60 } else { 12 };
-            assert!(long.0 <= short.0 + doublings, "{policy}: {} allocations, {} in ten times the time", short.0, long.0);
+            assert!(
+                long.0 <= short.0 + doublings,
+                "{policy}: {} allocations, {} in ten times the time",
+                short.0,
+                long.0
+            );
             let bytes = rehearses || long.1 <= short.1 + 16_384;
             assert!(bytes, "{policy}: {} bytes, {} in ten times the time", short.1, long.1);
         }

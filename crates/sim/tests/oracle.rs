@@ -10,6 +10,8 @@ use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::program::{Barrier, BarrierId, LockId, PhaseId, Queue, QueueId, Spread, Work};
 use evenkeel_workload::{Op, Program, Workload};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 const MAKESPAN: &str = "oracle:goal=makespan";
 
@@ -32,9 +34,8 @@ fn optimum(work_ms: &[u64], big: u16, little: u16) -> f64 {
     let mut longest = work_ms.to_vec();
     longest.sort_by(|a, b| b.cmp(a));
     let speeds: Vec<f64> = (0..big).map(|_| 2.0).chain((0..little).map(|_| 1.0)).collect();
-    let least = |count: usize, cores: usize| {
-        longest[..count].iter().sum::<u64>() as f64 / speeds[..cores].iter().sum::<f64>()
-    };
+    let least =
+        |count: usize, cores: usize| longest[..count].iter().sum::<u64>() as f64 / speeds[..cores].iter().sum::<f64>();
     let few = (1..longest.len().min(speeds.len())).map(|k| least(k, k));
     few.fold(least(longest.len(), speeds.len().min(longest.len())), f64::max)
 }
@@ -53,7 +54,7 @@ proptest! {
         prop_assert!(found >= best - 1e-6 && found <= best + tick + 1e-6, "{} for {}", found, best);
     }
 
-    /// A heuristic: other policies are luckier at times, by a sixth and two ticks at most.
+    /// A heuristic: other policies are luckier at times, by a third and two ticks at most.
     #[test]
     fn no_policy_is_much_faster_on_random_workloads(
         (workload, _) in random_workload(), big in 1..4u16, little in 0..4u16, costly: bool,
@@ -62,9 +63,24 @@ proptest! {
         let oracle = ms(&on(&machine, &workload, MAKESPAN));
         for name in common::policies(&machine).filter(|name| *name != "oracle") {
             let other = ms(&on(&machine, &workload, name));
-            prop_assert!(oracle <= 7.0 / 6.0 * other + 2.0, "{}: {} and the oracle {}", name, other, oracle);
+            prop_assert!(oracle <= 4.0 / 3.0 * other + 2.0, "{}: {} and the oracle {}", name, other, oracle);
         }
     }
+}
+
+#[test]
+fn on_average_it_is_as_fast_as_the_best_of_all_others() {
+    let mut runner = TestRunner::deterministic();
+    let cases = (random_workload(), 1..4u16, 0..4u16);
+    let ratio = |_| {
+        let ((workload, _), big, little) = cases.new_tree(&mut runner).expect("a case").current();
+        let machine = machine(big, little);
+        let others = common::policies(&machine).filter(|name| *name != "oracle");
+        let best = others.map(|name| ms(&on(&machine, &workload, name))).fold(f64::INFINITY, f64::min);
+        (ms(&on(&machine, &workload, MAKESPAN)) / best).ln()
+    };
+    let mean = ((0..200).map(ratio).sum::<f64>() / 200.0).exp();
+    assert!(mean <= 1.0, "geometric mean of 200 random workloads: {mean}");
 }
 
 #[test]
@@ -105,7 +121,8 @@ fn who_gains_nothing_leaves_the_big_core_to_who_does() {
 
 /// Threads that meet after so much work each, so many rounds.
 fn rounds(work: &[u64], rounds: u64) -> Program {
-    let round = |ms: &u64| vec![Op::Repeat { times: Some(rounds), body: vec![compute(*ms), Op::Barrier(BarrierId(0))] }];
+    let round =
+        |ms: &u64| vec![Op::Repeat { times: Some(rounds), body: vec![compute(*ms), Op::Barrier(BarrierId(0))] }];
     let threads = work.iter().enumerate().map(|(i, ms)| thread(&format!("t{i}"), round(ms))).collect();
     let mut p = program("p", threads);
     p.barriers.push(Barrier { name: "b".into(), parties: work.len() as u32 });
@@ -124,7 +141,8 @@ fn the_longest_stage_of_a_pipeline_gets_the_big_core() {
         let body = vec![compute(ms), Op::Put(QueueId(to))];
         vec![Op::Drain { queue: QueueId(from), body }, Op::Close(QueueId(to))]
     };
-    let source = vec![Op::Repeat { times: Some(20), body: vec![compute(1), Op::Put(QueueId(0))] }, Op::Close(QueueId(0))];
+    let source =
+        vec![Op::Repeat { times: Some(20), body: vec![compute(1), Op::Put(QueueId(0))] }, Op::Close(QueueId(0))];
     let sink = vec![Op::Drain { queue: QueueId(2), body: vec![compute(1)] }];
     let threads = [("source", source), ("short", stage(0, 2, 1)), ("long", stage(1, 8, 2)), ("sink", sink)];
     let mut p = program("p", threads.map(|(name, ops)| thread(name, ops)).to_vec());

@@ -178,8 +178,12 @@ impl View<'_> {
         let t = self.s.thread(thread);
         let Some(program) = self.programs.get(t.program.index()) else { return 0.0 };
         let own = t.future.and_then(|future| future.level);
-        let own = own.map_or(UNKNOWN * program.left, |level| level.0 as f64);
-        (program.common + own) * program.weight
+        match own {
+            // Nobody needs what it does.
+            Some(Ns::ZERO) => 0.0,
+            Some(level) => (program.common + level.0 as f64) * program.weight,
+            None => (program.common + UNKNOWN * program.left) * program.weight,
+        }
     }
 
     fn stretch(&self, thread: ThreadId) -> Ns {
