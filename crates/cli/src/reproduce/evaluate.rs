@@ -224,7 +224,7 @@ fn cells<'a>(select: &Selector, ran: &'a Ran<'_>) -> Vec<(&'a Member, &'a str, O
             match &select.program {
                 _ if !fits => {}
                 None => cells.push((member, machine.as_str(), None)),
-                Some(which) => {
+                Some(name) => {
                     let programs = run.map_or(&[][..], |run| &run.programs).iter().enumerate();
                     let wanted = |index: usize, program: &str| match name.as_str() {
                         "*" => true,
