@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use evenkeel_model::{Machine, Ns, machines};
-use evenkeel_sched::policy;
+
 use evenkeel_sim::{Options, run};
 use evenkeel_workload::program::{Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
 use evenkeel_workload::{Op, Program, Thread, Workload};
@@ -28,7 +28,7 @@ fn shared(bursts: u64) -> (Machine, Workload, &'static str) {
         phases: vec![phase],
         ..Program::default()
     };
-    (machine, Workload { name: "shared".into(), programs: vec![program], duration: None }, "cfs")
+    (machine, Workload { name: "shared".into(), programs: vec![program], ..Workload::default() }, "cfs")
 }
 
 fn bundled(workload: &str, policy: &'static str) -> (Machine, Workload, &'static str) {
@@ -49,11 +49,11 @@ fn main() {
             std::process::exit(2);
         }
     };
-    let policy = policy::by_name(policy).expect("of the registry");
+    let policy = evenkeel_sched::Setup::parse(policy).expect("of the registry");
     // Short cases are played again and again for a second and a half, so that the clock has something to measure.
     let (mut events, mut rounds, begin) = (0, 0, Instant::now());
     while begin.elapsed().as_secs_f64() < 1.5 {
-        let outcome = run(&machine, &workload, (policy.make)(), None, &Options::default(), &mut ()).expect("runs");
+        let outcome = run(&machine, &workload, policy.make(), None, &Options::default(), &mut ()).expect("runs");
         events += outcome.events;
         rounds += 1;
     }

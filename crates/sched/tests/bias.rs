@@ -269,6 +269,7 @@ fn two_nodes() -> Machine {
         let mut cluster = machine.clusters[kind].clone();
         cluster.cores = [CoreId(core)].into_iter().collect();
         cluster.node = node;
+        cluster.cache = core as u8;
         cluster
     };
     let clusters = vec![cluster(0, 0, 0), cluster(1, 1, 0), cluster(0, 2, 1), cluster(1, 3, 1)];

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, machines};
-use evenkeel_workload::program::ThreadKind;
+use evenkeel_workload::program::{ThreadKind, Work};
 use evenkeel_workload::{Op, Program, suite};
 
 /// Section 3: nine of fourteen are multithreaded.
@@ -12,7 +12,7 @@ const SCALABLE: [&str; 4] = ["lusearch", "sunflow", "xalan", "spjbb"];
 const OTHERS: [&str; 5] = ["avrora", "eclipse", "hsqldb", "nspjbb", "pmd"];
 
 fn program(name: &str) -> Program {
-    suite::program(name, None).unwrap()
+    suite::program(name, None).expect("a bundled program")
 }
 
 fn applications(program: &Program) -> impl Iterator<Item = &evenkeel_workload::Thread> {
@@ -20,7 +20,7 @@ fn applications(program: &Program) -> impl Iterator<Item = &evenkeel_workload::T
 }
 
 fn phenom() -> Machine {
-    machines::by_name("phenom-1B5S").unwrap()
+    machines::by_name("phenom-1B5S").expect("a bundled machine")
 }
 
 /// How long the threads of a program would run on a big core, in the order of its threads, in ns. Threads that are
@@ -101,6 +101,47 @@ fn every_program_brings_the_services_of_its_virtual_machine() {
             6
         );
         assert!(services.contains(&"compiler") && services.contains(&"profiler"), "{name}: {services:?}");
+    }
+}
+
+/// How often something is executed in a list of operations, summed with a weight.
+fn total(ops: &[Op], weight: &dyn Fn(&Op) -> f64) -> f64 {
+    let one = |op: &Op| match op {
+        Op::Repeat { times, body } => times.unwrap_or(1) as f64 * total(body, weight),
+        op => weight(op),
+    };
+    ops.iter().map(one).sum()
+}
+
+/// Section 3: single-threaded programs gain only slightly from more cores, so what runs beside them is little.
+#[test]
+fn services_do_a_fraction_of_the_work() {
+    let machine = phenom();
+    for name in [&SINGLE[..], &SCALABLE, &OTHERS].concat() {
+        let program = program(name);
+        let frequency = machine.core_types[0].max_frequency();
+        let ns = |op: &Op| match op {
+            Op::Compute { phase, work: Work::Instructions(amount), .. } => {
+                let code = &program.phases[phase.index()].behaviour;
+                *amount as f64 / machine.rate(CoreTypeId(0), frequency, code)
+            }
+            _ => 0.0,
+        };
+        let find = |name: &str| program.threads.iter().find(|thread| thread.name == name).unwrap();
+        // Each request is one collector's part of a collection.
+        let requests: f64 = applications(&program)
+            .map(|thread| total(&thread.ops, &|op| f64::from(u8::from(matches!(op, Op::Post(_))))))
+            .sum();
+        let services = requests * total(&find("collector").ops, &ns) + total(&find("compiler").ops, &ns);
+        let application: f64 = program
+            .threads
+            .iter()
+            .zip(busy(&program))
+            .filter(|(thread, _)| thread.kind == ThreadKind::Application)
+            .map(|(_, ns)| ns)
+            .sum();
+        let share = services / application;
+        assert!((0.1..0.7).contains(&share), "{name}: {share}");
     }
 }
 

@@ -44,8 +44,11 @@ impl Policy for Gts {
             if domain(s, t.core).contains(core) { core } else { t.core }
         };
         match why {
-            // New threads count as busy (hmp_task_should_forkboost).
-            Why::New { .. } => within(s.big).unwrap_or_else(|| cfs::place(s, thread, why)),
+            // New threads count as busy (select_task_rq_fair puts all of them on big cores), unless they ask not to.
+            Why::New { .. } => {
+                let domain = if load(s, thread) < DOWN { s.little } else { s.big };
+                within(domain).unwrap_or_else(|| cfs::place(s, thread, why))
+            }
             Why::Woken { .. } if s.big.contains(t.core) && load(s, thread) < DOWN => {
                 within(s.little).unwrap_or_else(stay)
             }

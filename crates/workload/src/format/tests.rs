@@ -2,7 +2,7 @@ use evenkeel_model::Ns;
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::{Op, ReadyQueue, Tasking, Work};
+use crate::program::{Op, ReadyQueue, Tasking, ThreadKind, Work};
 
 const PIPELINE: &str = r#"
 [[program]]
@@ -231,6 +231,26 @@ fn a_thread_count_needs_a_program_that_takes_one() {
     let fixed = three("", "{ compute = \"1 inst\" }");
     assert!(load("w", &fixed, "w.toml", Some(4)).unwrap_err().message.contains("add `n = 4`"));
     assert!(load("w", PIPELINE, "w.toml", Some(0)).unwrap_err().message.contains("from 1 to"));
+}
+
+#[test]
+fn a_runtime_is_under_every_program() {
+    let runtime = "[runtime]\nsemaphores = { full = 0 }\nphases.mark = { ilp = 1.0 }\n[[runtime.threads]]\nname = \"gc\"\n\
+        service = true\ndo = [{ repeat = \"forever\", do = [{ acquire = \"full\" }, { compute = \"1 kinst\", phase = \"mark\" }] }]\n";
+    let program = |name: &str| {
+        format!(
+            "[[program]]\nname = \"{name}\"\nphases.code = {{ ilp = 2.0 }}\n[[program.threads]]\nname = \"main\"\n\
+             do = [{{ compute = \"1 kinst\", phase = \"code\" }}, {{ post = \"full\" }}]\n"
+        )
+    };
+    let both = load("w", &[runtime, &program("a"), &program("b")].concat(), "w.toml", None).unwrap();
+    for program in &both.programs {
+        let threads: Vec<_> = program.threads.iter().map(|thread| (thread.name.as_str(), thread.kind)).collect();
+        assert_eq!(threads, [("main", ThreadKind::Application), ("gc", ThreadKind::Service)], "{}", program.name);
+        assert_eq!((program.phases.len(), program.semaphores.len()), (2, 1));
+    }
+    let without = load("w", &program("a"), "w.toml", None).unwrap_err().message;
+    assert!(without.contains("unknown semaphore"), "{without}");
 }
 
 #[test]
