@@ -91,11 +91,11 @@ impl Scheduler {
         self.policy.foresight()
     }
 
-    /// What is ahead of a thread.
-    pub fn foretell(&mut self, thread: ThreadId, future: Future) {
+    /// What is ahead of a thread; `None` if it does nothing that anybody needs.
+    pub fn foretell(&mut self, thread: ThreadId, future: Option<Future>) {
         let t = &mut self.state.threads[thread.index()];
-        t.speedup = Some(future.speedup);
-        t.future = Some(future);
+        t.speedup = future.map(|future| future.speedup).or(t.speedup);
+        t.future = future;
     }
 
     /// Takes one request out of the outbox. Hosts call it until it is empty.

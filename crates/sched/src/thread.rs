@@ -152,7 +152,7 @@ pub struct Thread {
     pub window: Window,
     /// Predicted speedup of the biggest over the smallest core type, once there is a prediction.
     pub speedup: Option<f64>,
-    /// What is ahead of it, for policies that ask for it.
+    /// What is ahead of it, for policies that ask for it; `None` as well if it does nothing that anybody needs.
     pub future: Option<Future>,
 }
 

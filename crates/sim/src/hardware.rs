@@ -89,11 +89,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     phase => self.rates[phase as usize * self.opps.len() + biggest],
                 };
                 let computes = Ns((task.remaining as f64 / rate) as u64);
-                let mut future = foresight.of(thread, (task.work, task.ops), computes);
-                if self.turnaround[task.program].is_some() {
-                    // Begun again, only to keep others company.
-                    future.level = Some(Ns::ZERO);
-                }
+                // A program that has begun again keeps others company: nobody waits for its end.
+                let wanted = self.turnaround[task.program].is_none();
+                let future = wanted.then(|| foresight.of(thread, (task.work, task.ops), computes));
                 self.sched.foretell(thread, future);
             }
         }

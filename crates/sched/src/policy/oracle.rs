@@ -177,13 +177,9 @@ impl View<'_> {
     fn level(&self, thread: ThreadId) -> f64 {
         let t = self.s.thread(thread);
         let Some(program) = self.programs.get(t.program.index()) else { return 0.0 };
-        let own = t.future.and_then(|future| future.level);
-        match own {
-            // Nobody needs what it does.
-            Some(Ns::ZERO) => 0.0,
-            Some(level) => (program.common + level.0 as f64) * program.weight,
-            None => (program.common + UNKNOWN * program.left) * program.weight,
-        }
+        let Some(future) = t.future else { return 0.0 };
+        let own = future.level.map_or(UNKNOWN * program.left, |level| level.0 as f64);
+        (program.common + own) * program.weight
     }
 
     fn stretch(&self, thread: ThreadId) -> Ns {
