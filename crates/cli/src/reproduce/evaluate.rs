@@ -557,10 +557,11 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_averaged_geometrically_and_picked_by_position() {
+    fn programs_are_averaged_geometrically_and_picked_by_name_or_place() {
         let times = [[[1.0, 16.0], [1.0, 16.0]], [[2.0, 2.0], [2.0, 6.0]]];
         let mean = row(0.0, "select = { set = \"s\" }\nmetric = \"mean_performance\"\nbaseline = \"old\"");
-        let second = row(3.0, "select = { set = \"s\", program = [1] }\nmetric = \"performance\"\nbaseline = \"old\"");
+        let second =
+            row(3.0, "select = { set = \"s\", program = \"others\" }\nmetric = \"performance\"\nbaseline = \"old\"");
         let gap = row(2.0, "select = { set = \"s\", program = \"*\" }\nmetric = \"gap\"\naggregate = \"largest\"");
         let values = of_two(&(mean + &second + &gap), times);
         let expected = [4.0 / ((2.0 + f64::sqrt(12.0)) / 2.0) - 1.0, 16.0 / 4.0 - 1.0, 6.0 / 2.0 - 1.0];
