@@ -12,6 +12,7 @@ mod counters;
 pub mod metrics;
 pub mod names;
 pub mod predict;
+pub mod stealing;
 
 mod machine;
 mod units;
