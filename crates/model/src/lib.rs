@@ -9,6 +9,7 @@ pub mod machines {
 
 mod behaviour;
 mod counters;
+pub mod marginal;
 pub mod metrics;
 pub mod names;
 pub mod predict;
