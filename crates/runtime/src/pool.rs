@@ -77,6 +77,15 @@ impl Shared {
         unsafe { Worker::enter(desk, job) }
     }
 
+    /// What the thread does that lets tasks take turns.
+    pub(crate) fn take_turns(&self) {
+        let marks = |worker: usize| self.desks[worker].marks();
+        let more = || !self.injected.is_empty() || self.desks.iter().any(|desk| desk.deque.len() > 0);
+        if let Some(roster) = &self.roster {
+            roster.take_turns(marks, more);
+        }
+    }
+
     /// Runs `f` at the first desk, or gives it back if that one is taken.
     fn at_first_desk<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
         if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -145,6 +154,8 @@ pub struct Pool {
     threads: Vec<JoinHandle<()>>,
     shortage: Option<Shortage>,
     missing: Vec<Missing>,
+    /// Lets tasks take turns, where cores differ.
+    turns: Option<JoinHandle<()>>,
 }
 
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
@@ -178,13 +189,14 @@ impl Pool {
         threads: Vec<JoinHandle<()>>,
         shortage: Option<Shortage>,
         missing: Vec<Missing>,
+        turns: Option<JoinHandle<()>>,
     ) -> Pool {
-        Pool { shared, threads, shortage, missing }
+        Pool { shared, threads, shortage, missing, turns }
     }
 
     /// A pool of the calling thread.
     pub(crate) fn alone() -> Pool {
-        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new())
+        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new(), None)
     }
 
     /// How many threads work in it, the calling one included.
@@ -345,8 +357,11 @@ impl Drop for Pool {
                 self.shared.sleep.wake(sleeper);
             }
         }
+        if let Some(uneven) = self.shared.roster.as_deref().and_then(Roster::uneven) {
+            uneven.stop();
+        }
         let me = thread::current().id();
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).chain(self.turns.take()) {
             // A pool may be dropped by one of its own tasks. That thread ends by itself.
             if thread.thread().id() != me {
                 // Threads of a pool do not panic.

@@ -60,6 +60,11 @@ impl Desk {
         Desk { deque: Deque::new(), counters: CachePadded::default(), index, shared, closed: Latch::new() }
     }
 
+    /// Where the queue begins and ends, and how often its owner has stolen: as long as all are the same, the owner is likely at the same task.
+    pub(crate) fn marks(&self) -> (isize, isize, u64) {
+        (self.deque.top(), self.deque.bottom(), self.counters.steals.load(Relaxed))
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let counters = &self.counters;
         Stats { steals: counters.steals.load(Relaxed), failed_steals: counters.failed_steals.load(Relaxed) }

@@ -7,6 +7,7 @@ mod affinity;
 mod book;
 mod places;
 mod setup;
+mod turns;
 mod uneven;
 mod voltages;
 
@@ -165,6 +166,19 @@ impl Roster {
         self.uneven.as_ref()?.who_could_mug(worker, &self.hints)
     }
 
+    /// What happens on cores that differ, if they do.
+    pub fn uneven(&self) -> Option<&Uneven> {
+        self.uneven.as_ref()
+    }
+
+    /// Lets long tasks take turns on the bigger cores until [`Uneven::stop`] is called. `marks` tells what makes one worker's task another, and `more` whether
+    /// there are tasks that nobody has begun.
+    pub fn take_turns(&self, marks: impl Fn(usize) -> (isize, isize, u64), more: impl Fn() -> bool) {
+        if let Some(uneven) = &self.uneven {
+            uneven.take_turns(&self.hints, marks, more, self.books.as_ref());
+        }
+    }
+
     /// What a worker's book says.
     pub fn account(&self, worker: usize) -> Option<Account> {
         self.books.as_ref().map(|books| books.account(worker))
@@ -188,7 +202,7 @@ impl Roster {
             books.note(worker, doing, self.seat(worker));
         }
         if let Some(uneven) = &self.uneven {
-            uneven.follow(&self.hints);
+            uneven.turned(doing, &self.hints);
         }
     }
 

@@ -85,7 +85,8 @@ fn uneven(
             None
         }
     });
-    Some(Uneven::new(techniques, places, voltages, wanted.told))
+    let speeds = topology.kinds.iter().map(|kind| f64::from(kind.capacity) / f64::from(topology.kinds[0].capacity));
+    Some(Uneven::new(techniques, places, speeds.collect(), voltages, wanted.told))
 }
 
 /// This machine, as far as this process may use it.
