@@ -91,11 +91,11 @@ thread_local! {
     static ENTERED: Cell<*const Entered> = const { Cell::new(ptr::null()) };
 }
 
-/// What a push returns: where the job is, or that it has to be looked for.
+/// What a push returns: the queue's `bottom` above the job, or that the job has to be looked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(isize);
 
-/// No index: `bottom` would have to be one more.
+/// No `bottom` that a queue gets to.
 const LONG_WAY: Ticket = Ticket(isize::MIN);
 
 impl<'a> Worker<'a> {
@@ -166,22 +166,22 @@ impl<'a> Worker<'a> {
     #[inline(always)]
     pub(crate) fn push(self, job: NonNull<Job>) -> Ticket {
         // SAFETY: this thread is the owner.
-        let index = unsafe { self.desk.deque.push(job) };
+        let bottom = unsafe { self.desk.deque.push(job) };
         // The light fence between the push and the look at the alarm. Where it is not free, the alarm is always on, and `notify` has the fence.
         fence::free();
-        if self.shared().sleep.is_alarmed() { self.pushed_with_alarm(index) } else { Ticket(index) }
+        if self.shared().sleep.is_alarmed() { self.pushed_with_alarm(bottom) } else { Ticket(bottom) }
     }
 
     #[cold]
-    fn pushed_with_alarm(self, index: isize) -> Ticket {
+    fn pushed_with_alarm(self, bottom: isize) -> Ticket {
         self.shared().sleep.notify();
-        if fence::asymmetric() { Ticket(index) } else { LONG_WAY }
+        if fence::asymmetric() { Ticket(bottom) } else { LONG_WAY }
     }
 
     /// Takes back what was pushed if it still is the newest in the queue.
     #[inline(always)]
     pub(crate) fn pop_at(self, ticket: Ticket) -> bool {
-        // SAFETY: this thread is the owner. With symmetric fences no ticket is an index.
+        // SAFETY: this thread is the owner. With symmetric fences every ticket is for the long way.
         unsafe { self.desk.deque.pop_at(ticket.0) }
     }
 
