@@ -39,6 +39,8 @@ pub use pool::Pool;
 pub use roster::{Account, Spans};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
+#[cfg(feature = "perfetto")]
+pub use trace::write_perfetto;
 pub use trace::{Event, What};
 
 #[cfg(all(test, loom))]

@@ -5,10 +5,9 @@ use std::sync::Mutex;
 use crossbeam_utils::CachePadded;
 use evenkeel_model::Ns;
 
-use super::Doing;
 use super::places::Seat;
+use super::{Doing, lock};
 use crate::clock;
-use crate::sync::lock;
 use crate::trace::{Event, What};
 
 /// Books of all workers.

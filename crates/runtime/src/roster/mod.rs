@@ -13,6 +13,7 @@ mod voltages;
 
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::{Mutex, MutexGuard};
 
 use crossbeam_utils::CachePadded;
 use evenkeel_model::{CoreTypeId, Ns};
@@ -26,6 +27,11 @@ pub(crate) use uneven::Uneven;
 
 use crate::missing::Missing;
 use crate::trace::Event;
+
+/// Locks. What a roster does needs none of the interleavings that loom explores: its locks and atomics are those of std everywhere.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,3 +221,6 @@ impl Roster {
         Seat::at(cpu, kind)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -11,7 +11,7 @@ use evenkeel_model::CoreTypeId;
 use evenkeel_topology::Topology;
 
 use super::affinity::{Affinity, Mask, Tid, own};
-use crate::sync::lock;
+use super::lock;
 
 /// A core as the pool knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

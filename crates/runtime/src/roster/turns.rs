@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use evenkeel_model::{CoreTypeId, Ns};
 
-use crate::sync::lock;
+use super::lock;
 
 /// How often it looks. `assumed`: a few hundred times what an exchange costs, so that turns cost less than a percent.
 const QUANTUM: Duration = Duration::from_millis(5);

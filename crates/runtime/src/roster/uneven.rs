@@ -9,10 +9,9 @@ use super::affinity::Mask;
 use super::places::{Exchange, Places, Seat};
 use super::turns::{Look, Progress, Turns};
 use super::voltages::{Load, Voltages};
-use super::{Books, Doing, Hints, Patience};
+use super::{Books, Doing, Hints, Patience, lock};
 use crate::clock;
 use crate::missing::Missing;
-use crate::sync::lock;
 
 /// How long an exchange of cores takes, so how long a worker looks for work before it mugs: what the muggee does is by then more likely than not to
 /// last longer than the exchange costs (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 10 to 20 us.
@@ -205,6 +204,12 @@ impl Uneven {
             }
             lock(&self.missing).push(missing);
         }
+    }
+
+    /// An exchange that nobody decided.
+    #[cfg(test)]
+    pub fn exchange(&self, gains: usize, loses: usize) -> Exchange {
+        self.places.exchange(gains, loses, || true)
     }
 
     /// What has turned out to be missing since the pool was made.
