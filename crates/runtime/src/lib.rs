@@ -39,7 +39,7 @@ pub use pool::Pool;
 pub use roster::{Account, Spans};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
-#[cfg(feature = "perfetto")]
+#[cfg(any(test, feature = "perfetto"))]
 pub use trace::write_perfetto;
 pub use trace::{Event, What};
 

@@ -1,10 +1,10 @@
 //! Who worked where and when.
 
-#[cfg(feature = "perfetto")]
+#[cfg(any(test, feature = "perfetto"))]
 use std::io;
 
 use evenkeel_model::Ns;
-#[cfg(feature = "perfetto")]
+#[cfg(any(test, feature = "perfetto"))]
 use evenkeel_perfetto::{Track, Tracks};
 
 /// A worker begins something.
@@ -35,7 +35,7 @@ pub enum What {
 ///
 /// # Errors
 /// The first error in writing.
-#[cfg(feature = "perfetto")]
+#[cfg(any(test, feature = "perfetto"))]
 pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
     const CPUS: Track = 1;
     const WORKERS: Track = 2;
@@ -78,7 +78,7 @@ pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
     tracks.finish()
 }
 
-#[cfg(all(test, feature = "perfetto"))]
+#[cfg(test)]
 mod tests {
     use evenkeel_perfetto::proto::{Trace, Type};
     use prost::Message;
