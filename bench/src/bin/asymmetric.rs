@@ -10,12 +10,13 @@
 use std::env;
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use evenkeel_runtime::{Pool, PoolBuilder, Techniques};
 use evenkeel_topology::Topology;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 use serde_json::json;
 
 type Error = Box<dyn std::error::Error>;
@@ -36,11 +37,15 @@ fn spin(steps: u64) -> u64 {
     black_box(state)
 }
 
-fn bind(cpu: u16) -> Result<CpuSet, Error> {
-    let before = sched_getaffinity(None)?;
+fn only(cpu: u16) -> CpuSet {
     let mut mask = CpuSet::new();
     mask.set(usize::from(cpu));
-    sched_setaffinity(None, &mask)?;
+    mask
+}
+
+fn bind(cpu: u16) -> Result<CpuSet, Error> {
+    let before = sched_getaffinity(None)?;
+    sched_setaffinity(None, &only(cpu))?;
     Ok(before)
 }
 
@@ -60,6 +65,40 @@ fn speeds(cpus: [u16; 2], time: Duration) -> Result<[f64; 2], Error> {
     let threads = cpus.map(|cpu| thread::spawn(of(cpu)));
     let [big, little] = threads.map(|thread| thread.join().ok().flatten());
     Ok([big.ok_or("the big core cannot be used")?, little.ok_or("the little core cannot be used")?])
+}
+
+/// Microseconds that two busy threads take to exchange their CPUs, as a mug does: the longer one runs on the big core first, then both are where they belong.
+fn exchanges(cpus: [u16; 2], count: usize) -> Result<Vec<f64>, Error> {
+    let over = AtomicBool::new(false);
+    let before = bind(cpus[0])?;
+    let times = thread::scope(|scope| -> Result<Vec<f64>, Error> {
+        let (send, receive) = std::sync::mpsc::channel();
+        let over = &over;
+        scope.spawn(move || {
+            let bound = bind(cpus[1]).is_ok();
+            if send.send(bound.then(gettid)).is_ok() {
+                while !over.load(Ordering::Relaxed) {
+                    spin(1000);
+                }
+            }
+        });
+        let other = receive.recv()?;
+        let exchange = |round: usize| -> Result<f64, Error> {
+            let [own, others] = if round.is_multiple_of(2) { [cpus[1], cpus[0]] } else { cpus };
+            let begin = Instant::now();
+            sched_setaffinity(other, &only(others))?;
+            sched_setaffinity(None, &only(own))?;
+            let time = begin.elapsed().as_secs_f64() * 1e6;
+            spin(100_000);
+            Ok(time)
+        };
+        let times =
+            if other.is_some() { (0..count).map(exchange).collect() } else { Err("a CPU cannot be used".into()) };
+        over.store(true, Ordering::Relaxed);
+        times
+    });
+    sched_setaffinity(None, &before)?;
+    times
 }
 
 /// How a program forks.
@@ -164,7 +203,9 @@ impl Runner {
     fn alone(&self, case: Case, steps: u64, big: u16) -> Result<f64, Error> {
         let one = match self {
             Self::Evenkeel(_) => Self::Evenkeel(PoolBuilder::new().threads(1).build()?),
-            Self::Rayon(_) => Self::Rayon(rayon::ThreadPoolBuilder::new().num_threads(1).start_handler(move |_| _ = bind(big)).build()?),
+            Self::Rayon(_) => Self::Rayon(
+                rayon::ThreadPoolBuilder::new().num_threads(1).start_handler(move |_| _ = bind(big)).build()?,
+            ),
         };
         let before = bind(big)?;
         let seconds = one.seconds(case, steps);
@@ -199,6 +240,7 @@ fn run() -> Result<(), Error> {
     let allowed: Vec<u16> = (0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).map(|cpu| cpu as u16).collect();
     let [big, little, ..] = allowed[..] else { return Err("two CPUs are needed".into()) };
     let machine = Topology::read("/".as_ref())?.with(Some(&big.to_string()), Some(&little.to_string()), Some(ratio))?;
+    let exchanges = exchanges([big, little], 101)?;
     let evenkeel = |techniques| PoolBuilder::new().cores(machine.clone()).techniques(techniques).build();
     let rayon = || rayon::ThreadPoolBuilder::new().num_threads(2);
     let bound = move |index: usize| _ = bind([big, little][index % 2]);
@@ -232,11 +274,18 @@ fn run() -> Result<(), Error> {
             json!({"case": case.name(), "runners": runners.iter().zip(of).map(runner).collect::<Vec<_>>()})
         };
         let rows: Vec<_> = Case::ALL.into_iter().zip(&efficiencies).map(row).collect();
-        println!("{}", json!({"ratio": spread(&found), "rounds": rounds, "cases": rows}));
+        println!(
+            "{}",
+            json!({"ratio": spread(&found), "exchange_us": spread(&exchanges), "rounds": rounds, "cases": rows})
+        );
         return Ok(());
     }
     let [least, ratio, most] = spread(&found);
-    println!("efficiency on a big and a little core, {ratio:.2} ({least:.2} to {most:.2}) times as fast; {rounds} rounds: median (least to most)");
+    println!(
+        "efficiency on a big and a little core, {ratio:.2} ({least:.2} to {most:.2}) times as fast; {rounds} rounds: median (least to most)"
+    );
+    let [least, median, most] = spread(&exchanges);
+    println!("an exchange of cores takes {median:.1} us ({least:.1} to {most:.1})");
     print!("{:14}", "");
     runners.iter().for_each(|(name, _)| print!("{name:>24}"));
     println!();

@@ -12,7 +12,7 @@ mod uneven;
 mod voltages;
 
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, MutexGuard};
 
 use crossbeam_utils::CachePadded;
@@ -62,7 +62,8 @@ impl Doing {
     }
 }
 
-/// The hints of all workers (III.A), one for each; on a stock kernel they are words in memory.
+/// The hints of all workers (III.A), one for each; on a stock kernel they are words in memory. SeqCst, since who waits looks for others that are active while these
+/// look for one that waits.
 pub(crate) struct Hints(Box<[CachePadded<AtomicU8>]>);
 
 impl Hints {
@@ -71,12 +72,12 @@ impl Hints {
     }
 
     fn get(&self, worker: usize) -> Doing {
-        Doing::of(self.0[worker].load(Acquire))
+        Doing::of(self.0[worker].load(SeqCst))
     }
 
     /// Answers what it was.
     fn set(&self, worker: usize, doing: Doing) -> Doing {
-        Doing::of(self.0[worker].swap(doing.bits(), AcqRel))
+        Doing::of(self.0[worker].swap(doing.bits(), SeqCst))
     }
 
     fn all(&self, doing: Doing) -> impl Iterator<Item = usize> + '_ {

@@ -1,6 +1,7 @@
 //! What a pool gets of what it wants: a roster, and the names of what this machine does not allow.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use evenkeel_model::CoreTypeId;
 use evenkeel_model::stealing::Techniques;
@@ -94,7 +95,8 @@ fn uneven(
 /// # Errors
 /// The kernel does not say what it is.
 pub(crate) fn this_machine() -> Result<Topology, String> {
-    let topology = Topology::read(Path::new("/"))?;
+    static MACHINE: OnceLock<Result<Topology, String>> = OnceLock::new();
+    let topology = MACHINE.get_or_init(|| Topology::read(Path::new("/"))).as_ref().map_err(String::clone)?;
     let allowed = Kernel.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);
     if within.cpus.is_empty() { Err("no CPU of this machine may be used".into()) } else { Ok(within) }

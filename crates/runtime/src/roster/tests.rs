@@ -181,7 +181,7 @@ fn who_is_not_there_is_not_moved() {
     let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
     roster.leave(3, Some(vec![0]));
     mock.asked();
-    assert_eq!(roster.uneven().unwrap().exchange(3, 1), Exchange::Stale);
+    assert_eq!(roster.uneven().unwrap().exchange(3, 1), Exchange::Refused);
     assert!(mock.asked().is_empty());
 }
 
