@@ -10,13 +10,13 @@
 use std::env;
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use evenkeel_runtime::{Pool, PoolBuilder, Techniques};
 use evenkeel_topology::Topology;
-use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use serde_json::json;
 
 type Error = Box<dyn std::error::Error>;
@@ -67,33 +67,42 @@ fn speeds(cpus: [u16; 2], time: Duration) -> Result<[f64; 2], Error> {
     Ok([big.ok_or("the big core cannot be used")?, little.ok_or("the little core cannot be used")?])
 }
 
-/// Microseconds that two busy threads take to exchange their CPUs, as a mug does: the longer one runs on the big core first, then both are where they belong.
-fn exchanges(cpus: [u16; 2], count: usize) -> Result<Vec<f64>, Error> {
-    let over = AtomicBool::new(false);
+/// Microseconds until a busy thread that another one moves runs on that one's CPU: the first half of an exchange of cores, which is what a mug waits for. The
+/// second half, in which the mugger goes, costs the task nothing. Told by the thread that is moved: it may well run before the call of the other returns.
+fn takeovers(cpus: [u16; 2], count: usize) -> Result<Vec<f64>, Error> {
+    let clock = Instant::now();
+    let (over, seen) = (AtomicBool::new(false), [AtomicU64::new(0), AtomicU64::new(0)]);
     let before = bind(cpus[0])?;
     let times = thread::scope(|scope| -> Result<Vec<f64>, Error> {
         let (send, receive) = std::sync::mpsc::channel();
-        let over = &over;
+        let (over, seen) = (&over, &seen);
         scope.spawn(move || {
             let bound = bind(cpus[1]).is_ok();
-            if send.send(bound.then(gettid)).is_ok() {
-                while !over.load(Ordering::Relaxed) {
-                    spin(1000);
+            let mut last = usize::MAX;
+            let _ = send.send(bound.then(gettid));
+            while bound && !over.load(Ordering::Relaxed) {
+                let here = cpus.iter().position(|cpu| usize::from(*cpu) == sched_getcpu()).unwrap_or(last);
+                if here != last {
+                    seen[here].store(clock.elapsed().as_nanos() as u64, Ordering::Release);
+                    last = here;
                 }
             }
         });
         let other = receive.recv()?;
-        let exchange = |round: usize| -> Result<f64, Error> {
-            let [own, others] = if round.is_multiple_of(2) { [cpus[1], cpus[0]] } else { cpus };
-            let begin = Instant::now();
-            sched_setaffinity(other, &only(others))?;
-            sched_setaffinity(None, &only(own))?;
-            let time = begin.elapsed().as_secs_f64() * 1e6;
-            spin(100_000);
-            Ok(time)
+        let takeover = |round: usize| -> Result<f64, Error> {
+            let [to, from] = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+            let begin = clock.elapsed().as_nanos() as u64;
+            sched_setaffinity(other, &only(cpus[to]))?;
+            sched_setaffinity(None, &only(cpus[from]))?;
+            while seen[to].load(Ordering::Acquire) < begin {
+                spin(100);
+            }
+            Ok((seen[to].load(Ordering::Acquire) - begin) as f64 / 1e3)
         };
-        let times =
-            if other.is_some() { (0..count).map(exchange).collect() } else { Err("a CPU cannot be used".into()) };
+        let times = match other {
+            Some(_) => (0..count).map(takeover).collect(),
+            None => Err("a CPU cannot be used".into()),
+        };
         over.store(true, Ordering::Relaxed);
         times
     });
@@ -240,7 +249,7 @@ fn run() -> Result<(), Error> {
     let allowed: Vec<u16> = (0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).map(|cpu| cpu as u16).collect();
     let [big, little, ..] = allowed[..] else { return Err("two CPUs are needed".into()) };
     let machine = Topology::read("/".as_ref())?.with(Some(&big.to_string()), Some(&little.to_string()), Some(ratio))?;
-    let exchanges = exchanges([big, little], 101)?;
+    let takeovers = takeovers([big, little], 101)?;
     let evenkeel = |techniques| PoolBuilder::new().cores(machine.clone()).techniques(techniques).build();
     let rayon = || rayon::ThreadPoolBuilder::new().num_threads(2);
     let bound = move |index: usize| _ = bind([big, little][index % 2]);
@@ -276,7 +285,7 @@ fn run() -> Result<(), Error> {
         let rows: Vec<_> = Case::ALL.into_iter().zip(&efficiencies).map(row).collect();
         println!(
             "{}",
-            json!({"ratio": spread(&found), "exchange_us": spread(&exchanges), "rounds": rounds, "cases": rows})
+            json!({"ratio": spread(&found), "takeover_us": spread(&takeovers), "rounds": rounds, "cases": rows})
         );
         return Ok(());
     }
@@ -284,8 +293,8 @@ fn run() -> Result<(), Error> {
     println!(
         "efficiency on a big and a little core, {ratio:.2} ({least:.2} to {most:.2}) times as fast; {rounds} rounds: median (least to most)"
     );
-    let [least, median, most] = spread(&exchanges);
-    println!("an exchange of cores takes {median:.1} us ({least:.1} to {most:.1})");
+    let [least, median, most] = spread(&takeovers);
+    println!("a task is taken over in {median:.1} us ({least:.1} to {most:.1})");
     print!("{:14}", "");
     runners.iter().for_each(|(name, _)| print!("{name:>24}"));
     println!();

@@ -13,9 +13,10 @@ use super::{Books, Doing, Hints, Patience, lock};
 use crate::clock;
 use crate::missing::Missing;
 
-/// How long an exchange of cores takes, so how long a worker looks for work before it mugs: what the muggee does is by then more likely than not to
-/// last longer than the exchange costs (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 10 to 20 us.
-const EXCHANGE: Ns = Ns::from_us(20);
+/// How long it takes until a task that is taken over runs on the bigger core, so how long a worker looks for work before it mugs: what is left of the task
+/// is by then more likely than not to be worth it (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 40 to 90 us in a
+/// virtual machine.
+const EXCHANGE: Ns = Ns::from_us(50);
 /// So many failed searches long a smaller core leaves work to a bigger one that waits. One that does not come by then is kept from it, by the kernel or by a
 /// task of somebody else on its core, and work that nobody does helps nobody.
 const LEAVES: u32 = 16;
