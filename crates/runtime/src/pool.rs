@@ -120,7 +120,9 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn take(shared: &'a Shared, worker: usize) -> Place<'a> {
         let roster = shared.roster.as_deref();
-        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker)) }
+        // A worker of another pool that is bound stays where that one has it, and moves it.
+        let free = Worker::current().is_none_or(|outer| outer.shared().roster.is_none());
+        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker, free)) }
     }
 }
 

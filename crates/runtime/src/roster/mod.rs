@@ -113,9 +113,10 @@ impl Roster {
         (uneven.is_some() || books.is_some()).then(|| Self { hints: Hints::new(workers), uneven, books, kinds })
     }
 
-    /// The calling thread begins to be a worker, and goes to its core. Answers what [`Self::leave`] needs.
-    pub fn arrive(&self, worker: usize) -> Option<Mask> {
-        let before = self.uneven.as_ref().and_then(|uneven| uneven.arrive(worker, &self.hints, self.books.as_ref()));
+    /// The calling thread begins to be a worker, and goes to its core if it is free to. Answers what [`Self::leave`] needs.
+    pub fn arrive(&self, worker: usize, free: bool) -> Option<Mask> {
+        let bound = self.uneven.as_ref().filter(|_| free);
+        let before = bound.and_then(|uneven| uneven.arrive(worker, &self.hints, self.books.as_ref()));
         self.turn(worker, Doing::Active);
         before
     }

@@ -103,7 +103,7 @@ fn uneven(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>) -> Uneven
 fn roster(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>, doing: [Doing; 4]) -> Roster {
     let roster = Roster::new(4, Some(uneven(mock, techniques, clocks)), None, Vec::new()).unwrap();
     for (worker, doing) in doing.into_iter().enumerate() {
-        roster.arrive(worker);
+        roster.arrive(worker, true);
         roster.turn(worker, doing);
     }
     mock.asked();
@@ -116,7 +116,7 @@ use Doing::{Active, Waiting};
 fn workers_take_the_biggest_cores_first_and_leave_as_they_came() {
     let mock = Mock::default();
     let roster = Roster::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), None, Vec::new()).unwrap();
-    let before: Vec<_> = (0..4).map(|worker| roster.arrive(worker)).collect();
+    let before: Vec<_> = (0..4).map(|worker| roster.arrive(worker, true)).collect();
     assert_eq!(mock.asked(), [[0], [1], [2], [3]]);
     for (worker, before) in before.into_iter().enumerate() {
         roster.leave(worker, before);
@@ -278,7 +278,7 @@ fn books_tell_busy_from_waiting_by_core_type() {
     let mock = Mock::default();
     let roster = Roster::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), Some(books), Vec::new()).unwrap();
     for worker in 0..4 {
-        roster.arrive(worker);
+        roster.arrive(worker, true);
     }
     roster.turn(1, Waiting);
     let mut patience = Patience::default();
