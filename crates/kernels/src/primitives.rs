@@ -113,7 +113,7 @@ pub fn cut<'a, T>(data: &mut &'a mut [T], length: usize) -> &'a mut [T] {
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::testing::Threads;
+    use crate::testing::Tiny;
 
     fn all_agree_with_iterators(pool: &impl Pool) {
         for len in [0, 1, 5, 6, 1000] {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn both_pools_agree_with_iterators() {
         all_agree_with_iterators(&Serial);
-        all_agree_with_iterators(&Threads);
+        Tiny::install(|| all_agree_with_iterators(&Tiny));
     }
 
     #[test]
