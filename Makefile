@@ -38,7 +38,7 @@ test-full: test ## the slow rest: many more random cases, and a minute of fuzzin
 	@scripts/setup full
 	fuzz/run 60
 
-bench: ## events per second against SimPy and SimGrid, in one run, with spread
+bench: ## events per second against SimPy and SimGrid, kernels against Rayon, in one run each, with spread
 	@scripts/setup bench
 	@bench/run
 
