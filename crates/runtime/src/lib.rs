@@ -10,28 +10,36 @@ mod builder;
 mod chunks;
 mod clock;
 mod deque;
+mod dvfs;
 mod error;
 mod fence;
 mod injected;
 mod job;
 mod join;
 mod latch;
+mod missing;
 mod par;
 mod pool;
+mod roster;
 mod scope;
 mod sleep;
 mod stats;
 mod sync;
+mod trace;
 mod worker;
 
-pub use builder::{MAX_THREADS, PoolBuilder};
+pub use builder::{MAX_THREADS, PoolBuilder, Record};
 pub use chunks::{par_chunks, par_chunks_mut};
 pub use error::{BuildError, Shortage};
+pub use evenkeel_model::stealing::Techniques;
 pub use join::join;
+pub use missing::Missing;
 pub use par::{par_for, par_for_grain, par_map_reduce, par_map_reduce_grain};
 pub use pool::Pool;
+pub use roster::{Account, Spans};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
+pub use trace::{Event, What};
 
 #[cfg(all(test, loom))]
 mod interleavings;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_model::Hz;
 
-use super::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
-use super::kinds::{Says, Source};
-use super::{Shared, Topology, list};
+use crate::clock::Clock;
+use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
+use crate::kinds::{Says, Source};
+use crate::{Shared, Topology, list};
 
 /// Where the CPUs are, below the root.
 const CPUS: &str = "sys/devices/system/cpu";
@@ -42,11 +43,12 @@ impl Topology {
             return Err(format!("{} lists no CPU", online.display()));
         }
         let nodes = tree.nodes();
-        let cpu = |id: &u16| CpuFacts {
+        let clock = Clock::of(&tree, &ids);
+        let cpu = |(id, frequencies): (&u16, Vec<Hz>)| CpuFacts {
             id: *id,
             threads: tree.threads(*id),
             node: nodes.iter().find(|(_, cpus)| cpus.contains(id)).map_or(0, |(node, _)| *node),
-            frequencies: tree.frequencies(*id),
+            frequencies,
             cache: tree.last_cache(*id),
             cluster: tree.shared(*id, "cluster", &["topology/cluster_cpus_list"]),
             package: tree.shared(*id, "package", &["topology/package_cpus_list", "topology/core_siblings_list"]),
@@ -54,27 +56,30 @@ impl Topology {
         let designs = tree.designs();
         let facts = Facts {
             origin: "sysfs",
+            clock: clock.source,
             model: tree.model(),
-            cpus: ids.iter().map(cpu).collect(),
+            cpus: ids.iter().zip(clock.frequencies).map(cpu).collect(),
             sources: tree.sources(&ids, &designs),
             designs,
-            notes: tree.partial(&ids),
+            notes: tree.partial(&ids).into_iter().chain(clock.note).collect(),
         };
         Ok(facts.topology())
     }
 }
 
 /// A tree of files.
-struct Tree<'a> {
+pub(crate) struct Tree<'a> {
     root: &'a Path,
 }
 
 impl Tree<'_> {
-    fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+    /// What is in a file, trimmed.
+    pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok().map(|text| text.trim().to_owned())
     }
 
-    fn of_cpu(&self, id: u16, file: &str) -> Option<String> {
+    /// What is in a file of a CPU's folder.
+    pub fn of_cpu(&self, id: u16, file: &str) -> Option<String> {
         self.text(Path::new(CPUS).join(format!("cpu{id}")).join(file))
     }
 
@@ -82,7 +87,8 @@ impl Tree<'_> {
         list::parse(&self.of_cpu(id, file)?).ok().filter(|cpus| cpus.contains(&id))
     }
 
-    fn positive(&self, id: u16, file: &str) -> Option<f64> {
+    /// A number above 0.
+    pub fn positive(&self, id: u16, file: &str) -> Option<f64> {
         self.of_cpu(id, file)?.parse::<u64>().ok().filter(|number| *number > 0).map(|number| number as f64)
     }
 
@@ -147,14 +153,19 @@ impl Tree<'_> {
             let folder = format!("cache/index{index}");
             let level: u32 = self.of_cpu(id, &format!("{folder}/level"))?.parse().ok()?;
             let file = format!("{folder}/shared_cpu_list");
-            Some((level, Shared { cpus: self.list_of_cpu(id, &file)?, what: format!("L{level} ({file})") }))
+            Some((
+                level,
+                Shared { cpus: self.list_of_cpu(id, &file)?, what: format!("L{level} ({file})"), cache: true },
+            ))
         };
         (0..16).filter_map(cache).max_by_key(|(level, _)| *level).map(|(_, shared)| shared)
     }
 
     /// The CPUs that the first of these files lists that there is.
     fn shared(&self, id: u16, what: &str, files: &[&str]) -> Option<Shared> {
-        let one = |file: &&str| Some(Shared { cpus: self.list_of_cpu(id, file)?, what: format!("{what} ({file})") });
+        let one = |file: &&str| {
+            Some(Shared { cpus: self.list_of_cpu(id, file)?, what: format!("{what} ({file})"), cache: false })
+        };
         files.iter().find_map(one)
     }
 
@@ -172,15 +183,6 @@ impl Tree<'_> {
             Some((number, cpus))
         };
         self.names(NODES).into_iter().filter_map(node).collect()
-    }
-
-    /// The frequencies that a CPU can be set to; sysfs counts in kHz.
-    fn frequencies(&self, id: u16) -> Vec<Hz> {
-        let files =
-            ["cpuinfo_min_freq", "cpuinfo_max_freq", "scaling_available_frequencies", "scaling_boost_frequencies"];
-        let texts: Vec<String> = files.iter().filter_map(|file| self.of_cpu(id, &format!("cpufreq/{file}"))).collect();
-        let numbers = texts.iter().flat_map(|text| text.split_whitespace()).filter_map(|text| text.parse::<u64>().ok());
-        numbers.map(|khz| Hz(khz.saturating_mul(1000))).collect()
     }
 }
 

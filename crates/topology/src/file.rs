@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::Topology;
+use crate::Topology;
 
 /// What a flattened devicetree begins with.
 const DEVICETREE: [u8; 4] = 0xd00d_feed_u32.to_be_bytes();

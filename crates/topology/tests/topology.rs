@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_linux::topology::{Topology, list};
 use evenkeel_model::{CoreTypeId, Machine};
+use evenkeel_topology::{Topology, list};
 use proptest::prelude::*;
 
 const MACHINES: [&str; 9] = [
@@ -64,7 +64,7 @@ fn without(name: &str, words: &[&str]) -> Topology {
 
 /// Kinds with capacities and CPUs, then clusters, in a line each.
 fn shape(topology: &Topology) -> Vec<String> {
-    let kind = |(position, kind): (usize, &evenkeel_linux::topology::Kind)| {
+    let kind = |(position, kind): (usize, &evenkeel_topology::Kind)| {
         let design = kind.design.as_deref().unwrap_or("-");
         format!("{} {design} {} {}", kind.name, kind.capacity, list::text(&topology.cpus_of(position)))
     };
@@ -147,6 +147,52 @@ fn zen_5_and_5c_are_two_kinds_and_equal_cores_with_a_ranking_are_one() {
     ];
     assert_eq!(shape("ryzen-ai-9-hx-370"), expected);
     assert_eq!(shape("ryzen-9-7950x")[0], "big - 1024 0-15");
+}
+
+#[test]
+fn without_cpufreq_the_firmware_and_then_the_kernel_says_the_frequencies() {
+    let of = |text: &str, cpuinfo: &str| {
+        let folder = unpack(text);
+        fs::create_dir_all(folder.path().join("proc")).unwrap();
+        fs::write(folder.path().join("proc/cpuinfo"), cpuinfo).unwrap();
+        let topology = Topology::read(folder.path()).unwrap();
+        round_trip(&topology);
+        let toml = topology.to_toml("x").unwrap();
+        assert!(toml.contains(&format!("frequencies: {};", topology.clock)) != toml.contains("no frequency is known"));
+        let mhz = |cpu: &evenkeel_topology::Cpu| cpu.frequencies.iter().map(|hz| hz.0 / 1_000_000).collect();
+        let mhz: Vec<Vec<u64>> = topology.cpus.iter().map(mhz).collect();
+        (topology.clock, mhz, has(&topology.notes, "no cpufreq"))
+    };
+    let two = "sys/devices/system/cpu/online = 0-1\n";
+    let shown = "processor\t: 0\nmodel name\t: x\ncpu MHz\t\t: 2596.122\n\nprocessor\t: 1\ncpu MHz\t\t: 2400.000\n\n";
+    let cppc = "sys/devices/system/cpu/cpu[0-1]/acpi_cppc/";
+    let stated = format!("{two}{cppc}nominal_freq = 2450\n{cppc}lowest_freq = 400\n");
+    let settable = format!("{stated}sys/devices/system/cpu/cpu[0-1]/cpufreq/cpuinfo_max_freq = 3700000\n");
+    assert_eq!(of(&settable, shown), ("sysfs", vec![vec![3700]; 2], false));
+    assert_eq!(of(&stated, shown), ("acpi_cppc/nominal_freq", vec![vec![400, 2450]; 2], true));
+    assert_eq!(of(two, shown), ("cpu MHz of /proc/cpuinfo", vec![vec![2596], vec![2400]], true));
+    // Arm has no such line, some firmware says 0, and a broken file says nothing.
+    for nothing in ["processor\t: 0\nBogoMIPS\t: 48.00\n", "processor: 0\ncpu MHz: 0.000\n", "processor: 0\ncpu MHz: x"]
+    {
+        assert_eq!(of(two, nothing), ("sysfs", vec![vec![]; 2], false));
+    }
+}
+
+#[test]
+fn kinds_that_share_a_last_level_cache_share_it_in_the_machine() {
+    let caches = |topology: Topology| {
+        round_trip(&topology);
+        let written = topology.to_toml("x").unwrap().matches("\ncache = ").count();
+        (topology.machine("x").unwrap().0.clusters.iter().map(|cluster| cluster.cache).collect::<Vec<u8>>(), written)
+    };
+    assert_eq!(caches(read(&text("i9-12900k"))), (vec![0, 0], 2));
+    assert_eq!(caches(read(&text("rk3588"))), (vec![0, 0], 2));
+    assert_eq!(caches(read(&text("ryzen-ai-9-hx-370"))), (vec![0, 1], 0), "an L3 for each kind");
+    assert_eq!(caches(read(&text("snapdragon-888"))), (vec![0, 1, 2], 0), "clusters without a cache that is known");
+    // A package, or what is assumed for want of anything better, is no cache.
+    let package = "sys/devices/system/cpu/cpu[0-3]/topology/package_cpus_list = 0-3";
+    let package = read(&format!("sys/devices/system/cpu/online = 0-3\n{package}\n"));
+    assert_eq!(caches(package.with(Some("0"), None, None).unwrap()), (vec![0, 1], 0));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use evenkeel_model::Hz;
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
-use super::kinds::{Says, Source};
-use super::{Shared, Topology};
+use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
+use crate::kinds::{Says, Source};
+use crate::{Shared, Topology};
 
 /// CPUs are numbered below this, as everywhere here.
 const CPUS: usize = 1024;
@@ -42,6 +42,7 @@ impl Topology {
         let designs = kinds.iter().filter_map(|kind| Some(Design { name: kind.design()?, cpus: kind.cpus.clone() }));
         let facts = Facts {
             origin: "hwloc XML",
+            clock: "hwloc XML",
             model: model(root),
             sources: sources(&cpus, &kinds),
             designs: merged(designs),
@@ -76,7 +77,9 @@ fn cpu(node: Node<'_, '_>, kinds: &[CpuKind<'_, '_>]) -> Option<CpuFacts> {
     let parents = || node.ancestors().filter(|parent| parent.has_tag_name("object"));
     let of = |kind: &str| parents().find(|parent| parent.attribute("type") == Some(kind));
     let members = |node: Node<'_, '_>| set(node.attribute("cpuset")?).filter(|cpus| cpus.contains(&id));
-    let shared = |node: Node<'_, '_>, what: String| Some(Shared { cpus: members(node)?, what });
+    let shared = |node: Node<'_, '_>, what: &str, cache: bool| {
+        Some(Shared { cpus: members(node)?, what: what.to_owned(), cache })
+    };
     // The outermost cache that holds data.
     let caches = parents().filter(|parent| {
         let cache = parent.attribute("type").is_some_and(|kind| kind.ends_with("Cache") && kind != "MemCache");
@@ -89,9 +92,9 @@ fn cpu(node: Node<'_, '_>, kinds: &[CpuKind<'_, '_>]) -> Option<CpuFacts> {
         threads: of("Core").and_then(members).unwrap_or_default(),
         node: 0,
         frequencies: frequency.map(|mhz| Hz((mhz * 1e6) as u64)).into_iter().collect(),
-        cache: last.and_then(|cache| shared(cache, cache.attribute("type").unwrap_or_default().to_owned())),
+        cache: last.and_then(|cache| shared(cache, cache.attribute("type").unwrap_or_default(), true)),
         cluster: None,
-        package: of("Package").or_else(|| of("Machine")).and_then(|package| shared(package, "package".into())),
+        package: of("Package").or_else(|| of("Machine")).and_then(|package| shared(package, "package", false)),
     })
 }
 

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenkeel_linux::topology::{Topology, list};
 use evenkeel_model::Machine;
+use evenkeel_topology::{Topology, list};
 use proptest::prelude::*;
 
 fn path(name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ fn text(name: &str) -> String {
 
 /// Kinds with capacities and CPUs.
 fn kinds(topology: &Topology) -> Vec<String> {
-    let kind = |(position, kind): (usize, &evenkeel_linux::topology::Kind)| {
+    let kind = |(position, kind): (usize, &evenkeel_topology::Kind)| {
         let design = kind.design.as_deref().unwrap_or("-");
         format!("{} {design} {} {}", kind.name, kind.capacity, list::text(&topology.cpus_of(position)))
     };

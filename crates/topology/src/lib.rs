@@ -1,11 +1,11 @@
-//! What this machine is: cores and how fast each is, what they share, and what can be seen and controlled.
+//! What this machine is: cores and how fast each is, and what they share.
 //!
 //! Read from sysfs, from a saved copy of it, from hwloc's XML or from a devicetree; all become one [`Topology`].
 
-mod abilities;
 pub mod kinds;
 pub mod list;
 
+mod clock;
 mod devicetree;
 mod facts;
 mod file;
@@ -16,7 +16,6 @@ mod sysfs;
 
 use evenkeel_model::Hz;
 
-pub use abilities::{Ability, abilities};
 pub use kinds::Kind;
 
 /// How many times slower a slower kind of core is where nothing says it.
@@ -27,6 +26,8 @@ pub const UNKNOWN_RATIO: f64 = 2.0;
 pub struct Topology {
     /// What it was read from, for people: `sysfs`, `hwloc XML`, `devicetree`.
     pub origin: &'static str,
+    /// What says the frequencies, where there are some: [`Self::origin`], or what stands in for it.
+    pub clock: &'static str,
     /// The board or the processor, where it says.
     pub model: Option<String>,
     /// The CPUs that are online, ascending by their number. Never empty.
@@ -76,6 +77,8 @@ pub struct Shared {
     pub cpus: Vec<u16>,
     /// What they share, with its source: `L3 (cache/index3/shared_cpu_list)`.
     pub what: String,
+    /// Whether that is a last-level cache.
+    pub cache: bool,
 }
 
 impl Topology {

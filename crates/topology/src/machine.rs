@@ -6,7 +6,7 @@ use evenkeel_model::{
     Cluster, ClusterId, Core, CoreId, CoreSet, CoreType, CoreTypeId, Costs, Hz, Machine, Ns, Opp, Volts,
 };
 
-use super::{Topology, list};
+use crate::{Shared, Topology, list};
 
 /// What is not known of a core is taken from no real one: as much out-of-order machinery and power as a core of about
 /// 2020 has, and a voltage that rises with the frequency.
@@ -59,7 +59,7 @@ impl Topology {
             core_type: CoreTypeId(part.kind as u8),
             cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
             node: part.node,
-            cache: id as u8,
+            cache: sharing_cache(&parts, id, &self.clusters) as u8,
         };
         let machine = Machine {
             name: name.to_owned(),
@@ -92,7 +92,7 @@ impl Topology {
                 .collect();
             let frequencies = match self.frequencies(&kind.name).is_empty() {
                 true => "assumed: no frequency is known".to_owned(),
-                false => format!("frequencies: {}; voltages assumed", self.origin),
+                false => format!("frequencies: {}; voltages assumed", self.clock),
             };
             let extract =
                 format!("capacity {} at the highest frequency; {}: {}", kind.capacity, self.origin, kind.source);
@@ -109,7 +109,7 @@ impl Topology {
                 line("idle_share", &format!("{:?}", core.idle_share), "assumed: power gating"),
             );
         }
-        for part in self.parts() {
+        for (id, part) in self.parts().iter().enumerate() {
             let numbers: Vec<String> = part.cores.iter().map(ToString::to_string).collect();
             let ids: Vec<u16> = part.cores.iter().map(|position| cpus[usize::from(*position)]).collect();
             let source = format!("{}: CPUs {}; {}", self.origin, list::text(&ids), self.clusters[part.cluster].what);
@@ -121,6 +121,10 @@ impl Topology {
                 line("cores", &format!("[{}]", numbers.join(", ")), &source),
                 part.node
             );
+            let cache = machine.clusters[id].cache;
+            if machine.clusters.iter().filter(|cluster| cluster.cache == cache).count() > 1 {
+                let _ = writeln!(text, "cache = {cache}");
+            }
         }
         let us = |ns: Ns| format!("{:?}", ns.0 as f64 / 1000.0);
         let _ = write!(
@@ -136,7 +140,7 @@ impl Topology {
     }
 
     fn description(&self) -> String {
-        let kind = |(position, kind): (usize, &super::Kind)| {
+        let kind = |(position, kind): (usize, &crate::Kind)| {
             let name = kind.design.as_deref().unwrap_or(&kind.name);
             format!("{} x {name} ({})", self.cpus_of(position).len(), kind.capacity)
         };
@@ -180,7 +184,7 @@ impl Topology {
 
     fn core_types(&self) -> Vec<CoreType> {
         let known = self.kinds.iter().all(|kind| !self.frequencies(&kind.name).is_empty());
-        let with = |frequencies: &dyn Fn(&super::Kind) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
+        let with = |frequencies: &dyn Fn(&crate::Kind) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
             let of: Vec<Vec<Hz>> = self.kinds.iter().map(frequencies).collect();
             // Capacity is what a core gets done in a cycle, times its frequency.
             let highest = |frequencies: &[Hz]| frequencies.last().map_or(1.0, |hz| hz.per_ns());
@@ -193,7 +197,7 @@ impl Topology {
         if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
             types = with(&|_| vec![FREQUENCY]);
         }
-        let core_type = |(kind, (frequencies, extract)): (&super::Kind, (Vec<Hz>, f64))| CoreType {
+        let core_type = |(kind, (frequencies, extract)): (&crate::Kind, (Vec<Hz>, f64))| CoreType {
             name: kind.name.clone(),
             width: WIDTH,
             extract,
@@ -215,6 +219,12 @@ struct Part {
     node: u8,
     /// Positions among the CPUs.
     cores: Vec<u16>,
+}
+
+/// The first part whose cores share a part's last-level cache.
+fn sharing_cache(parts: &[Part], id: usize, clusters: &[Shared]) -> usize {
+    let same = |other: &Part| clusters[other.cluster].cache && other.cluster == parts[id].cluster;
+    parts.iter().position(same).unwrap_or(id)
 }
 
 /// Operating points with voltages that rise with the frequency.

@@ -1,7 +1,7 @@
 //! What a user says about the cores: `--big 0-3 --little 4-7 --ratio 3`, or `--big 4c:big,2c:little`.
 
-use super::kinds::{Kind, of_capacities};
-use super::{Cpu, Shared, Topology, UNKNOWN_RATIO, list};
+use crate::kinds::{Kind, of_capacities};
+use crate::{Cpu, Shared, Topology, UNKNOWN_RATIO, list};
 
 impl Topology {
     /// The same machine with other kinds, or less of it.
@@ -166,7 +166,7 @@ impl Topology {
         let used: Vec<usize> = (0..kinds.len()).filter(|kind| cpus.iter().any(|cpu| cpu.kind == *kind)).collect();
         let shared = |shared: &Shared| Shared {
             cpus: shared.cpus.iter().copied().filter(|cpu| left.contains(cpu)).collect(),
-            what: shared.what.clone(),
+            ..shared.clone()
         };
         let clusters: Vec<Shared> = self.clusters.iter().map(shared).filter(|shared| !shared.cpus.is_empty()).collect();
         for cpu in &mut cpus {

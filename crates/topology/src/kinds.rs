@@ -53,7 +53,7 @@ pub struct Found {
 }
 
 /// More kinds than this are lumped together: as many as a policy can account for.
-pub const MOST: usize = crate::host::sample::MAX_TYPES;
+pub const MOST: usize = 8;
 /// The slowest kind has at least this capacity, about a hundredth of the fastest's: a machine file takes no slower core.
 const LEAST: u32 = 11;
 
@@ -83,12 +83,12 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
                 "{} tells kinds of cores, but nothing says how fast each is; assumed that each is {} times as fast as \
                  the next (--ratio says it)",
                 chosen.name,
-                super::UNKNOWN_RATIO
+                crate::UNKNOWN_RATIO
             ));
             let kinds = kind_of.iter().max().map_or(1, |last| last + 1);
-            let from = format!("assumed: {} times slower than the next faster kind", super::UNKNOWN_RATIO);
+            let from = format!("assumed: {} times slower than the next faster kind", crate::UNKNOWN_RATIO);
             (
-                (0..kinds).map(|kind| super::UNKNOWN_RATIO.powi(-(kind as i32))).collect(),
+                (0..kinds).map(|kind| crate::UNKNOWN_RATIO.powi(-(kind as i32))).collect(),
                 (0..kinds).map(|kind| if kind == 0 { chosen.name.clone() } else { from.clone() }).collect(),
             )
         }

@@ -6,9 +6,9 @@ use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 use evenkeel_model::Hz;
 
-use super::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
-use super::kinds::{Says, Source};
-use super::{Shared, Topology};
+use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
+use crate::kinds::{Says, Source};
+use crate::{Shared, Topology};
 
 /// Nodes are not nested deeper than this.
 const DEPTH: usize = 32;
@@ -32,6 +32,7 @@ impl Topology {
         let (sources, notes) = tree.sources(&cpus);
         let facts = Facts {
             origin: "devicetree",
+            clock: "devicetree",
             model: tree.nodes[0].text("model"),
             cpus: (0..cpus.len()).map(|position| tree.facts(&cpus, position)).collect(),
             sources,
@@ -164,7 +165,7 @@ impl Tree {
         let node = &self.nodes[cpus[position]];
         let map = |kind: &str| {
             let members = self.in_map(cpus, position, kind)?;
-            Some(Shared { cpus: members, what: format!("{kind} (cpu-map)") })
+            Some(Shared { cpus: members, what: format!("{kind} (cpu-map)"), cache: false })
         };
         CpuFacts {
             id: position as u16,
@@ -203,7 +204,7 @@ impl Tree {
         let (own, level) = self.cache(cpus[position])?;
         let same = |cpu: &usize| self.cache(cpus[*cpu]).is_some_and(|(cache, _)| cache == own);
         let members = (0..cpus.len()).filter(same).map(|cpu| cpu as u16).collect();
-        Some(Shared { cpus: members, what: format!("L{level} (next-level-cache)") })
+        Some(Shared { cpus: members, what: format!("L{level} (next-level-cache)"), cache: true })
     }
 
     fn frequencies(&self, cpu: usize) -> Vec<Hz> {

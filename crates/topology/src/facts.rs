@@ -2,19 +2,21 @@
 
 use evenkeel_model::Hz;
 
-use super::kinds::{self, Source};
-use super::{Cpu, Shared, Topology};
+use crate::kinds::{self, Source};
+use crate::{Cpu, Shared, Topology};
 
 /// A favoured core's ranking or turbo frequency is up to a seventh above that of its kind (Turbo Boost Max 3.0 of the
 /// i7-6950X: 4.0 over 3.5 GHz); cores of different kinds are a fifth apart or more.
-pub(super) const FAVOURED: f64 = 1.15;
+pub(crate) const FAVOURED: f64 = 1.15;
 /// Capacities are the same within a kind, except that bins of one chip differ by a few percent (RK3588: 2.25 to 2.4 GHz).
-pub(super) const BINNED: f64 = 1.1;
+pub(crate) const BINNED: f64 = 1.1;
 
 /// What a description says.
-pub(super) struct Facts {
+pub(crate) struct Facts {
     /// See [`Topology::origin`].
     pub origin: &'static str,
+    /// See [`Topology::clock`].
+    pub clock: &'static str,
     /// See [`Topology::model`].
     pub model: Option<String>,
     /// The CPUs, ascending by number, each once, at least one.
@@ -29,7 +31,7 @@ pub(super) struct Facts {
 
 /// What it says about one CPU. Lists may have CPUs that do not exist.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CpuFacts {
+pub(crate) struct CpuFacts {
     /// Its number.
     pub id: u16,
     /// The CPUs of its core; none if nothing is known.
@@ -47,7 +49,7 @@ pub(super) struct CpuFacts {
 }
 
 /// A design of cores, and the CPUs that are of it.
-pub(super) struct Design {
+pub(crate) struct Design {
     pub name: String,
     pub cpus: Vec<u16>,
 }
@@ -80,7 +82,7 @@ impl Facts {
                  ones of a core get less than twice the work done"
             ));
         }
-        Topology { origin: self.origin, model: self.model, cpus, kinds, clusters, notes }
+        Topology { origin: self.origin, clock: self.clock, model: self.model, cpus, kinds, clusters, notes }
     }
 
     /// The design of a kind: one that all its CPUs are of, and none of another kind.
@@ -108,7 +110,7 @@ impl Facts {
         let all = |sets: &Vec<Shared>| alone || sets.iter().zip(&self.cpus).all(beyond);
         let assumed = || {
             let cpus = self.cpus.iter().map(|cpu| cpu.id).collect();
-            let shared = Shared { cpus, what: "assumed: nothing says what the cores share".into() };
+            let shared = Shared { cpus, what: "assumed: nothing says what the cores share".into(), cache: false };
             vec![shared; self.cpus.len()]
         };
         let shared = caches.clone().filter(all).or_else(|| clusters.filter(some)).or_else(|| caches.filter(some));
@@ -142,7 +144,7 @@ fn partition(ids: &[u16], with: &[Shared]) -> (Vec<usize>, Vec<Shared>) {
                 cpus.push(*other);
             }
         }
-        sets.push(Shared { cpus, what: shared.what.clone() });
+        sets.push(Shared { cpus, ..shared.clone() });
     }
     (member.into_iter().flatten().collect(), sets)
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
+use evenkeel_topology::list;
 use perf_event::Builder;
 use perf_event::events::Hardware;
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity};
 
-use super::list;
 use crate::vm::shares;
 
 /// Something that Evenkeel uses where it can.
