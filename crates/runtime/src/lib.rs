@@ -6,6 +6,7 @@
 //!
 //! Panics are carried to whoever waits. Parallel code may be nested as deep as stacks allow, pools in pools included.
 
+mod asking;
 mod builder;
 mod chunks;
 mod clock;
