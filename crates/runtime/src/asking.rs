@@ -76,3 +76,41 @@ impl<T> Asking<T> {
         Some(NonNull::new(answer).filter(|task| task.as_ptr() != nothing()))
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_heard_once_and_what_is_taken_back_is_not_answered() {
+        let (thief, victim) = (Asking::<u64>::new(), Asking::<u64>::new());
+        assert_eq!(thief.ask(&victim, 3, || false), None);
+        assert!(!victim.is_asked(), "taken back");
+        assert_eq!(victim.asker(), None);
+
+        let task = NonNull::from(&7);
+        let answer = |given: Option<NonNull<u64>>| {
+            let busy = || {
+                if victim.is_asked() {
+                    assert_eq!(victim.asker(), Some(3));
+                    thief.answer(given);
+                }
+                true
+            };
+            thief.ask(&victim, 3, busy)
+        };
+        assert_eq!(answer(Some(task)), Some(Some(task)));
+        assert_eq!(answer(None), Some(None), "there was nothing");
+        assert_eq!(thief.hear(), None);
+    }
+
+    #[test]
+    fn one_asks_at_a_time() {
+        let (first, second, victim) = (Asking::<u64>::new(), Asking::<u64>::new(), Asking::<u64>::new());
+        let while_the_first_waits = || {
+            assert_eq!(second.ask(&victim, 1, || panic!("does not even wait")), None);
+            false
+        };
+        assert_eq!(first.ask(&victim, 0, while_the_first_waits), None);
+    }
+}

@@ -331,6 +331,21 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_is_given_away() {
+        let deque = Deque::new();
+        let tasks = tasks(2);
+        // SAFETY: one thread.
+        unsafe {
+            assert_eq!(deque.give(), None);
+            deque.push(NonNull::from(&tasks[0]));
+            deque.push(NonNull::from(&tasks[1]));
+            assert_eq!(deque.give(), Some(NonNull::from(&tasks[0])));
+            assert_eq!(deque.pop(0), Some(NonNull::from(&tasks[1])));
+            assert_eq!(deque.give(), None);
+        }
+    }
+
+    #[test]
     fn it_grows_and_wraps() {
         let deque = Deque::new();
         let tasks = tasks(5 * CAPACITY);
