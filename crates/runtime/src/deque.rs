@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn each_task_is_taken_once() {
         let deque = Deque::new();
-        let count = if cfg!(miri) { 500 } else { 200_000 };
+        let count = if cfg!(miri) { 100 } else { 200_000 };
         let tasks = tasks(count);
         let left = AtomicUsize::new(count);
         thread::scope(|scope| {
