@@ -1,6 +1,7 @@
 //! Host 1: a discrete-event machine that plays a workload under a scheduler.
 
 pub mod perfetto;
+pub mod workers;
 
 mod calendar;
 mod code;
