@@ -6,8 +6,8 @@ use evenkeel_sim::Options;
 use super::STOCK;
 use crate::catalog;
 
-/// The stand-in of the guest's own scheduler.
-const SIMULATED_STOCK: &str = "cfs";
+/// The stand-in of the guest's own scheduler: Linux since 6.6.
+const SIMULATED_STOCK: &str = "eevdf";
 
 /// Plays a recording on the machine that it was made on. `took` is what its programs say they took, in seconds, which is
 /// less than the recording, as that has the shell that started them, too. So the replay says how many times as long as the

@@ -59,6 +59,7 @@ struct Row {
     ideal_s: f64,
     over_ideal: f64,
     against_stock: f64,
+    against_stock_error: f64,
     predicted_s: f64,
     predicted_against_stock: f64,
     h_antt: f64,
@@ -83,21 +84,23 @@ impl MachineReport {
     ) -> Self {
         let mut rows = Vec::new();
         for (row, bench) in benches.iter().enumerate() {
-            let stock = cells.get(&(row, 0)).map(|cells| mean(cells, |cell| cell.makespan));
+            let stock = cells.get(&(row, 0)).map(|cells| Mean::of(cells));
             for (column, policy) in policies.iter().enumerate() {
                 let Some(cells) = cells.get(&(row, column)) else { continue };
-                let makespan = mean(cells, |cell| cell.makespan);
+                let makespan = Mean::of(cells);
+                let to_stock = makespan.value / stock.unwrap_or(makespan).value;
                 let ideal = mean(cells, |cell| cell.ideal);
                 let simulated = |column| predicted.get(&(row, column)).copied().unwrap_or(f64::NAN);
                 rows.push(Row {
                     bench: bench.name,
                     policy: (*policy).to_owned(),
                     runs: cells.len(),
-                    makespan_s: makespan,
-                    makespan_sd_s: deviation(cells, makespan),
+                    makespan_s: makespan.value,
+                    makespan_sd_s: makespan.deviation,
                     ideal_s: ideal,
-                    over_ideal: makespan / ideal,
-                    against_stock: makespan / stock.unwrap_or(makespan) - 1.0,
+                    over_ideal: makespan.value / ideal,
+                    against_stock: to_stock - 1.0,
+                    against_stock_error: to_stock * makespan.error().hypot(stock.unwrap_or(makespan).error()),
                     predicted_s: simulated(column),
                     predicted_against_stock: simulated(column) / simulated(0) - 1.0,
                     h_antt: mean(cells, |cell| cell.h_antt),
@@ -118,14 +121,36 @@ fn mean(cells: &[Cell], value: impl Fn(&Cell) -> f64) -> f64 {
     cells.iter().map(value).sum::<f64>() / cells.len() as f64
 }
 
-/// Of a sample; 0 for a single run.
-fn deviation(cells: &[Cell], mean: f64) -> f64 {
-    let squares: f64 = cells.iter().map(|cell| (cell.makespan - mean).powi(2)).sum();
-    (squares / (cells.len().max(2) - 1) as f64).sqrt()
+/// The makespans of some runs.
+#[derive(Clone, Copy)]
+struct Mean {
+    value: f64,
+    /// Of the sample; 0 for a single run.
+    deviation: f64,
+    runs: usize,
 }
 
-fn against(row: &Row, difference: f64) -> String {
-    if row.policy == STOCK { String::new() } else { table::percent(difference) }
+impl Mean {
+    fn of(cells: &[Cell]) -> Self {
+        let value = mean(cells, |cell| cell.makespan);
+        let squares: f64 = cells.iter().map(|cell| (cell.makespan - value).powi(2)).sum();
+        Self { value, deviation: (squares / (cells.len().max(2) - 1) as f64).sqrt(), runs: cells.len() }
+    }
+
+    /// The standard error, as a share of the mean.
+    fn error(self) -> f64 {
+        self.deviation / (self.runs as f64).sqrt() / self.value
+    }
+}
+
+/// The difference to stock and its standard error, where there is one.
+fn measured(row: &Row) -> String {
+    let difference = table::percent(row.against_stock);
+    if row.runs > 1 { format!("{difference} ±{:.1}", row.against_stock_error * 100.0) } else { difference }
+}
+
+fn against(row: &Row, text: String) -> String {
+    if row.policy == STOCK { String::new() } else { text }
 }
 
 /// The report for programs.
@@ -160,9 +185,9 @@ pub fn table(machine: &MachineReport) -> String {
             if row.makespan_s <= best { table::bold(spread) } else { comfy_table::Cell::new(spread) },
             comfy_table::Cell::new(table::number(row.ideal_s)),
             comfy_table::Cell::new(table::number(row.over_ideal)),
-            comfy_table::Cell::new(against(row, row.against_stock)),
+            comfy_table::Cell::new(against(row, measured(row))),
             comfy_table::Cell::new(table::number(row.predicted_s)),
-            comfy_table::Cell::new(against(row, row.predicted_against_stock)),
+            comfy_table::Cell::new(against(row, table::percent(row.predicted_against_stock))),
             comfy_table::Cell::new(table::number(row.h_antt)),
             comfy_table::Cell::new(table::number(row.h_stp)),
         ]);
@@ -178,7 +203,8 @@ pub fn legend() -> String {
     for program in PROGRAMS {
         let _ = writeln!(text, "{:9} {}", program.name, program.about);
     }
-    text += "\nIdeal: all work, measured on one big core, divided by what all cores achieve together.\n\
+    text += "\nTo stock: time against the guest's own scheduler, with the standard error of the runs.\n\
+             Ideal: all work, measured on one big core, divided by what all cores achieve together.\n\
              Predicted: the same programs, recorded in the guest under its own scheduler, played by the simulator.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
     text
