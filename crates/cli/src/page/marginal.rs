@@ -26,7 +26,7 @@ pub fn draw() -> Markup {
                 figure {
                     h3 { (title) }
                     p.soft { "4B4L, all cores active, over alpha (across) and beta (down). Figure 4." }
-                    (speedups(&parameters, range))
+                    div.scroll { (speedups(&parameters, range)) }
                 }
             }
         }
@@ -60,7 +60,7 @@ fn frontier(points: &[Frontier]) -> Markup {
 }
 
 fn speedups(parameters: &Parameters, range: Range) -> Markup {
-    let alphas: Vec<f64> = (0..9).map(|step| 1.0 + 0.5 * f64::from(step)).collect();
+    let alphas: Vec<f64> = (0..7).map(|step| 1.0 + 0.5 * f64::from(step)).collect();
     let betas: Vec<f64> = (0..7).map(|step| 1.0 + 0.5 * f64::from(step)).collect();
     let cells = heat(parameters, (BIG, LITTLE), &alphas, &betas, range);
     let shade = |speedup: f64| {

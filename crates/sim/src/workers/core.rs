@@ -37,7 +37,7 @@ impl Type {
     pub fn all(groups: &[Group], kernel: &Kernel, cycles: f64) -> Vec<Self> {
         let (Some(big), Some(little)) = (groups.first(), groups.last()) else { return Vec::new() };
         let between = |ratio: f64, whole: f64, kernel: f64| {
-            if whole == 1.0 { ratio } else { kernel.powf(ratio.ln() / whole.ln()) }
+            if whole == 1.0 { ratio } else { libm::pow(kernel, libm::log(ratio) / libm::log(whole)) }
         };
         let of = |group: &Group| {
             let beta = |group: &Group| group.ipc / little.ipc;

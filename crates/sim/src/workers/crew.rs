@@ -154,7 +154,9 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         }
         if place.stall > 0.0 {
             place.stall = 0.0;
-            return self.schedule(core);
+            self.schedule(core);
+            // Who has taken its place can mug, or be mugged.
+            return self.react();
         }
         let worker = place.worker;
         match self.workers[worker].doing {
