@@ -1,4 +1,4 @@
-//! What every policy makes of six mixes, and every ready queue of two task graphs, to the last digit: a change of results is
+//! What every policy makes of six mixes, every ready queue of two task graphs, and workers of three kernels, to the last digit: a change of results is
 //! a change that somebody wanted, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test golden` accepts
 //! new results.
 
@@ -9,6 +9,8 @@ use std::fmt::Write;
 use assert_cmd::Command;
 use evenkeel_model::machines;
 use evenkeel_sched::{POLICIES, PolicyInfo, Setup, policy};
+use evenkeel_sim::workers;
+use evenkeel_workload::kernels::Table;
 use serde_json::Value;
 use snapbox::{assert_data_eq, file};
 
@@ -77,6 +79,23 @@ fn every_ready_queue_gives_the_known_results() {
         let _ = writeln!(text, "{queue}\n{}", results(&args));
     }
     assert_data_eq!(text, file!["golden/tasks.txt"]);
+}
+
+#[test]
+fn workers_give_the_known_results() {
+    let table = Table::iii();
+    let mut text = String::new();
+    for machine in ["aaws-4B4L", "aaws-1B7L"] {
+        let machine = machines::by_name(machine).unwrap();
+        for kernel in ["qsort-1", "radix-2", "uts"].map(|name| table.kernel(name).unwrap()) {
+            for techniques in ["none", "base", "base+p", "base+ps", "base+psm", "base+m"] {
+                let options = workers::Options { techniques: techniques.parse().unwrap(), ..Default::default() };
+                let outcome = workers::run(&machine, table, kernel, &options, &mut ());
+                let _ = writeln!(text, "{} {} {techniques}: {outcome:?}", machine.name, kernel.name);
+            }
+        }
+    }
+    assert_data_eq!(text, file!["golden/workers.txt"]);
 }
 
 /// A line for each run of a comparison, and the number of events.

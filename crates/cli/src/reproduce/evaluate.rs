@@ -44,6 +44,8 @@ pub struct Evaluation<'a> {
     pub rows: Vec<Evaluated<'a>>,
     /// Its charts of power over time.
     pub power: &'a [Chart],
+    /// Its activity profiles.
+    pub profiles: &'a [super::workers::Profiled],
 }
 
 /// How a row came out.
@@ -121,6 +123,7 @@ impl<'a> Arm<'a> {
                 Some(slowest / fastest - 1.0)
             }
             Metric::Energy => mean_of(&energy),
+            Metric::Efficiency => mean_of(&energy).map(f64::recip),
             Metric::Power => mean_of(&|run| energy(run) / run.metrics.makespan_s),
             Metric::Edp => mean_of(&|run| run.metrics.edp),
             Metric::Spread => {
@@ -132,6 +135,10 @@ impl<'a> Arm<'a> {
                 let machine = self.ran.set.machines.iter().position(|machine| machine == self.machine)?;
                 self.ran.capacity.get(machine).copied()
             }
+            measured => mean_of(&|run| {
+                let found = run.measures.iter().find(|(metric, _)| *metric == measured);
+                found.map_or(f64::NAN, |(_, value)| *value)
+            }),
         }
     }
 
@@ -262,8 +269,13 @@ pub fn effect(
     policy: &str,
     baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric);
+    let value = |policy: &str| value(ran, workload, machine, metric, policy);
     Some(value(policy)? / value(baseline)? - 1.0)
+}
+
+/// The value of a workload on a machine under a policy.
+pub fn value(ran: &Ran<'_>, workload: &str, machine: &str, metric: Metric, policy: &str) -> Option<f64> {
+    Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric)
 }
 
 /// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
@@ -375,6 +387,7 @@ mod tests {
             metrics,
             programs: vec![program; programs],
             clusters: Vec::new(),
+            measures: Vec::new(),
         }
     }
 

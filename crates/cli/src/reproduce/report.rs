@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::Cell;
 
+use super::breakdown;
 use super::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
 use super::experiment::{Compare, Metric, Published};
 use crate::json::{Kind, Summary};
@@ -24,6 +25,7 @@ fn one(evaluation: &Evaluation<'_>) -> String {
     for ran in ran {
         text.push('\n');
         text += &overview(ran);
+        text += &breakdown::text(ran);
     }
     text.push('\n');
     text += &published(rows);
