@@ -1,0 +1,159 @@
+//! How a pool is configured.
+
+use std::env;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use crate::error::{BuildError, Shortage};
+use crate::pool::{Pool, Shared};
+
+/// The most threads of a pool: as many as there are CPUs in the largest Linux (`NR_CPUS`).
+pub const MAX_THREADS: usize = 8192;
+
+/// Makes a pool.
+///
+/// ```
+/// # fn main() -> Result<(), evenkeel_runtime::BuildError> {
+/// let pool = evenkeel_runtime::PoolBuilder::new().threads(2).name("render").build()?;
+/// assert_eq!(pool.threads(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PoolBuilder {
+    threads: Option<usize>,
+    name: Option<String>,
+}
+
+type Body = Box<dyn FnOnce() + Send>;
+
+impl PoolBuilder {
+    /// As many threads as `EVENKEEL_THREADS` says, or else as there are cores that this process may use.
+    pub fn new() -> PoolBuilder {
+        PoolBuilder::default()
+    }
+
+    /// For this many cores. The thread that calls the pool counts, too.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> PoolBuilder {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// What its threads are called, before a dash and their number; `evenkeel` if nothing is said.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> PoolBuilder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Makes the pool.
+    ///
+    /// # Errors
+    /// A number of threads that makes no sense, here or in the environment. If the system refuses threads the pool works with those it got and says so:
+    /// [`Pool::shortage`].
+    pub fn build(&self) -> Result<Pool, BuildError> {
+        let threads = match self.threads {
+            Some(threads) => threads,
+            None => from_environment(env::var_os("EVENKEEL_THREADS"))?.unwrap_or_else(cores),
+        };
+        self.start(threads, |thread, body| thread.spawn(body))
+    }
+
+    /// Makes the global pool, before anything has used it.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build), and if there is one already.
+    pub fn build_global(&self) -> Result<&'static Pool, BuildError> {
+        if Pool::has_global() {
+            return Err(BuildError::GlobalExists);
+        }
+        Pool::make_global(self.build()?)
+    }
+
+    /// For the global pool that nobody configured: nobody is there either to get an error.
+    pub(crate) fn build_anyway(&self) -> Pool {
+        self.build().unwrap_or_else(|error| {
+            let cores = cores();
+            eprintln!("evenkeel: {error}; going on with {cores}");
+            self.start(cores, |thread, body| thread.spawn(body)).unwrap_or_else(|_| Pool::alone())
+        })
+    }
+
+    fn start(
+        &self,
+        threads: usize,
+        mut spawn: impl FnMut(thread::Builder, Body) -> io::Result<JoinHandle<()>>,
+    ) -> Result<Pool, BuildError> {
+        match threads {
+            0 => return Err(BuildError::ZeroThreads),
+            1..=MAX_THREADS => {}
+            _ => return Err(BuildError::TooManyThreads(threads)),
+        }
+        let name = self.name.as_deref().unwrap_or("evenkeel");
+        let shared = Shared::new(threads);
+        let mut handles = Vec::with_capacity(threads - 1);
+        let mut shortage = None;
+        for index in 1..threads {
+            let own = Arc::clone(&shared);
+            match spawn(thread::Builder::new().name(format!("{name}-{index}")), Box::new(move || own.work(index))) {
+                Ok(handle) => handles.push(handle),
+                Err(reason) => {
+                    shortage = Some(Shortage { got: index, wanted: threads, reason });
+                    break;
+                }
+            }
+        }
+        Ok(Pool::from_parts(shared, handles, shortage))
+    }
+}
+
+fn from_environment(value: Option<std::ffi::OsString>) -> Result<Option<usize>, BuildError> {
+    let Some(value) = value else { return Ok(None) };
+    match value.to_str().map(str::parse) {
+        Some(Ok(threads)) if threads > 0 => Ok(Some(threads)),
+        _ => Err(BuildError::Environment(value.to_string_lossy().into_owned())),
+    }
+}
+
+/// The cores that this process may use: its affinity mask and quota count.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_THREADS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_works_with_the_threads_that_it_got() {
+        for got in 1..4 {
+            let mut left = got - 1;
+            let pool = PoolBuilder::new()
+                .start(5, |thread, body| {
+                    if left == 0 {
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
+                    left -= 1;
+                    thread.spawn(body)
+                })
+                .unwrap();
+            assert_eq!(pool.threads(), got);
+            assert_eq!(pool.stats().len(), got);
+            let shortage = pool.shortage().unwrap();
+            assert_eq!((shortage.got, shortage.wanted), (got, 5));
+            assert_eq!(shortage.reason.kind(), io::ErrorKind::WouldBlock);
+            assert_eq!(pool.par_map_reduce(0..1000, || 0, |i| i, |a, b| a + b), 499_500);
+        }
+    }
+
+    #[test]
+    fn the_environment_says_how_many() {
+        assert_eq!(from_environment(None), Ok(None));
+        assert_eq!(from_environment(Some("7".into())), Ok(Some(7)));
+        for wrong in ["", "0", "-1", "two", "1.5"] {
+            assert_eq!(from_environment(Some(wrong.into())), Err(BuildError::Environment(wrong.to_owned())));
+        }
+    }
+}

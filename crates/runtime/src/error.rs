@@ -1,0 +1,35 @@
+//! What can go wrong when a pool is made.
+
+use std::io;
+
+use crate::builder::MAX_THREADS;
+
+/// Why there is no pool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// No pool works without a thread.
+    #[error("a pool has at least one thread, the calling one")]
+    ZeroThreads,
+    /// More than [`MAX_THREADS`](crate::MAX_THREADS).
+    #[error("{0} threads are too many for a pool, which has at most {MAX_THREADS}")]
+    TooManyThreads(usize),
+    /// `EVENKEEL_THREADS` does not say how many.
+    #[error("EVENKEEL_THREADS is `{0}`: expected a number of threads, at least 1")]
+    Environment(String),
+    /// The global pool cannot be made again.
+    #[error("the global pool is there already: configure it once, before anything uses it")]
+    GlobalExists,
+}
+
+/// A pool has fewer threads than asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the pool works with {got} of {wanted} threads, because the system refused to start more")]
+pub struct Shortage {
+    /// How many there are, the calling thread included.
+    pub got: usize,
+    /// How many were asked for.
+    pub wanted: usize,
+    /// What the system said.
+    #[source]
+    pub reason: io::Error,
+}

@@ -1,0 +1,96 @@
+//! Fences that cost the side that runs often nothing.
+//!
+//! Two threads that each write one word and then read the other's must both put a full fence between: otherwise both may miss the other's write
+//! (store buffering). Where one side runs millions of times for each time of the other, the rare side can pay for both: Linux's
+//! `membarrier` makes every running thread of the process pass a full fence before it returns, wherever that thread is. The frequent side is left with
+//! [`light`], which only keeps the compiler from reordering.
+//!
+//! Without `membarrier` both sides are ordinary full fences.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use crate::sync::fence;
+
+/// Whether [`light`] is free: decided once in a process, by asking the kernel.
+pub(crate) fn asymmetric() -> bool {
+    imp::asymmetric()
+}
+
+/// The frequent side's fence. Pairs with [`heavy`] only.
+#[inline]
+pub(crate) fn light() {
+    if asymmetric() { free() } else { fence(SeqCst) }
+}
+
+/// The frequent side's fence where [`asymmetric`] is known to be true.
+#[inline(always)]
+pub(crate) fn free() {
+    imp::free();
+}
+
+/// The rare side's fence: a full fence here, and in every thread that is between two of its instructions now. False if the kernel, which
+/// agreed at first, has refused since (a sandbox that was put on later): then nothing is ordered.
+#[must_use]
+pub(crate) fn heavy() -> bool {
+    if asymmetric() {
+        imp::barrier()
+    } else {
+        fence(SeqCst);
+        true
+    }
+}
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod imp {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{Ordering, compiler_fence};
+
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    pub(super) fn asymmetric() -> bool {
+        static AGREED: OnceLock<bool> = OnceLock::new();
+        *AGREED.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && barrier())
+    }
+
+    #[inline(always)]
+    pub(super) fn free() {
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    pub(super) fn barrier() -> bool {
+        membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+    }
+}
+
+#[cfg(all(any(not(target_os = "linux"), miri), not(loom)))]
+mod imp {
+    pub(super) fn asymmetric() -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(super) fn free() {}
+
+    pub(super) fn barrier() -> bool {
+        false
+    }
+}
+
+/// A model of the asymmetric pair, so that loom sees the paths that depend on it.
+#[cfg(loom)]
+mod imp {
+    use loom::sync::atomic::{Ordering::SeqCst, fence};
+
+    pub(super) fn asymmetric() -> bool {
+        true
+    }
+
+    pub(super) fn free() {
+        fence(SeqCst);
+    }
+
+    pub(super) fn barrier() -> bool {
+        fence(SeqCst);
+        true
+    }
+}

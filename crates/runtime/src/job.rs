@@ -1,0 +1,136 @@
+//! What lies in a queue: a pointer to a task with the function that runs it in front.
+//!
+//! Running a job never unwinds: each kind catches the panic of its closure and hands it to whoever waits.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::thread;
+
+use crate::latch::Latch;
+use crate::worker::Worker;
+
+/// The first field of every job.
+#[repr(C)]
+pub(crate) struct Job {
+    run: unsafe fn(NonNull<Job>, Worker<'_>),
+}
+
+impl Job {
+    /// Runs it.
+    ///
+    /// # Safety
+    /// `job` came out of a queue, and each job is run once.
+    pub(crate) unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+        // SAFETY: jobs in queues exist; `run` is the function of this kind of job.
+        unsafe { (job.as_ref().run)(job, worker) }
+    }
+}
+
+/// What a closure that is called by somebody else left: its value or its panic.
+type Outcome<R> = thread::Result<R>;
+
+/// The payload of a panic.
+pub(crate) type Panic = Box<dyn Any + Send>;
+
+/// The second half of a [`join`](crate::join), in the frame of the caller.
+#[repr(C)]
+pub(crate) struct StackJob<F, R> {
+    job: Job,
+    latch: Latch,
+    f: UnsafeCell<ManuallyDrop<F>>,
+    outcome: UnsafeCell<MaybeUninit<Outcome<R>>>,
+}
+
+impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
+    #[inline(always)]
+    pub(crate) fn new(f: F) -> StackJob<F, R> {
+        StackJob {
+            job: Job { run: Self::run },
+            latch: Latch::new(),
+            f: UnsafeCell::new(ManuallyDrop::new(f)),
+            outcome: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// For the queue.
+    #[inline(always)]
+    pub(crate) fn as_job(&self) -> NonNull<Job> {
+        NonNull::from(self).cast()
+    }
+
+    /// Opened when it was run by somebody else.
+    pub(crate) fn latch(&self) -> &Latch {
+        &self.latch
+    }
+
+    /// Runs it here.
+    ///
+    /// # Safety
+    /// It has come out of the queue and is not run otherwise.
+    #[inline(always)]
+    pub(crate) unsafe fn call(&self) -> R {
+        // SAFETY: nobody else has it, and nobody takes it twice.
+        let f = unsafe { ManuallyDrop::take(&mut *self.f.get()) };
+        f()
+    }
+
+    /// What it left.
+    ///
+    /// # Safety
+    /// The latch is open, and the outcome is taken once.
+    pub(crate) unsafe fn outcome(&self) -> Outcome<R> {
+        // SAFETY: written before the latch was opened.
+        unsafe { (*self.outcome.get()).assume_init_read() }
+    }
+
+    unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+        // SAFETY: it has come out of the queue.
+        if let Some(sleeper) = unsafe { Self::finish(job.cast()) } {
+            worker.shared().sleep.wake(sleeper);
+        }
+    }
+
+    /// Runs it for the one who waits, and returns which worker has to be woken up for that. The job may be gone afterwards.
+    ///
+    /// # Safety
+    /// As for [`call`](Self::call). Who made the job waits for its latch.
+    pub(crate) unsafe fn finish(this: NonNull<Self>) -> Option<usize> {
+        {
+            // SAFETY: the frame with the job is left after the latch has opened only.
+            let this = unsafe { this.as_ref() };
+            // SAFETY: the caller's promise.
+            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { this.call() }));
+            // SAFETY: nobody reads it before the latch is open.
+            unsafe { (*this.outcome.get()).write(outcome) };
+        }
+        // SAFETY: the address of a field; the latch is not yet open.
+        unsafe { Latch::open(&raw const (*this.as_ptr()).latch) }
+    }
+}
+
+/// A closure on the heap that looks after its panic itself.
+#[repr(C)]
+pub(crate) struct HeapJob<F> {
+    job: Job,
+    f: F,
+}
+
+impl<F: FnOnce(Worker<'_>) + Send> HeapJob<F> {
+    /// For a queue, which has to run it: else it leaks.
+    ///
+    /// # Safety
+    /// What `f` borrows lives until it has run, and `f` does not unwind.
+    pub(crate) unsafe fn leak(f: F) -> NonNull<Job> {
+        NonNull::from(Box::leak(Box::new(HeapJob { job: Job { run: Self::run }, f }))).cast()
+    }
+
+    unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+        // SAFETY: made by `leak`, and run once.
+        let this = unsafe { Box::from_raw(job.cast::<Self>().as_ptr()) };
+        (this.f)(worker);
+    }
+}

@@ -1,0 +1,303 @@
+//! A pool of workers, and how a thread gets into it.
+#![allow(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread::{self, JoinHandle, Thread};
+
+use crossbeam_utils::CachePadded;
+
+use crate::builder::PoolBuilder;
+use crate::error::{BuildError, Shortage};
+use crate::injected::Injected;
+use crate::job::{HeapJob, Job, StackJob};
+use crate::latch::Latch;
+use crate::sleep::Sleep;
+use crate::stats::Stats;
+use crate::worker::{Desk, Worker};
+
+/// What the workers of a pool share.
+pub(crate) struct Shared {
+    /// The first one is for the thread that calls [`Pool::install`], the others are for threads of the pool.
+    pub(crate) desks: Box<[CachePadded<Desk>]>,
+    pub(crate) injected: Injected,
+    pub(crate) sleep: Sleep,
+    /// Whether somebody works at the first desk.
+    taken: AtomicBool,
+    /// Threads that wait for that desk.
+    callers: Mutex<Vec<Thread>>,
+    me: Weak<Shared>,
+}
+
+impl Shared {
+    pub(crate) fn new(workers: usize) -> Arc<Shared> {
+        Arc::new_cyclic(|me| Shared {
+            desks: (0..workers).map(|index| CachePadded::new(Desk::new(index, me.as_ptr()))).collect(),
+            injected: Injected::default(),
+            sleep: Sleep::new(workers),
+            taken: AtomicBool::new(false),
+            callers: Mutex::new(Vec::new()),
+            me: Weak::clone(me),
+        })
+    }
+
+    pub(crate) fn arc(&self) -> Arc<Shared> {
+        // Never the second: there is a `self`.
+        self.me.upgrade().unwrap_or_else(|| unreachable!("a pool that is used exists"))
+    }
+
+    /// Has a job run by whoever is free.
+    pub(crate) fn inject(&self, job: NonNull<Job>) {
+        self.injected.push(job);
+        // As between a push and its look at the alarm; but here nothing depends on its speed.
+        fence(Ordering::SeqCst);
+        if self.sleep.is_alarmed() {
+            self.sleep.notify();
+        }
+    }
+
+    /// What a thread of the pool does.
+    pub(crate) fn work(&self, index: usize) {
+        let desk = &self.desks[index];
+        let job = |worker: Worker<'_>| {
+            let floor = worker.floor();
+            worker.wait_until(&desk.closed, floor);
+            worker.finish(floor);
+        };
+        // SAFETY: each index is given to one thread, which holds the pool.
+        unsafe { Worker::enter(desk, job) }
+    }
+
+    /// Runs `f` at the first desk, or gives it back if that one is taken.
+    fn at_first_desk<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
+        if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return Err(f);
+        }
+        let _leave = Leave(self);
+        // SAFETY: `taken` keeps others away; the caller has the pool.
+        Ok(unsafe { Worker::enter(&self.desks[0], |_| f()) })
+    }
+}
+
+/// Leaves the first desk, and tells those who wait for it.
+struct Leave<'a>(&'a Shared);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::Release);
+        for caller in callers(self.0).iter() {
+            caller.unpark();
+        }
+    }
+}
+
+fn callers(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<Thread>> {
+    shared.callers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A pool of workers that steal tasks from each other.
+///
+/// The thread that calls [`install`](Self::install) takes part, so a pool for N cores has N - 1 threads of its own. Dropping a pool waits for what was
+/// [spawned](Self::spawn).
+///
+/// ```
+/// # fn main() -> Result<(), evenkeel_runtime::BuildError> {
+/// let pool = evenkeel_runtime::Pool::new(4)?;
+/// let (a, b) = pool.install(|| evenkeel_runtime::join(|| 1 + 1, || 2 + 2));
+/// assert_eq!((a, b), (2, 4));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    shortage: Option<Shortage>,
+}
+
+static GLOBAL: OnceLock<Pool> = OnceLock::new();
+
+impl Pool {
+    /// A pool for this many cores.
+    ///
+    /// # Errors
+    /// Zero, or more than [`MAX_THREADS`](crate::MAX_THREADS). If the system refuses threads the pool works with those it got: [`shortage`](Self::shortage).
+    pub fn new(threads: usize) -> Result<Pool, BuildError> {
+        PoolBuilder::new().threads(threads).build()
+    }
+
+    /// The pool of those who have none: made when it is first needed, for the number of cores in the environment variable `EVENKEEL_THREADS`, or else for all
+    /// cores that this process may use. [`PoolBuilder::build_global`] makes another one in its place.
+    pub fn global() -> &'static Pool {
+        GLOBAL.get_or_init(|| PoolBuilder::new().build_anyway())
+    }
+
+    pub(crate) fn make_global(pool: Pool) -> Result<&'static Pool, BuildError> {
+        GLOBAL.set(pool).map_err(|_| BuildError::GlobalExists)?;
+        Ok(Pool::global())
+    }
+
+    pub(crate) fn has_global() -> bool {
+        GLOBAL.get().is_some()
+    }
+
+    pub(crate) fn from_parts(shared: Arc<Shared>, threads: Vec<JoinHandle<()>>, shortage: Option<Shortage>) -> Pool {
+        Pool { shared, threads, shortage }
+    }
+
+    /// A pool of the calling thread.
+    pub(crate) fn alone() -> Pool {
+        Pool::from_parts(Shared::new(1), Vec::new(), None)
+    }
+
+    /// How many threads work in it, the calling one included.
+    pub fn threads(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// What is missing, if the system refused to start threads.
+    pub fn shortage(&self) -> Option<&Shortage> {
+        self.shortage.as_ref()
+    }
+
+    /// What each worker has done, the calling thread's place first.
+    pub fn stats(&self) -> Vec<Stats> {
+        self.shared.desks.iter().take(self.threads()).map(|desk| desk.stats()).collect()
+    }
+
+    /// Runs `f` in this pool: [`join`](crate::join), [`scope`](crate::scope) and the parallel loops in it use this pool's workers.
+    ///
+    /// The calling thread takes part. If another thread already does, `f` is run by a worker of the pool, or by this thread as soon as the other one is done.
+    ///
+    /// # Panics
+    /// If `f` does.
+    pub fn install<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        let shared = &*self.shared;
+        match Worker::desk_in(shared) {
+            // SAFETY: this thread works at that desk.
+            Some(desk) => unsafe { Worker::enter(desk, |_| f()) },
+            None => shared.at_first_desk(f).unwrap_or_else(|f| self.ask(f)),
+        }
+    }
+
+    /// Has `f` run by the workers, and waits.
+    #[cold]
+    fn ask<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        let job = StackJob::new(f);
+        match Worker::current() {
+            Some(worker) => {
+                let home = worker.shared().arc();
+                self.inject(&job, move |_, sleeper| {
+                    if let Some(sleeper) = sleeper {
+                        home.sleep.wake(sleeper);
+                    }
+                });
+                worker.wait_until(job.latch(), worker.floor());
+            }
+            None => {
+                let caller = thread::current();
+                self.inject(&job, move |worker, sleeper| {
+                    // It may have got the first desk in the meantime.
+                    if let Some(sleeper) = sleeper {
+                        worker.shared().sleep.wake(sleeper);
+                    }
+                    caller.unpark();
+                });
+                self.wait_outside(job.latch());
+            }
+        }
+        // SAFETY: the latch is open.
+        unsafe { job.outcome() }.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn inject<F, R>(&self, job: &StackJob<F, R>, wake: impl FnOnce(Worker<'_>, Option<usize>) + Send)
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        struct Sent<F, R>(NonNull<StackJob<F, R>>);
+        // SAFETY: closure and result are `Send`.
+        unsafe impl<F: Send, R: Send> Send for Sent<F, R> {}
+
+        let sent = Sent(NonNull::from(job));
+        // SAFETY: `ask` waits for the job's latch, and nothing here unwinds.
+        let job = unsafe {
+            HeapJob::leak(move |worker| {
+                let sent = sent;
+                wake(worker, StackJob::finish(sent.0));
+            })
+        };
+        self.shared.inject(job);
+    }
+
+    /// Waits as a thread of no pool: without a desk, or at the first one if that is free.
+    fn wait_outside(&self, latch: &Latch) {
+        let me = thread::current();
+        callers(&self.shared).push(me.clone());
+        while !latch.is_open() {
+            let wait = || {
+                if let Some(worker) = Worker::current() {
+                    worker.wait_until(latch, worker.floor());
+                }
+            };
+            if self.shared.at_first_desk(wait).is_err() {
+                thread::park();
+            }
+        }
+        callers(&self.shared).retain(|caller| caller.id() != me.id());
+    }
+
+    /// Has `f` run some time, and does not wait: unless the pool has no threads of its own, then it is run here.
+    ///
+    /// A panic in it ends `f` alone, as in a thread that nobody joins.
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        let task = || {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+                // Dropping it could panic.
+                std::mem::forget(panic);
+            }
+        };
+        if self.threads.is_empty() {
+            return self.install(task);
+        }
+        // SAFETY: it borrows nothing and does not unwind.
+        let job = unsafe { HeapJob::leak(|_| task()) };
+        match Worker::current() {
+            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => {
+                worker.push(job);
+            }
+            _ => self.shared.inject(job),
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for desk in &self.shared.desks {
+            // SAFETY: the pool exists.
+            if let Some(sleeper) = unsafe { Latch::open(&desk.closed) } {
+                self.shared.sleep.wake(sleeper);
+            }
+        }
+        let me = thread::current().id();
+        for thread in self.threads.drain(..) {
+            // A pool may be dropped by one of its own tasks. That thread ends by itself.
+            if thread.thread().id() != me {
+                // Threads of a pool do not panic.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Workers that find nothing sleep, and are called when a task comes. A task that comes while nobody sleeps pays one relaxed load for that.
+//!
+//! The README of this crate ("Sleeping") has the protocol and why no call is lost.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crossbeam_utils::CachePadded;
+
+use crate::fence;
+use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
+
+/// Somebody sleeps, and nobody is on the way up.
+const CALL: usize = 1;
+/// Fences are symmetric: every push has to go the long way.
+const SYMMETRIC: usize = 2;
+
+/// Where the workers of a pool sleep.
+pub(crate) struct Sleep {
+    alarm: CachePadded<AtomicUsize>,
+    /// The workers that sleep or are about to, in the order in which they lay down. `alarm` is only written under this lock.
+    sleepers: Mutex<Vec<usize>>,
+    beds: Box<[CachePadded<Bed>]>,
+}
+
+/// Where one worker sleeps. A ring before it lies down counts.
+struct Bed {
+    rung: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Sleep {
+    pub(crate) fn new(workers: usize) -> Sleep {
+        let bed = || CachePadded::new(Bed { rung: Mutex::new(false), bell: Condvar::new() });
+        let quiet = if fence::asymmetric() { 0 } else { SYMMETRIC };
+        Sleep {
+            alarm: CachePadded::new(AtomicUsize::new(quiet)),
+            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            beds: (0..workers).map(|_| bed()).collect(),
+        }
+    }
+
+    /// Whether a push has to [`notify`](Self::notify). Where fences are asymmetric this is false nearly always; elsewhere it is always true.
+    ///
+    /// Between the push and this lies a light fence, which pairs with the heavy ones in [`sleep`](Self::sleep) and [`pass_on`](Self::pass_on).
+    #[inline(always)]
+    pub(crate) fn is_alarmed(&self) -> bool {
+        self.alarm.load(Relaxed) != 0
+    }
+
+    /// Calls one sleeper if there is one and none has been called that is still on its way.
+    #[cold]
+    pub(crate) fn notify(&self) {
+        fence::light();
+        if self.alarm.load(Relaxed) & CALL != 0 {
+            self.call();
+        }
+    }
+
+    fn call(&self) {
+        let mut sleepers = lock(&self.sleepers);
+        if self.alarm.load(Relaxed) & CALL == 0 {
+            return;
+        }
+        self.set_call(false);
+        // The last to lie down: its caches are the warmest.
+        let called = sleepers.pop();
+        drop(sleepers);
+        if let Some(worker) = called {
+            self.wake(worker);
+        }
+    }
+
+    /// Wakes this worker up, whatever the reason.
+    pub(crate) fn wake(&self, worker: usize) {
+        let bed = &self.beds[worker];
+        *lock(&bed.rung) = true;
+        bed.bell.notify_one();
+    }
+
+    /// Sleeps until woken up. `stay_up` is asked once more after everybody can see that this worker sleeps. Returns whether the worker was called: then it
+    /// owes a [`pass_on`](Self::pass_on) as soon as it has found work.
+    #[must_use]
+    pub(crate) fn sleep(&self, worker: usize, stay_up: impl FnOnce() -> bool) -> bool {
+        {
+            let mut sleepers = lock(&self.sleepers);
+            sleepers.push(worker);
+            self.set_call(true);
+        }
+        // Pairs with the light fence between a push and `is_alarmed`. Without a heavy fence nothing could be stolen either.
+        let _ = fence::heavy();
+        if !stay_up() {
+            let bed = &self.beds[worker];
+            let mut rung = lock(&bed.rung);
+            while !*rung {
+                rung = bed.bell.wait(rung).unwrap_or_else(|poisoned| poisoned.into_inner());
+            }
+            *rung = false;
+        }
+        let mut sleepers = lock(&self.sleepers);
+        match sleepers.iter().position(|&sleeper| sleeper == worker) {
+            Some(place) => {
+                sleepers.remove(place);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// A worker that was called has found work: from now on the next push may call the next sleeper. `more`: is there work already?
+    pub(crate) fn pass_on(&self, more: impl FnOnce() -> bool) {
+        {
+            let sleepers = lock(&self.sleepers);
+            if sleepers.is_empty() {
+                return;
+            }
+            self.set_call(true);
+        }
+        // Pairs with the light fence between a push and `is_alarmed`: that push sees the alarm, or `more` sees its task.
+        let _ = fence::heavy();
+        if more() {
+            self.call();
+        }
+    }
+
+    /// The caller holds the lock.
+    fn set_call(&self, on: bool) {
+        let quiet = self.alarm.load(Relaxed) & !CALL;
+        self.alarm.store(if on { quiet | CALL } else { quiet }, Relaxed);
+    }
+}

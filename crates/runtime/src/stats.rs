@@ -1,0 +1,27 @@
+//! What workers did.
+
+use std::iter::Sum;
+use std::ops::Add;
+
+/// Counts of one worker, or of several added up, since the pool was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Tasks taken from another worker's queue.
+    pub steals: u64,
+    /// Searches through all other queues that found nothing.
+    pub failed_steals: u64,
+}
+
+impl Add for Stats {
+    type Output = Stats;
+
+    fn add(self, other: Stats) -> Stats {
+        Stats { steals: self.steals + other.steals, failed_steals: self.failed_steals + other.failed_steals }
+    }
+}
+
+impl Sum for Stats {
+    fn sum<I: Iterator<Item = Stats>>(stats: I) -> Stats {
+        stats.fold(Stats::default(), Add::add)
+    }
+}

@@ -1,0 +1,20 @@
+//! The one place that swaps std for loom, which runs a test under every interleaving (`RUSTFLAGS="--cfg loom"`).
+
+#[cfg(not(loom))]
+mod imp {
+    pub(crate) use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize, fence};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+}
+
+#[cfg(loom)]
+mod imp {
+    pub(crate) use loom::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize, fence};
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+pub(crate) use imp::*;
+
+/// Locks. No lock of this crate is held while a task runs, so none is ever poisoned by one.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,284 @@
+//! A worker: a queue, and a thread that works on it. The loop of one that waits is [`Worker::wait_until`].
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use crossbeam_utils::{Backoff, CachePadded};
+
+use crate::deque::{Deque, Steal};
+use crate::fence;
+use crate::job::Job;
+use crate::latch::Latch;
+use crate::pool::Shared;
+use crate::stats::Stats;
+
+/// Failed searches after which a worker counts as waiting: the hint of Torng et al., ISCA 2016, III.A.
+const WAITING_AFTER: u32 = 2;
+/// Failed searches after which it goes to sleep. `assumed`: about as long as a wake-up takes.
+const SLEEP_AFTER: u32 = 32;
+
+/// What the other workers see of one.
+pub(crate) struct Desk {
+    pub(crate) deque: Deque<Job>,
+    counters: CachePadded<Counters>,
+    index: usize,
+    /// The pool that holds this desk.
+    shared: *const Shared,
+    /// Open when the pool is dropped.
+    pub(crate) closed: Latch,
+}
+
+/// Written by the worker at the desk only.
+#[derive(Default)]
+struct Counters {
+    steals: AtomicU64,
+    failed_steals: AtomicU64,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
+}
+
+// SAFETY: `shared` is only followed by workers, which the pool outlives.
+unsafe impl Sync for Desk {}
+// SAFETY: as above.
+unsafe impl Send for Desk {}
+
+impl Desk {
+    /// For the pool that will lie at `shared`, as soon as it is complete.
+    pub(crate) fn new(index: usize, shared: *const Shared) -> Desk {
+        Desk { deque: Deque::new(), counters: CachePadded::default(), index, shared, closed: Latch::new() }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let counters = &self.counters;
+        Stats { steals: counters.steals.load(Relaxed), failed_steals: counters.failed_steals.load(Relaxed) }
+    }
+}
+
+/// The calling thread as the worker at a desk: the owner of its queue. Cannot leave the thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Worker<'a> {
+    desk: &'a Desk,
+    _thread: PhantomData<*mut ()>,
+}
+
+/// A worker on the stack of a thread. A worker of one pool may ask another pool to do something, so there can be several below each other.
+struct Entered {
+    desk: *const Desk,
+    below: *const Entered,
+}
+
+thread_local! {
+    /// The desk at which this thread works now: what a `join` needs.
+    static CURRENT: Cell<*const Desk> = const { Cell::new(ptr::null()) };
+    /// The newest of the workers that this thread is.
+    static ENTERED: Cell<*const Entered> = const { Cell::new(ptr::null()) };
+}
+
+/// What a push returns: where the job is, or that it has to be looked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Ticket(isize);
+
+/// No index: `bottom` would have to be one more.
+const LONG_WAY: Ticket = Ticket(isize::MIN);
+
+impl<'a> Worker<'a> {
+    /// The worker that this thread is now.
+    #[inline(always)]
+    pub(crate) fn current() -> Option<Worker<'a>> {
+        let desk = CURRENT.get();
+        // SAFETY: set by `enter` only, which outlives what runs in it, and so every use of the result in this thread.
+        unsafe { desk.as_ref() }.map(|desk| Worker { desk, _thread: PhantomData })
+    }
+
+    /// The desk in this pool at which this thread works, now or further down its stack.
+    pub(crate) fn desk_in(shared: &Shared) -> Option<&'a Desk> {
+        let mut entered = ENTERED.get();
+        // SAFETY: `enter` keeps each of them until it returns.
+        while let Some(entry) = unsafe { entered.as_ref() } {
+            // SAFETY: as above.
+            let desk = unsafe { &*entry.desk };
+            if ptr::eq(desk.shared, shared) {
+                return Some(desk);
+            }
+            entered = entry.below;
+        }
+        None
+    }
+
+    /// Runs `f` as the worker at this desk, and then what it left in the queue.
+    ///
+    /// # Safety
+    /// No other thread works at this desk, and the pool is complete and exists until this returns.
+    pub(crate) unsafe fn enter<R>(desk: &'a Desk, f: impl FnOnce(Worker<'a>) -> R) -> R {
+        let worker = Worker { desk, _thread: PhantomData };
+        let entered = Entered { desk, below: ENTERED.get() };
+        let before = CURRENT.replace(desk);
+        ENTERED.set(&raw const entered);
+        let floor = desk.deque.bottom();
+        let outcome = catch_unwind(AssertUnwindSafe(|| f(worker)));
+        // Tasks of a scope that lives elsewhere. There may be no other worker who could take them.
+        while let Some(job) = worker.pop(floor) {
+            // SAFETY: it was in the queue.
+            unsafe { Job::run(job, worker) };
+        }
+        ENTERED.set(entered.below);
+        CURRENT.set(before);
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.desk.index
+    }
+
+    pub(crate) fn shared(self) -> &'a Shared {
+        // SAFETY: a desk is entered after its pool is complete, and the pool outlives the worker.
+        unsafe { &*self.desk.shared }
+    }
+
+    /// Whether the queue is empty: everything was stolen, so that somebody is hungry.
+    pub(crate) fn is_empty(self) -> bool {
+        self.desk.deque.len() == 0
+    }
+
+    /// What [`wait_until`](Self::wait_until) may take from the own queue, of the tasks that will come from now on.
+    pub(crate) fn floor(self) -> isize {
+        self.desk.deque.bottom()
+    }
+
+    /// Puts a job into the queue, and calls somebody if all are asleep.
+    #[inline(always)]
+    pub(crate) fn push(self, job: NonNull<Job>) -> Ticket {
+        // SAFETY: this thread is the owner.
+        let index = unsafe { self.desk.deque.push(job) };
+        // The light fence between the push and the look at the alarm. Where it is not free, the alarm is always on, and `notify` has the fence.
+        fence::free();
+        if self.shared().sleep.is_alarmed() { self.pushed_with_alarm(index) } else { Ticket(index) }
+    }
+
+    #[cold]
+    fn pushed_with_alarm(self, index: isize) -> Ticket {
+        self.shared().sleep.notify();
+        if fence::asymmetric() { Ticket(index) } else { LONG_WAY }
+    }
+
+    /// Takes back what was pushed if it still is the newest in the queue.
+    #[inline(always)]
+    pub(crate) fn pop_at(self, ticket: Ticket) -> bool {
+        // SAFETY: this thread is the owner. With symmetric fences no ticket is an index.
+        unsafe { self.desk.deque.pop_at(ticket.0) }
+    }
+
+    /// Takes the newest job, if its index is not below `floor`.
+    pub(crate) fn pop(self, floor: isize) -> Option<NonNull<Job>> {
+        // SAFETY: this thread is the owner.
+        unsafe { self.desk.deque.pop(floor) }
+    }
+
+    /// Takes the newest job, whatever it is.
+    pub(crate) fn pop_any(self) -> Option<NonNull<Job>> {
+        self.pop(self.desk.deque.top())
+    }
+
+    /// Works until the latch is open. Of the own queue only what was put there above `floor` is taken: below lie jobs of frames further down the stack, which
+    /// expect them to be where they are, or stolen.
+    pub(crate) fn wait_until(self, latch: &Latch, floor: isize) {
+        let mut idle = Idle::default();
+        while !latch.is_open() {
+            if let Some(job) = self.find(floor) {
+                idle.end(self);
+                // SAFETY: it was in a queue.
+                unsafe { Job::run(job, self) };
+            } else {
+                idle.fail(self, latch);
+            }
+        }
+        idle.end(self);
+    }
+
+    /// Works until there is nothing to do.
+    pub(crate) fn finish(self, floor: isize) {
+        while let Some(job) = self.find(floor) {
+            // SAFETY: it was in a queue.
+            unsafe { Job::run(job, self) };
+        }
+    }
+
+    fn find(self, floor: isize) -> Option<NonNull<Job>> {
+        self.pop(floor).or_else(|| self.steal()).or_else(|| self.shared().injected.pop())
+    }
+
+    fn steal(self) -> Option<NonNull<Job>> {
+        while let Some(victim) = self.victim() {
+            match victim.deque.steal() {
+                Steal::Task(job) => {
+                    count(&self.desk.counters.steals);
+                    return Some(job);
+                }
+                Steal::Lost => {}
+                Steal::Empty => break,
+            }
+        }
+        count(&self.desk.counters.failed_steals);
+        None
+    }
+
+    /// The worker with the fullest queue (occupancy-based, Torng et al., ISCA 2016, IV.C); of equal ones the next one round the table.
+    fn victim(self) -> Option<&'a Desk> {
+        let (before, from) = self.shared().desks.split_at(self.index());
+        let mut fullest = None;
+        let mut most = 0;
+        for desk in from[1..].iter().chain(before) {
+            let len = desk.deque.len();
+            if len > most {
+                (fullest, most) = (Some(&**desk), len);
+            }
+        }
+        fullest
+    }
+
+    /// Whether a search would find something now.
+    fn sees_work(self) -> bool {
+        self.victim().is_some() || !self.shared().injected.is_empty()
+    }
+}
+
+/// What a worker is that has found nothing for a while.
+#[derive(Default)]
+struct Idle {
+    failed: u32,
+    backoff: Backoff,
+    /// It was woken up for a task, and has to see to it that the next one wakes up the next worker.
+    called: bool,
+}
+
+impl Idle {
+    fn fail(&mut self, worker: Worker<'_>, latch: &Latch) {
+        self.failed += 1;
+        if self.failed < WAITING_AFTER {
+            std::hint::spin_loop();
+        } else if self.failed < SLEEP_AFTER {
+            if self.backoff.is_completed() { thread::yield_now() } else { self.backoff.snooze() }
+        } else if latch.doze(worker.index()) {
+            self.called |= worker.shared().sleep.sleep(worker.index(), || latch.is_open() || worker.sees_work());
+            latch.rise(worker.index());
+            self.failed = WAITING_AFTER;
+        }
+    }
+
+    /// It has found something to do.
+    fn end(&mut self, worker: Worker<'_>) {
+        if std::mem::take(&mut self.called) {
+            worker.shared().sleep.pass_on(|| worker.sees_work());
+        }
+        self.failed = 0;
+        self.backoff.reset();
+    }
+}

@@ -1,0 +1,137 @@
+//! Pools come and go, and threads come into them from everywhere.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use evenkeel_runtime::{BuildError, MAX_THREADS, Pool, PoolBuilder, join, par_map_reduce};
+
+#[test]
+fn a_pool_has_a_thread() {
+    assert_eq!(Pool::new(0).err(), Some(BuildError::ZeroThreads));
+    assert_eq!(Pool::new(MAX_THREADS + 1).err(), Some(BuildError::TooManyThreads(MAX_THREADS + 1)));
+    let pool = Pool::new(3).unwrap();
+    assert_eq!(pool.threads(), 3);
+    assert_eq!(pool.stats().len(), 3);
+    assert!(pool.shortage().is_none());
+}
+
+#[test]
+fn threads_are_named() {
+    let pool = PoolBuilder::new().threads(2).name("sailor").build().unwrap();
+    let (send, receive) = mpsc::channel();
+    pool.spawn(move || send.send(thread::current().name().map(str::to_owned)).unwrap());
+    assert_eq!(receive.recv().unwrap().as_deref(), Some("sailor-1"));
+}
+
+#[test]
+fn the_calling_thread_takes_part() {
+    let me = thread::current().id();
+    assert_eq!(Pool::new(4).unwrap().install(|| thread::current().id()), me);
+}
+
+#[test]
+fn several_threads_install_at_once() {
+    for threads in 1..4 {
+        let pool = Pool::new(threads).unwrap();
+        let begin = Barrier::new(4);
+        thread::scope(|scope| {
+            for caller in 0..4usize {
+                let (pool, begin) = (&pool, &begin);
+                scope.spawn(move || {
+                    begin.wait();
+                    for round in 0..50 {
+                        let sum = pool.par_map_reduce(0..100, || 0, |i| i + caller + round, |a, b| a + b);
+                        assert_eq!(sum, 4950 + 100 * (caller + round));
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn one_who_waits_for_the_desk_gets_it() {
+    // The pool has no thread of its own, so the second caller depends on the first one's leaving.
+    let pool = Pool::new(1).unwrap();
+    let (inside, is_inside) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pool.install(|| {
+                inside.send(()).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            });
+        });
+        is_inside.recv().unwrap();
+        assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+    });
+}
+
+#[test]
+fn pools_that_call_each_other_do_not_wait_for_ever() {
+    for threads in 1..3 {
+        let (a, b) = (Pool::new(threads).unwrap(), Pool::new(threads).unwrap());
+        let begin = Barrier::new(2);
+        thread::scope(|scope| {
+            for (first, second) in [(&a, &b), (&b, &a)] {
+                let begin = &begin;
+                scope.spawn(move || {
+                    begin.wait();
+                    for _ in 0..100 {
+                        let nested = || second.install(|| first.install(|| second.install(|| join(|| 1, || 2))));
+                        assert_eq!(first.install(|| join(nested, nested)), ((1, 2), (1, 2)));
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn dropping_a_pool_waits_for_what_was_spawned() {
+    for threads in 1..5 {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let pool = Pool::new(threads).unwrap();
+        for _ in 0..100 {
+            let ran = Arc::clone(&ran);
+            pool.spawn(move || {
+                let (a, b) = join(|| 1, || par_map_reduce(0..100, || 0, |_| 1, |a, b| a + b));
+                ran.fetch_add(a + b, Ordering::Relaxed);
+            });
+        }
+        drop(pool);
+        assert_eq!(ran.load(Ordering::Relaxed), 100 * 101);
+    }
+}
+
+#[test]
+fn a_pool_may_be_dropped_by_its_own_task() {
+    for threads in 1..4 {
+        let (send, receive) = mpsc::channel();
+        let pool = Arc::new(Pool::new(threads).unwrap());
+        let own = Arc::clone(&pool);
+        let (go, wait) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            pool.spawn(move || {
+                // Until the other handle is gone, if that one does not wait for this.
+                let _ = wait.recv_timeout(Duration::from_millis(20));
+                drop(own);
+                send.send(()).unwrap();
+            });
+            drop(pool);
+            drop(go);
+        });
+        receive.recv().unwrap();
+    }
+}
+
+#[test]
+fn pools_start_and_stop_quickly_and_often() {
+    for round in 0..200 {
+        let pool = Pool::new(1 + round % 4).unwrap();
+        if round % 3 > 0 {
+            assert_eq!(pool.join(|| 1, || 2), (1, 2));
+        }
+    }
+}
