@@ -1,7 +1,7 @@
 //! No text makes the parser panic, hang or overflow, and what it takes for a machine is one.
 #![no_main]
 
-use evenkeel_linux::topology::Topology;
+use evenkeel_topology::Topology;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(topology) = Topology::from_hwloc(text)

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use evenkeel_linux::topology::Topology;
 use evenkeel_model::{Machine, Ns, machines as bundled, names};
 use evenkeel_sched::{Setup, policy};
+use evenkeel_topology::Topology;
 use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, format, rtapp, validate};
 

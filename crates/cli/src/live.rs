@@ -10,9 +10,9 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::sample::{Inside, PairWaits};
 use evenkeel_linux::host::{Plan, Summary, ThreadSummary};
 use evenkeel_linux::mask;
-use evenkeel_linux::topology::{Topology, list};
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_sched::Kind;
+use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
 use crate::{json, table};

@@ -306,7 +306,7 @@ fn topology_prints_this_machine_or_another_and_saves_it() {
     fields(&report["abilities"][0], &["name", "available", "detail", "without"]);
     assert_eq!(report["kinds"][0]["capacity"], 1024);
 
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../linux/tests/files/big-little.dtb");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../topology/tests/files/big-little.dtb");
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("board.toml");
     let save = ["topology", file, "--ratio", "4", "--save", saved.to_str().unwrap()];

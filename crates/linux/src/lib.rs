@@ -1,6 +1,7 @@
 //! Host 2: real programs. Evenkeel looks at what the Linux kernel does with the threads of a program and moves them
-//! through their affinity masks. Around it: what this machine is, what its threads wait for, recording, emulation.
+//! through their affinity masks. Around it: what can be used on this machine, what its threads wait for, recording, emulation.
 
+pub mod abilities;
 pub mod emulate;
 pub mod event;
 pub mod guard;
@@ -10,6 +11,5 @@ pub mod mask;
 mod pmu;
 pub mod record;
 pub mod spec;
-pub mod topology;
 pub mod vm;
 pub mod watch;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::topology::list;
+use evenkeel_topology::list;
 
 /// A unit of some cores.
 #[derive(Clone, Debug, PartialEq, Eq)]

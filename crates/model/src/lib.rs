@@ -9,9 +9,11 @@ pub mod machines {
 
 mod behaviour;
 mod counters;
+pub mod marginal;
 pub mod metrics;
 pub mod names;
 pub mod predict;
+pub mod stealing;
 
 mod machine;
 mod units;

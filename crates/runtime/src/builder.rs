@@ -5,8 +5,13 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use evenkeel_model::stealing::Techniques;
+use evenkeel_topology::Topology;
+
 use crate::error::{BuildError, Shortage};
+use crate::missing::Missing;
 use crate::pool::{Pool, Shared};
+use crate::roster::{self, Roster, Wanted};
 
 /// The most threads of a pool: as many as there are CPUs in the largest Linux (`NR_CPUS`).
 pub const MAX_THREADS: usize = 8192;
@@ -24,9 +29,34 @@ pub const MAX_THREADS: usize = 8192;
 pub struct PoolBuilder {
     threads: Option<usize>,
     name: Option<String>,
+    cores: Option<Topology>,
+    techniques: Option<Techniques>,
+    record: Record,
+    on_missing: Option<fn(&Missing)>,
+}
+
+/// What a pool writes down about its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Record {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// For how long they were busy on which type of core: [`Pool::accounts`].
+    Times,
+    /// Also when they began to run tasks and to wait, and where: [`Pool::trace`]. Takes memory for as long as the pool exists.
+    Events,
 }
 
 type Body = Box<dyn FnOnce() + Send>;
+
+/// How long a pool exists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lifetime {
+    /// Until it is dropped, which puts back what was changed.
+    Scoped,
+    /// Until the process ends, and nobody is told of that: nothing must be changed that outlives it.
+    Process,
+}
 
 impl PoolBuilder {
     /// As many threads as `EVENKEEL_THREADS` says, or else as there are cores that this process may use.
@@ -48,17 +78,79 @@ impl PoolBuilder {
         self
     }
 
+    /// On these cores; on those of this machine that this process may use, if nothing is said. If they differ, workers are bound to them, the biggest first, and
+    /// the thread that calls the pool is bound while it is in there. Cores that do not differ bind nobody.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The kernel does not say that CPUs 4 to 7 are slower.
+    /// let machine = evenkeel_topology::Topology::read("/".as_ref())?;
+    /// if let Ok(machine) = machine.with(Some("0-3"), Some("4-7"), Some(2.5)) {
+    ///     let pool = evenkeel_runtime::PoolBuilder::new().cores(machine).build()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn cores(mut self, cores: Topology) -> PoolBuilder {
+        self.cores = Some(cores);
+        self
+    }
+
+    /// What is done about cores that differ. If nothing is said: `base+psm` where frequencies can be set, else `base+m`. With `none`, workers are not even
+    /// bound.
+    #[must_use]
+    pub fn techniques(mut self, techniques: Techniques) -> PoolBuilder {
+        self.techniques = Some(techniques);
+        self
+    }
+
+    /// What is written down about the workers; nothing if nothing is said, which costs nothing.
+    #[must_use]
+    pub fn record(mut self, record: Record) -> PoolBuilder {
+        self.record = record;
+        self
+    }
+
+    /// Is told what this machine does not allow, once for each pool and each thing. [`Pool::missing`] knows it afterwards.
+    #[must_use]
+    pub fn on_missing(mut self, tell: fn(&Missing)) -> PoolBuilder {
+        self.on_missing = Some(tell);
+        self
+    }
+
     /// Makes the pool.
     ///
     /// # Errors
     /// A number of threads that makes no sense, here or in the environment. If the system refuses threads the pool works with those it got and says so:
     /// [`Pool::shortage`].
     pub fn build(&self) -> Result<Pool, BuildError> {
+        self.build_for(Lifetime::Scoped)
+    }
+
+    fn build_for(&self, lifetime: Lifetime) -> Result<Pool, BuildError> {
         let threads = match self.threads {
             Some(threads) => threads,
-            None => from_environment(env::var_os("EVENKEEL_THREADS"))?.unwrap_or_else(cores),
+            None => from_environment(env::var_os("EVENKEEL_THREADS"))?.unwrap_or_else(|| self.count()),
         };
-        self.start(threads, |thread, body| thread.spawn(body))
+        self.start(threads, lifetime, |thread, body| thread.spawn(body))
+    }
+
+    /// How many threads there are if nobody says it.
+    fn count(&self) -> usize {
+        self.cores.as_ref().map_or_else(cores, |cores| cores.cpus.len().clamp(1, MAX_THREADS))
+    }
+
+    /// The roster of a pool, if it needs one.
+    fn roster(&self, workers: usize, lifetime: Lifetime) -> (Option<Roster>, Vec<Missing>) {
+        let own = || roster::this_machine().ok();
+        let Some(topology) = self.cores.clone().or_else(|| (workers > 1).then(own).flatten()) else {
+            return (None, Vec::new());
+        };
+        let (times, events) = (self.record >= Record::Times, self.record >= Record::Events);
+        let files = lifetime == Lifetime::Scoped;
+        let (techniques, told) = (self.techniques, self.on_missing);
+        roster::roster(Wanted { topology: &topology, workers, techniques, times, events, files, told })
     }
 
     /// Makes the global pool, before anything has used it.
@@ -69,21 +161,22 @@ impl PoolBuilder {
         if Pool::has_global() {
             return Err(BuildError::GlobalExists);
         }
-        Pool::make_global(self.build()?)
+        Pool::make_global(self.build_for(Lifetime::Process)?)
     }
 
     /// For the global pool that nobody configured: nobody is there either to get an error.
     pub(crate) fn build_anyway(&self) -> Pool {
-        self.build().unwrap_or_else(|error| {
+        self.build_for(Lifetime::Process).unwrap_or_else(|error| {
             let cores = cores();
             eprintln!("evenkeel: {error}; going on with {cores}");
-            self.start(cores, |thread, body| thread.spawn(body)).unwrap_or_else(|_| Pool::alone())
+            self.start(cores, Lifetime::Process, |thread, body| thread.spawn(body)).unwrap_or_else(|_| Pool::alone())
         })
     }
 
     fn start(
         &self,
         threads: usize,
+        lifetime: Lifetime,
         mut spawn: impl FnMut(thread::Builder, Body) -> io::Result<JoinHandle<()>>,
     ) -> Result<Pool, BuildError> {
         match threads {
@@ -92,7 +185,8 @@ impl PoolBuilder {
             _ => return Err(BuildError::TooManyThreads(threads)),
         }
         let name = self.name.as_deref().unwrap_or("evenkeel");
-        let shared = Shared::new(threads);
+        let (roster, missing) = self.roster(threads, lifetime);
+        let shared = Shared::new(threads, roster.map(Arc::new));
         let mut handles = Vec::with_capacity(threads - 1);
         let mut shortage = None;
         for index in 1..threads {
@@ -105,7 +199,7 @@ impl PoolBuilder {
                 }
             }
         }
-        Ok(Pool::from_parts(shared, handles, shortage))
+        Ok(Pool::from_parts(shared, handles, shortage, missing))
     }
 }
 
@@ -131,7 +225,7 @@ mod tests {
         for got in 1..4 {
             let mut left = got - 1;
             let pool = PoolBuilder::new()
-                .start(5, |thread, body| {
+                .start(5, Lifetime::Scoped, |thread, body| {
                     if left == 0 {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }

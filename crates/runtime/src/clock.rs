@@ -1,6 +1,10 @@
-//! The one place that reads a clock: a loop asks how long its iterations take.
+//! The one place that reads a clock: a loop asks how long its iterations take, a worker on uneven cores for how long it has found nothing, and books are kept
+//! in time.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use evenkeel_model::Ns;
 
 /// Time since it was started.
 pub(crate) struct Stopwatch(Instant);
@@ -20,4 +24,12 @@ impl Stopwatch {
         let now = Instant::now();
         now.saturating_duration_since(std::mem::replace(&mut self.0, now))
     }
+}
+
+/// Time since somebody first asked.
+#[expect(clippy::disallowed_methods, reason = "as above")]
+pub(crate) fn now() -> Ns {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    let began = *BEGAN.get_or_init(Instant::now);
+    Ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

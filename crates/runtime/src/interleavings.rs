@@ -122,7 +122,7 @@ struct Crew {
 
 impl Crew {
     fn new(workers: usize) -> Arc<Crew> {
-        Arc::new(Crew { sleep: Sleep::new(workers), tasks: AtomicUsize::new(0) })
+        Arc::new(Crew { sleep: Sleep::new(workers, None), tasks: AtomicUsize::new(0) })
     }
 
     fn push(&self) {

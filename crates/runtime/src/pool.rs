@@ -14,8 +14,11 @@ use crate::error::{BuildError, Shortage};
 use crate::injected::Injected;
 use crate::job::{HeapJob, Job, StackJob};
 use crate::latch::Latch;
+use crate::missing::Missing;
+use crate::roster::{Account, Mask, Roster};
 use crate::sleep::Sleep;
 use crate::stats::Stats;
+use crate::trace::Event;
 use crate::worker::{Desk, Worker};
 
 /// What the workers of a pool share.
@@ -24,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) desks: Box<[CachePadded<Desk>]>,
     pub(crate) injected: Injected,
     pub(crate) sleep: Sleep,
+    /// Where cores differ, or somebody wants to know what workers do.
+    pub(crate) roster: Option<Arc<Roster>>,
     /// Whether somebody works at the first desk.
     taken: AtomicBool,
     /// Threads that wait for that desk.
@@ -32,11 +37,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(workers: usize) -> Arc<Shared> {
+    pub(crate) fn new(workers: usize, roster: Option<Arc<Roster>>) -> Arc<Shared> {
         Arc::new_cyclic(|me| Shared {
             desks: (0..workers).map(|index| CachePadded::new(Desk::new(index, me.as_ptr()))).collect(),
             injected: Injected::default(),
-            sleep: Sleep::new(workers),
+            sleep: Sleep::new(workers, roster.clone()),
+            roster,
             taken: AtomicBool::new(false),
             callers: Mutex::new(Vec::new()),
             me: Weak::clone(me),
@@ -66,6 +72,7 @@ impl Shared {
             worker.wait_until(&desk.closed, floor);
             worker.finish(floor);
         };
+        let _place = Place::take(self, index);
         // SAFETY: each index is given to one thread, which holds the pool.
         unsafe { Worker::enter(desk, job) }
     }
@@ -76,6 +83,7 @@ impl Shared {
             return Err(f);
         }
         let _leave = Leave(self);
+        let _place = Place::take(self, 0);
         // SAFETY: `taken` keeps others away; the caller has the pool.
         Ok(unsafe { Worker::enter(&self.desks[0], |_| f()) })
     }
@@ -89,6 +97,28 @@ impl Drop for Leave<'_> {
         self.0.taken.store(false, Ordering::Release);
         for caller in callers(self.0).iter() {
             caller.unpark();
+        }
+    }
+}
+
+/// The place of a thread that is a worker at the moment, where pools keep a roster: a core, which it leaves when it is a worker no more, panic or not.
+struct Place<'a> {
+    roster: Option<&'a Roster>,
+    worker: usize,
+    before: Option<Mask>,
+}
+
+impl<'a> Place<'a> {
+    fn take(shared: &'a Shared, worker: usize) -> Place<'a> {
+        let roster = shared.roster.as_deref();
+        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker)) }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(roster) = self.roster {
+            roster.leave(self.worker, self.before.take());
         }
     }
 }
@@ -114,6 +144,7 @@ pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     shortage: Option<Shortage>,
+    missing: Vec<Missing>,
 }
 
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
@@ -142,13 +173,18 @@ impl Pool {
         GLOBAL.get().is_some()
     }
 
-    pub(crate) fn from_parts(shared: Arc<Shared>, threads: Vec<JoinHandle<()>>, shortage: Option<Shortage>) -> Pool {
-        Pool { shared, threads, shortage }
+    pub(crate) fn from_parts(
+        shared: Arc<Shared>,
+        threads: Vec<JoinHandle<()>>,
+        shortage: Option<Shortage>,
+        missing: Vec<Missing>,
+    ) -> Pool {
+        Pool { shared, threads, shortage, missing }
     }
 
     /// A pool of the calling thread.
     pub(crate) fn alone() -> Pool {
-        Pool::from_parts(Shared::new(1), Vec::new(), None)
+        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new())
     }
 
     /// How many threads work in it, the calling one included.
@@ -164,6 +200,24 @@ impl Pool {
     /// What each worker has done, the calling thread's place first.
     pub fn stats(&self) -> Vec<Stats> {
         self.shared.desks.iter().take(self.threads()).map(|desk| desk.stats()).collect()
+    }
+
+    /// What cores that differ would need, and this machine does not allow: each once. The pool works without it.
+    pub fn missing(&self) -> Vec<Missing> {
+        let later = self.shared.roster.as_deref().map(Roster::missing).unwrap_or_default();
+        self.missing.iter().cloned().chain(later).collect()
+    }
+
+    /// For how long each worker was busy and waited, on which type of core, the calling thread's place first. Empty unless the pool keeps a
+    /// [`Record`](crate::Record).
+    pub fn accounts(&self) -> Vec<Account> {
+        let Some(roster) = &self.shared.roster else { return Vec::new() };
+        (0..self.threads()).filter_map(|worker| roster.account(worker)).collect()
+    }
+
+    /// When workers began to run tasks and to wait, and where, by time. Empty unless the pool keeps a record of [events](crate::Record::Events).
+    pub fn trace(&self) -> Vec<Event> {
+        self.shared.roster.as_deref().map(Roster::events).unwrap_or_default()
     }
 
     /// Runs `f` in this pool: [`join`](crate::join), [`scope`](crate::scope) and the parallel loops in it use this pool's workers.

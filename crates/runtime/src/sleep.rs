@@ -2,11 +2,13 @@
 //!
 //! The README of this crate ("Sleeping") has the protocol and why no call is lost.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crossbeam_utils::CachePadded;
 
 use crate::fence;
+use crate::roster::Roster;
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
 /// Somebody sleeps, and nobody is on the way up.
@@ -20,6 +22,7 @@ pub(crate) struct Sleep {
     /// The workers that sleep or are about to, in the order in which they lay down. `alarm` is only written under this lock.
     sleepers: Mutex<Vec<usize>>,
     beds: Box<[CachePadded<Bed>]>,
+    roster: Option<Arc<Roster>>,
 }
 
 /// Where one worker sleeps. A ring before it lies down counts.
@@ -29,13 +32,14 @@ struct Bed {
 }
 
 impl Sleep {
-    pub(crate) fn new(workers: usize) -> Sleep {
+    pub(crate) fn new(workers: usize, roster: Option<Arc<Roster>>) -> Sleep {
         let bed = || CachePadded::new(Bed { rung: Mutex::new(false), bell: Condvar::new() });
         let quiet = if fence::asymmetric() { 0 } else { SYMMETRIC };
         Sleep {
             alarm: CachePadded::new(AtomicUsize::new(quiet)),
             sleepers: Mutex::new(Vec::with_capacity(workers)),
             beds: (0..workers).map(|_| bed()).collect(),
+            roster,
         }
     }
 
@@ -62,16 +66,30 @@ impl Sleep {
             return;
         }
         self.set_call(false);
-        // The last to lie down: its caches are the warmest.
-        let called = sleepers.pop();
+        let called = match &self.roster {
+            // The last to lie down: its caches are the warmest.
+            None => sleepers.pop(),
+            Some(roster) => roster.first_to_wake(&sleepers).map(|place| sleepers.remove(place)),
+        };
         drop(sleepers);
         if let Some(worker) = called {
-            self.wake(worker);
+            self.ring(worker);
         }
     }
 
-    /// Wakes this worker up, whatever the reason.
+    /// Wakes a worker up because what it waits for is done. It counts as active from now on: it may take a while until it runs, and a bigger core may take it
+    /// over until then.
     pub(crate) fn wake(&self, worker: usize) {
+        if let Some(roster) = &self.roster
+            && let Some(bigger) = roster.found(worker)
+        {
+            self.ring(bigger);
+        }
+        self.ring(worker);
+    }
+
+    /// Wakes a worker up, whatever the reason.
+    pub(crate) fn ring(&self, worker: usize) {
         let bed = &self.beds[worker];
         *lock(&bed.rung) = true;
         bed.bell.notify_one();

@@ -10,18 +10,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use crossbeam_utils::{Backoff, CachePadded};
+use evenkeel_model::stealing::HINT_AFTER;
 
 use crate::deque::{Deque, Steal};
 use crate::fence;
 use crate::job::Job;
 use crate::latch::Latch;
 use crate::pool::Shared;
+use crate::roster::Patience;
 use crate::stats::Stats;
 
 /// Failed searches after which a worker counts as waiting: the hint of Torng et al., ISCA 2016, III.A.
-const WAITING_AFTER: u32 = 2;
+const WAITING_AFTER: u32 = HINT_AFTER;
 /// Failed searches after which it goes to sleep. `assumed`: about as long as a wake-up takes.
 const SLEEP_AFTER: u32 = 32;
+/// As many failed searches as it takes for work not to be left to others.
+const LEAVE_NOTHING: u32 = u32::MAX;
 
 /// What the other workers see of one.
 pub(crate) struct Desk {
@@ -82,11 +86,11 @@ thread_local! {
     static ENTERED: Cell<*const Entered> = const { Cell::new(ptr::null()) };
 }
 
-/// What a push returns: where the job is, or that it has to be looked for.
+/// What a push returns: the queue's `bottom` above the job, or that the job has to be looked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(isize);
 
-/// No index: `bottom` would have to be one more.
+/// No `bottom` that a queue gets to.
 const LONG_WAY: Ticket = Ticket(isize::MIN);
 
 impl<'a> Worker<'a> {
@@ -157,22 +161,22 @@ impl<'a> Worker<'a> {
     #[inline(always)]
     pub(crate) fn push(self, job: NonNull<Job>) -> Ticket {
         // SAFETY: this thread is the owner.
-        let index = unsafe { self.desk.deque.push(job) };
+        let bottom = unsafe { self.desk.deque.push(job) };
         // The light fence between the push and the look at the alarm. Where it is not free, the alarm is always on, and `notify` has the fence.
         fence::free();
-        if self.shared().sleep.is_alarmed() { self.pushed_with_alarm(index) } else { Ticket(index) }
+        if self.shared().sleep.is_alarmed() { self.pushed_with_alarm(bottom) } else { Ticket(bottom) }
     }
 
     #[cold]
-    fn pushed_with_alarm(self, index: isize) -> Ticket {
+    fn pushed_with_alarm(self, bottom: isize) -> Ticket {
         self.shared().sleep.notify();
-        if fence::asymmetric() { Ticket(index) } else { LONG_WAY }
+        if fence::asymmetric() { Ticket(bottom) } else { LONG_WAY }
     }
 
     /// Takes back what was pushed if it still is the newest in the queue.
     #[inline(always)]
     pub(crate) fn pop_at(self, ticket: Ticket) -> bool {
-        // SAFETY: this thread is the owner. With symmetric fences no ticket is an index.
+        // SAFETY: this thread is the owner. With symmetric fences every ticket is for the long way.
         unsafe { self.desk.deque.pop_at(ticket.0) }
     }
 
@@ -192,7 +196,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn wait_until(self, latch: &Latch, floor: isize) {
         let mut idle = Idle::default();
         while !latch.is_open() {
-            if let Some(job) = self.find(floor) {
+            if let Some(job) = self.find(floor, idle.failed) {
                 idle.end(self);
                 // SAFETY: it was in a queue.
                 unsafe { Job::run(job, self) };
@@ -205,14 +209,29 @@ impl<'a> Worker<'a> {
 
     /// Works until there is nothing to do.
     pub(crate) fn finish(self, floor: isize) {
-        while let Some(job) = self.find(floor) {
+        while let Some(job) = self.find(floor, LEAVE_NOTHING) {
             // SAFETY: it was in a queue.
             unsafe { Job::run(job, self) };
         }
     }
 
-    fn find(self, floor: isize) -> Option<NonNull<Job>> {
-        self.pop(floor).or_else(|| self.steal()).or_else(|| self.shared().injected.pop())
+    /// `failed` searches before this one have found nothing.
+    fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
+        let own = self.pop(floor);
+        if own.is_some() || self.leaves_it(failed) {
+            return own;
+        }
+        self.steal().or_else(|| self.shared().injected.pop())
+    }
+
+    /// Whether what there is, is left to a worker on a bigger core, which is woken up for it.
+    fn leaves_it(self, failed: u32) -> bool {
+        let Some(roster) = &self.shared().roster else { return false };
+        let Some(bigger) = roster.holds_back(self.index(), failed) else { return false };
+        if failed == WAITING_AFTER && self.sees_work() {
+            self.shared().sleep.ring(bigger);
+        }
+        true
     }
 
     fn steal(self) -> Option<NonNull<Job>> {
@@ -232,6 +251,10 @@ impl<'a> Worker<'a> {
 
     /// The worker with the fullest queue (occupancy-based, Torng et al., ISCA 2016, IV.C); of equal ones the next one round the table.
     fn victim(self) -> Option<&'a Desk> {
+        if let Some(roster) = &self.shared().roster {
+            let victim = roster.victim(self.index(), |worker| self.shared().desks[worker].deque.len());
+            return victim.map(|worker| &*self.shared().desks[worker]);
+        }
         let (before, from) = self.shared().desks.split_at(self.index());
         let mut fullest = None;
         let mut most = 0;
@@ -257,11 +280,18 @@ struct Idle {
     backoff: Backoff,
     /// It was woken up for a task, and has to see to it that the next one wakes up the next worker.
     called: bool,
+    patience: Patience,
 }
 
 impl Idle {
     fn fail(&mut self, worker: Worker<'_>, latch: &Latch) {
         self.failed += 1;
+        if let Some(roster) = &worker.shared().roster {
+            let tasks = |other: usize| worker.shared().desks[other].deque.len();
+            if roster.failed(worker.index(), self.failed, &mut self.patience, tasks) {
+                return std::hint::spin_loop();
+            }
+        }
         if self.failed < WAITING_AFTER {
             std::hint::spin_loop();
         } else if self.failed < SLEEP_AFTER {
@@ -277,6 +307,11 @@ impl Idle {
     fn end(&mut self, worker: Worker<'_>) {
         if std::mem::take(&mut self.called) {
             worker.shared().sleep.pass_on(|| worker.sees_work());
+        }
+        if let Some(roster) = &worker.shared().roster
+            && let Some(bigger) = roster.found(worker.index())
+        {
+            worker.shared().sleep.ring(bigger);
         }
         self.failed = 0;
         self.backoff.reset();

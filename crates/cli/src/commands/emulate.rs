@@ -8,8 +8,8 @@ use evenkeel_linux::emulate::duty::Account;
 use evenkeel_linux::emulate::{Emulation, Plan};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
-use evenkeel_linux::topology::{Topology, list};
 use evenkeel_model::Ns;
+use evenkeel_topology::{Topology, list};
 use serde::Serialize;
 
 use crate::args::{Emulate, Format};

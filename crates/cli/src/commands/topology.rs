@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Error, Result};
-use evenkeel_linux::topology::{Ability, Cpu, Kind, Shared, Topology, abilities, list};
+use evenkeel_linux::abilities::{Ability, abilities};
 use evenkeel_model::Hz;
+use evenkeel_topology::{Cpu, Kind, Shared, Topology, list};
 use serde::Serialize;
 
 use crate::args::{Format, Topology as Arguments};

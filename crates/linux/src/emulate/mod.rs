@@ -14,6 +14,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use evenkeel_model::Ns;
+use evenkeel_topology::list;
 use rustix::process::Pid;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
@@ -22,7 +23,6 @@ use crate::guard::{Change, Guard};
 use crate::host::clock;
 use crate::mask;
 use crate::spec::Spec;
-use crate::topology::list;
 use duty::{Account, Duty};
 
 /// How long a cycle is. A slower core is slow all the time, an emulated one in slices, so short cycles are nearer to the

@@ -4,8 +4,8 @@ use evenkeel_model::{Instructions, Ns};
 
 use crate::event::Tid;
 
-/// A machine has at most this many core types.
-pub const MAX_TYPES: usize = 8;
+/// A machine has at most this many core types; `watch.bpf.c` has the same number.
+pub const MAX_TYPES: usize = evenkeel_topology::kinds::MOST;
 
 /// A living thread of the target, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

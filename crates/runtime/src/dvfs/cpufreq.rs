@@ -1,0 +1,208 @@
+//! Frequencies through the files of cpufreq: `scaling_setspeed` where the governor is `userspace`, else the ceiling `scaling_max_freq`, below
+//! which the governor stays.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use evenkeel_model::Hz;
+
+use super::{Dvfs, Setting};
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// The files of cpufreq below a root.
+#[derive(Debug)]
+pub(crate) struct Cpufreq {
+    policies: Vec<Policy>,
+}
+
+/// CPUs that share a clock.
+#[derive(Debug)]
+struct Policy {
+    cpus: Vec<u16>,
+    file: PathBuf,
+    /// What the file said before, to be written back.
+    before: String,
+    nominal: Hz,
+    /// What can be set, ascending; a range from the first to the last if `steps` is false.
+    frequencies: Vec<u64>,
+    steps: bool,
+    /// What was set last, in kHz.
+    now: Option<u64>,
+}
+
+impl Cpufreq {
+    /// The clocks of these CPUs, below `/` or below a folder that looks like it.
+    ///
+    /// # Errors
+    /// A CPU without cpufreq, or files that may not be written.
+    pub fn open(root: &Path, cpus: &[u16]) -> io::Result<Self> {
+        let mut policies: Vec<Policy> = Vec::new();
+        for cpu in cpus {
+            let policy = Policy::of(root, *cpu)?;
+            match policies.iter_mut().find(|other| other.shares_with(*cpu)) {
+                Some(_) => {}
+                None => policies.push(policy),
+            }
+        }
+        Ok(Self { policies })
+    }
+}
+
+impl Policy {
+    fn of(root: &Path, cpu: u16) -> io::Result<Self> {
+        let folder = root.join(CPUS).join(format!("cpu{cpu}/cpufreq"));
+        let text = |file: &str| fs::read_to_string(folder.join(file)).map(|text| text.trim().to_owned());
+        let khz = |file: &str| text(file)?.parse::<u64>().map_err(io::Error::other);
+        let file = if text("scaling_governor")? == "userspace" { "scaling_setspeed" } else { "scaling_max_freq" };
+        let (lowest, highest) = (khz("cpuinfo_min_freq")?, khz("cpuinfo_max_freq")?);
+        let listed = text("scaling_available_frequencies").unwrap_or_default();
+        let mut frequencies: Vec<u64> = listed.split_whitespace().filter_map(|khz| khz.parse().ok()).collect();
+        let steps = !frequencies.is_empty();
+        if !steps {
+            frequencies = vec![lowest, highest];
+        }
+        frequencies.sort_unstable();
+        let related = text("related_cpus").unwrap_or_default();
+        let mut cpus: Vec<u16> = related.split_whitespace().filter_map(|cpu| cpu.parse().ok()).collect();
+        if !cpus.contains(&cpu) {
+            cpus = vec![cpu];
+        }
+        let path = folder.join(file);
+        fs::OpenOptions::new().write(true).open(&path)?;
+        let nominal = Hz(khz("scaling_max_freq")?.saturating_mul(1000));
+        Ok(Self { cpus, before: text(file)?, file: path, nominal, frequencies, steps, now: None })
+    }
+
+    fn shares_with(&self, cpu: u16) -> bool {
+        self.cpus.contains(&cpu)
+    }
+
+    /// What can be set that is nearest, in kHz.
+    fn nearest(&self, wanted: Hz) -> Option<u64> {
+        let khz = wanted.0 / 1000;
+        let (first, last) = (*self.frequencies.first()?, *self.frequencies.last()?);
+        if !self.steps {
+            return Some(khz.clamp(first, last.max(first)));
+        }
+        self.frequencies.iter().copied().min_by_key(|step| step.abs_diff(khz))
+    }
+
+    fn set(&mut self, khz: u64) -> io::Result<()> {
+        if self.now == Some(khz) {
+            return Ok(());
+        }
+        fs::write(&self.file, khz.to_string())?;
+        self.now = Some(khz);
+        Ok(())
+    }
+}
+
+impl Dvfs for Cpufreq {
+    fn nominal(&self, cpu: u16) -> Option<Hz> {
+        self.policies.iter().find(|policy| policy.shares_with(cpu)).map(|policy| policy.nominal)
+    }
+
+    fn set(&mut self, settings: &[Setting]) -> io::Result<()> {
+        for policy in &mut self.policies {
+            // One clock for several cores: the fastest that one of them needs.
+            let wanted = settings.iter().filter(|setting| policy.shares_with(setting.cpu));
+            let highest = wanted.map(|setting| setting.frequency).max_by_key(|hz| hz.0);
+            if let Some(khz) = highest.and_then(|hz| policy.nearest(hz)) {
+                policy.set(khz)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Cpufreq {
+    fn drop(&mut self) {
+        for policy in self.policies.iter().filter(|policy| policy.now.is_some()) {
+            // Nobody is left to be told.
+            let _ = fs::write(&policy.file, &policy.before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two clocks: CPUs 0 and 1 share one that has steps, CPU 2 has a range.
+    fn tree(governor: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (cpu, related) in [(0, "0 1"), (1, "0 1"), (2, "2")] {
+            let folder = root.path().join(CPUS).join(format!("cpu{cpu}/cpufreq"));
+            fs::create_dir_all(&folder).unwrap();
+            let write = |file: &str, text: &str| fs::write(folder.join(file), format!("{text}\n")).unwrap();
+            write("related_cpus", related);
+            write("scaling_governor", governor);
+            write("cpuinfo_min_freq", "400000");
+            write("cpuinfo_max_freq", "2000000");
+            write("scaling_max_freq", "1600000");
+            write("scaling_setspeed", "800000");
+            if cpu < 2 {
+                write("scaling_available_frequencies", "2000000 1200000 400000");
+            }
+        }
+        root
+    }
+
+    fn read(root: &Path, cpu: u16, file: &str) -> String {
+        let path = root.join(CPUS).join(format!("cpu{cpu}/cpufreq/{file}"));
+        fs::read_to_string(path).unwrap().trim().to_owned()
+    }
+
+    fn at(cpu: u16, mhz: u64) -> Setting {
+        Setting { cpu, thread: None, frequency: Hz(mhz * 1_000_000) }
+    }
+
+    #[test]
+    fn the_nearest_frequency_is_set_and_what_was_there_comes_back() {
+        let root = tree("schedutil");
+        let mut clocks = Cpufreq::open(root.path(), &[0, 1, 2]).unwrap();
+        assert_eq!((clocks.nominal(1), clocks.nominal(9)), (Some(Hz(1_600_000_000)), None));
+        clocks.set(&[at(0, 300), at(1, 1300), at(2, 1234)]).unwrap();
+        // CPU 1 needs more than CPU 0, whose clock it is.
+        assert_eq!(read(root.path(), 0, "scaling_max_freq"), "1200000");
+        assert_eq!(read(root.path(), 2, "scaling_max_freq"), "1234000");
+        clocks.set(&[at(2, 9999)]).unwrap();
+        assert_eq!(read(root.path(), 2, "scaling_max_freq"), "2000000");
+        drop(clocks);
+        for cpu in [0, 2] {
+            assert_eq!(read(root.path(), cpu, "scaling_max_freq"), "1600000");
+        }
+    }
+
+    #[test]
+    fn the_governor_userspace_is_told_a_speed() {
+        let root = tree("userspace");
+        let mut clocks = Cpufreq::open(root.path(), &[2]).unwrap();
+        clocks.set(&[at(2, 1000)]).unwrap();
+        assert_eq!(read(root.path(), 2, "scaling_setspeed"), "1000000");
+        assert_eq!(read(root.path(), 2, "scaling_max_freq"), "1600000");
+        drop(clocks);
+        assert_eq!(read(root.path(), 2, "scaling_setspeed"), "800000");
+    }
+
+    #[test]
+    fn a_panic_puts_back_what_was_there() {
+        let root = tree("performance");
+        let clocks = std::panic::catch_unwind(|| {
+            let mut clocks = Cpufreq::open(root.path(), &[0]).unwrap();
+            clocks.set(&[at(0, 400)]).unwrap();
+            assert_eq!(read(root.path(), 0, "scaling_max_freq"), "400000");
+            panic!("on purpose");
+        });
+        assert!(clocks.is_err());
+        assert_eq!(read(root.path(), 0, "scaling_max_freq"), "1600000");
+    }
+
+    #[test]
+    fn a_machine_without_cpufreq_says_so() {
+        let root = tree("performance");
+        assert!(Cpufreq::open(root.path(), &[0, 3]).is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! What happens on cores that differ: the techniques of the paper, carried out on a stock kernel.
+
+use std::sync::Mutex;
+
+use evenkeel_model::stealing::{Active, Techniques, Waiting};
+use evenkeel_model::{CoreTypeId, Ns};
+
+use super::affinity::Mask;
+use super::places::{Exchange, Places, Seat};
+use super::voltages::{Load, Voltages};
+use super::{Books, Doing, Hints, Patience};
+use crate::clock;
+use crate::missing::Missing;
+use crate::sync::lock;
+
+/// How long an exchange of cores takes, so how long a worker looks for work before it mugs: what the muggee does is by then more likely than not to
+/// last longer than the exchange costs (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 10 to 20 us.
+const EXCHANGE: Ns = Ns::from_us(20);
+/// So many failed searches long a smaller core leaves work to a bigger one that waits. One that does not come by then is kept from it, by the kernel or by a
+/// task of somebody else on its core, and work that nobody does helps nobody.
+const LEAVES: u32 = 16;
+
+/// Workers that are bound to cores which differ.
+pub(crate) struct Uneven {
+    techniques: Techniques,
+    places: Places,
+    voltages: Option<Voltages>,
+    /// What has turned out to be missing.
+    missing: Mutex<Vec<Missing>>,
+    told: Option<fn(&Missing)>,
+}
+
+impl Uneven {
+    /// Nothing is bound yet.
+    pub fn new(techniques: Techniques, places: Places, voltages: Option<Voltages>, told: Option<fn(&Missing)>) -> Self {
+        Self { techniques, places, voltages, missing: Mutex::new(Vec::new()), told }
+    }
+
+    /// See [`super::Roster::arrive`]. The first worker goes on with the program after a parallel region, and before it: it belongs on a big core.
+    pub fn arrive(&self, worker: usize, hints: &Hints, books: Option<&Books>) -> Option<Mask> {
+        let before = self.places.arrive(worker);
+        if before.is_some() && worker == 0 {
+            self.go_home(worker, hints, books);
+        }
+        before
+    }
+
+    /// A worker that is on a small core changes with one that waits on a big one.
+    pub fn go_home(&self, worker: usize, hints: &Hints, books: Option<&Books>) {
+        let kind = |worker| self.places.kind(worker);
+        let waiting = hints.all(Doing::Waiting).map(|worker| Waiting { worker, core_type: kind(worker) });
+        let Some(other) = self.techniques.home(kind(worker), waiting) else { return };
+        if self.places.exchange(worker, other, || hints.get(other) == Doing::Waiting) == Exchange::Done
+            && let Some(books) = books
+        {
+            books.note(worker, hints.get(worker), self.seat(worker));
+            books.note(other, hints.get(other), self.seat(other));
+        }
+    }
+
+    /// See [`super::Roster::leave`].
+    pub fn leave(&self, worker: usize, mask: &[u16], hints: &Hints, books: Option<&Books>) {
+        if worker == 0 {
+            self.go_home(worker, hints, books);
+        }
+        self.places.leave(worker, mask);
+    }
+
+    /// See [`super::Roster::holds_back`].
+    pub fn holds_back(&self, worker: usize, failed: u32, hints: &Hints) -> Option<usize> {
+        let waiting = || hints.all(Doing::Waiting).filter(|other| *other != worker);
+        if failed >= LEAVES || self.techniques.may_steal(self.kind(worker), waiting().map(|other| self.kind(other))) {
+            return None;
+        }
+        waiting().min_by_key(|other| self.kind(*other))
+    }
+
+    /// See [`super::Roster::failed`].
+    pub fn mug(
+        &self,
+        mugger: usize,
+        failed: u32,
+        patience: &mut Patience,
+        hints: &Hints,
+        tasks: impl Fn(usize) -> usize,
+        books: Option<&Books>,
+    ) -> bool {
+        let active = |worker| Active { worker, core_type: self.kind(worker), load: tasks(worker) };
+        let muggee = self.techniques.muggee(self.kind(mugger), failed, hints.all(Doing::Active).map(active));
+        let Some(muggee) = muggee else {
+            patience.since = None;
+            return false;
+        };
+        let now = clock::now();
+        if now.since(*patience.since.get_or_insert(now)) < EXCHANGE {
+            return true;
+        }
+        patience.since = None;
+        match self.places.exchange(muggee, mugger, || hints.get(muggee) == Doing::Active) {
+            Exchange::Done => {
+                if let Some(books) = books {
+                    books.mugs(mugger);
+                    books.note(muggee, hints.get(muggee), self.seat(muggee));
+                    books.note(mugger, hints.get(mugger), self.seat(mugger));
+                }
+                self.follow(hints);
+                true
+            }
+            Exchange::Stale => true,
+            Exchange::Refused => false,
+        }
+    }
+
+    /// Somebody who waits on a bigger core than a worker's, if mugging is on.
+    pub fn who_could_mug(&self, worker: usize, hints: &Hints) -> Option<usize> {
+        if !self.techniques.mugging {
+            return None;
+        }
+        hints
+            .all(Doing::Waiting)
+            .filter(|other| self.kind(*other) < self.kind(worker))
+            .min_by_key(|other| self.kind(*other))
+    }
+
+    /// Sets voltages for what is going on.
+    pub fn follow(&self, hints: &Hints) {
+        let Some(voltages) = &self.voltages else { return };
+        let loads = || {
+            let threads = self.places.threads();
+            let load = |(worker, thread): (usize, _)| {
+                let seat = self.seat(worker);
+                Load { cpu: seat.cpu, kind: seat.kind, thread, active: hints.get(worker) == Doing::Active }
+            };
+            threads.into_iter().enumerate().map(load).collect()
+        };
+        if let Err(error) = voltages.follow(loads) {
+            let missing = Missing::frequencies(&error.to_string());
+            if let Some(tell) = self.told {
+                tell(&missing);
+            }
+            lock(&self.missing).push(missing);
+        }
+    }
+
+    /// What has turned out to be missing since the pool was made.
+    pub fn missing(&self) -> Vec<Missing> {
+        lock(&self.missing).clone()
+    }
+
+    /// The core that a worker is on.
+    pub fn seat(&self, worker: usize) -> Seat {
+        self.places.seat(worker)
+    }
+
+    /// The type of the core that a worker is on.
+    pub fn kind(&self, worker: usize) -> CoreTypeId {
+        self.places.kind(worker)
+    }
+
+    /// How far a thief's core is from another worker's.
+    pub fn distance(&self, thief: usize, worker: usize) -> usize {
+        self.places.distance(thief, worker)
+    }
+}

@@ -1,0 +1,102 @@
+//! Work-pacing, work-sprinting and serial-sprinting: the lookup table of the paper's DVFS controller (III.A), and who asks it.
+//!
+//! There is no controller beside the workers. Whoever begins or ceases to wait looks the voltages up and sets them, or leaves it to the one who is
+//! at it already.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+
+use evenkeel_model::marginal::{System, Table};
+use evenkeel_model::stealing::{Region, Techniques};
+use evenkeel_model::{CoreTypeId, Hz, Machine, Volts};
+
+use super::Tid;
+use crate::dvfs::{Dvfs, Setting};
+
+/// A worker's core, what runs on it, and whether the worker is active.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub cpu: u16,
+    pub kind: CoreTypeId,
+    pub thread: Option<Tid>,
+    pub active: bool,
+}
+
+/// The voltages of a pool's cores.
+pub(crate) struct Voltages {
+    techniques: Techniques,
+    system: System,
+    table: Table,
+    /// None after it has failed.
+    dvfs: Mutex<Option<Box<dyn Dvfs>>>,
+    /// Something has changed since the voltages were last set.
+    stale: AtomicBool,
+}
+
+impl Voltages {
+    /// The table of a machine. What cores run at if nobody decides otherwise is what the backend finds: its power is the target of Equation 6.
+    pub fn new(machine: &Machine, cpus: &[u16], techniques: Techniques, dvfs: Box<dyn Dvfs>) -> Self {
+        let highest = |kind: &evenkeel_model::CoreType| kind.opps[kind.opps.len() - 1].voltage;
+        let mut system = System::of(machine, highest);
+        for (id, group) in system.groups.iter_mut().enumerate() {
+            let of = machine.cores.iter().zip(cpus).filter(|(core, _)| core.core_type.index() == id);
+            let found = of.filter_map(|(_, cpu)| dvfs.nominal(*cpu)).max_by_key(|hz| hz.0);
+            if let Some(hz) = found.filter(|_| group.slope > 0.0) {
+                let volts = (hz.0 as f64 - group.offset) / group.slope;
+                group.nominal = Volts(volts.clamp(group.lowest.0, group.highest.0));
+            }
+        }
+        let table = Table::new(&system);
+        Self { techniques, system, table, dvfs: Mutex::new(Some(dvfs)), stale: AtomicBool::new(false) }
+    }
+
+    /// The frequency of each worker's core.
+    fn settings(&self, loads: &[Load]) -> Vec<Setting> {
+        let mut active = vec![0; self.system.groups.len()];
+        loads.iter().filter(|load| load.active).for_each(|load| active[load.kind.index()] += 1);
+        let busy: usize = active.iter().sum();
+        let region = match busy {
+            0 => Region::Serial,
+            busy if busy == loads.len() => Region::HighParallel,
+            _ => Region::LowParallel,
+        };
+        // Outside of all parallel regions the one thread that runs is not the pool's. The kernel puts it on a big core, whichever, and idle ones use little.
+        let serial = region == Region::Serial;
+        if serial {
+            active[0] = 1;
+        }
+        let volts = self.table.volts(&active);
+        let setting = |load: &Load| {
+            let group = &self.system.groups[load.kind.index()];
+            let volts = match self.techniques.scales(region) {
+                false => group.nominal,
+                true if load.active || (serial && load.kind == CoreTypeId(0)) => volts[load.kind.index()],
+                true => group.lowest,
+            };
+            Setting { cpu: load.cpu, thread: load.thread, frequency: Hz(group.frequency(volts) as u64) }
+        };
+        loads.iter().map(setting).collect()
+    }
+
+    /// Sets the voltages for what is going on. `now` is asked as often as something changes meanwhile.
+    ///
+    /// # Errors
+    /// The backend has refused; it has put back what was there, and is not asked again.
+    pub fn follow(&self, now: impl Fn() -> Vec<Load>) -> io::Result<()> {
+        self.stale.store(true, SeqCst);
+        while self.stale.load(SeqCst) {
+            // Whoever holds it looks at `stale` again after letting go.
+            let Ok(mut dvfs) = self.dvfs.try_lock() else { return Ok(()) };
+            while self.stale.swap(false, SeqCst) {
+                let Some(backend) = dvfs.as_mut() else { return Ok(()) };
+                if let Err(error) = backend.set(&self.settings(&now())) {
+                    *dvfs = None;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}

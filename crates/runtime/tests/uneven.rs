@@ -1,0 +1,165 @@
+//! Pools on cores that are said to differ. This machine's may be equal: what is tested is what the pool does, not how fast it gets. Needs two CPUs; with one
+//! there is nothing to exchange, and the tests say so.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use evenkeel_runtime::{Pool, PoolBuilder, Record, Techniques, What, join, par_for, scope};
+use evenkeel_topology::{Topology, list};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
+
+/// The CPUs that this thread may use.
+fn allowed() -> Vec<u16> {
+    let mask = sched_getaffinity(None).unwrap();
+    (0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).map(|cpu| cpu as u16).collect()
+}
+
+/// The first CPU is big, the second little.
+fn one_and_one() -> Option<Topology> {
+    let cpus = allowed();
+    let [big, little, ..] = cpus[..] else {
+        eprintln!("skipped: this process may use CPUs {} only", list::text(&cpus));
+        return None;
+    };
+    let machine = Topology::read("/".as_ref()).unwrap();
+    Some(machine.with(Some(&big.to_string()), Some(&little.to_string()), Some(3.0)).unwrap())
+}
+
+fn pool(techniques: Techniques, record: Record) -> Option<Pool> {
+    Some(PoolBuilder::new().cores(one_and_one()?).techniques(techniques).record(record).build().unwrap())
+}
+
+/// Two tasks that end on the big CPU only, and not before both have begun: the second one to end has to be taken there.
+fn mugs_once(pool: &Pool, big: u16) {
+    let begun = AtomicUsize::new(0);
+    let task = || {
+        begun.fetch_add(1, Ordering::SeqCst);
+        while begun.load(Ordering::SeqCst) < 2 || sched_getcpu() != usize::from(big) {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    };
+    pool.install(|| join(task, task));
+}
+
+#[test]
+fn workers_are_bound_while_they_work_and_nobody_afterwards() {
+    let Some(pool) = pool(Techniques::BASE_M, Record::Nothing) else { return };
+    let before = allowed();
+    assert_eq!(pool.threads(), 2);
+    let bound = pool.install(allowed);
+    assert_eq!(bound, before[..1], "the caller works on a big core");
+    assert_eq!(allowed(), before);
+    let panicked = catch_unwind(AssertUnwindSafe(|| pool.install(|| join(|| panic!("on purpose"), || ()))));
+    assert!(panicked.is_err());
+    assert_eq!(allowed(), before, "a panic unbinds, too");
+}
+
+#[test]
+fn a_big_worker_that_waits_takes_over_the_little_core_s_task() {
+    let Some(pool) = pool(Techniques::BASE_M, Record::Events) else { return };
+    let before = allowed();
+    for _ in 0..50 {
+        mugs_once(&pool, before[0]);
+        assert_eq!(allowed(), before);
+    }
+    assert!(pool.accounts().iter().map(|account| account.mugs).sum::<u64>() >= 50);
+    let trace = pool.trace();
+    let cpus = |worker| -> Vec<u16> {
+        let mut cpus: Vec<u16> = trace.iter().filter(|event| event.worker == worker).map(|event| event.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    };
+    assert_eq!(cpus(1).len(), 2, "the pool's own worker was on both cores");
+    assert!(trace.iter().any(|event| event.what == What::Runs) && trace.is_sorted_by_key(|event| event.at));
+    assert_eq!(pool.install(allowed), before[..1], "and the caller begins on a big core again");
+}
+
+#[test]
+fn nobody_is_mugged_without_mugging_and_nobody_bound_without_techniques() {
+    let Some(pool) = pool(Techniques::BASE, Record::Times) else { return };
+    let sum = AtomicUsize::new(0);
+    pool.install(|| par_for(0..10_000, |i| _ = sum.fetch_add(i, Ordering::Relaxed)));
+    assert_eq!(sum.into_inner(), 49_995_000);
+    assert!(pool.accounts().iter().all(|account| account.mugs == 0));
+    let Some(free) = self::pool(Techniques::NONE, Record::Nothing) else { return };
+    assert_eq!(free.install(allowed), allowed());
+    assert!(free.accounts().is_empty() && free.trace().is_empty());
+}
+
+#[test]
+fn panics_are_carried_however_often_cores_are_exchanged() {
+    let Some(pool) = pool(Techniques::BASE_M, Record::Times) else { return };
+    for round in 0..200 {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            pool.install(|| {
+                scope(|scope| {
+                    for task in 0..4 {
+                        scope.spawn(move |_| {
+                            std::thread::sleep(Duration::from_micros(100));
+                            assert!(task != round % 4, "on purpose");
+                        });
+                    }
+                });
+            });
+        }));
+        assert!(caught.is_err());
+    }
+}
+
+#[test]
+fn a_stress_of_small_and_large_tasks_gives_the_same_sum() {
+    fn sum(from: u64, to: u64) -> u64 {
+        if to - from < 200 {
+            if from.is_multiple_of(40_000) {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            return (from..to).sum();
+        }
+        let middle = u64::midpoint(from, to);
+        let (left, right) = join(|| sum(from, middle), || sum(middle, to));
+        left + right
+    }
+    let Some(machine) = one_and_one() else { return };
+    // More workers than cores: some share one, and exchanges go on all the same.
+    for workers in [2, 8] {
+        let builder = PoolBuilder::new().cores(machine.clone()).techniques(Techniques::BASE_M).threads(workers);
+        let pool = builder.record(Record::Times).build().unwrap();
+        for _ in 0..20 {
+            assert_eq!(pool.install(|| sum(0, 400_000)), 79_999_800_000);
+        }
+    }
+}
+
+#[test]
+fn pools_come_and_go_while_they_are_bound() {
+    let Some(machine) = one_and_one() else { return };
+    let before = allowed();
+    for _ in 0..50 {
+        let pool = PoolBuilder::new().cores(machine.clone()).techniques(Techniques::BASE_M).build().unwrap();
+        pool.spawn(|| std::thread::sleep(Duration::from_micros(50)));
+        pool.install(|| join(|| (), || ()));
+    }
+    assert_eq!(allowed(), before);
+}
+
+#[test]
+fn a_core_that_may_not_be_used_is_named_and_the_pool_works() {
+    let cpus = allowed();
+    let machine = Topology::read("/".as_ref()).unwrap();
+    // A CPU that this machine does not have.
+    let tree = tempfile::tempdir().unwrap();
+    let folder = tree.path().join("sys/devices/system/cpu");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("online"), format!("{},{}", cpus[0], 1000)).unwrap();
+    assert!(machine.cpu(1000).is_none());
+    let elsewhere = Topology::read(tree.path()).unwrap().with(None, Some("1000"), None).unwrap();
+    let pool = PoolBuilder::new().cores(elsewhere).techniques(Techniques::BASE_M).build().unwrap();
+    let missing = pool.missing();
+    assert_eq!(missing.iter().map(|missing| missing.what).collect::<Vec<_>>(), ["affinity"]);
+    assert_eq!(pool.install(allowed), cpus);
+    assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+}

@@ -1,0 +1,245 @@
+//! A topology as a machine for schedulers and for the simulator, and as a machine file.
+
+use std::fmt::Write;
+
+use evenkeel_model::{
+    Cluster, ClusterId, Core, CoreId, CoreSet, CoreType, CoreTypeId, Costs, Hz, Machine, Ns, Opp, Volts,
+};
+
+use crate::{Shared, Topology, list};
+
+/// What is not known of a core is taken from no real one: as much out-of-order machinery and power as a core of about
+/// 2020 has, and a voltage that rises with the frequency.
+const WIDTH: f64 = 4.0;
+const OVERLAP: f64 = 0.5;
+const ACTIVITY: f64 = 0.5;
+const LEAKAGE: f64 = 0.1;
+const IDLE_SHARE: f64 = 0.1;
+const LOWEST_VOLTS: f64 = 0.7;
+const HIGHEST_VOLTS: f64 = 1.0;
+/// Where no frequency is known.
+const FREQUENCY: Hz = Hz(1_000_000_000);
+/// A machine file takes no less.
+const LEAST_EXTRACT: f64 = 0.01;
+
+const COSTS: Costs = Costs {
+    context_switch: Ns::from_us(2),
+    migrate_in_cluster: Ns::from_us(10),
+    migrate_across_clusters: Ns::from_us(60),
+    remote_memory: 1.0,
+    dvfs_transition: Ns::from_us(100),
+    tick: Ns::from_ms(4),
+    wake: Ns::ZERO,
+};
+
+impl Topology {
+    /// The machine, and the CPU that each of its cores is. Capacities are those of the kinds; what a topology does not
+    /// say is assumed (see [`Self::to_toml`]).
+    ///
+    /// # Errors
+    /// More CPUs than a machine can have cores.
+    pub fn machine(&self, name: &str) -> Result<(Machine, Vec<u16>), String> {
+        let count = self.cpus.len();
+        if count > CoreSet::MAX_CORES {
+            return Err(format!(
+                "{count} CPUs: a machine has at most {} cores; choose some with --big and --little",
+                CoreSet::MAX_CORES
+            ));
+        }
+        let parts = self.parts();
+        let mut cores = vec![Core { core_type: CoreTypeId(0), cluster: ClusterId(0) }; count];
+        for (id, part) in parts.iter().enumerate() {
+            for position in &part.cores {
+                cores[usize::from(*position)] =
+                    Core { core_type: CoreTypeId(part.kind as u8), cluster: ClusterId(id as u8) };
+            }
+        }
+        let cluster = |(id, part): (usize, &Part)| Cluster {
+            name: part.name.clone(),
+            core_type: CoreTypeId(part.kind as u8),
+            cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
+            node: part.node,
+            cache: sharing_cache(&parts, id, &self.clusters) as u8,
+        };
+        let machine = Machine {
+            name: name.to_owned(),
+            description: self.description(),
+            core_types: self.core_types(),
+            clusters: parts.iter().enumerate().map(cluster).collect(),
+            cores,
+            costs: COSTS,
+        };
+        Ok((machine, self.ids()))
+    }
+
+    /// The machine as a machine file, in which every value says where it is from.
+    ///
+    /// # Errors
+    /// More CPUs than a machine can have cores.
+    pub fn to_toml(&self, name: &str) -> Result<String, String> {
+        let (machine, cpus) = self.machine(name)?;
+        let mut text = format!(
+            "# Written by `evenkeel topology --save`. `assumed` values are generic: better ones make a better simulation.\n\
+             name = {}\ndescription = {}\n",
+            quoted(name),
+            quoted(&machine.description)
+        );
+        for (kind, core) in self.kinds.iter().zip(&machine.core_types) {
+            let opps: Vec<String> = core
+                .opps
+                .iter()
+                .map(|opp| format!("[{:?}, {:?}]", opp.frequency.0 as f64 / 1e6, opp.voltage.0))
+                .collect();
+            let frequencies = match self.frequencies(&kind.name).is_empty() {
+                true => "assumed: no frequency is known".to_owned(),
+                false => format!("frequencies: {}; voltages assumed", self.clock),
+            };
+            let extract =
+                format!("capacity {} at the highest frequency; {}: {}", kind.capacity, self.origin, kind.source);
+            let _ = write!(
+                text,
+                "\n[core.{}]\n{}{}{}{}{}{}{}",
+                core.name,
+                line("width", &format!("{:?}", core.width), "assumed: four instructions a cycle"),
+                line("extract", &format!("{:?}", core.extract), &extract),
+                line("overlap", &format!("{:?}", core.overlap), "assumed: half of the memory time is hidden"),
+                line("opps", &format!("[{}]", opps.join(", ")), &frequencies),
+                line("activity", &format!("{:?}", core.activity), "assumed: 0.5 W per instruction per ns at 1 V"),
+                line("leakage", &format!("{:?}", core.leakage), "assumed: 0.1 A"),
+                line("idle_share", &format!("{:?}", core.idle_share), "assumed: power gating"),
+            );
+        }
+        for (id, part) in self.parts().iter().enumerate() {
+            let numbers: Vec<String> = part.cores.iter().map(ToString::to_string).collect();
+            let ids: Vec<u16> = part.cores.iter().map(|position| cpus[usize::from(*position)]).collect();
+            let source = format!("{}: CPUs {}; {}", self.origin, list::text(&ids), self.clusters[part.cluster].what);
+            let _ = write!(
+                text,
+                "\n[[cluster]]\nname = {}\ncore = {}\n{}node = {}\n",
+                quoted(&part.name),
+                quoted(&machine.core_types[part.kind].name),
+                line("cores", &format!("[{}]", numbers.join(", ")), &source),
+                part.node
+            );
+            let cache = machine.clusters[id].cache;
+            if machine.clusters.iter().filter(|cluster| cluster.cache == cache).count() > 1 {
+                let _ = writeln!(text, "cache = {cache}");
+            }
+        }
+        let us = |ns: Ns| format!("{:?}", ns.0 as f64 / 1000.0);
+        let _ = write!(
+            text,
+            "\n[costs]\n{}{}{}{}{}",
+            line("context_switch_us", &us(COSTS.context_switch), "assumed: switch and scheduler"),
+            line("migrate_in_cluster_us", &us(COSTS.migrate_in_cluster), "assumed: private caches from the shared one"),
+            line("migrate_across_clusters_us", &us(COSTS.migrate_across_clusters), "assumed: all caches from memory"),
+            line("dvfs_transition_us", &us(COSTS.dvfs_transition), "assumed: regulator and PLL"),
+            line("tick_us", &us(COSTS.tick), "assumed: CONFIG_HZ=250"),
+        );
+        Ok(text)
+    }
+
+    fn description(&self) -> String {
+        let kind = |(position, kind): (usize, &crate::Kind)| {
+            let name = kind.design.as_deref().unwrap_or(&kind.name);
+            format!("{} x {name} ({})", self.cpus_of(position).len(), kind.capacity)
+        };
+        let kinds: Vec<String> = self.kinds.iter().enumerate().map(kind).collect();
+        let model = self.model.as_ref().map(|model| format!("{model}: ")).unwrap_or_default();
+        format!("{model}{}, from {}", kinds.join(" + "), self.origin)
+    }
+
+    /// Cores of one kind, cluster and node, in the order of their lowest CPU.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        for (position, cpu) in self.cpus.iter().enumerate() {
+            let node = u8::try_from(cpu.node).unwrap_or(u8::MAX);
+            let same = |part: &&mut Part| (part.kind, part.cluster, part.node) == (cpu.kind, cpu.cluster, node);
+            match parts.iter_mut().find(same) {
+                Some(part) => part.cores.push(position as u16),
+                None => parts.push(Part {
+                    name: String::new(),
+                    kind: cpu.kind,
+                    cluster: cpu.cluster,
+                    node,
+                    cores: vec![position as u16],
+                }),
+            }
+        }
+        for index in 0..parts.len() {
+            let kind = parts[index].kind;
+            let before = parts[..index].iter().filter(|part| part.kind == kind).count();
+            let alone = parts.iter().filter(|part| part.kind == kind).count() == 1;
+            let name = &self.kinds[kind].name;
+            parts[index].name = if alone { name.clone() } else { format!("{name}{before}") };
+        }
+        parts
+    }
+
+    /// The frequencies of a kind: those of its fastest-clocked CPU.
+    fn frequencies(&self, name: &str) -> &[Hz] {
+        let of = self.cpus.iter().filter(|cpu| self.kinds[cpu.kind].name == name);
+        of.max_by_key(|cpu| cpu.max().map(|hz| hz.0)).map_or(&[], |cpu| &cpu.frequencies)
+    }
+
+    fn core_types(&self) -> Vec<CoreType> {
+        let known = self.kinds.iter().all(|kind| !self.frequencies(&kind.name).is_empty());
+        let with = |frequencies: &dyn Fn(&crate::Kind) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
+            let of: Vec<Vec<Hz>> = self.kinds.iter().map(frequencies).collect();
+            // Capacity is what a core gets done in a cycle, times its frequency.
+            let highest = |frequencies: &[Hz]| frequencies.last().map_or(1.0, |hz| hz.per_ns());
+            let a_cycle: Vec<f64> =
+                self.kinds.iter().zip(&of).map(|(kind, of)| f64::from(kind.capacity) / 1024.0 / highest(of)).collect();
+            let most = a_cycle.iter().copied().fold(0.0, f64::max);
+            of.into_iter().zip(a_cycle).map(|(of, a_cycle)| (of, a_cycle / most)).collect()
+        };
+        let mut types = with(&|kind| if known { self.frequencies(&kind.name).to_vec() } else { vec![FREQUENCY] });
+        if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
+            types = with(&|_| vec![FREQUENCY]);
+        }
+        let core_type = |(kind, (frequencies, extract)): (&crate::Kind, (Vec<Hz>, f64))| CoreType {
+            name: kind.name.clone(),
+            width: WIDTH,
+            extract,
+            overlap: OVERLAP,
+            opps: opps(&frequencies),
+            activity: ACTIVITY,
+            leakage: LEAKAGE,
+            idle_share: IDLE_SHARE,
+        };
+        self.kinds.iter().zip(types).map(core_type).collect()
+    }
+}
+
+/// Cores that are one cluster of a machine.
+struct Part {
+    name: String,
+    kind: usize,
+    cluster: usize,
+    node: u8,
+    /// Positions among the CPUs.
+    cores: Vec<u16>,
+}
+
+/// The first part whose cores share a part's last-level cache.
+fn sharing_cache(parts: &[Part], id: usize, clusters: &[Shared]) -> usize {
+    let same = |other: &Part| clusters[other.cluster].cache && other.cluster == parts[id].cluster;
+    parts.iter().position(same).unwrap_or(id)
+}
+
+/// Operating points with voltages that rise with the frequency.
+fn opps(frequencies: &[Hz]) -> Vec<Opp> {
+    let highest = frequencies.last().map_or(1.0, |hz| hz.per_ns());
+    let volts = |hz: &Hz| LOWEST_VOLTS + (HIGHEST_VOLTS - LOWEST_VOLTS) * hz.per_ns() / highest;
+    let rounded = |volts: f64| Volts((volts * 1000.0).round() / 1000.0);
+    frequencies.iter().map(|hz| Opp { frequency: *hz, voltage: rounded(volts(hz)) }).collect()
+}
+
+fn line(key: &str, value: &str, source: &str) -> String {
+    format!("{key} = {{ value = {value}, source = {} }}\n", quoted(source))
+}
+
+/// Text as TOML has it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
