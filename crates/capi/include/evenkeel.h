@@ -41,7 +41,42 @@ typedef enum {
    * A name is not UTF-8.
    */
   EK_NAME = 5,
+  /**
+   * An access is neither `EK_IN` nor `EK_OUT` nor `EK_INOUT`.
+   */
+  EK_MODE = 6,
+  /**
+   * A graph is used by another thread than the one that runs its body.
+   */
+  EK_THREAD = 7,
+  /**
+   * A task that runs at once would wait for itself.
+   */
+  EK_IN_TASK = 8,
 } ek_status;
+
+/**
+ * What a task does with a region.
+ */
+typedef enum {
+  /**
+   * Reads it.
+   */
+  EK_IN = 0,
+  /**
+   * Writes it.
+   */
+  EK_OUT = 1,
+  /**
+   * Reads and writes it.
+   */
+  EK_INOUT = 2,
+} ek_mode;
+
+/**
+ * Where a thread makes tasks: exists while `ek_graph_run` does. Only the thread that runs the body uses it.
+ */
+typedef struct ek_graph ek_graph;
 
 /**
  * A pool of workers. All functions but `ek_pool_free` may be called by several threads at once.
@@ -92,6 +127,26 @@ typedef void (*ek_reduce_piece)(size_t begin, size_t end, void *value, void *con
  * Adds `*next`, the value of what follows, to `*value`.
  */
 typedef void (*ek_combine)(void *value, const void *next, void *context);
+
+/**
+ * The body of a graph.
+ */
+typedef void (*ek_graph_body)(ek_graph *graph, void *context);
+
+/**
+ * A region that a task uses.
+ */
+typedef struct {
+  /**
+   * `EK_IN`, `EK_OUT` or `EK_INOUT`.
+   */
+  int32_t mode;
+  /**
+   * Stands for the region, and is not followed: regions with different addresses have nothing to do with each other, so data that is used in
+   * parts has a region for each part.
+   */
+  const void *region;
+} ek_access;
 
 #ifdef __cplusplus
 extern "C" {
@@ -246,6 +301,75 @@ ek_status ek_reduce(size_t begin,
                     ek_reduce_piece piece,
                     ek_combine combine,
                     void *context);
+
+/**
+ * Calls `body`, which makes tasks, and returns when all of them have returned.
+ *
+ * Tasks run while `body` goes on. One that reads a region waits for the last task before it that writes it; one that writes it waits for
+ * all that have read it since, or for the last writer. So the result is as if each task ran when it is made. This is `depend` of OpenMP 4.
+ *
+ * Fails with `EK_NULL` if `body` is null.
+ *
+ * # Safety
+ * `body` may be called with `context` by another thread. It returns: no exception, no longjmp.
+ */
+ek_status ek_graph_run(ek_graph_body body,
+                       void *context);
+
+/**
+ * Makes a task, which runs as soon as those before it that it depends on have returned.
+ *
+ * It uses `count` regions; null if there are none. `priority` above 0: as soon as it is ready it goes before tasks with less.
+ *
+ * Fails with `EK_NULL` if `graph`, `task` or `uses` is null, `EK_MODE`, `EK_THREAD`.
+ *
+ * # Safety
+ * The graph has not ended. `task` may be called with `context` by another thread, until the graph has ended, and touches nothing that
+ * another task writes but in regions that it uses. It returns: no exception, no longjmp.
+ */
+ek_status ek_task(ek_graph *graph,
+                  const ek_access *uses,
+                  size_t count,
+                  uint32_t priority,
+                  ek_function task,
+                  void *context);
+
+/**
+ * Calls `task` here, as soon as those before it that it depends on have returned, and works meanwhile: for data that decides how the program
+ * goes on.
+ *
+ * Fails as `ek_task`, and with `EK_IN_TASK` in another one that runs like this.
+ *
+ * # Safety
+ * As for `ek_task`.
+ */
+ek_status ek_task_now(ek_graph *graph,
+                      const ek_access *uses,
+                      size_t count,
+                      ek_function task,
+                      void *context);
+
+/**
+ * Waits until all tasks made so far have returned, and works meanwhile.
+ *
+ * Fails with `EK_NULL` if `graph` is null, `EK_THREAD`, `EK_IN_TASK` in a task that runs by `ek_task_now`.
+ *
+ * # Safety
+ * The graph has not ended.
+ */
+ek_status ek_graph_wait(ek_graph *graph);
+
+/**
+ * A bound on the tasks that are made and have not returned: with as many the thread that makes them works until half are left. 0 counts as 1. Without
+ * a bound tasks are made as fast as it goes.
+ *
+ * Fails with `EK_NULL` if `graph` is null, `EK_THREAD`.
+ *
+ * # Safety
+ * The graph has not ended.
+ */
+ek_status ek_graph_window(ek_graph *graph,
+                          size_t tasks);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -236,6 +238,79 @@ template <class Body> void scope(Body &&body) {
     };
     detail::check(ek_scope_run(run, &all));
     all.scope.exceptions_.rethrow();
+}
+
+/// A region is known by the address of what is named here; see `ek_access`.
+template <class T> ek_access in(const T &region) { return {EK_IN, std::addressof(region)}; }
+template <class T> ek_access out(T &region) { return {EK_OUT, std::addressof(region)}; }
+template <class T> ek_access inout(T &region) { return {EK_INOUT, std::addressof(region)}; }
+
+/// Where a thread makes tasks: see `graph`. Only the thread that runs the body uses it.
+class task_graph {
+public:
+    using accesses = std::initializer_list<ek_access>;
+
+    /// Makes a task of `f`, which is copied or moved. It runs as soon as those before it that it depends on have ended; with a priority above 0, before
+    /// others that are ready.
+    template <class F> void task(accesses uses, F &&f, std::uint32_t priority = 0) {
+        using callable = std::decay_t<F>;
+        struct task_ {
+            callable f;
+            detail::carrier &exceptions;
+        };
+        auto owned = std::make_unique<task_>(task_{std::forward<F>(f), exceptions_});
+        const auto run = [](void *context) {
+            const std::unique_ptr<task_> self(static_cast<task_ *>(context));
+            if (!self->exceptions.thrown()) self->exceptions.run(self->f);
+        };
+        detail::check(ek_task(raw_, uses.begin(), uses.size(), priority, run, owned.get()));
+        owned.release();
+    }
+
+    /// Runs `f` here, as soon as what it depends on has ended: for data that decides how the program goes on. Works meanwhile.
+    template <class F> void now(accesses uses, F &&f) {
+        auto body = [&] {
+            if (!exceptions_.thrown()) f();
+        };
+        detail::call<decltype(body)> call{body, exceptions_};
+        detail::check(ek_task_now(raw_, uses.begin(), uses.size(), call.run, &call));
+        if (exceptions_.thrown()) wait();
+    }
+
+    /// Waits for all tasks made so far, and works meanwhile.
+    void wait() {
+        detail::check(ek_graph_wait(raw_));
+        exceptions_.rethrow();
+    }
+
+    /// A bound on the tasks that have not ended; see `ek_graph_window`.
+    void window(std::size_t tasks) { detail::check(ek_graph_window(raw_, tasks)); }
+
+    task_graph(const task_graph &) = delete;
+    task_graph &operator=(const task_graph &) = delete;
+
+private:
+    template <class Body> friend void graph(Body &&body);
+    task_graph() = default;
+
+    ek_graph *raw_ = nullptr;
+    detail::carrier exceptions_;
+};
+
+/// Calls `body(graph)`, which makes tasks, and waits for all of them. A task that reads a region waits for the last one before it that writes it; one that
+/// writes it waits for all that have read it since, or for the last writer.
+template <class Body> void graph(Body &&body) {
+    struct call {
+        Body &body;
+        task_graph graph;
+    } all{body, {}};
+    const auto run = [](ek_graph *raw, void *context) {
+        auto &all = *static_cast<call *>(context);
+        all.graph.raw_ = raw;
+        all.graph.exceptions_.run([&] { all.body(all.graph); });
+    };
+    detail::check(ek_graph_run(run, &all));
+    all.graph.exceptions_.rethrow();
 }
 
 }  // namespace evenkeel

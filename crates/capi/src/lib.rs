@@ -6,12 +6,16 @@
 
 mod callback;
 mod fork;
+mod graph;
 mod loops;
 mod pool;
 mod status;
 
 pub use callback::ek_function;
 pub use fork::{ek_join, ek_scope, ek_scope_run, ek_spawn, ek_spawned};
+pub use graph::{
+    ek_access, ek_graph, ek_graph_body, ek_graph_run, ek_graph_wait, ek_graph_window, ek_mode, ek_task, ek_task_now,
+};
 pub use loops::{ek_combine, ek_parallel_for, ek_piece, ek_reduce, ek_reduce_piece};
 pub use pool::{
     ek_global_configure, ek_options, ek_options_default, ek_pool, ek_pool_free, ek_pool_new, ek_pool_run,

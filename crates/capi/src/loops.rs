@@ -67,7 +67,6 @@ pub unsafe extern "C" fn ek_parallel_for(
 /// # Safety
 /// `value` has `size` bytes. The functions may be called with `context` by several threads at once. They return: no exception, no longjmp.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no closures")]
 pub unsafe extern "C" fn ek_reduce(
     begin: usize,
     end: usize,

@@ -21,6 +21,12 @@ pub enum ek_status {
     EK_GLOBAL_EXISTS = 4,
     /// A name is not UTF-8.
     EK_NAME = 5,
+    /// An access is neither `EK_IN` nor `EK_OUT` nor `EK_INOUT`.
+    EK_MODE = 6,
+    /// A graph is used by another thread than the one that runs its body.
+    EK_THREAD = 7,
+    /// A task that runs at once would wait for itself.
+    EK_IN_TASK = 8,
 }
 
 impl From<BuildError> for ek_status {
@@ -34,13 +40,16 @@ impl From<BuildError> for ek_status {
     }
 }
 
-const TEXTS: [&CStr; 6] = [
+const TEXTS: [&CStr; 9] = [
     c"done",
     c"a pointer is null that must not be",
     c"too many threads for a pool, which has at most 8192",
     c"EVENKEEL_THREADS is not a number above zero",
     c"the global pool is there already: configure it once, before anything uses it",
     c"a name is not UTF-8",
+    c"an access is neither EK_IN nor EK_OUT nor EK_INOUT",
+    c"only the thread that runs the body of a graph uses the graph",
+    c"a task that runs at once would wait for itself",
 ];
 
 /// A status in words: English, without a full stop, never null, never to be freed.

@@ -75,6 +75,16 @@ fn sort_in_cpp() {
     );
 }
 
+#[test]
+fn tasks_in_cpp() {
+    prints(
+        "tasks.cpp",
+        "680 tasks: L times its transpose is the matrix\n\
+         100000 after 5 rounds\n\
+         caught: no root of a negative number\n",
+    );
+}
+
 /// Each header compiles alone, as C and as C++.
 #[test]
 fn headers_need_nothing_before_them() {

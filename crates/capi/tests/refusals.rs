@@ -26,6 +26,11 @@ fn null_where_it_must_not_be() {
         assert_eq!(ek_spawn(null(), None, null_mut()), ek_status::EK_NULL);
         assert_eq!(ek_parallel_for(0, 1, 0, None, null_mut()), ek_status::EK_NULL);
         assert_eq!(ek_reduce(0, 1, 0, null_mut(), 8, None, None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_graph_run(None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task(null_mut(), null(), 0, 0, Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task_now(null_mut(), null(), 0, Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_graph_wait(null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_graph_window(null_mut(), 1), ek_status::EK_NULL);
         ek_pool_free(null_mut());
     }
 }
@@ -70,13 +75,41 @@ fn an_empty_range_leaves_the_identity() {
     assert_eq!(value, 7);
 }
 
+unsafe extern "C-unwind" fn wait_in_task(graph: *mut c_void) {
+    // SAFETY: it is the graph whose body runs this.
+    unsafe {
+        assert_eq!(ek_graph_wait(graph.cast()), ek_status::EK_IN_TASK);
+        assert_eq!(ek_task_now(graph.cast(), null(), 0, Some(never), null_mut()), ek_status::EK_IN_TASK);
+    }
+}
+
+unsafe extern "C-unwind" fn refused_tasks(graph: *mut ek_graph, _: *mut c_void) {
+    let wrong = ek_access { mode: 3, region: null() };
+    // SAFETY: called by the graph's body.
+    unsafe {
+        assert_eq!(ek_task(graph, &wrong, 1, 0, Some(never), null_mut()), ek_status::EK_MODE);
+        assert_eq!(ek_task(graph, null(), 1, 0, Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task(graph, null(), 0, 0, None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task_now(graph, null(), 0, Some(wait_in_task), graph.cast()), ek_status::EK_OK);
+        let elsewhere = graph.expose_provenance();
+        let other = std::thread::spawn(move || ek_graph_wait(std::ptr::with_exposed_provenance_mut(elsewhere)));
+        assert!(matches!(other.join(), Ok(ek_status::EK_THREAD)));
+    }
+}
+
+#[test]
+fn tasks_that_make_no_sense() {
+    // SAFETY: the body returns.
+    assert_eq!(unsafe { ek_graph_run(Some(refused_tasks), null_mut()) }, ek_status::EK_OK);
+}
+
 #[test]
 fn every_status_has_a_text() {
     let text = |status| {
         // SAFETY: texts are strings that stay.
         unsafe { CStr::from_ptr(ek_status_text(status)) }.to_str().unwrap_or_default().to_owned()
     };
-    for status in 0..=ek_status::EK_NAME as i32 {
+    for status in 0..=ek_status::EK_IN_TASK as i32 {
         assert!(!text(status).starts_with("no status"), "{status}");
     }
     assert_eq!(text(ek_status::EK_NAME as i32), "a name is not UTF-8");
