@@ -343,9 +343,7 @@ impl Pool {
         // SAFETY: it borrows nothing and does not unwind.
         let job = unsafe { HeapJob::leak(|_| task()) };
         match Worker::current() {
-            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => {
-                worker.push(job);
-            }
+            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => worker.spawn(job),
             _ => self.shared.inject(job),
         }
     }

@@ -82,9 +82,7 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the scope waits for it, and it catches its panic.
         let job = unsafe { HeapJob::leak(task) };
         match Worker::current() {
-            Some(worker) => {
-                worker.push(job);
-            }
+            Some(worker) => worker.spawn(job),
             None => self.shared.inject(job),
         }
     }
