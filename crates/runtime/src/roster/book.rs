@@ -1,14 +1,12 @@
 //! What each worker did, when and where: for counters by core type, and for traces. Kept only where somebody asked for it.
 
-use std::sync::Mutex;
-
 use crossbeam_utils::CachePadded;
 use evenkeel_model::Ns;
 
 use super::Doing;
 use super::places::Seat;
 use crate::clock;
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use crate::trace::{Event, What};
 
 /// Books of all workers.

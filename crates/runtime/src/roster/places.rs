@@ -2,16 +2,16 @@
 //! two workers exchange cores instead: the task stays in its thread, and its thread moves.
 
 use std::io;
+use std::sync::TryLockError;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Mutex, TryLockError};
 
 use crossbeam_utils::CachePadded;
 use evenkeel_model::CoreTypeId;
 use evenkeel_topology::Topology;
 
 use super::affinity::{Affinity, Mask, Tid, own};
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 
 /// A core as the pool knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

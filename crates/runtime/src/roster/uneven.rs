@@ -1,7 +1,5 @@
 //! What happens on cores that differ: the techniques of the paper, carried out on a stock kernel.
 
-use std::sync::Mutex;
-
 use evenkeel_model::stealing::{Active, Techniques, Waiting};
 use evenkeel_model::{CoreTypeId, Ns};
 
@@ -11,7 +9,7 @@ use super::voltages::{Load, Voltages};
 use super::{Books, Doing, Hints, Patience};
 use crate::clock;
 use crate::missing::Missing;
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 
 /// How long an exchange of cores takes, so how long a worker looks for work before it mugs: what the muggee does is by then more likely than not to
 /// last longer than the exchange costs (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 10 to 20 us.
