@@ -19,6 +19,7 @@ use crate::roster::{Account, Mask, Roster};
 use crate::sleep::Sleep;
 use crate::stats::Stats;
 use crate::trace::Event;
+use crate::urgent::Urgent;
 use crate::worker::{Desk, Worker};
 
 /// What the workers of a pool share.
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     /// The first one is for the thread that calls [`Pool::install`], the others are for threads of the pool.
     pub(crate) desks: Box<[CachePadded<Desk>]>,
     pub(crate) injected: Injected,
+    pub(crate) urgent: Urgent,
     pub(crate) sleep: Sleep,
     /// Where cores differ, or somebody wants to know what workers do.
     pub(crate) roster: Option<Arc<Roster>>,
@@ -41,6 +43,7 @@ impl Shared {
         Arc::new_cyclic(|me| Shared {
             desks: (0..workers).map(|index| CachePadded::new(Desk::new(index, me.as_ptr()))).collect(),
             injected: Injected::default(),
+            urgent: Urgent::default(),
             sleep: Sleep::new(workers, roster.clone()),
             roster,
             taken: AtomicBool::new(false),
@@ -57,6 +60,17 @@ impl Shared {
     /// Has a job run by whoever is free.
     pub(crate) fn inject(&self, job: NonNull<Job>) {
         self.injected.push(job);
+        self.call();
+    }
+
+    /// Has a job run by whoever looks for one next.
+    pub(crate) fn hurry(&self, priority: u32, job: NonNull<Job>) {
+        self.urgent.push(priority, job);
+        self.call();
+    }
+
+    /// Calls somebody if all are asleep.
+    fn call(&self) {
         // As between a push and its look at the alarm; but here nothing depends on its speed.
         fence(Ordering::SeqCst);
         if self.sleep.is_alarmed() {

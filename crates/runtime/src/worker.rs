@@ -261,7 +261,7 @@ impl<'a> Worker<'a> {
 
     /// `failed` searches before this one have found nothing.
     fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
-        let own = self.pop(floor);
+        let own = self.shared().urgent.pop().or_else(|| self.pop(floor));
         self.answer();
         if own.is_some() || self.leaves_it(failed) {
             return own;
@@ -331,7 +331,8 @@ impl<'a> Worker<'a> {
 
     /// Whether a search would find something now.
     fn sees_work(self) -> bool {
-        self.victim().is_some() || !self.shared().injected.is_empty()
+        let shared = self.shared();
+        !shared.urgent.is_empty() || self.victim().is_some() || !shared.injected.is_empty()
     }
 }
 
