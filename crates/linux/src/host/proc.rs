@@ -176,6 +176,11 @@ mod tests {
 
     #[test]
     fn sees_its_own_threads_run() {
+        // The kernel counts at its ticks: a thread that has just begun may have done nothing yet.
+        let done = || parse_schedstat(&std::fs::read("/proc/thread-self/schedstat").unwrap()).unwrap();
+        while done().run == Ns::ZERO {
+            std::hint::spin_loop();
+        }
         let mut sampler = ProcSampler::new(std::process::id(), vec![0; 1024]);
         let mut samples = Vec::new();
         sampler.sample(&mut samples);
