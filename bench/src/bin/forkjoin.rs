@@ -247,8 +247,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     println!("What a join costs: fib({FIB}), and skynet with {LEAVES} leaves; {rounds} rounds in turn, {cores} cores here");
-    println!("{:7} {:9} {:>7}  {:>22}   {}", "", "", "", "ns a join", "times as fast as Rayon");
-    println!("{:7} {:9} {:>7}  {:>6} {:>7} {:>7}   {:>6} {:>7} {:>6}", "", "", "threads", "min", "median", "max", "min", "median", "max");
+    println!("                                        ns a join   times as fast as Rayon");
+    println!("                  threads     min  median     max      min  median    max");
     for (program, name, threads, time, ratio) in rows {
         let ratio = ratio.map_or(String::new(), |r| format!("{:6.2} {:7.2} {:6.2}", r.min, r.median, r.max));
         println!("{program:7} {name:9} {threads:>7}  {:6.2} {:7.2} {:7.2}   {ratio}", time.min, time.median, time.max);
