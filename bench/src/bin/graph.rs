@@ -122,7 +122,8 @@ fn cholesky_graph(a: &mut Tiles) {
             }
             for i in k + 1..TILES {
                 for j in k + 1..i {
-                    g.task((a[i][k].read(), a[j][k].read(), a[i][j].write())).spawn(|(l, r, tile)| subtract(l, r, tile));
+                    g.task((a[i][k].read(), a[j][k].read(), a[i][j].write()))
+                        .spawn(|(l, r, tile)| subtract(l, r, tile));
                 }
                 g.task((a[i][k].read(), a[i][i].write())).spawn(|(l, tile)| subtract(l, l, tile));
             }
@@ -277,11 +278,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
 
     let tasks = |program| if program == "wavefront" { SIDE * SIDE } else { TILES * (TILES + 1) * (TILES + 2) / 6 };
     let summary = rows.iter().map(|row| {
-        let graph = rows.iter().find(|other| {
-            (other.program, other.name, other.threads) == (row.program, "graph", row.threads)
-        });
+        let graph =
+            rows.iter().find(|other| (other.program, other.name, other.threads) == (row.program, "graph", row.threads));
         // Within each round, so that the ratio does not mix a slow moment with a fast one.
-        let ratio = graph.map(|graph| spread(row.times.iter().zip(&graph.times).map(|(own, graph)| own / graph).collect()));
+        let ratio =
+            graph.map(|graph| spread(row.times.iter().zip(&graph.times).map(|(own, graph)| own / graph).collect()));
         let per_task = row.times.iter().map(|time| time * 1e9 / tasks(row.program) as f64).collect();
         (row, spread(per_task), ratio)
     });
@@ -298,13 +299,21 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         println!("{}", serde_json::to_string_pretty(&json!({ "cores": cores, "rounds": rounds, "rows": rows }))?);
         return Ok(());
     }
-    println!("Tasks with dependences: {SIDE} by {SIDE} cells, and Cholesky with {TILES} rows of tiles; {rounds} rounds in turn, {cores} cores here");
+    println!(
+        "Tasks with dependences: {SIDE} by {SIDE} cells, and Cholesky with {TILES} rows of tiles; {rounds} rounds in turn, {cores} cores here"
+    );
     println!("{:10} {:13} {:>7}  {:>29}   times as long as the graph", "", "", "", "ns a task");
-    println!("{:10} {:13} {:>7}  {:>9} {:>9} {:>9}   {:>6} {:>7} {:>6}", "", "", "threads", "min", "median", "max", "min", "median", "max");
+    println!(
+        "{:10} {:13} {:>7}  {:>9} {:>9} {:>9}   {:>6} {:>7} {:>6}",
+        "", "", "threads", "min", "median", "max", "min", "median", "max"
+    );
     for (row, time, ratio) in summary {
         let ratio = ratio.map_or(String::new(), |r| format!("{:6.2} {:7.2} {:6.2}", r.min, r.median, r.max));
         let Row { program, name, threads, .. } = row;
-        println!("{program:10} {name:13} {threads:>7}  {:9.1} {:9.1} {:9.1}   {ratio}", time.min, time.median, time.max);
+        println!(
+            "{program:10} {name:13} {threads:>7}  {:9.1} {:9.1} {:9.1}   {ratio}",
+            time.min, time.median, time.max
+        );
     }
     Ok(())
 }
