@@ -173,9 +173,16 @@ pub struct Line {
 pub struct Summary {
     /// How many there are.
     pub results: usize,
-    /// Of those, how many have the right sign.
+    /// Of those, how many compare two things; the others are amounts, which have no sign that could be wrong.
+    pub compared: usize,
+    /// Of those that compare, how many have the right sign, or no effect where the paper saw none.
     pub sign: usize,
-    /// How many are close besides: within a third of the published effect, or within a published bound.
+    /// How many are numbers other than zero, not limits.
+    pub effects: usize,
+    /// Of those, how many are within a third of the published number.
+    pub within_a_third: usize,
+    /// Of all, how many are close: within a third of the published number, within a published limit, or no effect where the
+    /// paper saw none.
     pub close: usize,
     /// How many are within 10 % of the published ratio (1 + effect) or amount.
     pub within_ten_percent: usize,
