@@ -47,7 +47,19 @@ fn the_stated_parameters_come_within_seven_per_cent() {
 }
 
 #[test]
-fn a_machine_file_has_the_same_optimum_as_its_parameters() {
+fn the_papers_machine_file_has_the_optima_of_its_parameters() {
+    let machine = machines::by_name("aaws-4B4L").unwrap();
+    let (file, parameters) = (System::of(&machine, |_| Volts(1.0)), Parameters::MATCHED.system(4, 4));
+    for active in [[4, 4], [2, 2], [0, 1], [1, 0], [4, 1]] {
+        for range in [Range::Feasible, Range::Unbounded] {
+            let (file, parameters) = (file.optimum(&active, range), parameters.optimum(&active, range));
+            assert!((file.speedup / parameters.speedup - 1.0).abs() < 1e-4, "{active:?}: {file:?} {parameters:?}");
+        }
+    }
+}
+
+#[test]
+fn any_machine_file_has_an_optimum() {
     let machine = machines::by_name("odroid-xu3").unwrap();
     let system = System::of(&machine, |kind| kind.opps[kind.opps.len() / 2].voltage);
     assert_eq!(system.all(), [4, 4]);
