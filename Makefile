@@ -42,6 +42,7 @@ test-full: test ## the slow rest: many more random cases, races in the runtime, 
 bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon and chili, each in one run, with spread
 	@scripts/setup bench
 	@bench/run
+	@bench/uneven
 
 clean: ## removes everything that was built
 	cargo clean

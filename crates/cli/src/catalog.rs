@@ -180,7 +180,7 @@ fn recording(path: &str, stem: &str, text: &str) -> Result<Imported> {
     if let (Some(machine), Some(wake)) = (&mut recorded_on, recording.wake) {
         machine.costs.wake = wake;
     }
-    let warnings = recording.notes.iter().map(|note| format!("{path}: {note}")).collect();
+    let warnings = recording.notes.iter().map(|note| format!("{path}: {}", one_line(note))).collect();
     let workload = recording.workload(stem, recorded_on.as_ref());
     Ok(Imported { workload, warnings, recorded_on, recorded: Some(recording.makespan) })
 }
@@ -188,6 +188,11 @@ fn recording(path: &str, stem: &str, text: &str) -> Result<Imported> {
 /// Every bundled machine.
 pub fn all_machines() -> Result<Vec<Machine>> {
     bundled::names().map(bundled_machine).collect()
+}
+
+/// What a file says, so that it cannot look like what this program says: without line breaks and codes for the terminal.
+fn one_line(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
 #[cfg(test)]

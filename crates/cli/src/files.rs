@@ -1,13 +1,15 @@
 //! Reading and writing files, with messages that name them.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile, TempPath};
 
 /// The text of a file.
@@ -16,12 +18,27 @@ pub fn read(path: &str) -> Result<String> {
 }
 
 /// A file that is going to be written, whole or not at all: without a name, so that nothing is left if this process is
-/// killed, or under another one where a file system cannot do that; then it gets its own. What is no regular file, such
-/// as a pipe or a terminal, is written as it is. It is opened before the work begins, so that a folder that does not
-/// exist is no surprise at its end.
+/// killed, or under another one where a file system cannot do that; then it gets its own. Links are followed first, so that
+/// what they lead to is replaced. What is no regular file, such as a pipe or a terminal, or is open already and named
+/// through `/proc` (`/dev/stdout`), is written as it is. It is opened before the work begins, so that a folder that does
+/// not exist is no surprise at its end.
 pub struct Target {
+    /// As the user calls it.
     path: PathBuf,
+    /// Where the links lead.
+    place: Place,
     file: Sink,
+}
+
+/// Where a path leads.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// A name in a folder, where a file is or can be.
+    Name(PathBuf),
+    /// A descriptor of this process.
+    Descriptor(RawFd),
+    /// Anything else that is there.
+    Thing,
 }
 
 enum Sink {
@@ -30,23 +47,62 @@ enum Sink {
     Direct(fs::File),
 }
 
+/// A result that cannot be written, after all the work. The place is to blame, not the request.
+#[derive(Debug)]
+pub struct Unwritten {
+    path: PathBuf,
+    error: io::Error,
+    /// Where it is instead.
+    instead: Option<PathBuf>,
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", cannot_write(&self.path), self.error)?;
+        self.instead.as_ref().map_or(Ok(()), |path| write!(f, "; it is in {} instead", path.display()))
+    }
+}
+
+impl std::error::Error for Unwritten {}
+
 impl Target {
     /// Makes sure that the file can be written.
     pub fn open(path: &Path) -> Result<Self> {
-        let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
-        let file = if special {
-            fs::OpenOptions::new().write(true).open(path).map(Sink::Direct)
-        } else if let Some(file) = unnamed(folder(path)) {
-            Ok(Sink::Unnamed(file))
-        } else {
-            partial().tempfile_in(folder(path)).map(Sink::Renamed)
+        let open = || -> io::Result<(Place, Sink)> {
+            let place = place(path)?;
+            let file = match &place {
+                Place::Descriptor(number) => Sink::Direct(own(*number)?),
+                Place::Thing => Sink::Direct(fs::OpenOptions::new().append(true).open(path)?),
+                Place::Name(name) => match unnamed(folder(name))? {
+                    Some(file) => Sink::Unnamed(file),
+                    None => Sink::Renamed(partial().tempfile_in(folder(name)).map_err(without_name)?),
+                },
+            };
+            Ok((place, file))
         };
-        Ok(Self { path: path.to_path_buf(), file: file.with_context(|| cannot_write(path))? })
+        let (place, file) = open().with_context(|| cannot_write(path))?;
+        Ok(Self { path: path.to_path_buf(), place, file })
     }
 
     /// As [`Self::open`], for a path that may not have been asked for.
     pub fn open_some(path: Option<&PathBuf>) -> Result<Option<Self>> {
         path.map(|path| Self::open(path)).transpose()
+    }
+
+    /// Makes sure that no two of them are the same file, of which only the last would be left.
+    pub fn distinct(targets: &[&Option<Self>]) -> Result<()> {
+        let names = targets.iter().filter_map(|target| target.as_ref());
+        let names: Vec<_> = names.filter(|target| matches!(target.place, Place::Name(_))).collect();
+        for (position, target) in names.iter().enumerate() {
+            if let Some(same) = names[..position].iter().find(|other| other.place == target.place) {
+                bail!(
+                    "{} and {} are the same file: expected one for each output",
+                    same.path.display(),
+                    target.path.display()
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Where to write what is too long to be held in memory. Ends with [`Self::keep`].
@@ -57,32 +113,89 @@ impl Target {
         }
     }
 
-    /// What to say when writing fails.
-    pub fn cannot_write(&self) -> String {
-        cannot_write(&self.path)
+    /// What went wrong while writing.
+    pub fn unwritten(&self) -> impl Fn(io::Error) -> Unwritten + use<> {
+        let path = self.path.clone();
+        move |error| Unwritten { path: path.clone(), error, instead: None }
     }
 
     /// Gives the file its name.
-    pub fn keep(self) -> Result<()> {
-        let path = self.path;
+    pub fn keep(self) -> Result<(), Unwritten> {
+        let unwritten = self.unwritten();
+        let Place::Name(place) = self.place else { return Ok(()) };
         let named = match self.file {
             Sink::Direct(_) => return Ok(()),
             Sink::Renamed(file) => readable(file.as_file()).map(|()| file.into_temp_path()),
-            Sink::Unnamed(file) => readable(&file).and_then(|()| name(&file, folder(&path))),
+            Sink::Unnamed(file) => readable(&file).and_then(|()| name(&file, folder(&place))),
         };
-        named.and_then(|named| Ok(named.persist(&path)?)).with_context(|| cannot_write(&path))
+        named.and_then(|named| named.persist(&place).map_err(|error| error.error)).map_err(unwritten)
     }
 
     /// Writes the file.
-    pub fn write(mut self, content: &[u8]) -> Result<()> {
+    pub fn write(mut self, content: &[u8]) -> Result<(), Unwritten> {
         let written = self.writer().write_all(content);
-        written.with_context(|| self.cannot_write())?;
+        written.map_err(self.unwritten())?;
         self.keep()
+    }
+
+    /// Writes the file, or, if that fails, another one in the folder for temporary files, which the error names: for
+    /// what cannot be had again.
+    pub fn write_somewhere(self, content: &[u8]) -> Result<(), Unwritten> {
+        let suffix = self.path.extension().map_or(String::new(), |suffix| format!(".{}", suffix.to_string_lossy()));
+        self.write(content).map_err(|mut error| {
+            let elsewhere = Builder::new().prefix("evenkeel-").suffix(&suffix).tempfile().ok().and_then(|mut file| {
+                file.write_all(content).ok()?;
+                Some(file.keep().ok()?.1)
+            });
+            error.instead = elsewhere;
+            error
+        })
     }
 }
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
+}
+
+/// As many links as Linux follows.
+const LINKS: usize = 40;
+
+/// Follows links to where a file is, or would be. Those of `/proc` name open files and lead nowhere.
+fn place(path: &Path) -> io::Result<Place> {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS {
+        let Some(name) = path.file_name() else { return Ok(Place::Thing) };
+        let folder = fs::canonicalize(folder(&path))?;
+        let full = folder.join(name);
+        if rustix::fs::statfs(&folder)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
+            let own = folder == Path::new(&format!("/proc/{}/fd", std::process::id()));
+            let number = name.to_str().and_then(|name| name.parse().ok()).filter(|_| own);
+            return Ok(number.map_or(Place::Thing, Place::Descriptor));
+        }
+        match fs::read_link(&full) {
+            Ok(to) => path = folder.join(to),
+            Err(_) if fs::metadata(&full).is_ok_and(|found| !found.is_file()) => return Ok(Place::Thing),
+            Err(_) => return Ok(Place::Name(full)),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// A second descriptor of what one of this process's is open for, with the same position: opened anew, a file would be
+/// written from its beginning, over what others have written there.
+fn own(number: RawFd) -> io::Result<fs::File> {
+    // SAFETY: the descriptor is borrowed for this call only, which fails if it is not open.
+    #[allow(unsafe_code)]
+    let copy = rustix::io::fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 3)?;
+    match rustix::fs::fcntl_getfl(&copy)? & OFlags::RWMODE {
+        OFlags::RDONLY => Err(io::Error::other("it is open for reading only")),
+        _ => Ok(copy.into()),
+    }
+}
+
+/// What went wrong with a file whose name says nothing to the user.
+fn without_name(error: io::Error) -> io::Error {
+    error.kind().into()
 }
 
 fn folder(path: &Path) -> &Path {
@@ -95,16 +208,20 @@ fn partial() -> Builder<'static, 'static> {
     builder
 }
 
-/// A file without a name in a folder, if it can get one later.
-fn unnamed(folder: &Path) -> Option<fs::File> {
-    let file = fs::OpenOptions::new().write(true).custom_flags(OFlags::TMPFILE.bits() as i32).open(folder).ok()?;
-    opened(&file).exists().then_some(file)
+/// A file without a name in a folder, if there are such and it can get one later.
+fn unnamed(folder: &Path) -> io::Result<Option<fs::File>> {
+    match fs::OpenOptions::new().write(true).custom_flags(OFlags::TMPFILE.bits() as i32).open(folder) {
+        Ok(file) => Ok(opened(&file).exists().then_some(file)),
+        // The file system has none, or the kernel is older than they are.
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::OPNOTSUPP | Errno::ISDIR)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Gives a file a name that is not the final one, since only renaming replaces a file.
 fn name(file: &fs::File, folder: &Path) -> io::Result<TempPath> {
     let link = |path: &Path| Ok(linkat(CWD, opened(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?);
-    Ok(partial().make_in(folder, link)?.into_temp_path())
+    Ok(partial().make_in(folder, link).map_err(without_name)?.into_temp_path())
 }
 
 /// Where an open file is found without a name.
@@ -137,7 +254,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.html");
         let file = Sink::Renamed(partial().tempfile_in(folder.path()).unwrap());
-        Target { path: path.clone(), file }.write(b"text").unwrap();
+        Target { path: path.clone(), place: Place::Name(path.clone()), file }.write(b"text").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"text");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -147,7 +264,7 @@ mod tests {
     #[test]
     fn what_is_not_kept_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        if unnamed(folder.path()).is_none() {
+        if unnamed(folder.path()).unwrap().is_none() {
             eprintln!("skipped: this file system has no files without names");
             return;
         }
@@ -167,8 +284,68 @@ mod tests {
     }
 
     #[test]
+    fn links_stay_and_what_they_lead_to_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, file] = ["first", "second", "file"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink("second", &first).unwrap();
+        std::os::unix::fs::symlink(&file, &second).unwrap();
+        // Once where nothing is yet, once over what is there.
+        for text in ["one", "two"] {
+            Target::open(&first).unwrap().write(text.as_bytes()).unwrap();
+            assert!(
+                fs::symlink_metadata(&first).unwrap().is_symlink()
+                    && fs::symlink_metadata(&second).unwrap().is_symlink()
+            );
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        std::os::unix::fs::symlink("round", folder.path().join("round")).unwrap();
+        assert!(Target::open(&folder.path().join("round")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_open_file_is_written_where_it_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut open = fs::File::create(folder.path().join("out")).unwrap();
+        open.write_all(b"before, ").unwrap();
+        let link = folder.path().join("stdout");
+        std::os::unix::fs::symlink(format!("/proc/self/fd/{}", open.as_raw_fd()), &link).unwrap();
+        Target::open(&link).unwrap().write(b"through the link, ").unwrap();
+        open.write_all(b"after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(folder.path().join("out")).unwrap(), b"before, through the link, after");
+        let reading = fs::File::open(folder.path().join("out")).unwrap();
+        assert!(Target::open(Path::new(&format!("/proc/self/fd/{}", reading.as_raw_fd()))).is_err());
+    }
+
+    #[test]
+    fn two_outputs_need_two_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let open = |path: &Path| Some(Target::open(path).unwrap());
+        let error = Target::distinct(&[&open(&link), &None, &open(&file)]).unwrap_err().to_string();
+        assert!(error.contains("link and ") && error.contains("the same file"), "{error}");
+        Target::distinct(&[&open(&file), &open(folder.path().join("other").as_path())]).unwrap();
+        let null = || open(Path::new("/dev/null"));
+        Target::distinct(&[&null(), &null()]).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_had_again_is_kept_elsewhere() {
+        let full = Target::open(Path::new("/dev/full")).unwrap();
+        let error = full.write_somewhere(b"recording").unwrap_err();
+        let text = error.to_string();
+        let kept = text.strip_prefix("cannot write /dev/full: ").unwrap().split_once("; it is in ").unwrap().1;
+        let kept = kept.strip_suffix(" instead").unwrap();
+        assert_eq!(fs::read(kept).unwrap(), b"recording");
+        fs::remove_file(kept).unwrap();
+    }
+
+    #[test]
     fn an_error_names_the_file() {
         let error = Target::open(Path::new("/nowhere/at/all.html")).err().unwrap();
         assert!(error.to_string().contains("/nowhere/at/all.html"), "{error}");
+        assert!(!format!("{error:#}").contains("partial"), "{error:#}");
     }
 }

@@ -7,15 +7,18 @@ use std::path::Path;
 
 use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::guard::Guard;
 use evenkeel_linux::host::sample::{Inside, PairWaits};
-use evenkeel_linux::host::{Plan, Summary, ThreadSummary};
+use evenkeel_linux::host::{Follow, Plan, Summary, ThreadSummary};
+use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::mask;
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_sched::Kind;
 use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
-use crate::{json, table};
+use crate::files::Target;
+use crate::{json, messages, table};
 
 /// How many threads the summary lists, and how many pairs of a thread that waited and one that was waited for.
 const LISTED: usize = 12;
@@ -44,6 +47,31 @@ pub fn find(command: &OsStr) -> Result<()> {
     which::which(command).map(|_| ()).with_context(|| {
         format!("{}: no such command; is it installed, executable, and in PATH?", command.to_string_lossy())
     })
+}
+
+/// Lets a command run, its threads scheduled as planned, and answers its exit status.
+pub fn follow(plan: &Plan, mut launched: Launched, guard: Guard) -> Result<(u8, Summary)> {
+    let mut follow = Follow::new(plan, launched.pid(), guard).context("cannot look at the started process")?;
+    let unguarded = "the process that gives affinity masks back has gone";
+    // It is there now; when it has been released, it may have ended before anybody looks.
+    follow.step().context(unguarded)?;
+    launched.release()?;
+    loop {
+        follow.step().context(unguarded)?;
+        if let Some(status) = launched.poll()? {
+            return Ok((launch::exit_code(status), follow.finish()));
+        }
+        follow.wait(launched.end())?;
+    }
+}
+
+/// Writes an account to its file, or to standard error if there is none or it cannot be written.
+pub fn tell(text: &str, output: Option<Target>, quiet: bool) -> Result<()> {
+    let written = output.map(|target| target.write(text.as_bytes()));
+    if !quiet && !matches!(written, Some(Ok(()))) {
+        messages::plain(text);
+    }
+    Ok(written.unwrap_or(Ok(()))?)
 }
 
 /// One of this program's commands, told what the machine is; more options, or `--` and a command, are to follow.

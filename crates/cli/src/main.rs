@@ -4,6 +4,7 @@ mod args;
 mod calibration;
 mod catalog;
 mod clock;
+mod closed;
 mod commands;
 mod files;
 mod json;
@@ -32,7 +33,13 @@ const OUTPUT_ERROR: u8 = 1;
 const NOT_STARTED: u8 = 127;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let _ = evenkeel_linux::launch::outlive_file_limit();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(mistake) if mistake.use_stderr() => mistake.exit(),
+        // Help, or the version.
+        Err(help) => return print(&help.render().ansi().to_string()),
+    };
     let report = match cli.command {
         Command::Machines(output) => commands::list::machines(output),
         Command::Policies(output) => commands::list::policies(output),
@@ -60,18 +67,14 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Command::Start { args } => {
-            if let Some(why) = evenkeel_linux::launch::gate(&args) {
-                messages::error(why);
-            }
+            // Whoever waits for it hears of errors.
+            let _ = evenkeel_linux::launch::gate(&args);
             return ExitCode::from(NOT_STARTED);
         }
     };
     match report {
         Ok(report) => print(&report),
-        Err(error) => {
-            messages::error(format_args!("{error:#}"));
-            ExitCode::from(USER_ERROR)
-        }
+        Err(error) => failure(&error),
     }
 }
 
@@ -79,16 +82,23 @@ fn main() -> ExitCode {
 fn status(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            messages::error(format_args!("{error:#}"));
-            ExitCode::from(USER_ERROR)
-        }
+        Err(error) => failure(&error),
     }
+}
+
+/// Says what went wrong.
+fn failure(error: &anyhow::Error) -> ExitCode {
+    messages::error(format_args!("{error:#}"));
+    ExitCode::from(if error.is::<files::Unwritten>() { OUTPUT_ERROR } else { USER_ERROR })
 }
 
 /// Prints a report. A reader that went away (`| head`) is no error.
 fn print(report: &str) -> ExitCode {
     let mut out = anstream::stdout().lock();
+    if closed::output() {
+        messages::error("cannot write the result: standard output is closed");
+        return ExitCode::from(OUTPUT_ERROR);
+    }
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             messages::error(format_args!("cannot write the result: {error}"));

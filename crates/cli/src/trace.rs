@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::Timeline;
 use evenkeel_model::Ns;
+use evenkeel_perfetto::{Track, Tracks};
 use evenkeel_sim::Outcome;
-use evenkeel_sim::perfetto::{Track, Tracks, Writer};
+use evenkeel_sim::perfetto::Writer;
 
 use crate::files::Target;
 use crate::json;
@@ -18,22 +19,22 @@ use crate::live::Account;
 /// Does a run and writes its trace, packet by packet.
 pub fn record(lab: &Lab<'_>, job: Job, mut target: Target) -> Result<(json::Run, Outcome)> {
     let machine = lab.machine(job);
-    let cannot_write = target.cannot_write();
+    let unwritten = target.unwritten();
     let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
     let done = lab.run(job, &mut writer)?;
-    writer.finish().context(cannot_write)?;
+    writer.finish().map_err(unwritten)?;
     target.keep()?;
     Ok(done)
 }
 
 /// Writes the trace of a real run.
 pub fn live(account: &Account<'_>, timeline: &Timeline, mut target: Target) -> Result<()> {
-    let cannot_write = target.cannot_write();
+    let unwritten = target.unwritten();
     let mut tracks = Tracks::new(BufWriter::new(target.writer()));
     describe(account, timeline, &mut tracks);
     play(account, timeline, &mut tracks);
-    tracks.finish().context(cannot_write)?;
-    target.keep()
+    tracks.finish().map_err(unwritten)?;
+    Ok(target.keep()?)
 }
 
 /// The machine is a process of its own, and its CPUs are that process's threads. No real one has such numbers.

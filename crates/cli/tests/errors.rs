@@ -159,3 +159,46 @@ fn choices_of_cores_and_descriptions_of_machines_are_checked() {
     assert!(sim(&file(folder.path(), "page.xml", "<html/>")).contains("page.xml: <html>: expected hwloc's <topology>"));
     assert!(sim(&file(folder.path(), "source.dtb", "/dts-v1/;")).contains("dtc"));
 }
+
+/// A run is not lost because its account cannot be written; the status is that of the outputs, as help says.
+#[test]
+fn results_that_cannot_be_written_exit_with_1_and_are_not_lost() {
+    let output = evenkeel(&["run", "-o", "/dev/full", "--", "sh", "-c", "exit 4"]).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("evenkeel run: pfs") && message.contains("cannot write /dev/full"), "{message}");
+    let saved = evenkeel(&["topology", "--save", "/dev/full"]).output().unwrap();
+    assert_eq!(saved.status.code(), Some(1));
+}
+
+#[test]
+fn outputs_do_not_overwrite_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, same] = ["one", "./one"].map(|name| folder.path().join(name).display().to_string());
+    let message = refused(&["run", "-o", &one, "--report", &same, "--", "true"]);
+    assert!(message.contains("are the same file"), "{message}");
+}
+
+#[test]
+fn a_closed_or_full_standard_output_is_no_success() {
+    for line in ["\"$0\" policies >&-", "\"$0\" policies >/dev/full", "\"$0\" --help >/dev/full", "\"$0\" --help >&-"] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        let output = shell.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write the result"), "{line}");
+    }
+    assert!(evenkeel(&["--help"]).output().unwrap().status.success());
+}
+
+/// The write fails instead of ending Evenkeel; the program has the signal as ever.
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "ulimit -f 1; exec \"$0\" run -q --report page.html -- true"]);
+    let output = shell.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).current_dir(folder.path()).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cannot write page.html: File too large"), "{message}");
+}

@@ -12,7 +12,7 @@ fn recording(folder: &Path, machine: &str) -> String {
         std::fs::read_to_string(format!("{}/../../machines/{machine}.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let machine = serde_json::to_string(&machine).unwrap();
     let text = format!(
-        r#"{{"evenkeel":1,"makespan_ns":20000000,"threads":2,"notes":["3 events were lost"],"machine":{machine}}}
+        r#"{{"evenkeel":1,"makespan_ns":20000000,"threads":2,"notes":["3 events were lost\nerror: \u001b[2J"],"machine":{machine}}}
 {{"thread":0,"name":"main","ops":[["run",10000000],["spawn",1],["wait"]]}}
 {{"thread":1,"name":"child","spawned":true,"ops":[["run",10000000],["wake",0]]}}
 "#
@@ -31,7 +31,7 @@ fn evenkeel(args: &[&str]) -> (Option<i32>, String, String) {
 fn makespan(args: &[&str]) -> f64 {
     let (code, out, error) = evenkeel(&[args, &["--policy", "cfs", "--format", "json"]].concat());
     assert_eq!(code, Some(0), "{error}");
-    assert!(error.contains("app.ek: 3 events were lost"), "{error}");
+    assert!(error.contains("app.ek: 3 events were lost error:") && !error.contains('\u{1b}'), "one line: {error:?}");
     let runs: serde_json::Value = serde_json::from_str(&out).unwrap();
     runs["runs"][0]["metrics"]["makespan_s"].as_f64().unwrap()
 }

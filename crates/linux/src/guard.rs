@@ -115,7 +115,8 @@ pub fn watch() {
     if io::Seek::rewind(&mut records).is_err() || records.read_to_end(&mut bytes).is_err() {
         return;
     }
-    bytes.chunks_exact(RECORD).filter_map(decode).for_each(|change| undo(&change));
+    // The last change first: what is inherited was on record before all others, and looks at what they leave.
+    bytes.chunks_exact(RECORD).rev().filter_map(decode).for_each(|change| undo(&change));
 }
 
 fn undo(change: &Change) {

@@ -2,6 +2,7 @@
 //! instruction; passes signals on; tells how it ended.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenkeel_model::Ns;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 
 use crate::event::Tid;
 use crate::host::poll;
@@ -20,38 +24,78 @@ use crate::host::poll;
 /// The hidden command that runs [`gate`].
 pub const COMMAND: &str = "__start";
 /// The exit status of a command that could not be started, as shells have it.
-const NOT_STARTED: i32 = 127;
+const NOT_STARTED: u8 = 127;
 
 /// A program that waits to be released, runs, or has ended.
 pub struct Launched {
     child: Child,
     end: OwnedFd,
     gate: Option<io::PipeWriter>,
+    /// Says that the process has its name, and later why it cannot become the command; ends when it has.
+    answer: io::PipeReader,
     signals: Signals,
 }
 
-/// Signals that ask this process to end, and have not been acted on yet.
-pub struct Signals {
-    interrupt: Arc<AtomicBool>,
-    terminate: Arc<AtomicBool>,
-}
+/// Signals that ask a program to end.
+const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+/// Signals whose meaning is the program's own.
+const FREE: [i32; 2] = [SIGUSR1, SIGUSR2];
+
+/// Signals that have arrived and have not been acted on yet.
+pub struct Signals(Vec<(i32, Arc<AtomicBool>)>);
 
 impl Signals {
-    /// From now on such signals no longer end this process.
+    /// From now on signals that ask this process to end no longer do so by themselves.
     ///
     /// # Errors
     /// None in practice.
     pub fn new() -> io::Result<Self> {
-        let signals = Self { interrupt: Arc::default(), terminate: Arc::default() };
-        signal_hook::flag::register(signal_hook::consts::SIGINT, signals.interrupt.clone())?;
-        signal_hook::flag::register(signal_hook::consts::SIGTERM, signals.terminate.clone())?;
-        Ok(signals)
+        Self::of(&ENDING)
     }
 
-    /// Whether one arrived.
-    pub fn asked_to_end(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed) || self.terminate.load(Ordering::Relaxed)
+    /// Those that this process was told to ignore stay ignored, here and in what it starts: a shell's background job, or
+    /// one under `nohup`, is not ended by them.
+    fn of(signals: &[i32]) -> io::Result<Self> {
+        let ignored = ignored();
+        let listen = |signal: &i32| {
+            let arrived = Arc::default();
+            signal_hook::flag::register(*signal, Arc::clone(&arrived))?;
+            Ok((*signal, arrived))
+        };
+        signals
+            .iter()
+            .filter(|signal| ignored >> (**signal - 1) & 1 == 0)
+            .map(listen)
+            .collect::<io::Result<_>>()
+            .map(Self)
     }
+
+    /// The signal that asked to end, if one did.
+    pub fn asked_to_end(&self) -> Option<i32> {
+        let ending = self.0.iter().filter(|(signal, _)| ENDING.contains(signal));
+        ending.filter(|(_, arrived)| arrived.load(Ordering::Relaxed)).map(|(signal, _)| *signal).next()
+    }
+
+    /// Those that arrived since the last call.
+    fn take(&self) -> impl Iterator<Item = i32> + '_ {
+        self.0.iter().filter(|(_, arrived)| arrived.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
+    }
+}
+
+/// The signals that this process ignores: signal `n` is bit `n - 1` (proc_pid_status(5)).
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+/// From now on a file that would grow beyond the limit (`ulimit -f`) is an error of the write, not the end of this
+/// process. What it starts dies of that as ever.
+///
+/// # Errors
+/// None in practice.
+pub fn outlive_file_limit() -> io::Result<()> {
+    Signals::of(&[SIGXFSZ]).map(|_| ())
 }
 
 impl Launched {
@@ -61,13 +105,16 @@ impl Launched {
     /// No process to be had.
     pub fn new(command: &[OsString]) -> io::Result<Self> {
         // Until the command has ended this process stays; the terminal's Ctrl-C reaches both.
-        let signals = Signals::new()?;
-        let (reader, writer) = io::pipe()?;
-        rustix::io::fcntl_setfd(&reader, rustix::io::FdFlags::empty())?;
-        let child =
-            Command::new("/proc/self/exe").arg(COMMAND).arg(reader.as_raw_fd().to_string()).args(command).spawn()?;
+        let signals = Signals::of(&[&ENDING[..], &FREE].concat())?;
+        let ((reader, writer), (mut answer, said)) = (io::pipe()?, io::pipe()?);
+        rustix::io::fcntl_setfd(&reader, FdFlags::empty())?;
+        rustix::io::fcntl_setfd(&said, FdFlags::empty())?;
+        let descriptors = [reader.as_raw_fd(), said.as_raw_fd()].map(|fd| fd.to_string());
+        let child = Command::new("/proc/self/exe").arg(COMMAND).args(descriptors).args(command).spawn()?;
+        drop(said);
         let end = end_of(child.id())?;
-        Ok(Self { child, end, gate: Some(writer), signals })
+        answer.read_exact(&mut [0])?;
+        Ok(Self { child, end, gate: Some(writer), answer, signals })
     }
 
     /// Becomes readable when it has ended.
@@ -89,12 +136,16 @@ impl Launched {
         self.child.id()
     }
 
-    /// Lets it begin.
+    /// Lets it begin. Returns when it has become the command.
     ///
     /// # Errors
-    /// It is gone already.
+    /// It is gone already, or cannot become the command: why, in words.
     pub fn release(&mut self) -> io::Result<()> {
-        self.gate.take().map_or(Ok(()), |mut gate| gate.write_all(b"!"))
+        let gone = |_| io::Error::other("the started process has gone");
+        self.gate.take().map_or(Ok(()), |mut gate| gate.write_all(b"!")).map_err(gone)?;
+        let mut why = String::new();
+        self.answer.read_to_string(&mut why)?;
+        if why.is_empty() { Ok(()) } else { Err(io::Error::other(why)) }
     }
 
     /// Passes on what arrived, and tells whether the command has ended, and how.
@@ -102,12 +153,12 @@ impl Launched {
     /// # Errors
     /// None in practice.
     pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
-        if self.signals.terminate.swap(false, Ordering::Relaxed) {
-            let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
-        }
-        // The terminal sent it to the command as well; without a terminal it has to be passed on.
-        if self.signals.interrupt.swap(false, Ordering::Relaxed) && !rustix::termios::isatty(rustix::stdio::stdin()) {
-            let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::INT);
+        for signal in self.signals.take() {
+            // The terminal sent it to the command as well; without a terminal it has to be passed on.
+            let by_terminal = [SIGINT, SIGQUIT].contains(&signal) && rustix::termios::isatty(rustix::stdio::stdin());
+            if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
+                let _ = rustix::process::kill_process(Pid::from_child(&self.child), signal);
+            }
         }
         self.child.try_wait()
     }
@@ -120,6 +171,16 @@ impl Launched {
 pub fn end_of(process: Tid) -> io::Result<OwnedFd> {
     let process = Pid::from_raw(process as i32).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?)
+}
+
+/// Whether a process has ended, all of its threads, by what [`end_of`] gives.
+///
+/// # Errors
+/// None in practice.
+pub fn ended(end: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(end, PollFlags::IN)];
+    rustix::event::poll(&mut fds, Some(&Timespec::default()))?;
+    Ok(!fds[0].revents().is_empty())
 }
 
 /// The hidden command that runs [`tie`].
@@ -147,44 +208,59 @@ pub fn tie(args: &[OsString]) -> String {
     failure(program, &Command::new(program).args(parts).exec())
 }
 
-/// The status with which a wrapper of a command should exit: its own, or 128 + the signal that killed it.
-pub fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(NOT_STARTED);
-    u8::try_from(code).unwrap_or(u8::MAX)
+/// The status that says that a signal was the end, as shells have it.
+pub fn killed_by(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// What the started process does first: waits to be released, then becomes the command. Returns only if it cannot, with
-/// what there is to say about it.
-pub fn gate(args: &[OsString]) -> Option<String> {
-    let mut parts = args.iter();
-    let fd = parts.next().and_then(|fd| fd.to_str()).and_then(|fd| fd.parse::<RawFd>().ok());
-    let (Some(fd @ 3..), Some(program)) = (fd, parts.next()) else {
-        return Some("expected a descriptor and a command".into());
-    };
+/// The status with which a wrapper of a command should exit: its own, or 128 + the signal that killed it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    match status.signal() {
+        Some(signal) => killed_by(signal),
+        None => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_STARTED),
+    }
+}
+
+/// What the started process does first: waits to be released, then becomes the command. Returns only if it cannot, which
+/// whoever started it hears.
+///
+/// # Errors
+/// It was not started by [`Launched::new`], which has gone, or cannot be heard.
+pub fn gate(args: &[OsString]) -> io::Result<()> {
+    let fd = |word: &OsString| word.to_str()?.parse::<RawFd>().ok().filter(|fd| *fd > 2);
+    let [gate, said, program, rest @ ..] = args else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let (Some(gate), Some(said)) = (fd(gate), fd(said)) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    // SAFETY: the parent left these descriptors open for this fresh process, which has no other use of them.
+    #[allow(unsafe_code)]
+    let (mut gate, mut said) = unsafe { (io::PipeReader::from_raw_fd(gate), io::PipeWriter::from_raw_fd(said)) };
+    rustix::io::fcntl_setfd(&said, FdFlags::CLOEXEC)?;
     // Whoever looks before the command has taken its place should see its name.
     if let Some(name) = Path::new(program).file_name() {
         let _ = CString::new(name.as_bytes()).map(|name| rustix::thread::set_name(&name));
     }
-    // SAFETY: the parent left this descriptor open for this fresh process, which has no other use of it.
-    #[allow(unsafe_code)]
-    let mut gate = unsafe { io::PipeReader::from_raw_fd(fd) };
-    let released = gate.read(&mut [0]);
+    said.write_all(b"!")?;
+    // It ends without a word if Evenkeel does, which has said why.
+    gate.read_exact(&mut [0])?;
     drop(gate);
-    match released {
-        Ok(1) => {}
-        // Evenkeel ended before it released the command, and has said why.
-        Ok(_) => return None,
-        Err(error) => return Some(format!("cannot wait to be started: {error}")),
-    }
-    Some(failure(program, &Command::new(program).args(parts).exec()))
+    let why = failure(program, &Command::new(program).args(rest).exec());
+    said.write_all(why.as_bytes())
 }
 
 /// Why a program could not be started.
 fn failure(program: &OsStr, error: &io::Error) -> String {
     let name = program.to_string_lossy();
-    match error.kind() {
-        io::ErrorKind::NotFound => format!("{name}: no such command; is it installed, and in PATH?"),
-        io::ErrorKind::PermissionDenied => format!("{name}: not executable"),
+    match (error.kind(), which::which(program)) {
+        (io::ErrorKind::NotFound, Ok(file)) => format!("{name}: its interpreter{} does not exist", interpreter(&file)),
+        (io::ErrorKind::NotFound, Err(_)) => format!("{name}: no such command; is it installed, and in PATH?"),
+        (io::ErrorKind::PermissionDenied, _) => format!("{name}: not executable"),
         _ => format!("{name}: cannot be started: {error}"),
     }
+}
+
+/// What the first line of a script names, after a space.
+fn interpreter(file: &Path) -> String {
+    let text = fs::read(file).unwrap_or_default();
+    let line = text.strip_prefix(b"#!").and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+    let line = String::from_utf8_lossy(line.unwrap_or_default());
+    line.split_whitespace().next().map_or(String::new(), |word| format!(" {word}"))
 }

@@ -10,6 +10,7 @@ pub mod launch;
 pub mod mask;
 mod pmu;
 pub mod record;
+pub mod scratch;
 pub mod spec;
 pub mod vm;
 pub mod watch;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io;
 
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity};
 
 use crate::event::Tid;
 
@@ -37,6 +38,16 @@ pub fn words(mask: &CpuSet) -> [u64; 16] {
 /// A mask of 64-bit words, the lowest CPUs first.
 pub fn of_words(words: [u64; 16]) -> CpuSet {
     of((0..CpuSet::MAX_CPU as u16).filter(|cpu| words[usize::from(*cpu) / 64] >> (cpu % 64) & 1 == 1))
+}
+
+/// Whether this process may change the masks of a process, as far as its owner and this user's privileges tell.
+pub fn changeable(process: Tid) -> bool {
+    let privileged = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    let own = geteuid().as_raw().to_string();
+    // Real and effective (sched_setaffinity(2)).
+    privileged || users.split_ascii_whitespace().take(2).any(|user| user == own)
 }
 
 /// When a thread started, in clock ticks since boot; `None` when it is gone.

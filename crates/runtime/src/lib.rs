@@ -6,6 +6,7 @@
 //!
 //! Panics are carried to whoever waits. Parallel code may be nested as deep as stacks allow, pools in pools included.
 
+mod asking;
 mod builder;
 mod chunks;
 mod clock;
@@ -47,6 +48,8 @@ pub use region::{Access, Lend, Read, Region, Write};
 pub use roster::{Account, Spans};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
+#[cfg(any(test, feature = "perfetto"))]
+pub use trace::write_perfetto;
 pub use trace::{Event, What};
 
 #[cfg(all(test, loom))]

@@ -87,6 +87,7 @@ where
                 return (self.combine)(value, (self.combine)(left, right));
             }
             done = Some(value);
+            worker.answer();
             step = match stopwatch.lap() {
                 short if short < LOOK / 4 => step * 4,
                 long if long > LOOK => (step / 2).max(1),

@@ -91,6 +91,15 @@ impl Shared {
         unsafe { Worker::enter(desk, job) }
     }
 
+    /// What the thread does that lets tasks take turns.
+    pub(crate) fn take_turns(&self) {
+        let marks = |worker: usize| self.desks[worker].marks();
+        let more = || !self.injected.is_empty() || self.desks.iter().any(|desk| desk.deque.len() > 0);
+        if let Some(roster) = &self.roster {
+            roster.take_turns(marks, more);
+        }
+    }
+
     /// Runs `f` at the first desk, or gives it back if that one is taken.
     fn at_first_desk<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
         if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -125,7 +134,9 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn take(shared: &'a Shared, worker: usize) -> Place<'a> {
         let roster = shared.roster.as_deref();
-        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker)) }
+        // A worker of another pool that is bound stays where that one has it, and moves it.
+        let free = Worker::current().is_none_or(|outer| outer.shared().roster.is_none());
+        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker, free)) }
     }
 }
 
@@ -159,6 +170,8 @@ pub struct Pool {
     threads: Vec<JoinHandle<()>>,
     shortage: Option<Shortage>,
     missing: Vec<Missing>,
+    /// Lets tasks take turns, where cores differ.
+    turns: Option<JoinHandle<()>>,
 }
 
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
@@ -192,13 +205,14 @@ impl Pool {
         threads: Vec<JoinHandle<()>>,
         shortage: Option<Shortage>,
         missing: Vec<Missing>,
+        turns: Option<JoinHandle<()>>,
     ) -> Pool {
-        Pool { shared, threads, shortage, missing }
+        Pool { shared, threads, shortage, missing, turns }
     }
 
     /// A pool of the calling thread.
     pub(crate) fn alone() -> Pool {
-        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new())
+        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new(), None)
     }
 
     /// How many threads work in it, the calling one included.
@@ -357,8 +371,11 @@ impl Drop for Pool {
                 self.shared.sleep.wake(sleeper);
             }
         }
+        if let Some(uneven) = self.shared.roster.as_deref().and_then(Roster::uneven) {
+            uneven.stop();
+        }
         let me = thread::current().id();
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).chain(self.turns.take()) {
             // A pool may be dropped by one of its own tasks. That thread ends by itself.
             if thread.thread().id() != me {
                 // Threads of a pool do not panic.

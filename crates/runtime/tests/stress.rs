@@ -1,4 +1,5 @@
 //! Four workers on each core, and the system takes them off at any moment: queues run full and empty, workers fall asleep and are called.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

@@ -6,13 +6,15 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use evenkeel_linux::emulate::duty::Account;
 use evenkeel_linux::emulate::{Emulation, Plan};
+use evenkeel_linux::guard::Guard;
+use evenkeel_linux::host::{self, Summary};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
 use evenkeel_model::Ns;
 use evenkeel_topology::{Topology, list};
 use serde::Serialize;
 
-use crate::args::{Emulate, Format};
+use crate::args::{Cores, Emulate, Format};
 use crate::files::Target;
 use crate::{catalog, json, live, messages, table};
 
@@ -23,26 +25,21 @@ const SETTLED: u64 = 250;
 /// Runs the command and answers its exit status.
 pub fn run(args: &Emulate) -> Result<u8> {
     let plan = plan(args)?;
-    let command = match &args.policy {
-        None => args.command.clone(),
-        Some(policy) => under(&plan, catalog::live_policy(policy)?.name(), args)?,
-    };
+    let host = args.policy.as_ref().map(|policy| host(&plan, policy)).transpose()?;
     let output = Target::open_some(args.output.as_ref())?;
     live::find(&args.command[0])?;
     shared_cores(&plan);
     // First, so that a refusal starts nothing.
     let emulation = Emulation::start(&plan)?;
-    let code = launch(&plan, &command)?;
+    let (code, summary) = launch(&plan, host.as_ref(), &args.command)?;
     let cores = emulation.finish();
+    if let (Some(host), Some(summary)) = (&host, &summary) {
+        live::tell(&live::Account::new(host, summary).text(Format::Table)?, None, args.quiet)?;
+    }
     let report = Report { plan: &plan, cores: &cores };
     report.warn();
     let text = report.text(args.format.format)?;
-    match output {
-        Some(target) => target.write(text.as_bytes())?,
-        None if !args.quiet => messages::plain(&text),
-        None => {}
-    }
-    Ok(code)
+    live::tell(&text, output, args.quiet).map(|()| code)
 }
 
 fn plan(args: &Emulate) -> Result<Plan> {
@@ -56,23 +53,27 @@ fn plan(args: &Emulate) -> Result<Plan> {
     Ok(Plan { big: of(machine.big()), little: of(machine.little()), ratio, period: args.period })
 }
 
-/// The command under a policy.
-fn under(plan: &Plan, policy: &str, args: &Emulate) -> Result<Vec<OsString>> {
-    let mut words = live::told(&["run", "--policy", policy], &plan.big, &plan.little, plan.ratio)?;
-    if args.quiet {
-        words.push("--quiet".into());
-    }
-    words.push("--".into());
-    Ok(words.into_iter().map(OsString::from).chain(args.command.iter().cloned()).collect())
+/// How a policy schedules the command on that machine.
+fn host(plan: &Plan, policy: &str) -> Result<host::Plan> {
+    let policy = catalog::live_policy(policy)?;
+    let (big, little) = (list::text(&plan.big), list::text(&plan.little));
+    let (machine, cpus) = live::machine(&Cores { big: Some(big), little: Some(little), ratio: Some(plan.ratio) })?;
+    catalog::accepted(&policy, &machine)?;
+    Ok(host::Plan { machine, cpus, policy, period: host::PERIOD, timeline: false })
 }
 
-fn launch(plan: &Plan, command: &[OsString]) -> Result<u8> {
+/// In this process, so that whatever ends it ends the policy too.
+fn launch(plan: &Plan, host: Option<&host::Plan>, command: &[OsString]) -> Result<(u8, Option<Summary>)> {
+    let mut guard = Guard::spawn().context("cannot start the process that gives affinity masks back")?;
     let mut launched = Launched::new(command).context("cannot start a process")?;
-    let _guard = plan.confine(launched.pid()).context("cannot confine the command to the machine's CPUs")?;
-    launched.release().context("the started process has gone")?;
+    plan.confine(launched.pid(), &mut guard).context("cannot confine the command to the machine's CPUs")?;
+    if let Some(host) = host {
+        return live::follow(host, launched, guard).map(|(code, summary)| (code, Some(summary)));
+    }
+    launched.release()?;
     loop {
         if let Some(status) = launched.poll()? {
-            return Ok(launch::exit_code(status));
+            return Ok((launch::exit_code(status), None));
         }
         launched.wait()?;
     }

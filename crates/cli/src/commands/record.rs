@@ -21,7 +21,7 @@ pub fn run(args: &Record) -> Result<u8> {
     let mut launched = Launched::new(&args.command).context("cannot start a process")?;
     let mut tape =
         Tape::new(&machine, &cpus, launched.pid()).map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
-    launched.release().context("the started process has gone")?;
+    launched.release()?;
     let status = loop {
         tape.advance()?;
         if let Some(status) = launched.poll()? {
@@ -34,8 +34,9 @@ pub fn run(args: &Record) -> Result<u8> {
     let mut recording = tape.finish();
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
-    target.write(recording.to_text().as_bytes())?;
+    let written = target.write_somewhere(recording.to_text().as_bytes());
     recording.notes.iter().for_each(messages::warning);
+    written?;
     if !args.quiet {
         let steps: usize = recording.threads.iter().map(|thread| thread.steps.len()).sum();
         let waits = recording.threads.iter().flat_map(|thread| &thread.steps);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::guard::Guard;
 use evenkeel_linux::host::{Follow, Plan};
 use evenkeel_linux::launch::{self, Launched};
@@ -12,7 +12,7 @@ use evenkeel_linux::launch::{self, Launched};
 use crate::args::Run;
 use crate::files::Target;
 use crate::live::{self, Account};
-use crate::{catalog, messages, page, trace};
+use crate::{catalog, page, trace};
 
 /// Runs the command and answers the exit status.
 pub fn run(args: &Run) -> Result<u8> {
@@ -22,6 +22,7 @@ pub fn run(args: &Run) -> Result<u8> {
     let output = Target::open_some(args.output.as_ref())?;
     let report = Target::open_some(args.report.as_ref())?;
     let trace = Target::open_some(args.trace.as_ref())?;
+    Target::distinct(&[&output, &report, &trace])?;
     let plan = Plan { machine, cpus, policy, period: args.period, timeline: report.is_some() || trace.is_some() };
     // Before anything else: what follows may change masks.
     let guard = Guard::spawn().context("cannot start the process that gives affinity masks back")?;
@@ -31,20 +32,18 @@ pub fn run(args: &Run) -> Result<u8> {
     };
     let account = Account::new(&plan, &summary);
     let text = account.text(args.format.format)?;
-    match output {
-        Some(target) => target.write(text.as_bytes())?,
-        None if !args.quiet => messages::plain(&text),
-        None => {}
-    }
+    // A run cannot be had again: one output that cannot be written does not cost the others.
+    let mut written = live::tell(&text, output, args.quiet);
     if let Some(timeline) = &summary.timeline {
         if let Some(target) = report {
-            target.write(page::run(&account, timeline, &title(args)).as_bytes())?;
+            let page = page::run(&account, timeline, &title(args));
+            written = written.and(target.write(page.as_bytes()).map_err(Error::new));
         }
         if let Some(target) = trace {
-            trace::live(&account, timeline, target)?;
+            written = written.and(trace::live(&account, timeline, target));
         }
     }
-    Ok(code)
+    written.map(|()| code)
 }
 
 /// What was followed.
@@ -58,27 +57,22 @@ fn title(args: &Run) -> String {
 
 fn launch(plan: &Plan, command: &[OsString], guard: Guard) -> Result<(u8, evenkeel_linux::host::Summary)> {
     live::find(&command[0])?;
-    let mut launched = Launched::new(command).context("cannot start a process")?;
-    let mut follow = Follow::new(plan, launched.pid(), guard).context("cannot look at the started process")?;
-    launched.release().context("the started process has gone")?;
-    loop {
-        follow.step().context("the process that gives affinity masks back has gone")?;
-        if let Some(status) = launched.poll()? {
-            return Ok((launch::exit_code(status), follow.finish()));
-        }
-        follow.wait(launched.end())?;
-    }
+    let launched = Launched::new(command).context("cannot start a process")?;
+    live::follow(plan, launched, guard)
 }
 
 fn attach(plan: &Plan, pid: u32, guard: Guard) -> Result<evenkeel_linux::host::Summary> {
     let Some(end) = launch::end_of(pid).ok() else {
         bail!("there is no process {pid}; `ps` lists those that there are");
     };
+    if launch::ended(end.as_fd())? {
+        bail!("process {pid} has ended (it is a zombie: its parent has not asked how); expected one that runs");
+    }
     let signals = launch::Signals::new().context("cannot listen to signals")?;
     let mut follow = Follow::new(plan, pid, guard).with_context(|| format!("cannot look at process {pid}"))?;
     loop {
         follow.step().context("the process that gives affinity masks back has gone")?;
-        if !follow.alive() || signals.asked_to_end() {
+        if launch::ended(end.as_fd())? || signals.asked_to_end().is_some() {
             return Ok(follow.finish());
         }
         follow.wait(end.as_fd())?;

@@ -3,15 +3,13 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
-use evenkeel_linux::launch::Signals;
+use evenkeel_linux::launch::{self, Signals};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 
 use crate::args::{Accel, VmRun};
 use crate::{catalog, live, messages};
 
-/// Killed by Ctrl-C, as shells have it.
-const INTERRUPTED: u8 = 130;
 /// What `timeout` answers.
 const TIMED_OUT: u8 = 124;
 
@@ -25,14 +23,16 @@ pub fn run(args: &VmRun) -> Result<u8> {
     live::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;
     let signals = Signals::new().context("cannot listen to signals")?;
-    let mut vm = boot(args, spec, &signals)?;
-    let mut forward = |stream: Stream, bytes: &[u8]| match stream {
-        Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
-        Stream::Errors => io::stderr().write_all(bytes),
-    };
-    match vm.run(&command, &directory, args.timeout, &signals, &mut forward) {
+    let ended = boot(args, spec, &signals).and_then(|mut vm| {
+        let mut forward = |stream: Stream, bytes: &[u8]| match stream {
+            Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
+            Stream::Errors => io::stderr().write_all(bytes),
+        };
+        vm.run(&command, &directory, args.timeout, &signals, &mut forward)
+    });
+    match ended {
         Ok(ended) => Ok(ended.code),
-        Err(Error::Interrupted) => Ok(INTERRUPTED),
+        Err(Error::Interrupted(signal)) => Ok(launch::killed_by(signal)),
         Err(Error::Timeout(time)) => {
             messages::error(format_args!("the command did not end within {time}"));
             Ok(TIMED_OUT)
@@ -46,7 +46,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
 }
 
 /// Boots a guest as the options say, and says what the user should know of it.
-fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm> {
+fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
     let options = Options {
         spec,
         kernel: kernel::find(args.kernel.as_deref())?,

@@ -137,22 +137,20 @@ impl Plan {
         cpus
     }
 
-    /// Confines a process that has not begun yet, and so all that it starts, to the machine. What comes back must live
-    /// as long as the process should stay there; there is none if the machine is all that the process may use.
+    /// Confines a process that has not begun yet, and so all that it starts, to the machine, for as long as the guard
+    /// lives. Nothing changes if the machine is all that the process may use.
     ///
     /// # Errors
-    /// The process has gone, or there is no memory or process to be had.
-    pub fn confine(&self, process: Tid) -> io::Result<Option<Guard>> {
+    /// The process has gone, or there is no memory to be had.
+    pub fn confine(&self, process: Tid, guard: &mut Guard) -> io::Result<()> {
         let pid = Pid::from_raw(process as i32);
         let (before, after) = (sched_getaffinity(pid)?, mask::of(self.cpus()));
         if before == after {
-            return Ok(None);
+            return Ok(());
         }
-        let mut guard = Guard::spawn()?;
         let started = mask::started(process).unwrap_or_default();
         guard.record(&Change { tid: process, started, before, after, inherited: true })?;
-        sched_setaffinity(pid, &after)?;
-        Ok(Some(guard))
+        Ok(sched_setaffinity(pid, &after)?)
     }
 
     fn check(&self, most: f64) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use evenkeel_model::Ns;
+use rustix::thread::CpuSet;
 
 use super::proc::ProcSampler;
 use super::sample::{Blame, PairWaits, Sample};
@@ -42,6 +43,22 @@ impl Eyes {
         match self {
             Self::Watch { watch, .. } => watch.look(now, living, gone),
             Self::Proc { sampler, .. } => sampler.sample(living),
+        }
+    }
+
+    /// The threads that the last look found to have been given a mask by their program that [`Self::wish`] has not told.
+    pub fn wished(&mut self) -> Vec<Tid> {
+        match self {
+            Self::Watch { watch, .. } => watch.wished(),
+            Self::Proc { .. } => Vec::new(),
+        }
+    }
+
+    /// The mask that the program has given one of its threads, or is about to, if this has not told it before.
+    pub fn wish(&mut self, tid: Tid) -> Option<CpuSet> {
+        match self {
+            Self::Watch { watch, .. } => watch.wish(tid),
+            Self::Proc { .. } => None,
         }
     }
 

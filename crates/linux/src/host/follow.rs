@@ -35,6 +35,8 @@ const CALM: u64 = 4;
 const SAVED: f64 = 10e6;
 /// Big cores that go idle bring forward the next look, but not to sooner than this.
 const SOONEST: Ns = Ns::from_ms(1);
+/// The usual time from one look to the next.
+pub const PERIOD: Ns = Ns::from_ms(10);
 /// Periods may be this long.
 pub const PERIODS: std::ops::RangeInclusive<Ns> = SOONEST..=Ns::from_secs(10);
 /// A thread's name is read again at these ages, since many programs name their threads after they have started.
@@ -77,6 +79,8 @@ pub struct Follow {
     began: Ns,
     cost_at_start: Ns,
     timeline: Option<Timeline>,
+    /// Why no thread can be moved.
+    barred: Option<String>,
     summary: Summary,
 }
 
@@ -125,6 +129,11 @@ impl Follow {
             began: now,
             cost_at_start: own_cost(),
             timeline,
+            barred: (!mask::changeable(process)).then(|| {
+                format!(
+                    "Nothing is moved: process {process} is another user's; that needs root, its owner or CAP_SYS_NICE."
+                )
+            }),
             summary: Summary::default(),
         })
     }
@@ -142,15 +151,31 @@ impl Follow {
             self.counters.look(&mut self.samples);
         }
         self.look(now);
-        let (hands, known) = (&mut self.hands, &mut self.known);
+        for tid in self.eyes.wished() {
+            // Those of new threads are asked for below.
+            if self.driver.thread(tid).is_some()
+                && let Some(own) = self.eyes.wish(tid)
+            {
+                let cores = self.hands.chosen(tid, &own)?;
+                self.driver.allow(now, tid, cores);
+            }
+        }
+        let (hands, known, eyes) = (&mut self.hands, &mut self.known, &mut self.eyes);
+        let mut guarded = Ok(());
         self.driver.step(now, &self.samples, |sample| {
-            let name = name(sample);
+            // A thread that has ended already is called like its process.
+            let leader = |known: &BTreeMap<Tid, Known>| known.get(&sample.process).map(|leader| leader.name.clone());
+            let name = name(sample).or_else(|| leader(known)).unwrap_or_default();
             let kind = kind(&name);
-            let cores = hands.allowed(sample, now);
+            let cores = hands.allowed(sample, now, eyes).unwrap_or_else(|error| {
+                guarded = Err(error);
+                CoreSet::default()
+            });
             let started = mask::started(sample.tid).unwrap_or_default();
             known.insert(sample.tid, Known { name, started, since: now, names_read: 0, last: *sample });
             Newcomer { kind, class: Class::fair(0), cores }
         });
+        guarded?;
         let driver = &mut self.driver;
         self.eyes.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
         if let Some(timeline) = &mut self.timeline {
@@ -165,7 +190,7 @@ impl Follow {
             }
         }
         for tid in self.driver.gone().to_vec() {
-            self.hands.gone(tid)?;
+            self.hands.gone(tid, now)?;
             self.counters.gone(tid);
             if let Some(known) = self.known.remove(&tid) {
                 self.summary.threads.push(known.summary(tid));
@@ -203,14 +228,10 @@ impl Follow {
         Ok(())
     }
 
-    /// Whether there is still a thread to follow.
-    pub fn alive(&self) -> bool {
-        !self.samples.is_empty()
-    }
-
     /// Gives every mask back and tells what happened.
     pub fn finish(mut self) -> Summary {
         let now = clock();
+        self.hands.release(&mut self.eyes);
         for (tid, known) in std::mem::take(&mut self.known) {
             self.summary.threads.push(known.summary(tid));
         }
@@ -218,7 +239,8 @@ impl Follow {
         self.summary.cost = own_cost().since(self.cost_at_start);
         self.summary.looks = self.steps;
         self.summary.refused = self.hands.refused();
-        self.summary.missing = self.eyes.missing().into_iter().chain(self.counters.missing()).collect();
+        let missing = [self.barred.take(), self.eyes.missing(), self.counters.missing()];
+        self.summary.missing = missing.into_iter().flatten().collect();
         self.summary.pairs = self.eyes.pairs();
         self.summary.timeline = self.timeline;
         self.summary.finish();
@@ -234,7 +256,7 @@ impl Follow {
             let due = NAMED_AFTER.get(known.names_read).is_some_and(|age| now.since(known.since) >= *age);
             if due {
                 known.names_read += 1;
-                known.name = name(sample);
+                known.name = name(sample).unwrap_or(std::mem::take(&mut known.name));
                 self.driver.set_kind(sample.tid, kind(&known.name));
             }
         }
@@ -246,23 +268,25 @@ impl Follow {
         let mut own_masks: Vec<(Tid, CoreSet)> = Vec::new();
         for order in self.driver.orders() {
             match *order {
-                Order::Move { tid, to } => match self.hands.put(tid, process(tid), started(tid), to.index())? {
-                    Moved::Done => {
-                        self.summary.moves += 1;
-                        if let Some(timeline) = &mut self.timeline {
-                            timeline.moved(now, tid, self.hands.cpu(to));
+                Order::Move { tid, to } => {
+                    match self.hands.put(tid, process(tid), started(tid), to.index(), &mut self.eyes)? {
+                        Moved::Done => {
+                            self.summary.moves += 1;
+                            if let Some(timeline) = &mut self.timeline {
+                                timeline.moved(now, tid, self.hands.cpu(to));
+                            }
                         }
+                        Moved::Forbidden(cores) => own_masks.push((tid, cores)),
+                        Moved::Not => {}
                     }
-                    Moved::Forbidden(cores) => own_masks.push((tid, cores)),
-                    Moved::Not => {}
-                },
+                }
                 Order::Bind { tid, cores } => {
                     let since = self.processes.get(&process(tid)).copied();
-                    self.hands.bind(tid, cores, since.unwrap_or(now));
+                    self.hands.bind(tid, cores, process(tid), since.unwrap_or(now));
                 }
             }
         }
-        self.summary.binds += self.hands.bind_due(now, |tid, cores| own_masks.push((tid, cores)))?;
+        self.summary.binds += self.hands.bind_due(now, &mut self.eyes, |tid, cores| own_masks.push((tid, cores)))?;
         for (tid, cores) in own_masks {
             self.driver.allow(now, tid, cores);
         }
@@ -277,9 +301,10 @@ impl Known {
     }
 }
 
-fn name(sample: &Sample) -> String {
+/// `None` when it has ended.
+fn name(sample: &Sample) -> Option<String> {
     let path = format!("/proc/{}/task/{}/comm", sample.process, sample.tid);
-    fs::read_to_string(path).map(|name| name.trim_end().to_owned()).unwrap_or_default()
+    fs::read_to_string(path).ok().map(|name| name.trim_end().to_owned())
 }
 
 fn kind(name: &str) -> Kind {
@@ -303,8 +328,8 @@ pub(crate) fn clock() -> Ns {
     Ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// The CPU time that this process has used.
+/// The CPU time that this thread has used; others of this process may be there to slow cores down.
 fn own_cost() -> Ns {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
+    let used = clock_gettime(ClockId::ThreadCPUTime);
     Ns(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64)
 }

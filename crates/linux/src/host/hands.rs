@@ -3,6 +3,11 @@
 //! A move narrows the mask to one CPU, which makes the kernel move the thread at once, and widens it again right after:
 //! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask sees
 //! its own. Only policies that bind threads leave masks behind, and those are given back at the end.
+//!
+//! A mask that the program sets wins. With eBPF every such call is seen when it begins, before the mask is in place
+//! ([`Eyes::wish`]). So after each change here the program's wishes are asked for: one that came before the change may have
+//! been overwritten, and is set once more; one that comes after is carried out by the kernel. Without eBPF a mask that is
+//! not what it was left as is the program's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -13,6 +18,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::clock;
+use super::eyes::Eyes;
 use super::sample::Sample;
 use crate::event::Tid;
 use crate::guard::{Change, Guard, Slot};
@@ -26,17 +32,25 @@ const MEMORY: Ns = Ns::from_secs(1);
 /// Without a look at the very start of a thread, it counts as started meanwhile if it turns up this soon.
 const SOON: Ns = Ns::from_ms(50);
 
-/// Changes masks. Everything is undone when it is dropped.
+/// Changes masks. Without [`Hands::release`] its guard undoes everything when it is dropped.
 pub struct Hands {
     guard: Guard,
     cpus: Vec<u16>,
     bound: BTreeMap<Tid, Bound>,
-    wanted: BTreeMap<Tid, (CoreSet, Ns)>,
+    wanted: BTreeMap<Tid, Wanted>,
     narrowed: VecDeque<Narrowed>,
     refused: u64,
 }
 
-/// A mask that was narrowed for a moment.
+/// A binding that is to come.
+#[derive(Clone, Copy)]
+struct Wanted {
+    cores: CoreSet,
+    process: Tid,
+    due: Ns,
+}
+
+/// A mask that was narrowed for some time, which is over.
 struct Narrowed {
     tid: Tid,
     process: Tid,
@@ -49,6 +63,8 @@ struct Narrowed {
 struct Bound {
     change: Change,
     slot: Slot,
+    process: Tid,
+    since: Ns,
 }
 
 /// What became of a move.
@@ -70,36 +86,62 @@ impl Hands {
 
     /// The cores that a new thread's program allows: its mask, unless that is one that was given to the thread that
     /// started it. A mask that was narrowed for a moment is widened at once.
-    pub fn allowed(&mut self, sample: &Sample, now: Ns) -> CoreSet {
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn allowed(&mut self, sample: &Sample, now: Ns, eyes: &mut Eyes) -> io::Result<CoreSet> {
         let tid = sample.tid;
-        let Ok(present) = sched_getaffinity(pid(tid)) else { return CoreSet::first(self.cpus.len()) };
+        if let Some(own) = eyes.wish(tid) {
+            return Ok(self.cores(&own));
+        }
+        let Ok(present) = sched_getaffinity(pid(tid)) else { return Ok(CoreSet::first(self.cpus.len())) };
         self.narrowed.retain(|narrowed| now.since(narrowed.to) < MEMORY);
         let meanwhile = |narrowed: &&Narrowed| match sample.birth {
-            Some(birth) => birth.parent == narrowed.tid && (narrowed.from..=narrowed.to).contains(&birth.at),
+            // The kernel copies the mask a moment before it tells of the new thread.
+            Some(birth) => birth.parent == narrowed.tid && (narrowed.from..=narrowed.to + SOON).contains(&birth.at),
             None => sample.process == narrowed.process && now.since(narrowed.to) < SOON,
         };
         let narrowed = self.narrowed.iter().rev().filter(|narrowed| narrowed.after == present).find(meanwhile);
         if let Some(before) = narrowed.map(|narrowed| narrowed.before) {
-            self.set(tid, &before);
-            return self.cores(&before);
+            let chosen = self.settle(tid, &before, eyes)?.1;
+            return Ok(chosen.unwrap_or(self.cores(&before)));
         }
-        let inherited = self.bound.values().find(|bound| bound.change.after == present).map(|bound| bound.change);
-        let Some(change) = inherited else { return self.cores(&present) };
+        let inherited = match sample.birth {
+            Some(birth) => self.bound.get(&birth.parent).filter(|bound| bound.change.after == present),
+            None => self.bound.values().find(|bound| bound.change.after == present),
+        };
+        let Some(change) = inherited.map(|bound| bound.change) else { return Ok(self.cores(&present)) };
         let original = self.cores(&change.before);
-        if let Some(started) = mask::started(tid)
-            && let Ok(slot) = self.guard.record(&Change { tid, started, ..change })
-        {
-            self.bound.insert(tid, Bound { change: Change { tid, started, ..change }, slot });
-            self.wanted.insert(tid, (original, now));
+        if let Some(started) = mask::started(tid) {
+            let change = Change { tid, started, ..change };
+            let slot = self.guard.record(&change)?;
+            self.bound.insert(tid, Bound { change, slot, process: sample.process, since: now });
+            self.wanted.insert(tid, Wanted { cores: original, process: sample.process, due: now });
         }
-        original
+        Ok(original)
+    }
+
+    /// The program has given a thread this mask. Nothing else is wanted of it any more.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn chosen(&mut self, tid: Tid, mask: &CpuSet) -> io::Result<CoreSet> {
+        self.wanted.remove(&tid);
+        self.narrowed.retain(|narrowed| narrowed.tid != tid);
+        if let Some(bound) = self.bound.remove(&tid) {
+            self.guard.forget(bound.slot)?;
+        }
+        Ok(self.cores(mask))
     }
 
     /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn put(&mut self, tid: Tid, process: Tid, started: u64, core: usize) -> io::Result<Moved> {
+    pub fn put(&mut self, tid: Tid, process: Tid, started: u64, core: usize, eyes: &mut Eyes) -> io::Result<Moved> {
+        if let Some(own) = eyes.wish(tid) {
+            return self.chosen(tid, &own).map(Moved::Forbidden);
+        }
         let Ok(before) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
         let cpu = self.cpus[core];
         if !before.is_set(usize::from(cpu)) {
@@ -108,69 +150,98 @@ impl Hands {
         let after = mask::of([cpu]);
         let slot = self.guard.record(&Change { tid, started, before, after, inherited: false })?;
         let from = clock();
-        let moved = self.set(tid, &after);
+        let mut moved = self.set(tid, &after);
         if moved == Moved::Done {
-            self.set(tid, &before);
-            self.narrowed.push_back(Narrowed { tid, process, from, to: clock(), before, after });
+            match sched_getaffinity(pid(tid)) {
+                Ok(own) if own != after => moved = Moved::Forbidden(self.cores(&own)),
+                _ => {
+                    self.narrowed.push_back(Narrowed { tid, process, from, to: clock(), before, after });
+                    if let (_, Some(own)) = self.settle(tid, &before, eyes)? {
+                        moved = Moved::Forbidden(own);
+                    }
+                }
+            }
         }
         self.guard.forget(slot)?;
         Ok(moved)
     }
 
     /// Keeps a thread to some cores from now on, or from when its process is old enough.
-    pub fn bind(&mut self, tid: Tid, cores: CoreSet, process_since: Ns) {
-        self.wanted.insert(tid, (cores, process_since + GRACE));
+    pub fn bind(&mut self, tid: Tid, cores: CoreSet, process: Tid, process_since: Ns) {
+        self.wanted.insert(tid, Wanted { cores, process, due: process_since + GRACE });
     }
 
     /// Binds what is due. `changed` hears of threads whose program has set a mask of its own.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn bind_due(&mut self, now: Ns, mut changed: impl FnMut(Tid, CoreSet)) -> io::Result<u64> {
+    pub fn bind_due(&mut self, now: Ns, eyes: &mut Eyes, mut changed: impl FnMut(Tid, CoreSet)) -> io::Result<u64> {
         let mut binds = 0;
-        while let Some((tid, cores)) =
-            self.wanted.iter().find(|(_, (_, due))| *due <= now).map(|(tid, (cores, _))| (*tid, *cores))
+        while let Some((tid, Wanted { cores, process, .. })) =
+            self.wanted.iter().find(|(_, wanted)| wanted.due <= now).map(|(tid, wanted)| (*tid, *wanted))
         {
             self.wanted.remove(&tid);
+            if let Some(own) = eyes.wish(tid) {
+                changed(tid, self.chosen(tid, &own)?);
+                continue;
+            }
             let Ok(present) = sched_getaffinity(pid(tid)) else { continue };
-            let previous = self.bound.remove(&tid);
-            let own = match previous {
-                Some(Bound { change, slot }) => {
-                    self.guard.forget(slot)?;
-                    if change.after == present {
-                        change.before
-                    } else {
-                        changed(tid, self.cores(&present));
-                        present
-                    }
+            let own = match self.unbound(tid, now)? {
+                Some(change) if change.after == present => change.before,
+                Some(_) => {
+                    changed(tid, self.cores(&present));
+                    present
                 }
                 None => present,
             };
             let after =
                 mask::of(cores.iter().map(|core| self.cpus[core.index()]).filter(|cpu| own.is_set(usize::from(*cpu))));
             let whole = self.cores(&own) == self.cores(&after) || mask::cpus(&after).next().is_none();
-            if whole {
-                if own != present {
-                    self.set(tid, &own);
-                }
+            if whole && own == present {
                 continue;
             }
-            let Some(started) = mask::started(tid) else { continue };
-            let change = Change { tid, started, before: own, after, inherited: false };
-            let slot = self.guard.record(&change)?;
-            binds += u64::from(self.set(tid, &after) == Moved::Done);
-            self.bound.insert(tid, Bound { change, slot });
+            if !whole {
+                let Some(started) = mask::started(tid) else { continue };
+                let change = Change { tid, started, before: own, after, inherited: false };
+                let slot = self.guard.record(&change)?;
+                self.bound.insert(tid, Bound { change, slot, process, since: now });
+            }
+            let (done, chosen) = self.settle(tid, if whole { &own } else { &after }, eyes)?;
+            match chosen {
+                Some(own) => changed(tid, own),
+                None => binds += u64::from(!whole && done == Moved::Done),
+            }
         }
         Ok(binds)
+    }
+
+    /// A thread is not bound any more. What it has started meanwhile has inherited its mask.
+    fn unbound(&mut self, tid: Tid, now: Ns) -> io::Result<Option<Change>> {
+        let Some(Bound { change, slot, process, since }) = self.bound.remove(&tid) else { return Ok(None) };
+        self.guard.forget(slot)?;
+        let (before, after) = (change.before, change.after);
+        self.narrowed.push_back(Narrowed { tid, process, from: since, to: now, before, after });
+        Ok(Some(change))
     }
 
     /// A thread is gone.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn gone(&mut self, tid: Tid) -> io::Result<()> {
+    pub fn gone(&mut self, tid: Tid, now: Ns) -> io::Result<()> {
         self.wanted.remove(&tid);
-        self.bound.remove(&tid).map_or(Ok(()), |bound| self.guard.forget(bound.slot))
+        self.unbound(tid, now).map(|_| ())
+    }
+
+    /// Gives every mask back.
+    pub fn release(&mut self, eyes: &mut Eyes) {
+        for (tid, bound) in std::mem::take(&mut self.bound) {
+            let same = mask::started(tid) == Some(bound.change.started) && eyes.wish(tid).is_none();
+            if same && sched_getaffinity(pid(tid)).is_ok_and(|now| now == bound.change.after) {
+                let _ = self.settle(tid, &bound.change.before, eyes);
+            }
+            let _ = self.guard.forget(bound.slot);
+        }
     }
 
     /// The CPU that a core is.
@@ -181,6 +252,16 @@ impl Hands {
     /// How often the kernel refused a change.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// Sets a mask, and over it what the program wishes meanwhile, which is answered as well.
+    fn settle(&mut self, tid: Tid, mask: &CpuSet, eyes: &mut Eyes) -> io::Result<(Moved, Option<CoreSet>)> {
+        let (moved, mut chosen) = (self.set(tid, mask), None);
+        while let Some(own) = eyes.wish(tid) {
+            self.set(tid, &own);
+            chosen = Some(self.chosen(tid, &own)?);
+        }
+        Ok((moved, chosen))
     }
 
     fn set(&mut self, tid: Tid, mask: &CpuSet) -> Moved {
@@ -197,18 +278,6 @@ impl Hands {
     fn cores(&self, mask: &CpuSet) -> CoreSet {
         let cores = (0..self.cpus.len()).filter(|core| mask.is_set(usize::from(self.cpus[*core])));
         cores.map(|core| CoreId(core as u16)).collect()
-    }
-}
-
-impl Drop for Hands {
-    fn drop(&mut self) {
-        for (tid, bound) in std::mem::take(&mut self.bound) {
-            let same = mask::started(tid) == Some(bound.change.started);
-            if same && sched_getaffinity(pid(tid)).is_ok_and(|now| now == bound.change.after) {
-                self.set(tid, &bound.change.before);
-            }
-            let _ = self.guard.forget(bound.slot);
-        }
     }
 }
 

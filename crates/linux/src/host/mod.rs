@@ -12,7 +12,7 @@ mod service;
 mod summary;
 mod timeline;
 
-pub use follow::{Follow, PERIODS, Plan};
+pub use follow::{Follow, PERIOD, PERIODS, Plan};
 pub(crate) use follow::{clock, poll};
 pub use summary::{Summary, ThreadSummary};
 pub use timeline::{Move, Slice, Timeline};

@@ -32,6 +32,16 @@ struct Files {
     stat: File,
     schedstat: File,
     last: Option<Sample>,
+    /// What it had done before it was followed.
+    before: Done,
+}
+
+/// What a thread has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Done {
+    run: Ns,
+    delay: Ns,
+    switches: u64,
 }
 
 impl ProcSampler {
@@ -46,14 +56,19 @@ impl ProcSampler {
         if self.looks.is_multiple_of(LOOK_FOR_CHILDREN) {
             self.find_children();
         }
+        // Whoever is there at the first look has a past that does not count; all others begin while they are followed.
+        let first = self.looks == 0;
         self.looks += 1;
         let type_of = &self.type_of;
         self.processes.retain(|pid, process| {
             let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else { return false };
             for tid in tids {
                 if let Entry::Vacant(entry) = process.threads.entry(tid)
-                    && let Ok(files) = Files::open(*pid, tid)
+                    && let Ok(mut files) = Files::open(*pid, tid)
                 {
+                    if first {
+                        files.before = files.done().unwrap_or_default();
+                    }
                     entry.insert(files);
                 }
             }
@@ -94,7 +109,7 @@ fn numbers(folder: &str) -> io::Result<Vec<Tid>> {
 impl Files {
     fn open(pid: Tid, tid: Tid) -> io::Result<Self> {
         let open = |name: &str| File::open(format!("/proc/{pid}/task/{tid}/{name}"));
-        Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, last: None })
+        Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, last: None, before: Done::default() })
     }
 
     /// `None` when the thread is gone.
@@ -102,16 +117,23 @@ impl Files {
         let mut buffer = [0; 1024];
         let length = self.stat.read_at(&mut buffer, 0).ok()?;
         let (state, cpu) = parse_stat(&buffer[..length])?;
-        let length = self.schedstat.read_at(&mut buffer, 0).ok()?;
-        let (run, delay, switches) = parse_schedstat(&buffer[..length])?;
+        let done = self.done()?;
+        let run = done.run.since(self.before.run);
         let mut sample = self.last.unwrap_or(Sample { tid, process: pid, ..Sample::default() });
         // What it ran since the last look is taken to have been where it is now.
         let before: u64 = sample.run.iter().map(|run| run.0).sum();
         let core_type = usize::from(type_of.get(usize::from(cpu)).copied().unwrap_or_default()).min(MAX_TYPES - 1);
         sample.run[core_type] += Ns(run.0.saturating_sub(before));
-        (sample.state, sample.cpu, sample.delay, sample.switches) = (state, cpu, delay, switches);
+        (sample.state, sample.cpu, sample.delay, sample.switches) =
+            (state, cpu, done.delay.since(self.before.delay), done.switches - self.before.switches);
         self.last = Some(sample);
         Some(sample)
+    }
+
+    fn done(&self) -> Option<Done> {
+        let mut buffer = [0; 128];
+        let length = self.schedstat.read_at(&mut buffer, 0).ok()?;
+        parse_schedstat(&buffer[..length])
     }
 }
 
@@ -131,10 +153,10 @@ fn parse_stat(text: &[u8]) -> Option<(State, u16)> {
 }
 
 /// Time on a CPU, time waiting for one, and how often it was put on one, from `/proc/TID/schedstat`.
-fn parse_schedstat(text: &[u8]) -> Option<(Ns, Ns, u64)> {
+fn parse_schedstat(text: &[u8]) -> Option<Done> {
     let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
     let mut next = || fields.next()?.parse().ok();
-    Some((Ns(next()?), Ns(next()?), next()?))
+    Some(Done { run: Ns(next()?), delay: Ns(next()?), switches: next()? })
 }
 
 #[cfg(test)]
@@ -149,17 +171,24 @@ mod tests {
         assert_eq!(parse_stat(line("R").as_bytes()), Some((State::Runnable, 11)));
         assert_eq!(parse_stat(line("Z").as_bytes()), None);
         assert_eq!(parse_stat(b"42 (cut"), None);
-        assert_eq!(parse_schedstat(b"12 34 5\n"), Some((Ns(12), Ns(34), 5)));
+        assert_eq!(parse_schedstat(b"12 34 5\n"), Some(Done { run: Ns(12), delay: Ns(34), switches: 5 }));
     }
 
     #[test]
     fn sees_its_own_threads_run() {
+        // The kernel counts at its ticks: a thread that has just begun may have done nothing yet.
+        let done = || parse_schedstat(&std::fs::read("/proc/thread-self/schedstat").unwrap()).unwrap();
+        while done().run == Ns::ZERO {
+            std::hint::spin_loop();
+        }
         let mut sampler = ProcSampler::new(std::process::id(), vec![0; 1024]);
         let mut samples = Vec::new();
         sampler.sample(&mut samples);
         let own = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
         let first = *samples.iter().find(|sample| sample.tid == own).unwrap();
         assert_eq!((first.state, first.process), (State::Runnable, std::process::id()));
+        let before = sampler.processes[&std::process::id()].threads[&own].before;
+        assert!(before.run > Ns::ZERO && before.switches > 0, "what it did before does not count: {before:?}");
         let mut sum = 0_u64;
         loop {
             sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));

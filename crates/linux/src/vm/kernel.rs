@@ -29,7 +29,8 @@ pub fn find(asked: Option<&Path>) -> Result<PathBuf, Error> {
 /// Where `scripts/kernel` and `scripts/qemu` keep what they fetch: `$XDG_CACHE_HOME/evenkeel`, or `~/.cache/evenkeel`.
 pub(super) fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    Some(cache.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")))?.join("evenkeel"))
+    // Without HOME, as services have it, the user's entry in the list of users says where.
+    Some(cache.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("evenkeel"))
 }
 
 fn fetched() -> Option<PathBuf> {

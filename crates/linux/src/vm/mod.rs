@@ -19,10 +19,10 @@ use std::process::Child;
 use std::time::Duration;
 
 use evenkeel_model::Ns;
-use tempfile::TempDir;
 
 use crate::host::clock;
 use crate::launch::Signals;
+use crate::scratch::Scratch;
 use crate::spec::Spec;
 pub use protocol::Run;
 use protocol::{Answer, Request};
@@ -91,9 +91,9 @@ pub enum Error {
     /// The guest could not run the command.
     #[error("{0}")]
     Command(String),
-    /// Ctrl-C, or a request to end.
+    /// Ctrl-C, or another signal that asks to end.
     #[error("interrupted")]
-    Interrupted,
+    Interrupted(i32),
     /// The time was over.
     #[error("the command did not end within {0}")]
     Timeout(Ns),
@@ -136,7 +136,7 @@ pub struct Vm {
     qemu: Child,
     files: Child,
     port: BufReader<UnixStream>,
-    folder: TempDir,
+    folder: Scratch,
     shares: Option<Shares>,
     accelerator: Accelerator,
     commands: u32,
@@ -191,9 +191,7 @@ impl Vm {
         let emulator = qemu::Emulator::find().ok_or(Error::NotInstalled(qemu::QEMU))?;
         let server = file_server().ok_or(Error::NotInstalled("virtiofsd"))?;
         let program = std::env::current_exe().map_err(tried("cannot find this program's own file"))?;
-        // In /tmp, which the guest may write to.
-        let folder = tempfile::Builder::new().prefix("evenkeel-vm-").tempdir_in("/tmp");
-        let folder = folder.map_err(tried("cannot make a folder in /tmp"))?;
+        let folder = Scratch::new("vm").map_err(tried("cannot make a folder in /tmp"))?;
         let console = folder.path().join("console");
         let machine = qemu::Machine {
             cores: options.spec.cores(),
@@ -332,8 +330,8 @@ impl Vm {
                 Err(_) => return Err(self.lost("has gone")),
             }
             idle()?;
-            if signals.asked_to_end() {
-                return Err(Error::Interrupted);
+            if let Some(signal) = signals.asked_to_end() {
+                return Err(Error::Interrupted(signal));
             }
             if deadline.is_some_and(|deadline| clock() > deadline) {
                 return Err(Error::Timeout(Ns::ZERO));
@@ -374,8 +372,8 @@ impl Waiting<'_> {
         if gone || clock() > self.deadline {
             return Err(guest_error(self.folder, what, log));
         }
-        if self.signals.asked_to_end() {
-            return Err(Error::Interrupted);
+        if let Some(signal) = self.signals.asked_to_end() {
+            return Err(Error::Interrupted(signal));
         }
         std::thread::sleep(POLL);
         Ok(())

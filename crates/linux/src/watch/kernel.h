@@ -38,6 +38,13 @@ struct bpf_raw_tracepoint_args {
 	__u64 args[0];
 };
 
+/* The arguments of the tracepoint of a system call's beginning. */
+struct syscall {
+	__u64 common;
+	__s64 number;
+	__u64 args[6];
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct sched_entity {

@@ -21,9 +21,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use evenkeel_model::{Instructions, Ns};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
+use rustix::thread::CpuSet;
 
 use crate::event::{Event, Off, Tid, What};
 use crate::host::sample::{Birth, Inside, MAX_TYPES, PairWaits, Sample, State, Turn};
+use crate::mask;
 use skeleton::types::record as Record;
 use skeleton::{WatchSkel, WatchSkelBuilder};
 
@@ -64,6 +66,9 @@ pub struct Watch {
     ring_fd: OwnedFd,
     raw: Rc<RefCell<Vec<RawEvent>>>,
     type_of: Vec<u8>,
+    /// How many masks the thread of each record had been given when somebody last asked.
+    noticed: Vec<u32>,
+    wished: Vec<Tid>,
 }
 
 /// `struct event` of `watch.bpf.c`.
@@ -131,7 +136,8 @@ impl Watch {
         let ring = builder.build().map_err(refused)?;
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
-        Ok(Self { skeleton, ring, ring_fd, raw, type_of: options.type_of })
+        let (noticed, wished) = (Vec::new(), Vec::new());
+        Ok(Self { skeleton, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -148,8 +154,7 @@ impl Watch {
                 if self.skeleton.maps.slots.lookup(&tid.to_ne_bytes(), MapFlags::ANY).is_ok_and(|slot| slot.is_some()) {
                     continue;
                 }
-                found = true;
-                self.add(process, tid)?;
+                found |= self.add(process, tid)?;
             }
             if !found {
                 return Ok(());
@@ -157,26 +162,34 @@ impl Watch {
         }
     }
 
-    fn add(&mut self, process: Tid, tid: Tid) -> io::Result<()> {
-        let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return Ok(()) };
+    /// Whether there was such a thread, and room for it.
+    fn add(&mut self, process: Tid, tid: Tid) -> io::Result<bool> {
+        let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).unwrap_or_default();
+        let fields = stat.rfind(')').map_or("", |end| stat[end + 1..].trim_start());
+        if fields.is_empty() || fields.starts_with(['Z', 'X']) {
+            // It has ended, though its number may stay until the whole process has.
+            return Ok(false);
+        }
+        let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return Ok(false) };
         // SAFETY: the counter is mapped for as long as the skeleton lives, aligned, and changed atomically on both sides.
         #[allow(unsafe_code)]
         let used = unsafe { AtomicU32::from_ptr(&raw mut memory.used) };
         let slot = used.fetch_add(1, Ordering::Relaxed);
-        let Some(place) = memory.records.get_mut(slot as usize) else { return Ok(()) };
-        let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).unwrap_or_default();
-        let running = stat.rfind(')').is_some_and(|end| stat[end + 1..].trim_start().starts_with('R'));
+        let Some(place) = memory.records.get_mut(slot as usize) else { return Ok(false) };
+        let running = fields.starts_with('R');
         let cpu = stat.rsplit(' ').nth(13).and_then(|cpu| cpu.trim().parse().ok()).unwrap_or_default();
         let state = if running { RUNNING } else { BLOCKED };
         *place = Record { since: crate::host::clock().0, tid, tgid: process, state, cpu, ..Record::default() };
         let updated = self.skeleton.maps.slots.update(&tid.to_ne_bytes(), &slot.to_ne_bytes(), MapFlags::ANY);
-        updated.map_err(io::Error::other)
+        updated.map(|()| true).map_err(io::Error::other)
     }
 
     /// Looks at every followed thread. `gone` gets the last of those that have exited since.
     pub fn look(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
         let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
         let used = (memory.used as usize).min(memory.records.len());
+        self.noticed.resize(used, 0);
+        self.wished.clear();
         for slot in 0..used {
             let record = consistent(&memory.records[slot]);
             match record.state {
@@ -184,10 +197,46 @@ impl Watch {
                 EXITED => {
                     gone.push(sample(&record, now, &self.type_of));
                     memory.records[slot].state = FREE;
+                    self.noticed[slot] = 0;
                     let slot = (slot as u32).to_ne_bytes();
                     let _ = self.skeleton.maps.reusable.update(&[], &slot, MapFlags::ANY);
                 }
-                _ => living.push(sample(&record, now, &self.type_of)),
+                _ => {
+                    living.push(sample(&record, now, &self.type_of));
+                    if memory.wishes[slot].count != self.noticed[slot] {
+                        self.wished.push(record.tid);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The threads that the last look found to have been given a mask that [`Self::wish`] has not told.
+    pub fn wished(&mut self) -> Vec<Tid> {
+        std::mem::take(&mut self.wished)
+    }
+
+    /// The mask that the program last gave one of its threads, or is about to, if this has not told it before.
+    pub fn wish(&mut self, tid: Tid) -> Option<CpuSet> {
+        let slot = self.skeleton.maps.slots.lookup(&tid.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let slot = u32::from_ne_bytes(slot.try_into().ok()?) as usize;
+        let place = self.skeleton.maps.bss_data.as_deref()?.wishes.get(slot)?;
+        if self.noticed.len() <= slot {
+            self.noticed.resize(slot + 1, 0);
+        }
+        loop {
+            // SAFETY: it is mapped for as long as it is borrowed, and consists of integers, so that any bits are a wish.
+            // The kernel changes it while it is read: hence volatile, and the comparison below.
+            #[allow(unsafe_code)]
+            let (wish, count) =
+                unsafe { (std::ptr::read_volatile(place), std::ptr::read_volatile(&raw const place.count)) };
+            if count == self.noticed[slot] {
+                return None;
+            }
+            // Odd for as long as it takes to copy a mask.
+            if wish.count == count && count.is_multiple_of(2) {
+                self.noticed[slot] = count;
+                return Some(mask::of_words(wish.cpus));
             }
         }
     }

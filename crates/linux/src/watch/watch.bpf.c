@@ -65,6 +65,14 @@ struct event {
 	__u64 instructions;
 };
 
+/* The CPUs that a thread was last given by one of the followed threads (sched_setaffinity). */
+struct wish {
+	/* Odd while it is written. */
+	__u32 count;
+	__u32 unused;
+	__u64 cpus[MAX_CPUS / 64];
+};
+
 /* Set before loading. */
 const volatile bool stream = false;
 const volatile bool counts = false;
@@ -73,6 +81,7 @@ const volatile __u8 tell_idle[MAX_CPUS] = {};
 
 /* Read by the host. */
 struct record records[MAX_THREADS] = {};
+struct wish wishes[MAX_THREADS] = {};
 __u32 used = 0;
 __u64 lost = 0;
 
@@ -230,6 +239,7 @@ static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
 	}
 	record = &records[slot & (MAX_THREADS - 1)];
 	__builtin_memset(record, 0, sizeof(*record));
+	wishes[slot & (MAX_THREADS - 1)].count = 0;
 	record->since = now;
 	record->born = now;
 	record->parent = parent;
@@ -475,4 +485,27 @@ SEC("tracepoint/syscalls/sys_exit_futex_waitv")
 int futex_waitv_exit(void *ctx)
 {
 	return futex(false);
+}
+
+/* When it begins, since the mask may be in place before it ends: a host that has seen no wish has overwritten none. */
+SEC("tracepoint/syscalls/sys_enter_sched_setaffinity")
+int affinity_enter(struct syscall *call)
+{
+	__u32 self = bpf_get_current_pid_tgid(), tid = call->args[0] ?: self, *slot;
+	__u64 bytes = call->args[1];
+	struct wish *wish;
+
+	if (!record_of(self))
+		return 0;
+	slot = bpf_map_lookup_elem(&slots, &tid);
+	if (!slot)
+		return 0;
+	wish = &wishes[*slot & (MAX_THREADS - 1)];
+	__sync_fetch_and_add(&wish->count, 1);
+	__builtin_memset(wish->cpus, 0, sizeof(wish->cpus));
+	if (bytes > sizeof(wish->cpus))
+		bytes = sizeof(wish->cpus);
+	bpf_probe_read_user(wish->cpus, bytes, (void *)call->args[2]);
+	__sync_fetch_and_add(&wish->count, 1);
+	return 0;
 }

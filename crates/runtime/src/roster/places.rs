@@ -2,16 +2,16 @@
 //! two workers exchange cores instead: the task stays in its thread, and its thread moves.
 
 use std::io;
-use std::sync::TryLockError;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, TryLockError};
 
 use crossbeam_utils::CachePadded;
 use evenkeel_model::CoreTypeId;
 use evenkeel_topology::Topology;
 
 use super::affinity::{Affinity, Mask, Tid, own};
-use crate::sync::{Mutex, lock};
+use super::lock;
 
 /// A core as the pool knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Exchange {
     Done,
     /// It would not be what was meant any more, or somebody else is being moved at the moment.
     Stale,
-    /// The kernel does not let this process move threads.
+    /// One of them cannot be moved: the kernel refuses, or its thread could not be bound when it came.
     Refused,
 }
 
@@ -142,7 +142,7 @@ impl Places {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Exchange::Stale,
         };
-        let (Some(winner), Some(loser)) = (moving[gains], moving[loses]) else { return Exchange::Stale };
+        let (Some(winner), Some(loser)) = (moving[gains], moving[loses]) else { return Exchange::Refused };
         let (low, high) = (self.seat_of[gains].load(Relaxed), self.seat_of[loses].load(Relaxed));
         if self.seats[high].kind >= self.seats[low].kind || !still() {
             return Exchange::Stale;

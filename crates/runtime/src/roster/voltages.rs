@@ -4,6 +4,7 @@
 //! at it already.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -13,7 +14,6 @@ use evenkeel_model::{CoreTypeId, Hz, Machine, Volts};
 
 use super::Tid;
 use crate::dvfs::{Dvfs, Setting};
-use crate::sync::Mutex;
 
 /// A worker's core, what runs on it, and whether the worker is active.
 #[derive(Clone, Copy, Debug)]

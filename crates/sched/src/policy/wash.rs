@@ -18,6 +18,10 @@ use crate::thread::{Kind, Run};
 /// A thread that spent more than this share of its execution time contended is a bottleneck victim (section 6).
 const LOCK_THRESHOLD: f64 = 0.5;
 
+/// A contended thread says something about its program if it does this share of all that is executed, divided by the number of
+/// cores: "1 % with 2 cores, 0.5 % with 4 cores, and so on" (section 4).
+const RESPONSIBLE: f64 = 0.02;
+
 /// The WASH scheduler.
 #[derive(Debug)]
 pub struct Wash {
@@ -150,9 +154,8 @@ impl Policy for Wash {
         }
         services().for_each(|thread| changes.affinity(thread, s.little));
         self.chosen.clear();
-        if applications().all(|thread| lock_share(s, thread) < LOCK_THRESHOLD) {
-            self.fallen_behind(s);
-        } else {
+        self.fallen_behind(s);
+        if !self.chosen.is_empty() || !self.is_scalable(s) {
             self.exec_rank(s);
             self.lock_rank(s);
         }
@@ -247,10 +250,20 @@ impl Wash {
         self.chosen.extend(self.ranked.iter().take(share).map(|(_, thread)| *thread));
     }
 
+    /// Whether no thread that does a fair share of the work is contended (section 4, and line 11 of Algorithm 1).
+    fn is_scalable(&self, s: &State) -> bool {
+        let executed = |thread: ThreadId| s.thread(thread).executed.0 as f64;
+        let all: f64 = self.sets.applications(s).map(executed).sum();
+        let share = RESPONSIBLE / s.cores.len() as f64;
+        let contended = |thread| lock_share(s, thread) >= LOCK_THRESHOLD && executed(thread) >= share * all;
+        !self.sets.applications(s).any(contended)
+    }
+
     /// The threads of a scalable program that are more than a quantum behind the pace of all of them (assumed: what
-    /// one turn on a big core can bring back), as many as there are big cores.
+    /// one turn on a big core can bring back), as many as there are big cores. While there are any, the program is treated as
+    /// non-scalable (section 6, Scalable multithreaded).
     fn fallen_behind(&mut self, s: &State) {
-        if !self.rebind {
+        if !self.rebind || !self.is_scalable(s) {
             return;
         }
         let achieved = |thread: ThreadId| self.histories[thread.index()].achieved;

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::launch::Signals;
+use evenkeel_linux::scratch::Scratch;
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 use evenkeel_model::Ns;
@@ -41,8 +42,7 @@ pub fn run(args: &VmBench) -> Result<String> {
         catalog::live_policy(name)?;
         policies.push(name.as_str());
     }
-    let folder =
-        tempfile::Builder::new().prefix("evenkeel-bench-").tempdir_in("/tmp").context("cannot write to /tmp")?;
+    let folder = Scratch::new("bench").context("cannot write to /tmp")?;
     programs::compile(folder.path())?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let runs = specs.len() * benches.len() * (args.repeat as usize * policies.len() + 1);
