@@ -360,8 +360,8 @@ ek_status ek_task_now(ek_graph *graph,
 ek_status ek_graph_wait(ek_graph *graph);
 
 /**
- * A bound on the tasks that are made and have not returned: with as many the thread that makes them works until half are left. 0 counts as 1. Without
- * a bound tasks are made as fast as it goes.
+ * A bound on the tasks that are made and have not returned: with as many the thread that makes them works until half are left. It is 500 for
+ * each worker if nothing is said; 0 counts as 1.
  *
  * Fails with `EK_NULL` if `graph` is null, `EK_THREAD`.
  *

@@ -15,6 +15,9 @@ use crate::scope::{Scope, ScopeRef};
 use crate::task::{Body, Kind, Task};
 use crate::worker::Worker;
 
+/// Tasks that are created and have not ended, for each worker, if nothing is said: as in Nanos++, and in the simulator.
+const WINDOW: usize = 500;
+
 /// Where a thread makes tasks; see [`graph`].
 pub struct Graph<'g, 'env: 'g> {
     scope: Scope<'g>,
@@ -141,7 +144,7 @@ where
         worker,
         regions: RefCell::default(),
         uses: RefCell::default(),
-        window: Cell::new(usize::MAX),
+        window: Cell::new(WINDOW * worker.shared().desks.len()),
         in_task: Cell::new(false),
         _env: PhantomData,
     };
@@ -174,8 +177,8 @@ impl<'g, 'env> Graph<'g, 'env> {
         }
     }
 
-    /// A bound on the tasks that are created and have not ended: with as many the creating thread works until half are left. Without one it
-    /// creates as fast as it can. Zero counts as one.
+    /// A bound on the tasks that are created and have not ended: with as many the creating thread works until half are left. It is 500 for each worker if
+    /// nothing is said; zero counts as one.
     pub fn window(&'g self, tasks: usize) {
         self.window.set(tasks.max(1));
     }
@@ -184,8 +187,8 @@ impl<'g, 'env> Graph<'g, 'env> {
         assert!(!self.in_task.get(), "a task that runs now cannot wait for others: it would wait for itself");
     }
 
-    /// Makes a task with its edges. It still has to be [created](Task::created).
-    fn link(&'g self, accesses: &impl Access, kind: Kind) -> Arc<Task> {
+    /// Notes what the next task uses, and makes room for it.
+    fn admit(&self, accesses: &impl Access) {
         let mut uses = self.uses.borrow_mut();
         uses.clear();
         accesses.each(&mut |one| uses.push(one));
@@ -197,10 +200,14 @@ impl<'g, 'env> Graph<'g, 'env> {
         if self.scope.unfinished() >= window && !self.in_task.get() {
             self.scope.wait(self.worker, window / 2);
         }
+    }
+
+    /// Makes the task that was admitted, with its edges. It still has to be [created](Task::created).
+    fn link(&self, kind: Kind, body: Option<Body>) -> Arc<Task> {
         // SAFETY: `graph` waits for all tasks of its scope.
-        let task = unsafe { Task::new(ScopeRef::new(&self.scope), kind) };
+        let task = unsafe { Task::new(ScopeRef::new(&self.scope), kind, body) };
         let mut regions = self.regions.borrow_mut();
-        for one in &*uses {
+        for one in &*self.uses.borrow() {
             regions[one.region].add(&task, one.writes);
         }
         task
@@ -231,12 +238,12 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
         F: for<'t> FnOnce(<A as Lend<'t>>::Refs) + Send + 'g,
     {
         let Creation { graph, accesses, priority } = self;
-        let task = graph.link(&accesses.0, Kind::Any { priority });
+        graph.admit(&accesses.0);
         // SAFETY: a task is run when those have ended that it must not run with.
         let body: Box<dyn FnOnce() + Send + 'g> = Box::new(move || unsafe { accesses.call(f) });
         // SAFETY: what is borrowed for `'g` lives until the graph ends, which waits for the task; and tasks drop their bodies before they end.
         let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'g>, Body>(body) };
-        task.created(Some(body), graph.worker);
+        graph.link(Kind::Any { priority }, Some(body)).created(graph.worker);
     }
 
     /// Runs it here, as soon as what it depends on has ended, and returns what it gives: for data that decides how the program goes on. Works meanwhile.
@@ -250,8 +257,9 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
         let Creation { graph, accesses, .. } = self;
         graph.check_outside();
         let worker = graph.worker;
-        let task = graph.link(&accesses.0, Kind::Here);
-        Arc::clone(&task).created(None, worker);
+        graph.admit(&accesses.0);
+        let task = graph.link(Kind::Here, None);
+        Arc::clone(&task).created(worker);
         graph.scope.wait_for_open(worker);
         if task.is_hopeless() {
             task.end(Ok(()), worker);

@@ -5,6 +5,7 @@
 //! ends, or its end is seen when the edge would be made.
 #![allow(unsafe_code)]
 
+use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -28,12 +29,15 @@ pub(crate) struct Task {
     before: AtomicUsize,
     /// Something before it has panicked, or was not run.
     hopeless: AtomicBool,
+    body: UnsafeCell<Option<Body>>,
     state: Mutex<State>,
 }
 
+// SAFETY: the body is touched by `new`, and by the one worker that runs the task. The rest is made for several threads.
+unsafe impl Sync for Task {}
+
 #[derive(Default)]
 struct State {
-    body: Option<Body>,
     /// Tasks that wait for this one.
     after: Vec<Arc<Task>>,
     end: Option<End>,
@@ -59,7 +63,7 @@ impl Task {
     ///
     /// # Safety
     /// The scope exists until the task has ended.
-    pub(crate) unsafe fn new(scope: ScopeRef<'static>, kind: Kind) -> Arc<Task> {
+    pub(crate) unsafe fn new(scope: ScopeRef<'static>, kind: Kind, body: Option<Body>) -> Arc<Task> {
         scope.get().enter();
         Arc::new(Task {
             job: Job::new(Task::run),
@@ -67,6 +71,7 @@ impl Task {
             kind,
             before: AtomicUsize::new(1),
             hopeless: AtomicBool::new(false),
+            body: UnsafeCell::new(body),
             state: Mutex::new(State::default()),
         })
     }
@@ -90,8 +95,7 @@ impl Task {
     }
 
     /// All its edges are made. It may have run when this returns.
-    pub(crate) fn created(self: Arc<Task>, body: Option<Body>, worker: Worker<'_>) {
-        lock(&self.state).body = body;
+    pub(crate) fn created(self: Arc<Task>, worker: Worker<'_>) {
         self.one_less(worker);
     }
 
@@ -123,7 +127,8 @@ impl Task {
     unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
         // SAFETY: made by `into_job`, and run once. The job is the first field.
         let task = unsafe { Arc::from_raw(job.cast::<Task>().as_ptr()) };
-        let body = lock(&task.state).body.take();
+        // SAFETY: run once, after whatever made it ready.
+        let body = unsafe { (*task.body.get()).take() };
         let hopeless = task.is_hopeless();
         let outcome = catch_unwind(AssertUnwindSafe(|| match body {
             Some(body) if !hopeless => body(),
