@@ -176,6 +176,12 @@ mod tests {
 
     #[test]
     fn sees_its_own_threads_run() {
+        let mut sum = 0_u64;
+        let mut work = || sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
+        let past = || parse_schedstat(&fs::read("/proc/thread-self/schedstat").unwrap()).unwrap();
+        while past().run == Ns::ZERO {
+            work();
+        }
         let mut sampler = ProcSampler::new(std::process::id(), vec![0; 1024]);
         let mut samples = Vec::new();
         sampler.sample(&mut samples);
@@ -184,9 +190,8 @@ mod tests {
         assert_eq!((first.state, first.process), (State::Runnable, std::process::id()));
         let before = sampler.processes[&std::process::id()].threads[&own].before;
         assert!(before.run > Ns::ZERO && before.switches > 0, "what it did before does not count: {before:?}");
-        let mut sum = 0_u64;
         loop {
-            sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
+            work();
             sampler.sample(&mut samples);
             let now = samples.iter().find(|sample| sample.tid == own).unwrap();
             if now.run[0] > first.run[0] {
