@@ -33,14 +33,16 @@ test: ## formats, lints, and tests everything
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
 	cargo test --workspace --locked
 
-test-full: test ## the slow rest: many more random cases, and a minute of fuzzing for each parser
+test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
 	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked
 	@scripts/setup full
+	scripts/races
 	fuzz/run 60
 
-bench: ## events per second against SimPy and SimGrid, in one run, with spread
+bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon and chili, each in one run, with spread
 	@scripts/setup bench
 	@bench/run
+	@bench/uneven
 
 clean: ## removes everything that was built
 	cargo clean

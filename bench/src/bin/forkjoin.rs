@@ -78,10 +78,8 @@ fn children<F: Fork>(fork: F, first: u64, size: u64, count: u64) -> u64 {
         return skynet(fork, first, size);
     }
     let half = count / 2;
-    let (a, b) = fork.join(
-        |fork| children(fork, first, size, half),
-        |fork| children(fork, first + half * size, size, count - half),
-    );
+    let (a, b) = fork
+        .join(|fork| children(fork, first, size, half), |fork| children(fork, first + half * size, size, count - half));
     a + b
 }
 
@@ -136,7 +134,10 @@ impl Pools {
             threads,
             evenkeel: evenkeel_runtime::Pool::new(threads)?,
             rayon: rayon::ThreadPoolBuilder::new().num_threads(threads).build()?,
-            chili: chili::ThreadPool::with_config(chili::Config { thread_count: std::num::NonZero::new(threads), ..Default::default() }),
+            chili: chili::ThreadPool::with_config(chili::Config {
+                thread_count: std::num::NonZero::new(threads),
+                ..Default::default()
+            }),
         })
     }
 
@@ -228,7 +229,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         for (index, contender) in contenders.iter().enumerate() {
             let rayon = contenders.iter().position(|other| other.name == "rayon" && other.threads == contender.threads);
             // Within each round, so that the ratio does not mix a slow moment with a fast one.
-            let against = |other: usize| spread(of(other).iter().zip(of(index)).map(|(theirs, own)| theirs / own).collect());
+            let against =
+                |other: usize| spread(of(other).iter().zip(of(index)).map(|(theirs, own)| theirs / own).collect());
             rows.push((program, contender.name, contender.threads, spread(of(index).clone()), rayon.map(against)));
         }
     }
@@ -246,9 +248,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         println!("{}", serde_json::to_string_pretty(&json!({ "cores": cores, "rounds": rounds, "rows": rows }))?);
         return Ok(());
     }
-    println!("What a join costs: fib({FIB}), and skynet with {LEAVES} leaves; {rounds} rounds in turn, {cores} cores here");
-    println!("{:7} {:9} {:>7}  {:>22}   {}", "", "", "", "ns a join", "times as fast as Rayon");
-    println!("{:7} {:9} {:>7}  {:>6} {:>7} {:>7}   {:>6} {:>7} {:>6}", "", "", "threads", "min", "median", "max", "min", "median", "max");
+    println!(
+        "What a join costs: fib({FIB}), and skynet with {LEAVES} leaves; {rounds} rounds in turn, {cores} cores here"
+    );
+    println!("                                        ns a join   times as fast as Rayon");
+    println!("                  threads     min  median     max      min  median    max");
     for (program, name, threads, time, ratio) in rows {
         let ratio = ratio.map_or(String::new(), |r| format!("{:6.2} {:7.2} {:6.2}", r.min, r.median, r.max));
         println!("{program:7} {name:9} {threads:>7}  {:6.2} {:7.2} {:7.2}   {ratio}", time.min, time.median, time.max);

@@ -329,7 +329,7 @@ pub struct Compare {
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 pub struct Reproduce {
-    /// The paper: colab, or all
+    /// The paper: colab, odroid, wash or bias; or all
     pub experiment: String,
     /// Show policies the true speedup of every thread: what perfect knowledge would give, not what was published
     #[arg(long)]

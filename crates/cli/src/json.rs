@@ -34,6 +34,9 @@ pub struct Run {
     pub programs: Vec<Program>,
     /// The machine's clusters.
     pub clusters: Vec<Cluster>,
+    /// What only experiments measure.
+    #[serde(skip)]
+    pub measures: Vec<(crate::reproduce::experiment::Metric, f64)>,
 }
 
 /// The measurements of one run.
@@ -107,6 +110,40 @@ pub struct Reproduction<'a> {
     pub rows: Vec<&'a Row>,
     /// Power over time, where the paper shows it.
     pub power: &'a [Chart],
+    /// Where the time of every kernel goes, where workers ran some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breakdown: Vec<Breakdown<'a>>,
+}
+
+/// A kernel run by workers, the mean over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Breakdown<'a> {
+    /// The set of the experiment.
+    pub set: &'a str,
+    /// The kernel.
+    pub workload: &'a str,
+    /// The machine.
+    pub machine: &'a str,
+    /// The techniques.
+    pub policy: &'a str,
+    /// Time, in seconds.
+    pub seconds: f64,
+    /// Energy of all cores, in joules.
+    pub energy_j: f64,
+    /// The share of the time in serial parts.
+    pub serial: f64,
+    /// With all cores active.
+    pub high_parallel: f64,
+    /// With fewer big cores waiting than little ones active.
+    pub scarce: f64,
+    /// With enough big cores waiting to mug all work.
+    pub ample: f64,
+    /// With some cores waiting and nothing to mug.
+    pub other_low: f64,
+    /// Mugs for each million instructions.
+    pub mugs_per_minst: f64,
+    /// Changes of voltage of all cores for each 10 us.
+    pub transitions_per_10_us: f64,
 }
 
 /// Power over time.
@@ -136,9 +173,16 @@ pub struct Line {
 pub struct Summary {
     /// How many there are.
     pub results: usize,
-    /// Of those, how many have the right sign.
+    /// Of those, how many compare two things; the others are amounts, which have no sign that could be wrong.
+    pub compared: usize,
+    /// Of those that compare, how many have the right sign, or no effect where the paper saw none.
     pub sign: usize,
-    /// How many are close besides: within a third of the published effect, or within a published bound.
+    /// How many are numbers other than zero, not limits.
+    pub effects: usize,
+    /// Of those, how many are within a third of the published number.
+    pub within_a_third: usize,
+    /// Of all, how many are close: within a third of the published number, within a published limit, or no effect where the
+    /// paper saw none.
     pub close: usize,
     /// How many are within 10 % of the published ratio (1 + effect) or amount.
     pub within_ten_percent: usize,
@@ -270,9 +314,8 @@ pub fn print<T: Serialize>(value: &T) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value).context("cannot encode the result as JSON")? + "\n")
 }
 
-#[cfg(test)]
 impl Metrics {
-    /// Nothing measured, for tests that set what they need.
+    /// Nothing measured.
     pub fn zero() -> Self {
         Self {
             makespan_s: 0.0,

@@ -204,6 +204,7 @@ impl<'a> Lab<'a> {
             metrics: measure(&outcome, &pairs),
             programs: outcome.programs.iter().map(program).collect(),
             clusters: machine.clusters.iter().map(|of| cluster(of, &outcome)).collect(),
+            measures: Vec::new(),
         };
         Ok((run, outcome))
     }

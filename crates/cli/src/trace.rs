@@ -7,8 +7,9 @@ use anyhow::Result;
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::Timeline;
 use evenkeel_model::Ns;
+use evenkeel_perfetto::{Track, Tracks};
 use evenkeel_sim::Outcome;
-use evenkeel_sim::perfetto::{Track, Tracks, Writer};
+use evenkeel_sim::perfetto::Writer;
 
 use crate::files::Target;
 use crate::json;

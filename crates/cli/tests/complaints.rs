@@ -77,7 +77,8 @@ fn fastest(machine: &Machine, workload: &Workload, outcome: &Outcome, cores: Cor
     outcome.programs[0].instructions.0 as f64 / cores.iter().map(rate).sum::<f64>() / 1e9
 }
 
-const COMPLAINTS: [(&str, &str, Wanted); 13] = [
+/// A file stands here once for each thing that was wanted.
+const COMPLAINTS: [(&str, &str, Wanted); 14] = [
     ("kratos-12924", "i9-13900k", Wanted::NearIdeal(1.15)),
     ("john-5435", "i9-13900-avx2.toml", Wanted::NearIdeal(1.15)),
     ("halide-8433", "apple-m1", Wanted::NoSlowerThanBig(1.05)),
@@ -86,6 +87,7 @@ const COMPLAINTS: [(&str, &str, Wanted); 13] = [
     ("llama-14532", "rk3588", Wanted::NoSlowerThanBig(1.05)),
     ("scx-3259", "core-ultra-7-258v.toml", Wanted::Frames { rate: 57.0, frames: 240.0, from: 0.05 }),
     ("scx-938", "i7-12700h.toml", Wanted::WakeUp(2.3)),
+    ("scx-938", "i7-12700h.toml", Wanted::NearIdeal(1.15)),
     ("scx-3739", "i7-12700h.toml", Wanted::WakeUp(16.7)),
     ("onednn-1844", "i9-13900k", Wanted::NearIdeal(1.15)),
     ("onetbb-1270", "i9-13900k", Wanted::NearIdeal(1.15)),
@@ -189,5 +191,7 @@ fn every_file_names_its_thread_and_how_to_run_it() {
     }
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let workloads = files.filter(|file| !COMPLAINTS.iter().any(|(_, on, _)| on == file)).count();
-    assert_eq!(workloads, COMPLAINTS.len(), "each file is a complaint or its machine");
+    let mut names: Vec<&str> = COMPLAINTS.iter().map(|(name, _, _)| *name).collect();
+    names.dedup();
+    assert_eq!(workloads, names.len(), "each file is a complaint or its machine");
 }

@@ -1,4 +1,4 @@
-//! What every policy makes of six mixes, and every ready queue of two task graphs, to the last digit: a change of results is
+//! What every policy makes of six mixes, every ready queue of two task graphs, and workers of three kernels, to the last digit: a change of results is
 //! a change that somebody wanted, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test golden` accepts
 //! new results.
 
@@ -9,17 +9,35 @@ use std::fmt::Write;
 use assert_cmd::Command;
 use evenkeel_model::machines;
 use evenkeel_sched::{POLICIES, PolicyInfo, Setup, policy};
+use evenkeel_sim::workers;
+use evenkeel_workload::kernels::Table;
 use serde_json::Value;
 use snapbox::{assert_data_eq, file};
 
-const MACHINE: &str = "2B4S";
+/// Each policy runs on the first of these that it accepts.
+const MACHINES: [&str; 2] = ["2B4S", "2B2S"];
 
 #[test]
 fn every_policy_gives_the_known_results() {
-    let machine = machines::by_name(MACHINE).unwrap();
-    let refusals = POLICIES.iter().filter_map(|info| policy::check(Setup::from(info).make().as_ref(), &machine).err());
-    let accepted = |info: &&'static PolicyInfo| policy::check(Setup::from(*info).make().as_ref(), &machine).is_ok();
-    let policies: Vec<&str> = POLICIES.iter().filter(accepted).map(|info| info.name).collect();
+    let mut left: Vec<&'static PolicyInfo> = POLICIES.iter().collect();
+    let mut text = String::new();
+    for name in MACHINES {
+        let machine = machines::by_name(name).unwrap();
+        let check = |info: &&'static PolicyInfo| policy::check(Setup::from(*info).make().as_ref(), &machine);
+        let (accepting, refusing): (Vec<_>, Vec<_>) = left.into_iter().partition(|info| check(info).is_ok());
+        text += &mixes(name, &accepting);
+        for info in &refusing {
+            let _ = writeln!(text, "{}", check(info).unwrap_err());
+        }
+        left = refusing;
+    }
+    assert!(left.is_empty(), "{left:?} accept none of the machines");
+    assert_data_eq!(text, file!["golden/mixes.txt"]);
+}
+
+/// The results of six mixes.
+fn mixes(machine: &str, policies: &[&PolicyInfo]) -> String {
+    let policies: Vec<&str> = policies.iter().map(|info| info.name).collect();
     let policies = policies.join(",");
     let args = [
         "compare",
@@ -30,17 +48,13 @@ fn every_policy_gives_the_known_results() {
         "Rand-5",
         "Rand-9",
         "--machine",
-        MACHINE,
+        machine,
         "--policy",
         &policies,
         "--format",
         "json",
     ];
-    let mut text = results(&args);
-    for refusal in refusals {
-        let _ = writeln!(text, "{refusal}");
-    }
-    assert_data_eq!(text, file!["golden/mixes.txt"]);
+    results(&args)
 }
 
 #[test]
@@ -65,6 +79,23 @@ fn every_ready_queue_gives_the_known_results() {
         let _ = writeln!(text, "{queue}\n{}", results(&args));
     }
     assert_data_eq!(text, file!["golden/tasks.txt"]);
+}
+
+#[test]
+fn workers_give_the_known_results() {
+    let table = Table::iii();
+    let mut text = String::new();
+    for machine in ["aaws-4B4L", "aaws-1B7L"] {
+        let machine = machines::by_name(machine).unwrap();
+        for kernel in ["qsort-1", "radix-2", "uts"].map(|name| table.kernel(name).unwrap()) {
+            for techniques in ["none", "base", "base+p", "base+ps", "base+psm", "base+m"] {
+                let options = workers::Options { techniques: techniques.parse().unwrap(), ..Default::default() };
+                let outcome = workers::run(&machine, table, kernel, &options, &mut ());
+                let _ = writeln!(text, "{} {} {techniques}: {outcome:?}", machine.name, kernel.name);
+            }
+        }
+    }
+    assert_data_eq!(text, file!["golden/workers.txt"]);
 }
 
 /// A line for each run of a comparison, and the number of events.

@@ -128,6 +128,31 @@ fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
 }
 
 #[test]
+fn reproduce_aaws_prints_every_row_and_where_the_time_of_every_kernel_goes() {
+    let report = json(&["reproduce", "aaws", "--format", "json"]);
+    fields(&report, &["experiment", "events", "seconds", "summary", "rows", "power", "breakdown"]);
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), include_str!("../../../experiments/aaws.toml").matches("[[row]]").count());
+    let table_iii = rows.iter().filter(|row| row["source"] == "Table III");
+    assert_eq!(table_iii.clone().count(), 88);
+    for row in table_iii.filter(|row| row["id"].as_str().unwrap().ends_with("1B7L-IO")) {
+        let number = |field: &str| row[field].as_f64().unwrap();
+        assert_eq!(row["kind"], "calibration");
+        assert!((number("simulated") / number("published") - 1.0).abs() < 0.01, "calibrated: {row}");
+    }
+    let breakdown = report["breakdown"].as_array().unwrap();
+    assert_eq!(breakdown.len(), 22 * (5 * 2 + 3 + 2 + 2), "kernels x techniques x machines");
+    for kernel in breakdown {
+        let parts = ["serial", "high_parallel", "scarce", "ample", "other_low"];
+        let others =
+            ["set", "workload", "machine", "policy", "seconds", "energy_j", "mugs_per_minst", "transitions_per_10_us"];
+        fields(kernel, &[&others[..], &parts].concat());
+        let all: f64 = parts.iter().map(|part| kernel[part].as_f64().unwrap()).sum();
+        assert!((all - 1.0).abs() < 1e-9, "{kernel}");
+    }
+}
+
+#[test]
 fn the_same_command_prints_the_same_bytes_but_for_seconds() {
     let once = || {
         let args = ["compare", "Sync-1", "--machine", "2B2S,4B4S", "--policy", "cfs,gts,wash,colab", "--noise"];

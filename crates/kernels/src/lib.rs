@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod evenkeel;
 pub mod inputs;
 mod kernel;
 pub mod kernels;
@@ -25,6 +26,7 @@ mod registry;
 #[cfg(test)]
 mod testing;
 
+pub use evenkeel::Evenkeel;
 pub use kernel::{Info, Kernel, Method, Suite, Wrong};
 pub use pool::{Pool, Serial};
 pub use registry::{Answer, Problem, ROWS, Row};

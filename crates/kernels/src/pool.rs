@@ -106,7 +106,8 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     use super::*;
-    use crate::testing::Threads;
+    use crate::Evenkeel;
+    use crate::testing::Tiny;
 
     fn every_index_once(pool: &impl Pool) {
         for (from, to) in [(0, 0), (0, 1), (3, 4), (5, 100)] {
@@ -134,8 +135,12 @@ mod tests {
     #[test]
     fn loops_reach_every_index_once() {
         every_index_once(&Serial);
-        every_index_once(&Threads);
         every_chunk_once(&Serial);
-        every_chunk_once(&Threads);
+        Tiny::install(|| {
+            every_index_once(&Tiny);
+            every_index_once(&Evenkeel);
+            every_chunk_once(&Tiny);
+            every_chunk_once(&Evenkeel);
+        });
     }
 }

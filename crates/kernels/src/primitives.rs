@@ -1,9 +1,10 @@
-//! Building blocks that several kernels share: reduce, tabulate, gather, carve.
+//! Building blocks that several kernels share: reduce, tabulate, gather, distribute.
 //!
 //! None needs `unsafe`: a parallel loop that writes gets a part of the output of its own, cut off by `split_at_mut`.
 
 use std::mem;
 use std::ops::Range;
+use std::slice::IterMut;
 
 use bytemuck::{Zeroable, zeroed_vec};
 
@@ -97,13 +98,75 @@ where
     all
 }
 
+/// Moves the elements of `from` to `to`, those of bucket 0 first, and otherwise in their order; returns the buckets' lengths.
+///
+/// Blocks count what goes where, prefix sums give each block its place in each bucket, and the blocks move their elements
+/// there (Zagha and Blelloch, "Radix Sort for Vector Multiprocessors", SC 1991). One task is a block.
+pub fn distribute<P, T, F>(
+    pool: &P,
+    from: &[T],
+    mut to: &mut [T],
+    block: usize,
+    buckets: usize,
+    bucket_of: F,
+) -> Vec<usize>
+where
+    P: Pool,
+    T: Copy + Send + Sync,
+    F: Fn(&T) -> usize + Sync,
+{
+    let block = pool.grain(block).min(from.len().max(1));
+    let mut parts: Vec<Part<'_, T>> = from.chunks(block).map(Part::new).collect();
+    pool.par_chunks(&mut parts, 1, |_, part| part[0].count(buckets, &bucket_of));
+    // A bucket holds what comes from the first block, then what comes from the second, and so on.
+    let mut lengths = vec![0; buckets];
+    for (bucket, length) in lengths.iter_mut().enumerate() {
+        for part in &mut parts {
+            *length += part.counts[bucket];
+            part.places.push(cut(&mut to, part.counts[bucket]).iter_mut());
+        }
+    }
+    pool.par_chunks(&mut parts, 1, |_, part| part[0].place());
+    lengths
+}
+
+/// A block that is distributed.
+struct Part<'a, T> {
+    elements: &'a [T],
+    /// The bucket of each element.
+    buckets: Vec<u16>,
+    counts: Vec<usize>,
+    places: Vec<IterMut<'a, T>>,
+}
+
+impl<'a, T: Copy> Part<'a, T> {
+    fn new(elements: &'a [T]) -> Self {
+        Self { elements, buckets: Vec::new(), counts: Vec::new(), places: Vec::new() }
+    }
+
+    fn count(&mut self, buckets: usize, bucket_of: impl Fn(&T) -> usize) {
+        self.buckets = self.elements.iter().map(|element| bucket_of(element) as u16).collect();
+        self.counts = vec![0; buckets];
+        self.buckets.iter().for_each(|&bucket| self.counts[usize::from(bucket)] += 1);
+        self.places.reserve(buckets);
+    }
+
+    fn place(&mut self) {
+        for (element, &bucket) in self.elements.iter().zip(&self.buckets) {
+            if let Some(place) = self.places[usize::from(bucket)].next() {
+                *place = *element;
+            }
+        }
+    }
+}
+
 /// Cuts `data` into consecutive parts of these lengths, so that tasks can write into them.
 pub fn carve<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     lengths.into_iter().map(|length| cut(&mut data, length)).collect()
 }
 
 /// Cuts the first `length` elements off.
-pub fn cut<'a, T>(data: &mut &'a mut [T], length: usize) -> &'a mut [T] {
+fn cut<'a, T>(data: &mut &'a mut [T], length: usize) -> &'a mut [T] {
     let (part, rest) = mem::take(data).split_at_mut(length);
     *data = rest;
     part
@@ -113,7 +176,7 @@ pub fn cut<'a, T>(data: &mut &'a mut [T], length: usize) -> &'a mut [T] {
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::testing::Threads;
+    use crate::testing::Tiny;
 
     fn all_agree_with_iterators(pool: &impl Pool) {
         for len in [0, 1, 5, 6, 1000] {
@@ -129,7 +192,19 @@ mod tests {
     #[test]
     fn both_pools_agree_with_iterators() {
         all_agree_with_iterators(&Serial);
-        all_agree_with_iterators(&Threads);
+        Tiny::install(|| all_agree_with_iterators(&Tiny));
+    }
+
+    #[test]
+    fn a_distribution_is_stable() {
+        let from: Vec<usize> = (0..100).map(|at| at * 37 % 101).collect();
+        let mut to = vec![0; from.len()];
+        let lengths = Tiny::install(|| distribute(&Tiny, &from, &mut to, 10, 4, |element| element % 3));
+        let mut expected = from;
+        expected.sort_by_key(|element| element % 3);
+        assert_eq!(to, expected);
+        assert_eq!(lengths.iter().sum::<usize>(), 100);
+        assert_eq!(lengths[3], 0);
     }
 
     #[test]

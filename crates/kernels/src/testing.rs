@@ -1,18 +1,21 @@
-//! A pool for tests: real threads, few of them, and tasks so small that small inputs split.
+//! A pool for tests: Evenkeel's with four workers, and tasks so small that small inputs split.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::OnceLock;
 
-use crate::{Kernel, Pool, Serial};
+use crate::{Evenkeel, Kernel, Pool, Serial};
 
-/// How many threads `Threads` starts at most, over all tests at a time.
-const MOST: usize = 6;
+/// Tasks of five elements at most.
+pub struct Tiny;
 
-static STARTED: AtomicUsize = AtomicUsize::new(0);
+impl Tiny {
+    /// Runs `f` in a pool that all tests share.
+    pub fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+        static POOL: OnceLock<evenkeel_runtime::Pool> = OnceLock::new();
+        POOL.get_or_init(|| evenkeel_runtime::Pool::new(4).expect("threads")).install(f)
+    }
+}
 
-/// `join` on a thread of its own while there are fewer than `MOST`, otherwise in place.
-pub struct Threads;
-
-impl Pool for Threads {
+impl Pool for Tiny {
     fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -20,18 +23,7 @@ impl Pool for Threads {
         RA: Send,
         RB: Send,
     {
-        if STARTED.fetch_add(1, Relaxed) >= MOST {
-            STARTED.fetch_sub(1, Relaxed);
-            // The other way round than `Serial`: a kernel must not rely on the order.
-            let second = b();
-            return (a(), second);
-        }
-        let both = std::thread::scope(|scope| {
-            let second = scope.spawn(b);
-            (a(), second.join().expect("the second closure panicked"))
-        });
-        STARTED.fetch_sub(1, Relaxed);
-        both
+        Evenkeel.join(a, b)
     }
 
     fn grain(&self, suggested: usize) -> usize {
@@ -39,11 +31,11 @@ impl Pool for Threads {
     }
 }
 
-/// Runs a kernel on both pools, checks both results, and compares what is the same in every run.
+/// Runs a kernel serially and in tiny tasks, checks both results, and compares what is the same in every run.
 pub fn verify<K: Kernel>(input: &K::Input) {
     let serial = K::run(&Serial, input);
     K::check(input, &serial).unwrap_or_else(|wrong| panic!("{} serially: {wrong}", K::INFO.name));
-    let parallel = K::run(&Threads, input);
+    let parallel = Tiny::install(|| K::run(&Tiny, input));
     K::check(input, &parallel).unwrap_or_else(|wrong| panic!("{} in parallel: {wrong}", K::INFO.name));
     assert_eq!(K::digest(&serial), K::digest(&parallel), "{}", K::INFO.name);
 }

@@ -69,7 +69,7 @@ pub struct Active {
     pub load: usize,
 }
 
-/// A worker that waits.
+/// A worker that has nothing to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Its number.
@@ -138,7 +138,8 @@ impl Techniques {
     }
 
     /// With whom logical thread 0, after a parallel region and on a core of type `own`, changes cores before it goes on
-    /// serially: a worker on the biggest core type. `None` if no waiting worker has a bigger core.
+    /// serially: a worker on the biggest core type. `None` if nobody has a bigger core. After a parallel region all other workers
+    /// have nothing to run, whether they have said so yet or not.
     ///
     /// Only mugging moves thread 0 away from the core where it began, so only with it there is anything to do.
     pub fn home(self, own: CoreTypeId, waiting: impl IntoIterator<Item = Waiting>) -> Option<usize> {

@@ -11,7 +11,7 @@ use evenkeel_topology::Topology;
 use crate::error::{BuildError, Shortage};
 use crate::missing::Missing;
 use crate::pool::{Pool, Shared};
-use crate::roster::{self, Roster, Wanted};
+use crate::roster::{self, Roster, Uneven, Wanted};
 
 /// The most threads of a pool: as many as there are CPUs in the largest Linux (`NR_CPUS`).
 pub const MAX_THREADS: usize = 8192;
@@ -199,7 +199,19 @@ impl PoolBuilder {
                 }
             }
         }
-        Ok(Pool::from_parts(shared, handles, shortage, missing))
+        let turns = shared.roster.as_deref().and_then(Roster::uneven).is_some_and(Uneven::has_turns);
+        let own = Arc::clone(&shared);
+        let turns = turns
+            .then(|| spawn(thread::Builder::new().name(format!("{name}-turns")), Box::new(move || own.take_turns())));
+        // Without that thread tasks stay where they are, which is said like the other threads that are missing.
+        let turns = match turns {
+            Some(Err(reason)) => {
+                shortage.get_or_insert(Shortage { got: handles.len() + 1, wanted: threads, reason });
+                None
+            }
+            turns => turns.and_then(Result::ok),
+        };
+        Ok(Pool::from_parts(shared, handles, shortage, missing, turns))
     }
 }
 
@@ -238,7 +250,7 @@ mod tests {
             let shortage = pool.shortage().unwrap();
             assert_eq!((shortage.got, shortage.wanted), (got, 5));
             assert_eq!(shortage.reason.kind(), io::ErrorKind::WouldBlock);
-            assert_eq!(pool.par_map_reduce(0..1000, || 0, |i| i, |a, b| a + b), 499_500);
+            assert_eq!(pool.par_map_reduce(0..100, || 0, |i| i, |a, b| a + b), 4950);
         }
     }
 

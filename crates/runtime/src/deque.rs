@@ -107,7 +107,7 @@ impl<T> Deque<T> {
         self.top.load(Relaxed)
     }
 
-    /// Puts a task in and returns its index.
+    /// Puts a task in and returns the `bottom` above it.
     ///
     /// # Safety
     /// The caller is the owner.
@@ -123,8 +123,9 @@ impl<T> Deque<T> {
         let slot = unsafe { &*own.slots.get().offset(index & own.mask.get()) };
         slot.store(task.as_ptr(), Relaxed);
         // Release: a thief that reads this index (Acquire, in `steal`) sees the slot and the task.
-        own.bottom.store(index.wrapping_add(1), Release);
-        index
+        let bottom = index.wrapping_add(1);
+        own.bottom.store(bottom, Release);
+        bottom
     }
 
     /// Takes the newest task out if its index is not below `floor`.
@@ -144,16 +145,17 @@ impl<T> Deque<T> {
         if self.is_mine(index) { NonNull::new(task) } else { None }
     }
 
-    /// Takes the task with this index out if it is the newest and nobody has stolen it. Where fences are asymmetric only.
+    /// Takes the task below `bottom` out if it is the newest and nobody has stolen it. Where fences are asymmetric only.
     ///
     /// # Safety
     /// The caller is the owner, and [`fence::asymmetric`] is true.
     #[inline(always)]
-    pub(crate) unsafe fn pop_at(&self, index: isize) -> bool {
+    pub(crate) unsafe fn pop_at(&self, bottom: isize) -> bool {
         let own = &*self.bottom;
-        if own.bottom.load(Relaxed) != index.wrapping_add(1) {
+        if own.bottom.load(Relaxed) != bottom {
             return false;
         }
+        let index = bottom.wrapping_sub(1);
         own.bottom.store(index, Release);
         fence::free();
         self.is_mine(index)
@@ -164,7 +166,8 @@ impl<T> Deque<T> {
     #[inline(always)]
     fn is_mine(&self, index: isize) -> bool {
         let top = self.top.load(Relaxed);
-        if index.wrapping_sub(top) > 0 { true } else { self.win_last(index, top) }
+        // Differences, because indices may wrap; this way round it is one instruction.
+        if top.wrapping_sub(index) < 0 { true } else { self.win_last(index, top) }
     }
 
     /// Owner and thief may both be after the last task: who moves `top` has it.
@@ -179,7 +182,7 @@ impl<T> Deque<T> {
     pub(crate) fn steal(&self) -> Steal<NonNull<T>> {
         let top = self.top.load(Acquire);
         // Cheap first look: a heavy fence disturbs every worker.
-        if self.bottom.bottom.load(Relaxed).wrapping_sub(top) <= 0 || !fence::heavy() {
+        if self.bottom.bottom.load(Relaxed).wrapping_sub(top) <= 0 || !fence::heavy_timed() {
             return Steal::Empty;
         }
         // Acquire: pairs with the Release stores of `bottom`; the buffer and the slot below are at least as new.
@@ -194,6 +197,27 @@ impl<T> Deque<T> {
         match self.top.compare_exchange(top, top.wrapping_add(1), SeqCst, Relaxed) {
             Ok(_) => NonNull::new(task).map_or(Steal::Empty, Steal::Task),
             Err(_) => Steal::Lost,
+        }
+    }
+
+    /// Takes the oldest task, to give it to somebody. Needs no fence: `bottom` is the caller's own.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub(crate) unsafe fn give(&self) -> Option<NonNull<T>> {
+        let bottom = self.bottom();
+        loop {
+            let top = self.top.load(Relaxed);
+            if bottom.wrapping_sub(top) <= 0 {
+                return None;
+            }
+            // SAFETY: as in `push`.
+            let slot = unsafe { &*self.bottom.slots.get().offset(top & self.bottom.mask.get()) };
+            let task = slot.load(Relaxed);
+            // Fails only if a thief was faster, and then there is one task less.
+            if self.top.compare_exchange(top, top.wrapping_add(1), SeqCst, Relaxed).is_ok() {
+                return NonNull::new(task);
+            }
         }
     }
 
@@ -272,7 +296,7 @@ mod tests {
         // SAFETY: one thread.
         unsafe {
             for (index, task) in tasks.iter().enumerate() {
-                assert_eq!(deque.push(NonNull::from(task)), index as isize);
+                assert_eq!(deque.push(NonNull::from(task)), index as isize + 1);
             }
             assert_eq!(deque.len(), 4);
             assert_eq!(deque.pop(0), Some(NonNull::from(&tasks[3])));
@@ -307,6 +331,21 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_is_given_away() {
+        let deque = Deque::new();
+        let tasks = tasks(2);
+        // SAFETY: one thread.
+        unsafe {
+            assert_eq!(deque.give(), None);
+            deque.push(NonNull::from(&tasks[0]));
+            deque.push(NonNull::from(&tasks[1]));
+            assert_eq!(deque.give(), Some(NonNull::from(&tasks[0])));
+            assert_eq!(deque.pop(0), Some(NonNull::from(&tasks[1])));
+            assert_eq!(deque.give(), None);
+        }
+    }
+
+    #[test]
     fn it_grows_and_wraps() {
         let deque = Deque::new();
         let tasks = tasks(5 * CAPACITY);
@@ -329,7 +368,7 @@ mod tests {
     #[test]
     fn each_task_is_taken_once() {
         let deque = Deque::new();
-        let count = if cfg!(miri) { 500 } else { 200_000 };
+        let count = if cfg!(miri) { 100 } else { 200_000 };
         let tasks = tasks(count);
         let left = AtomicUsize::new(count);
         thread::scope(|scope| {

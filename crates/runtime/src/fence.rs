@@ -7,8 +7,10 @@
 //!
 //! Without `membarrier` both sides are ordinary full fences.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use crate::clock;
 use crate::sync::fence;
 
 /// Whether [`light`] is free: decided once in a process, by asking the kernel.
@@ -39,6 +41,30 @@ pub(crate) fn heavy() -> bool {
         true
     }
 }
+
+/// As [`heavy`], and learns what that costs.
+#[must_use]
+pub(crate) fn heavy_timed() -> bool {
+    if !asymmetric() {
+        return heavy();
+    }
+    let began = clock::now();
+    let ordered = heavy();
+    let took = clock::now().0.saturating_sub(began.0).min(LONGEST);
+    let cost = COST.load(Relaxed);
+    COST.store(cost - cost / 8 + took / 8, Relaxed);
+    ordered
+}
+
+/// What a heavy fence has cost of late, in ns.
+pub(crate) fn cost() -> u64 {
+    COST.load(Relaxed)
+}
+
+/// Begins with what it is on a quiet machine.
+static COST: AtomicU64 = AtomicU64::new(1000);
+/// A fence that took longer than this, in ns, was not to blame for it.
+const LONGEST: u64 = 50_000;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod imp {

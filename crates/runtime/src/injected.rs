@@ -16,7 +16,7 @@ pub(crate) struct Injected {
     len: AtomicUsize,
 }
 
-struct Sent(NonNull<Job>);
+pub(crate) struct Sent(pub(crate) NonNull<Job>);
 
 // SAFETY: jobs are made to be run by another thread: their closures are `Send`.
 unsafe impl Send for Sent {}

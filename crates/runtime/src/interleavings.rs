@@ -8,6 +8,7 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use loom::thread;
 
+use crate::asking::Asking;
 use crate::deque::{Deque, Steal};
 use crate::fence;
 use crate::latch::Latch;
@@ -111,6 +112,42 @@ fn growing_while_being_robbed() {
         }
         thief.join().unwrap();
         table.check(3);
+    });
+}
+
+/// An owner who answers after every push, and a thief who asks, loses its patience at any time, and then takes by itself.
+#[test]
+fn who_asks_and_who_answers() {
+    loom::model(|| {
+        let table = Table::new();
+        let asking = Arc::new([Asking::new(), Asking::new()]);
+        let (other, asked) = (Arc::clone(&table), Arc::clone(&asking));
+        let thief = thread::spawn(move || {
+            let mut looks = 0;
+            let patient = || {
+                thread::yield_now();
+                looks += 1;
+                looks < 2
+            };
+            match asked[1].ask(&asked[0], 1, patient) {
+                Some(Some(task)) => took(task),
+                Some(None) => {}
+                None => other.steal(),
+            }
+        });
+        for task in 0..2 {
+            table.push(task);
+            if let Some(asker) = asking[0].asker() {
+                // SAFETY: this thread is the owner.
+                asking[asker].answer(unsafe { table.deque.give() });
+            }
+        }
+        // SAFETY: as above.
+        if let Some(task) = unsafe { table.deque.pop(0) } {
+            took(task);
+        }
+        thief.join().unwrap();
+        table.check(2);
     });
 }
 

@@ -20,6 +20,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// The head of a job that is run by this function, which does not unwind.
+    pub(crate) fn new(run: unsafe fn(NonNull<Job>, Worker<'_>)) -> Job {
+        Job { run }
+    }
+
     /// Runs it.
     ///
     /// # Safety

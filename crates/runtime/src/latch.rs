@@ -1,7 +1,7 @@
 //! A door that opens once, and a worker that may sleep before it.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::sync::AtomicUsize;
 
@@ -35,6 +35,12 @@ impl Latch {
         // SAFETY: the caller's promise. Release: pairs with `is_open`. Acquire: pairs with `doze`.
         let before = unsafe { (*latch).0.swap(OPEN, AcqRel) };
         before.checked_sub(SLEEPER)
+    }
+
+    /// Closes it again, for the one who has waited for it.
+    pub(crate) fn close(&self) {
+        // Whoever opens it next has learned to do so from the caller.
+        self.0.store(CLOSED, Relaxed);
     }
 
     /// Says that this worker is going to sleep before it. False if it is open.

@@ -1,11 +1,12 @@
 //! A work-stealing runtime that keeps parallel programs even on cores that differ.
 //!
-//! [`join`] two closures, [`scope`] any number of tasks, or run a loop with [`par_for`], [`par_map_reduce`], [`par_chunks`] and [`par_chunks_mut`]. Without
-//! further ado they use the [global pool](Pool::global); in [`Pool::install`] they use that pool. Waiting for a task costs little more than calling
+//! [`join`] two closures, [`scope`] any number of tasks, have a [`graph`] of tasks wait for the data that they share, or run a loop with [`par_for`],
+//! [`par_map_reduce`], [`par_pieces`], [`par_chunks`] and [`par_chunks_mut`]. Without further ado they use the [global pool](Pool::global); in [`Pool::install`] they use that pool. Waiting for a task costs little more than calling
 //! a function as long as nobody steals it, so tasks may be small.
 //!
 //! Panics are carried to whoever waits. Parallel code may be nested as deep as stacks allow, pools in pools included.
 
+mod asking;
 mod builder;
 mod chunks;
 mod clock;
@@ -13,32 +14,42 @@ mod deque;
 mod dvfs;
 mod error;
 mod fence;
+mod graph;
 mod injected;
 mod job;
 mod join;
 mod latch;
 mod missing;
 mod par;
+mod pieces;
 mod pool;
+mod region;
 mod roster;
 mod scope;
 mod sleep;
 mod stats;
 mod sync;
+mod task;
 mod trace;
+mod urgent;
 mod worker;
 
 pub use builder::{MAX_THREADS, PoolBuilder, Record};
 pub use chunks::{par_chunks, par_chunks_mut};
 pub use error::{BuildError, Shortage};
 pub use evenkeel_model::stealing::Techniques;
+pub use graph::{Creation, Graph, graph};
 pub use join::join;
 pub use missing::Missing;
 pub use par::{par_for, par_for_grain, par_map_reduce, par_map_reduce_grain};
+pub use pieces::par_pieces;
 pub use pool::Pool;
+pub use region::{Access, Lend, Read, Region, Write};
 pub use roster::{Account, Spans};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
+#[cfg(any(test, feature = "perfetto"))]
+pub use trace::write_perfetto;
 pub use trace::{Event, What};
 
 #[cfg(all(test, loom))]

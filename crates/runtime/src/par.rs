@@ -19,11 +19,11 @@ const PIECES: usize = 4;
 const LOOK: Duration = Duration::from_micros(10);
 
 /// How a loop over a range becomes a value: of pieces, and of two neighbours.
-struct Loop<'a, P, C> {
-    piece: &'a P,
-    combine: &'a C,
+pub(crate) struct Loop<'a, P, C> {
+    pub(crate) piece: &'a P,
+    pub(crate) combine: &'a C,
     /// Pieces are not longer than this; as suits if `None`.
-    grain: Option<usize>,
+    pub(crate) grain: Option<usize>,
 }
 
 impl<P, C, T> Loop<'_, P, C>
@@ -32,7 +32,7 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    fn run(&self, range: Range<usize>) -> T {
+    pub(crate) fn run(&self, range: Range<usize>) -> T {
         match (self.grain, Worker::current()) {
             (Some(_), Some(_)) => self.halve(range),
             (None, Some(worker)) => self.spread(range, PIECES * worker.shared().desks.len(), worker.index()),
@@ -87,6 +87,7 @@ where
                 return (self.combine)(value, (self.combine)(left, right));
             }
             done = Some(value);
+            worker.answer();
             step = match stopwatch.lap() {
                 short if short < LOOK / 4 => step * 4,
                 long if long > LOOK => (step / 2).max(1),

@@ -19,6 +19,7 @@ use crate::roster::{Account, Mask, Roster};
 use crate::sleep::Sleep;
 use crate::stats::Stats;
 use crate::trace::Event;
+use crate::urgent::Urgent;
 use crate::worker::{Desk, Worker};
 
 /// What the workers of a pool share.
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     /// The first one is for the thread that calls [`Pool::install`], the others are for threads of the pool.
     pub(crate) desks: Box<[CachePadded<Desk>]>,
     pub(crate) injected: Injected,
+    pub(crate) urgent: Urgent,
     pub(crate) sleep: Sleep,
     /// Where cores differ, or somebody wants to know what workers do.
     pub(crate) roster: Option<Arc<Roster>>,
@@ -41,6 +43,7 @@ impl Shared {
         Arc::new_cyclic(|me| Shared {
             desks: (0..workers).map(|index| CachePadded::new(Desk::new(index, me.as_ptr()))).collect(),
             injected: Injected::default(),
+            urgent: Urgent::default(),
             sleep: Sleep::new(workers, roster.clone()),
             roster,
             taken: AtomicBool::new(false),
@@ -57,6 +60,17 @@ impl Shared {
     /// Has a job run by whoever is free.
     pub(crate) fn inject(&self, job: NonNull<Job>) {
         self.injected.push(job);
+        self.call();
+    }
+
+    /// Has a job run by whoever looks for one next.
+    pub(crate) fn hurry(&self, priority: u32, job: NonNull<Job>) {
+        self.urgent.push(priority, job);
+        self.call();
+    }
+
+    /// Calls somebody if all are asleep.
+    fn call(&self) {
         // As between a push and its look at the alarm; but here nothing depends on its speed.
         fence(Ordering::SeqCst);
         if self.sleep.is_alarmed() {
@@ -75,6 +89,15 @@ impl Shared {
         let _place = Place::take(self, index);
         // SAFETY: each index is given to one thread, which holds the pool.
         unsafe { Worker::enter(desk, job) }
+    }
+
+    /// What the thread does that lets tasks take turns.
+    pub(crate) fn take_turns(&self) {
+        let marks = |worker: usize| self.desks[worker].marks();
+        let more = || !self.injected.is_empty() || self.desks.iter().any(|desk| desk.deque.len() > 0);
+        if let Some(roster) = &self.roster {
+            roster.take_turns(marks, more);
+        }
     }
 
     /// Runs `f` at the first desk, or gives it back if that one is taken.
@@ -111,7 +134,9 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn take(shared: &'a Shared, worker: usize) -> Place<'a> {
         let roster = shared.roster.as_deref();
-        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker)) }
+        // A worker of another pool that is bound stays where that one has it, and moves it.
+        let free = Worker::current().is_none_or(|outer| outer.shared().roster.is_none());
+        Place { roster, worker, before: roster.and_then(|roster| roster.arrive(worker, free)) }
     }
 }
 
@@ -145,6 +170,8 @@ pub struct Pool {
     threads: Vec<JoinHandle<()>>,
     shortage: Option<Shortage>,
     missing: Vec<Missing>,
+    /// Lets tasks take turns, where cores differ.
+    turns: Option<JoinHandle<()>>,
 }
 
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
@@ -178,13 +205,14 @@ impl Pool {
         threads: Vec<JoinHandle<()>>,
         shortage: Option<Shortage>,
         missing: Vec<Missing>,
+        turns: Option<JoinHandle<()>>,
     ) -> Pool {
-        Pool { shared, threads, shortage, missing }
+        Pool { shared, threads, shortage, missing, turns }
     }
 
     /// A pool of the calling thread.
     pub(crate) fn alone() -> Pool {
-        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new())
+        Pool::from_parts(Shared::new(1, None), Vec::new(), None, Vec::new(), None)
     }
 
     /// How many threads work in it, the calling one included.
@@ -329,9 +357,7 @@ impl Pool {
         // SAFETY: it borrows nothing and does not unwind.
         let job = unsafe { HeapJob::leak(|_| task()) };
         match Worker::current() {
-            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => {
-                worker.push(job);
-            }
+            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => worker.spawn(job),
             _ => self.shared.inject(job),
         }
     }
@@ -345,8 +371,11 @@ impl Drop for Pool {
                 self.shared.sleep.wake(sleeper);
             }
         }
+        if let Some(uneven) = self.shared.roster.as_deref().and_then(Roster::uneven) {
+            uneven.stop();
+        }
         let me = thread::current().id();
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).chain(self.turns.take()) {
             // A pool may be dropped by one of its own tasks. That thread ends by itself.
             if thread.thread().id() != me {
                 // Threads of a pool do not panic.

@@ -22,24 +22,33 @@ pub struct Scope<'scope> {
     panic: Mutex<Option<Panic>>,
     /// The pool of the worker that waits.
     shared: Arc<Shared>,
+    /// That worker takes what it queued since then.
+    floor: isize,
     /// Invariant: tasks may put what they borrow for `'scope` where others find it.
     _borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
 /// A scope, for a task of it.
-struct ScopeRef<'scope>(*const Scope<'scope>);
+pub(crate) struct ScopeRef<'scope>(*const Scope<'scope>);
 
 // SAFETY: scopes are `Sync`.
 unsafe impl Send for ScopeRef<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for ScopeRef<'_> {}
 
 impl<'scope> ScopeRef<'scope> {
-    fn get(&self) -> &Scope<'scope> {
+    /// For a task, which has [entered](Scope::enter).
+    pub(crate) fn new(scope: &Scope<'_>) -> ScopeRef<'scope> {
+        ScopeRef(std::ptr::from_ref(scope).cast())
+    }
+
+    pub(crate) fn get(&self) -> &Scope<'scope> {
         // SAFETY: a scope exists until each of its tasks has left it.
         unsafe { &*self.0 }
     }
 
     /// Ends a task.
-    fn leave(self, outcome: Result<(), Panic>) {
+    pub(crate) fn leave(&self, outcome: Result<(), Panic>) {
         if let Err(panic) = outcome {
             self.get().keep(panic);
         }
@@ -63,8 +72,8 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        self.open.fetch_add(1, Relaxed);
-        let scope = ScopeRef(self);
+        self.enter();
+        let scope = ScopeRef::new(self);
         let task = move |_: Worker<'_>| {
             let scope = scope;
             let outcome = catch_unwind(AssertUnwindSafe(|| f(scope.get())));
@@ -73,10 +82,66 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the scope waits for it, and it catches its panic.
         let job = unsafe { HeapJob::leak(task) };
         match Worker::current() {
-            Some(worker) => {
-                worker.push(job);
-            }
+            Some(worker) => worker.spawn(job),
             None => self.shared.inject(job),
+        }
+    }
+
+    pub(crate) fn new(worker: Worker<'_>) -> Scope<'scope> {
+        Scope {
+            open: AtomicUsize::new(1),
+            latch: Latch::new(),
+            panic: Mutex::new(None),
+            shared: worker.shared().arc(),
+            floor: worker.floor(),
+            _borrows: PhantomData,
+        }
+    }
+
+    /// Counts a task, which has to [leave](ScopeRef::leave).
+    pub(crate) fn enter(&self) {
+        self.open.fetch_add(1, Relaxed);
+    }
+
+    /// Tasks that have not ended. For the body.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.open.load(Relaxed) - 1
+    }
+
+    /// Works until no more than `left` tasks have not ended. For the body; if `left` is not zero only the body may spawn.
+    pub(crate) fn wait(&self, worker: Worker<'_>, left: usize) {
+        // Without the share of the body, and of those that may be left: whoever brings that to zero opens the latch.
+        let share = left + 1;
+        if self.open.fetch_sub(share, AcqRel) > share {
+            self.wait_for_open(worker);
+        }
+        self.open.fetch_add(share, Relaxed);
+    }
+
+    /// Works until the latch is open, and closes it again.
+    pub(crate) fn wait_for_open(&self, worker: Worker<'_>) {
+        worker.wait_until(&self.latch, self.floor);
+        self.latch.close();
+    }
+
+    /// Lets go who waits for that.
+    pub(crate) fn open(&self) {
+        // SAFETY: the latch is a part of this.
+        if let Some(sleeper) = unsafe { Latch::open(&self.latch) } {
+            self.shared.sleep.wake(sleeper);
+        }
+    }
+
+    pub(crate) fn take_panic(&self) -> Option<Panic> {
+        lock(&self.panic).take()
+    }
+
+    /// Ends it after its body.
+    pub(crate) fn end<R>(&self, worker: Worker<'_>, outcome: Result<R, Panic>) -> R {
+        self.wait(worker, 0);
+        match (outcome, self.take_panic()) {
+            (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+            (Ok(result), None) => result,
         }
     }
 
@@ -113,22 +178,9 @@ where
     R: Send,
 {
     let Some(worker) = Worker::current() else { return Pool::global().install(|| scope(f)) };
-    let floor = worker.floor();
-    let scope = Scope {
-        open: AtomicUsize::new(1),
-        latch: Latch::new(),
-        panic: Mutex::new(None),
-        shared: worker.shared().arc(),
-        _borrows: PhantomData,
-    };
+    let scope = Scope::new(worker);
     let outcome = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    ScopeRef(&scope).leave(Ok(()));
-    worker.wait_until(&scope.latch, floor);
-    let panic = lock(&scope.panic).take();
-    match (outcome, panic) {
-        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
-        (Ok(result), None) => result,
-    }
+    scope.end(worker, outcome)
 }
 
 impl Pool {

@@ -6,6 +6,9 @@ use std::ops::Add;
 /// Counts of one worker, or of several added up, since the pool was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
+    /// Tasks that it spawned in a [scope](crate::scope) or with [`Pool::spawn`](crate::Pool::spawn). The second half of a [`join`](crate::join) is not counted:
+    /// that would make a join 15 % slower.
+    pub spawns: u64,
     /// Tasks taken from another worker's queue.
     pub steals: u64,
     /// Searches through all other queues that found nothing.
@@ -16,7 +19,11 @@ impl Add for Stats {
     type Output = Stats;
 
     fn add(self, other: Stats) -> Stats {
-        Stats { steals: self.steals + other.steals, failed_steals: self.failed_steals + other.failed_steals }
+        Stats {
+            spawns: self.spawns + other.spawns,
+            steals: self.steals + other.steals,
+            failed_steals: self.failed_steals + other.failed_steals,
+        }
     }
 }
 

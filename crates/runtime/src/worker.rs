@@ -12,6 +12,8 @@ use std::thread;
 use crossbeam_utils::{Backoff, CachePadded};
 use evenkeel_model::stealing::HINT_AFTER;
 
+use crate::asking::Asking;
+use crate::clock;
 use crate::deque::{Deque, Steal};
 use crate::fence;
 use crate::job::Job;
@@ -30,6 +32,7 @@ const LEAVE_NOTHING: u32 = u32::MAX;
 /// What the other workers see of one.
 pub(crate) struct Desk {
     pub(crate) deque: Deque<Job>,
+    asking: CachePadded<Asking<Job>>,
     counters: CachePadded<Counters>,
     index: usize,
     /// The pool that holds this desk.
@@ -41,6 +44,7 @@ pub(crate) struct Desk {
 /// Written by the worker at the desk only.
 #[derive(Default)]
 struct Counters {
+    spawns: AtomicU64,
     steals: AtomicU64,
     failed_steals: AtomicU64,
 }
@@ -57,12 +61,28 @@ unsafe impl Send for Desk {}
 impl Desk {
     /// For the pool that will lie at `shared`, as soon as it is complete.
     pub(crate) fn new(index: usize, shared: *const Shared) -> Desk {
-        Desk { deque: Deque::new(), counters: CachePadded::default(), index, shared, closed: Latch::new() }
+        Desk {
+            deque: Deque::new(),
+            asking: CachePadded::new(Asking::new()),
+            counters: CachePadded::default(),
+            index,
+            shared,
+            closed: Latch::new(),
+        }
+    }
+
+    /// Where the queue begins and ends, and how often its owner has stolen: as long as all are the same, the owner is likely at the same task.
+    pub(crate) fn marks(&self) -> (isize, isize, u64) {
+        (self.deque.top(), self.deque.bottom(), self.counters.steals.load(Relaxed))
     }
 
     pub(crate) fn stats(&self) -> Stats {
         let counters = &self.counters;
-        Stats { steals: counters.steals.load(Relaxed), failed_steals: counters.failed_steals.load(Relaxed) }
+        Stats {
+            spawns: counters.spawns.load(Relaxed),
+            steals: counters.steals.load(Relaxed),
+            failed_steals: counters.failed_steals.load(Relaxed),
+        }
     }
 }
 
@@ -86,11 +106,11 @@ thread_local! {
     static ENTERED: Cell<*const Entered> = const { Cell::new(ptr::null()) };
 }
 
-/// What a push returns: where the job is, or that it has to be looked for.
+/// What a push returns: the queue's `bottom` above the job, or that the job has to be looked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(isize);
 
-/// No index: `bottom` would have to be one more.
+/// No `bottom` that a queue gets to.
 const LONG_WAY: Ticket = Ticket(isize::MIN);
 
 impl<'a> Worker<'a> {
@@ -161,22 +181,46 @@ impl<'a> Worker<'a> {
     #[inline(always)]
     pub(crate) fn push(self, job: NonNull<Job>) -> Ticket {
         // SAFETY: this thread is the owner.
-        let index = unsafe { self.desk.deque.push(job) };
+        let bottom = unsafe { self.desk.deque.push(job) };
         // The light fence between the push and the look at the alarm. Where it is not free, the alarm is always on, and `notify` has the fence.
         fence::free();
-        if self.shared().sleep.is_alarmed() { self.pushed_with_alarm(index) } else { Ticket(index) }
+        if self.shared().sleep.is_alarmed() | self.desk.asking.is_asked() {
+            self.attend(bottom)
+        } else {
+            Ticket(bottom)
+        }
     }
 
+    /// Puts a job of a scope into the queue. Counted, other than the second half of a join: for that one it would be 15 % of what it costs.
+    pub(crate) fn spawn(self, job: NonNull<Job>) {
+        count(&self.desk.counters.spawns);
+        self.push(job);
+    }
+
+    /// After a push: somebody asks for a task, or has to be woken up.
     #[cold]
-    fn pushed_with_alarm(self, index: isize) -> Ticket {
-        self.shared().sleep.notify();
-        if fence::asymmetric() { Ticket(index) } else { LONG_WAY }
+    fn attend(self, bottom: isize) -> Ticket {
+        self.answer();
+        if self.shared().sleep.is_alarmed() {
+            self.shared().sleep.notify();
+        }
+        if fence::asymmetric() { Ticket(bottom) } else { LONG_WAY }
+    }
+
+    /// Gives its oldest task to the one who asks, if somebody does. To be called now and then by whoever works for long with tasks in its queue.
+    pub(crate) fn answer(self) {
+        if self.desk.asking.is_asked()
+            && let Some(asker) = self.desk.asking.asker()
+        {
+            // SAFETY: this thread is the owner.
+            self.shared().desks[asker].asking.answer(unsafe { self.desk.deque.give() });
+        }
     }
 
     /// Takes back what was pushed if it still is the newest in the queue.
     #[inline(always)]
     pub(crate) fn pop_at(self, ticket: Ticket) -> bool {
-        // SAFETY: this thread is the owner. With symmetric fences no ticket is an index.
+        // SAFETY: this thread is the owner. With symmetric fences every ticket is for the long way.
         unsafe { self.desk.deque.pop_at(ticket.0) }
     }
 
@@ -217,7 +261,8 @@ impl<'a> Worker<'a> {
 
     /// `failed` searches before this one have found nothing.
     fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
-        let own = self.pop(floor);
+        let own = self.shared().urgent.pop().or_else(|| self.pop(floor));
+        self.answer();
         if own.is_some() || self.leaves_it(failed) {
             return own;
         }
@@ -236,7 +281,7 @@ impl<'a> Worker<'a> {
 
     fn steal(self) -> Option<NonNull<Job>> {
         while let Some(victim) = self.victim() {
-            match victim.deque.steal() {
+            match self.take_from(victim) {
                 Steal::Task(job) => {
                     count(&self.desk.counters.steals);
                     return Some(job);
@@ -247,6 +292,23 @@ impl<'a> Worker<'a> {
         }
         count(&self.desk.counters.failed_steals);
         None
+    }
+
+    /// Asks first where taking needs a heavy fence (see [`crate::asking`]).
+    fn take_from(self, victim: &Desk) -> Steal<NonNull<Job>> {
+        if fence::asymmetric() {
+            let until = clock::now().0 + fence::cost();
+            let patient = || {
+                std::hint::spin_loop();
+                clock::now().0 < until
+            };
+            match self.desk.asking.ask(&victim.asking, self.index(), patient) {
+                Some(Some(job)) => return Steal::Task(job),
+                Some(None) => return Steal::Empty,
+                None => {}
+            }
+        }
+        victim.deque.steal()
     }
 
     /// The worker with the fullest queue (occupancy-based, Torng et al., ISCA 2016, IV.C); of equal ones the next one round the table.
@@ -269,7 +331,8 @@ impl<'a> Worker<'a> {
 
     /// Whether a search would find something now.
     fn sees_work(self) -> bool {
-        self.victim().is_some() || !self.shared().injected.is_empty()
+        let shared = self.shared();
+        !shared.urgent.is_empty() || self.victim().is_some() || !shared.injected.is_empty()
     }
 }
 

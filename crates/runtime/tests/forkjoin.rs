@@ -187,3 +187,14 @@ fn tasks_of_a_scope_may_be_spawned_from_threads_of_no_pool_and_of_others() {
     });
     assert_eq!(ran.into_inner(), 3);
 }
+
+#[test]
+fn spawns_are_counted() {
+    let pool = Pool::new(2).unwrap();
+    pool.scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|scope| scope.spawn(|_| {}));
+        }
+    });
+    assert_eq!(pool.stats().iter().map(|stats| stats.spawns).sum::<u64>(), 20);
+}

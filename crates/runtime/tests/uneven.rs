@@ -147,6 +147,22 @@ fn pools_come_and_go_while_they_are_bound() {
 }
 
 #[test]
+fn a_pool_in_a_pool_leaves_the_outer_one_s_workers_where_they_are() {
+    let (Some(outer), Some(inner)) =
+        (pool(Techniques::BASE_M, Record::Nothing), pool(Techniques::BASE_M, Record::Nothing))
+    else {
+        return;
+    };
+    let before = allowed();
+    let bound = outer.install(|| [allowed(), inner.install(allowed), allowed()]);
+    assert!(bound.iter().all(|cpus| cpus.len() == 1), "{bound:?}");
+    let inside = || inner.install(|| join(allowed, allowed));
+    let (one, other) = outer.install(|| join(inside, inside));
+    assert!([one.0, one.1, other.0, other.1].iter().all(|cpus| cpus.len() == 1));
+    assert_eq!(allowed(), before);
+}
+
+#[test]
 fn a_core_that_may_not_be_used_is_named_and_the_pool_works() {
     let cpus = allowed();
     let machine = Topology::read("/".as_ref()).unwrap();

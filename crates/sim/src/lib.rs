@@ -1,6 +1,7 @@
 //! Host 1: a discrete-event machine that plays a workload under a scheduler.
 
 pub mod perfetto;
+pub mod workers;
 
 mod calendar;
 mod code;
@@ -22,6 +23,11 @@ mod tasking;
 pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
 pub use run::{Error, Options, check, run};
+
+/// The example of `docs/aaws.md`, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/aaws.md")]
+struct Aaws;
 
 /// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_model::{Machine, machines};
+use evenkeel_model::{Machine, Ns, machines};
 use evenkeel_sched::{POLICIES, Setup, policy};
 use evenkeel_sim::{Options, check, run};
 use evenkeel_workload::{Workload, by_name, format, mix, rtapp, suite};
@@ -49,7 +49,9 @@ fn every_policy_plays_every_workload() {
         for machine in &fitting[chosen] {
             let in_turn = |(index, _): &(usize, _)| all || (index + turn) % 3 == 0;
             for (_, info) in POLICIES.iter().enumerate().filter(in_turn) {
-                let (policy, options) = (Setup::from(info).make(), Options::default());
+                // On the slowest machine some workloads take hours.
+                let options = Options { max_time: Ns::from_secs(36_000), ..Options::default() };
+                let policy = Setup::from(info).make();
                 if policy::check(policy.as_ref(), machine).is_err() {
                     continue;
                 }

@@ -2,6 +2,7 @@
 
 pub mod format;
 pub mod graph;
+pub mod kernels;
 pub mod mix;
 mod name;
 pub mod program;

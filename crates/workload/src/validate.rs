@@ -36,7 +36,16 @@ pub fn workload(workload: &Workload) -> Result<(), Problem> {
         let what = "the workload has no programs".to_owned();
         return Err(Problem { program: workload.name.clone(), thread: None, what });
     }
-    workload.programs.iter().try_for_each(program)
+    workload.programs.iter().try_for_each(program)?;
+    let idle = |program: &&Program| !program.threads.iter().any(|thread| takes_time(program, &thread.ops));
+    match workload.programs.iter().filter(|_| workload.rerun).find(idle) {
+        None => Ok(()),
+        Some(program) => {
+            let what =
+                "with `rerun` it begins again for ever, but never takes time: add a compute or a sleep".to_owned();
+            Err(Problem { program: program.name.clone(), thread: None, what })
+        }
+    }
 }
 
 /// Checks one program.
@@ -394,6 +403,14 @@ mod tests {
         assert!(complaint(&p).contains("never takes time"));
         p.threads[0].ops = vec![Op::Repeat { times: None, body: vec![Op::Spin(evenkeel_model::Ns(1))] }];
         assert_eq!(program(&p), Ok(()));
+    }
+
+    #[test]
+    fn what_begins_again_must_let_time_pass() {
+        let again = |ops| Workload { programs: vec![with(ops)], rerun: true, ..Workload::default() };
+        let problem = workload(&again(vec![])).unwrap_err().to_string();
+        assert!(problem.contains("never takes time"), "{problem}");
+        assert_eq!(workload(&again(vec![Op::Spin(evenkeel_model::Ns(1))])), Ok(()));
     }
 
     #[test]

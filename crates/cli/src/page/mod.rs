@@ -2,8 +2,11 @@
 //! and copy well; only timelines are drawings.
 
 mod bars;
+mod breakdown;
 mod comparison;
+mod marginal;
 mod power;
+mod profile;
 mod reproduction;
 mod run;
 #[cfg(test)]
@@ -69,7 +72,12 @@ fn legend<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Markup {
 /// A policy has the same colour on every page, however its knobs are set.
 fn colour_of(policy: &str) -> usize {
     let name = policy.split(':').next().unwrap_or_default();
-    POLICIES.iter().position(|known| known.name == name).unwrap_or(0)
+    POLICIES.iter().position(|known| known.name == name).or_else(|| techniques(name)).unwrap_or(0)
+}
+
+/// The techniques of simulated workers have the colours of the order in which they are added.
+fn techniques(name: &str) -> Option<usize> {
+    ["base", "base+p", "base+ps", "base+psm", "base+m"].iter().position(|known| *known == name)
 }
 
 /// Policies with their colours.

@@ -6,7 +6,7 @@ use super::bars::{Bar, Group, Scale, dumbbell, figure};
 use super::{REPEATABLE, colour_of, frame, policies};
 use crate::json::{Kind, Summary};
 use crate::reproduce::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
-use crate::reproduce::experiment::{Compare, Metric};
+use crate::reproduce::experiment::{Compare, Host, Metric};
 use crate::reproduce::report;
 use crate::table;
 
@@ -17,7 +17,7 @@ pub fn page(name: &str, evaluations: &[Evaluation<'_>]) -> String {
 }
 
 fn one(evaluation: &Evaluation<'_>) -> Markup {
-    let Evaluation { experiment, ran, rows, power } = evaluation;
+    let Evaluation { experiment, ran, rows, power, profiles } = evaluation;
     let Summary { results, sign, close, .. } = tally(rows);
     let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / results.max(1) as f64);
     html! {
@@ -36,6 +36,15 @@ fn one(evaluation: &Evaluation<'_>) -> Markup {
         @if !power.is_empty() {
             h2 { "Power over time" }
             (super::power::draw(power))
+        }
+        @if experiment.sets.iter().any(|set| matches!(set.host, Host::Equations)) {
+            h2 { "The first-order model" }
+            (super::marginal::draw())
+        }
+        @for ran in ran { (super::breakdown::draw(ran)) }
+        @if !profiles.is_empty() {
+            h2 { "Who ran when at which voltage" }
+            @for profiled in *profiles { (super::profile::draw(profiled)) }
         }
         (policies(experiment.policies.iter().map(String::as_str)))
         @for ran in ran.iter().filter(|ran| ran.policies.len() > 1) {

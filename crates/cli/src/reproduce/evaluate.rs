@@ -44,12 +44,15 @@ pub struct Evaluation<'a> {
     pub rows: Vec<Evaluated<'a>>,
     /// Its charts of power over time.
     pub power: &'a [Chart],
+    /// Its activity profiles.
+    pub profiles: &'a [super::workers::Profiled],
 }
 
 /// How a row came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The right sign and within a third of the published number, or within the published bound.
+    /// The right sign and within a third of the published number; or within the published bound; or no effect where the paper
+    /// saw none.
     Close,
     /// The right sign.
     Sign,
@@ -120,6 +123,7 @@ impl<'a> Arm<'a> {
                 Some(slowest / fastest - 1.0)
             }
             Metric::Energy => mean_of(&energy),
+            Metric::Efficiency => mean_of(&energy).map(f64::recip),
             Metric::Power => mean_of(&|run| energy(run) / run.metrics.makespan_s),
             Metric::Edp => mean_of(&|run| run.metrics.edp),
             Metric::Spread => {
@@ -131,6 +135,10 @@ impl<'a> Arm<'a> {
                 let machine = self.ran.set.machines.iter().position(|machine| machine == self.machine)?;
                 self.ran.capacity.get(machine).copied()
             }
+            measured => mean_of(&|run| {
+                let found = run.measures.iter().find(|(metric, _)| *metric == measured);
+                found.map_or(f64::NAN, |(_, value)| *value)
+            }),
         }
     }
 
@@ -196,6 +204,10 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
             Some(if all.len().is_multiple_of(2) { (all[middle - 1] + upper) / 2.0 } else { upper })
         }
         Aggregate::Largest => all.into_iter().reduce(f64::max),
+        Aggregate::ThirdLargest => {
+            all.sort_by(|a, b| b.total_cmp(a));
+            all.get(2).copied()
+        }
         Aggregate::Smallest => all.into_iter().reduce(f64::min),
         Aggregate::Best | Aggregate::Worst => {
             let most = published.metric.more_is_better() == (published.aggregate == Aggregate::Best);
@@ -257,8 +269,13 @@ pub fn effect(
     policy: &str,
     baseline: &str,
 ) -> Option<f64> {
-    let value = |policy: &str| Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric);
+    let value = |policy: &str| value(ran, workload, machine, metric, policy);
     Some(value(policy)? / value(baseline)? - 1.0)
+}
+
+/// The value of a workload on a machine under a policy.
+pub fn value(ran: &Ran<'_>, workload: &str, machine: &str, metric: Metric, policy: &str) -> Option<f64> {
+    Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric)
 }
 
 /// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
@@ -281,9 +298,14 @@ fn verdict(published: &Published, simulated: f64) -> Verdict {
     let close = match published.bound {
         None => near,
         Some(Bound::Below) => simulated.abs() <= expected.abs(),
-        Some(Bound::Above) => near || simulated.abs() >= expected.abs(),
+        Some(Bound::Above) => simulated.abs() >= expected.abs(),
     };
     if close { Verdict::Close } else { Verdict::Sign }
+}
+
+/// Whether the paper saw no effect.
+fn expects_nothing(published: &Published) -> bool {
+    published.published == if is_ratio(published) { 1.0 } else { 0.0 }
 }
 
 fn is_ratio(published: &Published) -> bool {
@@ -303,12 +325,19 @@ pub fn tally(rows: &[Evaluated<'_>]) -> Summary {
         let simulated = row.row.simulated.map(|simulated| ratio(row, simulated) / ratio(row, row.row.published) - 1.0);
         simulated.is_some_and(|off| off.abs() <= 0.1)
     };
-    let compared = results.iter().filter(|row| row.published.baseline.is_some());
+    // An amount, such as a power, has no sign that could be wrong.
+    let is_compared = |row: &Evaluated<'_>| row.published.baseline.is_some();
+    // What can be within a third: a number, and not the one that says that there is no effect.
+    let is_effect = |row: &Evaluated<'_>| row.published.bound.is_none() && !expects_nothing(row.published);
+    let compared = results.iter().filter(|row| is_compared(row));
     let pairs: Vec<(f64, f64)> =
         compared.filter_map(|row| Some((ratio(row, row.row.published), ratio(row, row.row.simulated?)))).collect();
     Summary {
         results: results.len(),
-        sign: count(&|row| row.verdict != Verdict::Miss),
+        compared: count(&is_compared),
+        sign: count(&|row| is_compared(row) && row.verdict != Verdict::Miss),
+        effects: count(&is_effect),
+        within_a_third: count(&|row| is_effect(row) && row.verdict == Verdict::Close),
         close: count(&|row| row.verdict == Verdict::Close),
         within_ten_percent: count(&within_ten),
         rank_correlation: rank_correlation(&pairs),
@@ -358,6 +387,7 @@ mod tests {
             metrics,
             programs: vec![program; programs],
             clusters: Vec::new(),
+            measures: Vec::new(),
         }
     }
 

@@ -41,6 +41,9 @@ pub struct Experiment {
     /// Power over time.
     #[serde(default)]
     pub power: Vec<Chart>,
+    /// Who ran when at which voltage.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
 }
 
 fn declared() -> Vec<Order> {
@@ -72,6 +75,50 @@ pub struct Set {
     /// What the overview shows.
     #[serde(default = "h_antt")]
     pub overview: Metric,
+    /// What carries it out.
+    #[serde(default)]
+    pub host: Host,
+}
+
+/// What carries out a set.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// Threads under an operating system's scheduler: policies are policies.
+    #[default]
+    Threads,
+    /// Simulated workers: policies are techniques, workloads are kernels.
+    Workers(Workers),
+    /// The first-order model: machines are its parameters, workloads are active cores, policies are ranges of voltage.
+    Equations,
+}
+
+/// What workers run on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    /// Until another core takes an interrupt, in cycles of a little core.
+    pub interrupt_cycles: f64,
+    /// For each 0.15 V by which a voltage changes.
+    pub step_ns: u64,
+}
+
+/// Activity over time, of the experiment's first seed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// A sentence.
+    pub what: String,
+    /// Section and figure.
+    pub source: String,
+    /// A set of workers.
+    pub set: String,
+    /// The kernel.
+    pub workload: String,
+    /// The machine.
+    pub machine: String,
+    /// The techniques, one below the other.
+    pub policies: Vec<String>,
 }
 
 fn one() -> u64 {
@@ -146,7 +193,8 @@ pub struct Published {
     pub aggregate: Aggregate,
     /// Set if the paper gives a limit instead of a number.
     pub bound: Option<Bound>,
-    /// How near counts where the paper says that there is no difference: what it could measure.
+    /// How near counts where the paper says that there is no difference: what it could measure, or else what its words mean, for
+    /// which the file gives a reason.
     pub within: Option<f64>,
     /// Why the row misses, as far as it is known.
     pub note: Option<String>,
@@ -270,6 +318,8 @@ pub enum Metric {
     MeanPerformance,
     /// In joules.
     Energy,
+    /// The inverse of the energy.
+    Efficiency,
     /// Energy over time, in watts.
     Power,
     /// Energy times time.
@@ -284,6 +334,32 @@ pub enum Metric {
     Capacity,
     /// How many workloads x machines x policies there are.
     Runs,
+    /// Of a kernel: speed over that of the serial program on a core of the smallest type.
+    OverLittle,
+    /// The same over a core of the biggest type.
+    OverBig,
+    /// Mugs for each million instructions.
+    Mugs,
+    /// Changes of voltage of all cores for each 10 us.
+    Transitions,
+    /// The share of time in serial parts.
+    Serial,
+    /// With all cores active.
+    HighParallel,
+    /// With fewer big cores waiting than little ones active.
+    Scarce,
+    /// With enough big cores waiting to mug all work.
+    Ample,
+    /// With some cores waiting and nothing to mug.
+    OtherLow,
+    /// Of the first-order model: throughput over that at nominal voltage.
+    Throughput,
+    /// Throughput over that of a little core at nominal voltage.
+    OverOneLittle,
+    /// The voltage of active big cores.
+    VoltsBig,
+    /// The voltage of active little cores.
+    VoltsLittle,
 }
 
 impl Metric {
@@ -304,6 +380,20 @@ impl Metric {
             Self::Migrations => "Migrations",
             Self::Capacity => "Capacity",
             Self::Runs => "Runs",
+            Self::Efficiency => "Energy efficiency",
+            Self::OverLittle => "Speed over a little core",
+            Self::OverBig => "Speed over a big core",
+            Self::Mugs => "Mugs for each million instructions",
+            Self::Transitions => "Changes of voltage for each 10 us",
+            Self::Serial => "Share of time in serial parts",
+            Self::HighParallel => "Share of time with all cores active",
+            Self::Scarce => "Share of time with BI < LA",
+            Self::Ample => "Share of time with BI >= LA",
+            Self::OtherLow => "Share of time with some cores waiting and nothing to mug",
+            Self::Throughput => "Throughput over nominal",
+            Self::OverOneLittle => "Throughput over a little core",
+            Self::VoltsBig => "Volts of big cores",
+            Self::VoltsLittle => "Volts of little cores",
         }
     }
 
@@ -311,14 +401,25 @@ impl Metric {
     pub fn more_is_better(self) -> bool {
         matches!(
             self,
-            Self::HStp | Self::Speedup | Self::Performance | Self::MeanPerformance | Self::Capacity | Self::Runs
+            Self::HStp
+                | Self::Speedup
+                | Self::Performance
+                | Self::MeanPerformance
+                | Self::Efficiency
+                | Self::Capacity
+                | Self::Runs
+                | Self::OverLittle
+                | Self::OverBig
+                | Self::Throughput
+                | Self::OverOneLittle
+                | Self::HighParallel
         )
     }
 }
 
 /// How the values of workloads and machines become one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
     /// The mean over all of them.
     #[default]
@@ -329,6 +430,8 @@ pub enum Aggregate {
     Median,
     /// The largest of them.
     Largest,
+    /// The third largest of them: "three of them more than".
+    ThirdLargest,
     /// The smallest of them.
     Smallest,
     /// The mean over the workloads of each machine, on the machine where that is best.
@@ -356,6 +459,7 @@ const BUNDLED: &[(&str, &str)] = &[
     ("odroid", include_str!("../../../../experiments/odroid.toml")),
     ("wash", include_str!("../../../../experiments/wash.toml")),
     ("bias", include_str!("../../../../experiments/bias.toml")),
+    ("aaws", include_str!("../../../../experiments/aaws.toml")),
 ];
 
 impl Experiment {
@@ -419,7 +523,7 @@ mod tests {
                 }
             }
             let effect = row.baseline.is_some() && row.compare == Compare::Effect && !row.metric.more_is_better();
-            assert!(!effect || row.published > -1.0, "{}: effects are fractions", row.id);
+            assert!(!effect || row.published >= -1.0, "{}: effects are fractions", row.id);
         }
     }
 

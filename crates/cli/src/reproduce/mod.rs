@@ -1,14 +1,17 @@
 //! `evenkeel reproduce`: a paper's evaluation, and what it published beside what comes out here.
 
+pub mod breakdown;
+pub mod equations;
 pub mod evaluate;
 pub mod experiment;
 pub mod power;
 pub mod report;
+pub mod workers;
 
 use anyhow::{Context, Result};
 use evaluate::{Evaluation, Ran, tally};
 use evenkeel_model::Behaviour;
-use experiment::{Experiment, Set};
+use experiment::{Experiment, Host, Set};
 
 use crate::args::{Conditions, Format, Reproduce, Tasks};
 use crate::catalog;
@@ -23,6 +26,7 @@ struct Reproduced {
     plans: Vec<Plan>,
     results: Vec<Results>,
     power: Vec<Chart>,
+    profiles: Vec<workers::Profiled>,
     seconds: f64,
 }
 
@@ -49,6 +53,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
                     summary: tally(&evaluated.rows),
                     rows: evaluated.rows.iter().map(|evaluated| &evaluated.row).collect(),
                     power: evaluated.power,
+                    breakdown: evaluated.ran.iter().flat_map(breakdown::of).collect(),
                 })
                 .collect();
             match &reproductions[..] {
@@ -75,10 +80,17 @@ impl Reproduced {
             );
         }
         let labs = plans.iter().map(Lab::new).collect::<Result<Vec<_>>>()?;
-        let results = labs.iter().map(|lab| lab.run_all("reproducing")).collect::<Result<_>>()?;
+        let results = experiment.sets.iter().zip(&plans).zip(&labs).map(|((set, plan), lab)| match set.host {
+            Host::Threads => lab.run_all("reproducing"),
+            Host::Workers(conditions) => workers::run(&experiment, set, conditions, plan),
+            Host::Equations => equations::run(experiment.policies_of(set), set),
+        });
+        let results = results.collect::<Result<_>>()?;
         let charts = experiment.power.iter().map(|chart| power::measure(chart, &experiment, &plans, &labs));
         let power = charts.collect::<Result<_>>()?;
-        Ok(Self { experiment, plans, results, power, seconds: watch.seconds() })
+        let profiles = experiment.profiles.iter().map(|profile| workers::profile(profile, &experiment));
+        let profiles = profiles.collect::<Result<_>>()?;
+        Ok(Self { experiment, plans, results, power, profiles, seconds: watch.seconds() })
     }
 
     fn evaluate(&self) -> Evaluation<'_> {
@@ -88,21 +100,26 @@ impl Reproduced {
                 set,
                 policies: self.experiment.policies_of(set),
                 runs: &results.runs,
-                cores: plan.machines.iter().map(|machine| machine.cores.len() as u32).collect(),
+                cores: match set.host {
+                    Host::Equations => set.machines.iter().map(|_| equations::CORES).collect(),
+                    _ => plan.machines.iter().map(|machine| machine.cores.len() as u32).collect(),
+                },
                 capacity: plan.machines.iter().map(|machine| machine.throughput(&Behaviour::REFERENCE)).collect(),
             })
             .collect();
         let rows = evaluate::rows(&self.experiment, &ran);
-        Evaluation { experiment: &self.experiment, ran, rows, power: &self.power }
+        Evaluation { experiment: &self.experiment, ran, rows, power: &self.power, profiles: &self.profiles }
     }
 }
 
-/// What a set asks to be run.
+/// What a set asks to be run by threads: of other hosts' sets the machines only.
 fn plan(experiment: &Experiment, set: &Set, conditions: Conditions) -> Result<Plan> {
+    let threads = matches!(set.host, Host::Threads);
+    let workloads = set.workloads.iter().map(|member| member.name.as_str()).filter(|_| threads);
     Ok(Plan {
-        workloads: catalog::workloads(set.workloads.iter().map(|member| member.name.as_str()))?,
-        machines: catalog::machines(&set.machines)?,
-        policies: experiment.setups_of(set)?,
+        workloads: catalog::workloads(workloads)?,
+        machines: if matches!(set.host, Host::Equations) { Vec::new() } else { catalog::machines(&set.machines)? },
+        policies: if threads { experiment.setups_of(set)? } else { Vec::new() },
         orders: experiment.orders.iter().map(|&order| order.into()).collect(),
         seeds: (experiment.seed..experiment.seed + set.seeds).collect(),
         conditions,

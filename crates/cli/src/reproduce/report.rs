@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::Cell;
 
+use super::breakdown;
 use super::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
 use super::experiment::{Compare, Metric, Published};
 use crate::json::{Kind, Summary};
@@ -24,6 +25,7 @@ fn one(evaluation: &Evaluation<'_>) -> String {
     for ran in ran {
         text.push('\n');
         text += &overview(ran);
+        text += &breakdown::text(ran);
     }
     text.push('\n');
     text += &published(rows);
@@ -34,17 +36,26 @@ fn one(evaluation: &Evaluation<'_>) -> String {
 
 /// What each experiment came to.
 fn together(evaluations: &[Evaluation<'_>]) -> String {
-    let mut grid =
-        table::new(&["experiment", ">results", ">right sign", ">close", ">within 10 %", ">rank correlation", "paper"]);
+    let mut grid = table::new(&[
+        "experiment",
+        ">results",
+        ">right sign",
+        ">within a third",
+        ">close",
+        ">within 10 %",
+        ">rank correlation",
+        "paper",
+    ]);
     for evaluation in evaluations {
         let summary = tally(&evaluation.rows);
-        let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / summary.results.max(1) as f64);
+        let share = |count: usize, of: usize| format!("{:.0} %", 100.0 * count as f64 / of.max(1) as f64);
         grid.add_row([
             evaluation.experiment.name.clone(),
             summary.results.to_string(),
-            share(summary.sign),
-            share(summary.close),
-            share(summary.within_ten_percent),
+            share(summary.sign, summary.compared),
+            share(summary.within_a_third, summary.effects),
+            share(summary.close, summary.results),
+            share(summary.within_ten_percent, summary.results),
             summary.rank_correlation.map_or("-".into(), |rank| format!("{rank:.2}")),
             evaluation.experiment.title.clone(),
         ]);
@@ -60,7 +71,7 @@ fn overview(ran: &Ran<'_>) -> String {
     let metric = ran.set.overview;
     let better = if metric.more_is_better() { "higher" } else { "lower" };
     let title =
-        format!("{} against {baseline}: {} ({better} is better, mean over core orders)", metric.title(), ran.set.name);
+        format!("{} against {baseline}: {} ({better} is better, mean of all runs)", metric.title(), ran.set.name);
     let mut columns = vec!["workload".to_string()];
     for machine in &ran.set.machines {
         columns.extend(others.iter().map(|policy| format!(">{machine} {policy}")));
@@ -139,15 +150,17 @@ fn published(rows: &[Evaluated<'_>]) -> String {
 
 /// How many rows came out.
 fn summary(summary: &Summary) -> String {
-    let Summary { results, sign, close, within_ten_percent, rank_correlation } = *summary;
-    let share = |count: usize| 100.0 * count as f64 / results.max(1) as f64;
+    let Summary { results, compared, sign, effects, within_a_third, close, within_ten_percent, rank_correlation } =
+        *summary;
+    let share = |count: usize, of: usize| format!("{count} ({:.0} %)", 100.0 * count as f64 / of.max(1) as f64);
     let mut text = format!(
-        "Of {results} published results, {sign} ({:.0} %) have the right sign and {close} ({:.0} %) are close: within a \
-         third\nof the published number, within a published bound, or 0 % where the paper saw no effect. \
-         {within_ten_percent} ({:.0} %) are within\n10 % of the published ratio or amount.",
-        share(sign),
-        share(close),
-        share(within_ten_percent)
+        "Of {results} published results {compared} compare two things, of which {} have the right sign; {effects} are numbers other than \
+         0, of\nwhich {} are within a third of the published number. With limits that are kept and 0 where the paper saw nothing, {} are\n\
+         close. {} are within 10 % of the published ratio or amount.",
+        share(sign, compared),
+        share(within_a_third, effects),
+        share(close, results),
+        share(within_ten_percent, results)
     );
     if let Some(rank) = rank_correlation {
         let _ = write!(text, " Rank correlation of published and simulated ratios: {rank:.2}.");

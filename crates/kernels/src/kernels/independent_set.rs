@@ -48,7 +48,7 @@ impl Kernel for IndependentSet {
         let mut again = gather(pool, graph.vertices(), GRAIN, |vertex, again| {
             decide(graph, &states, vertex as u32, again);
         });
-        // What is left is little: most of it fits one task, and a task never waits for itself.
+        // What is left is little, and as soon as it is one task nothing is in its way.
         while !again.is_empty() {
             again = gather(pool, again.len(), GRAIN, |index, later| decide(graph, &states, again[index], later));
         }

@@ -9,9 +9,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::Pool;
 use crate::inputs::Draw;
 use crate::kernel::{Info, Kernel, Method, Suite, Wrong, digest, ensure};
-use crate::{Pool, Serial};
 
 /// Where fewer items are left, one task searches them all.
 const LEAF: usize = 8;
@@ -92,24 +92,33 @@ impl Kernel for Knapsack {
 }
 
 fn search<P: Pool>(pool: &P, items: &[Item], room: u64, value: u64, best: &AtomicU64) {
-    let Some((item, others)) = items.split_first() else {
-        best.fetch_max(value, Relaxed);
-        return;
-    };
+    if items.len() <= pool.grain(LEAF) {
+        return search_serially(items, room, value, best);
+    }
     if value + bound(items, room) <= best.load(Relaxed) {
         return;
     }
+    let (item, others) = (items[0], &items[1..]);
     let with = || {
         if let Some(room) = room.checked_sub(item.weight) {
             search(pool, others, room, value + item.value, best);
         }
     };
-    let without = || search(pool, others, room, value, best);
-    if items.len() <= pool.grain(LEAF) {
-        Serial.join(with, without);
-    } else {
-        pool.join(with, without);
+    pool.join(with, || search(pool, others, room, value, best));
+}
+
+fn search_serially(items: &[Item], room: u64, value: u64, best: &AtomicU64) {
+    if value + bound(items, room) <= best.load(Relaxed) {
+        return;
     }
+    let Some((item, others)) = items.split_first() else {
+        best.fetch_max(value, Relaxed);
+        return;
+    };
+    if let Some(room) = room.checked_sub(item.weight) {
+        search_serially(others, room, value + item.value, best);
+    }
+    search_serially(others, room, value, best);
 }
 
 /// What the items would be worth if the first that does not fit could be cut, rounded down.

@@ -1,16 +1,13 @@
 //! Integer sort: by radix, the most significant digit in parallel, and then each bucket by a task of its own.
 //!
-//! Blocks count their digits, prefix sums give each block its place in each bucket, and the blocks move their keys there
-//! (Zagha and Blelloch, "Radix Sort for Vector Multiprocessors", SC 1991). A bucket is sorted from the least significant digit
-//! up, so the sort is stable. With few different keys (`radix-2`) the buckets, hence the tasks, are very unequal.
-
-use std::slice::IterMut;
+//! The first pass is `primitives::distribute`; a bucket is sorted from the least significant digit up, so the sort is stable. With
+//! few different keys (`radix-2`) the buckets, hence the tasks, are very unequal.
 
 use super::quicksort::same_as_std;
 use crate::Pool;
 use crate::inputs::sequences::{exponential_integers, uniform_integers};
 use crate::kernel::{Info, Kernel, Method, Suite, Wrong, digest, scaled};
-use crate::primitives::{carve, cut};
+use crate::primitives::{carve, distribute};
 
 const BITS: u32 = 8;
 const DIGITS: usize = 1 << BITS;
@@ -88,43 +85,14 @@ fn digit(key: u32, shift: u32) -> usize {
     (key >> shift) as usize & (DIGITS - 1)
 }
 
-fn count(keys: &[u32], shift: u32) -> [usize; DIGITS] {
-    let mut counts = [0; DIGITS];
-    keys.iter().for_each(|&key| counts[digit(key, shift)] += 1);
-    counts
-}
-
 /// The keys in increasing order.
 pub fn radix_sort<P: Pool>(pool: &P, keys: &[u32]) -> Vec<u32> {
     let largest = keys.iter().fold(0, |all, key| all | key);
     let shift = (u32::BITS - largest.leading_zeros()).saturating_sub(BITS);
-    let block = pool.grain(BLOCK);
-
-    let mut counts = vec![[0; DIGITS]; keys.len().div_ceil(block)];
-    pool.par_chunks(&mut counts, 1, |index, counts| {
-        counts[0] = count(&keys[index * block..keys.len().min((index + 1).saturating_mul(block))], shift);
-    });
-
-    // A digit's bucket holds what comes from the first block, then what comes from the second, and so on.
     let mut sorted = vec![0; keys.len()];
-    let mut rest = &mut sorted[..];
-    let mut places: Vec<Vec<IterMut<u32>>> = counts.iter().map(|_| Vec::with_capacity(DIGITS)).collect();
-    for digit in 0..DIGITS {
-        for (places, counts) in places.iter_mut().zip(&counts) {
-            places.push(cut(&mut rest, counts[digit]).iter_mut());
-        }
-    }
-    pool.par_chunks(&mut places, 1, |index, places| {
-        for &key in keys.iter().skip(index.saturating_mul(block)).take(block) {
-            if let Some(slot) = places[0][digit(key, shift)].next() {
-                *slot = key;
-            }
-        }
-    });
-
+    let lengths = distribute(pool, keys, &mut sorted, BLOCK, DIGITS, |&key| digit(key, shift));
     if shift > 0 {
-        let sizes = (0..DIGITS).map(|digit| counts.iter().map(|counts| counts[digit]).sum());
-        let mut buckets = carve(&mut sorted, sizes);
+        let mut buckets = carve(&mut sorted, lengths);
         pool.par_chunks(&mut buckets, 1, |_, bucket| sort_below(bucket[0], shift));
     }
     sorted
@@ -141,8 +109,10 @@ fn sort_below(keys: &mut [u32], shift: u32) {
     let (mut from, mut to) = (keys, &mut other[..]);
     let passes = shift.div_ceil(BITS);
     for pass in 0..passes {
+        let mut counts = [0; DIGITS];
+        from.iter().for_each(|&key| counts[digit(key, pass * BITS)] += 1);
         let mut next = 0;
-        let mut starts = count(from, pass * BITS).map(|count| {
+        let mut starts = counts.map(|count| {
             next += count;
             next - count
         });

@@ -176,11 +176,10 @@ mod tests {
 
     #[test]
     fn sees_its_own_threads_run() {
-        let mut sum = 0_u64;
-        let mut work = || sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
-        let past = || parse_schedstat(&fs::read("/proc/thread-self/schedstat").unwrap()).unwrap();
-        while past().run == Ns::ZERO {
-            work();
+        // The kernel counts at its ticks: a thread that has just begun may have done nothing yet.
+        let done = || parse_schedstat(&std::fs::read("/proc/thread-self/schedstat").unwrap()).unwrap();
+        while done().run == Ns::ZERO {
+            std::hint::spin_loop();
         }
         let mut sampler = ProcSampler::new(std::process::id(), vec![0; 1024]);
         let mut samples = Vec::new();
@@ -190,8 +189,9 @@ mod tests {
         assert_eq!((first.state, first.process), (State::Runnable, std::process::id()));
         let before = sampler.processes[&std::process::id()].threads[&own].before;
         assert!(before.run > Ns::ZERO && before.switches > 0, "what it did before does not count: {before:?}");
+        let mut sum = 0_u64;
         loop {
-            work();
+            sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
             sampler.sample(&mut samples);
             let now = samples.iter().find(|sample| sample.tid == own).unwrap();
             if now.run[0] > first.run[0] {

@@ -40,8 +40,10 @@ fn serve() -> io::Result<()> {
         line.push('\n');
         answers.write_all(line.as_bytes())
     };
-    switch_off_with_the_host(&port)?;
+    // Waits until the kernel knows that the host is at the other end; it learns that after the port's name, and says until then
+    // that nobody is there.
     say(&Answer::Ready)?;
+    switch_off_with_the_host(&port)?;
     let mut requests = BufReader::new(&port).lines();
     while let Some(line) = requests.next().transpose()? {
         match serde_json::from_str(&line)? {

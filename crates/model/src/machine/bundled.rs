@@ -29,6 +29,8 @@ bundle!(
     "x5560-4B",
     "x5560-4S",
     "x5560-2x1B3S",
+    "aaws-4B4L",
+    "aaws-1B7L",
 );
 
 /// Names of the bundled machines.
@@ -74,7 +76,8 @@ mod tests {
         let boards = [(4, 4), (4, 4), (4, 4), (8, 16)];
         let phenom = [(1, 5), (2, 4), (3, 3), (6, 0), (6, 0)];
         let x5560 = [(1, 3), (1, 1), (4, 0), (4, 0), (2, 6)];
-        let sizes = [&colab[..], &boards, &phenom, &x5560].concat();
+        let aaws = [(4, 4), (1, 7)];
+        let sizes = [&colab[..], &boards, &phenom, &x5560, &aaws].concat();
         assert_eq!(names().count(), sizes.len());
         for (name, size) in names().zip(sizes) {
             let machine = by_name(name).unwrap();

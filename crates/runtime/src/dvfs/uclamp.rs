@@ -17,8 +17,16 @@ const FULL: u64 = 1024;
 pub(crate) struct Uclamp {
     /// Each CPU with its highest frequency, and its capacity at that.
     cpus: Vec<(u16, Hz, u32)>,
-    /// Threads with a clamp, and the clamp.
-    clamped: Vec<(Tid, u32)>,
+    clamped: Vec<Clamped>,
+}
+
+/// A thread that has a clamp.
+#[derive(Debug)]
+struct Clamped {
+    thread: Tid,
+    now: u32,
+    /// The least and the most that it had before.
+    before: [u32; 2],
 }
 
 impl Uclamp {
@@ -27,7 +35,8 @@ impl Uclamp {
     /// # Errors
     /// A kernel without `CONFIG_UCLAMP_TASK`, or one that lets nobody set clamps.
     pub fn open(cpus: Vec<(u16, Hz, u32)>) -> io::Result<Self> {
-        clamp(0, None)?;
+        let before = clamps_of(0)?;
+        clamp(0, before)?;
         Ok(Self { cpus, clamped: Vec::new() })
     }
 
@@ -45,23 +54,21 @@ impl Dvfs for Uclamp {
     }
 
     fn set(&mut self, settings: &[Setting]) -> io::Result<()> {
-        // Who is no worker any more counts as busy as it is.
+        // Who is no worker any more counts as busy as before.
         let stays = |thread: Tid| settings.iter().any(|setting| setting.thread == Some(thread));
-        for (thread, _) in self.clamped.extract_if(.., |(thread, _)| !stays(*thread)) {
-            // A thread that is gone has taken its clamp with it.
-            let _ = clamp(thread, None);
-        }
+        self.clamped.extract_if(.., |one| !stays(one.thread)).for_each(Clamped::release);
         for setting in settings {
             let (Some(thread), Some(share)) = (setting.thread, self.share(setting)) else { continue };
-            match self.clamped.iter_mut().find(|(other, _)| *other == thread) {
-                Some((_, now)) if *now == share => {}
-                Some((_, now)) => {
-                    clamp(thread, Some(share))?;
-                    *now = share;
+            match self.clamped.iter_mut().find(|one| one.thread == thread) {
+                Some(one) if one.now == share => {}
+                Some(one) => {
+                    clamp(thread, [share; 2])?;
+                    one.now = share;
                 }
                 None => {
-                    clamp(thread, Some(share))?;
-                    self.clamped.push((thread, share));
+                    let before = clamps_of(thread)?;
+                    clamp(thread, [share; 2])?;
+                    self.clamped.push(Clamped { thread, now: share, before });
                 }
             }
         }
@@ -69,12 +76,16 @@ impl Dvfs for Uclamp {
     }
 }
 
+impl Clamped {
+    fn release(self) {
+        // A thread that is gone has taken its clamp with it.
+        let _ = clamp(self.thread, self.before);
+    }
+}
+
 impl Drop for Uclamp {
     fn drop(&mut self) {
-        for (thread, _) in &self.clamped {
-            // A thread that is gone has taken its clamp with it.
-            let _ = clamp(*thread, None);
-        }
+        self.clamped.drain(..).for_each(Clamped::release);
     }
 }
 
@@ -97,24 +108,25 @@ struct SchedAttr {
 const KEEP_ALL: u64 = 0x08 | 0x10;
 /// SCHED_FLAG_UTIL_CLAMP_MIN and SCHED_FLAG_UTIL_CLAMP_MAX.
 const CLAMPS: u64 = 0x20 | 0x40;
-/// Takes a clamp back.
-const RESET: u32 = u32::MAX;
 
-/// Lets a thread (0: this one) count as busy as `share` says, no more and no less, or as it is.
-fn clamp(thread: Tid, share: Option<u32>) -> io::Result<()> {
-    let util = share.unwrap_or(RESET);
-    let attr = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        policy: 0,
-        flags: KEEP_ALL | CLAMPS,
-        nice: 0,
-        priority: 0,
-        runtime: 0,
-        deadline: 0,
-        period: 0,
-        util_min: util,
-        util_max: util,
-    };
+impl SchedAttr {
+    fn new(flags: u64, [util_min, util_max]: [u32; 2]) -> Self {
+        let size = size_of::<Self>() as u32;
+        Self { size, policy: 0, flags, nice: 0, priority: 0, runtime: 0, deadline: 0, period: 0, util_min, util_max }
+    }
+}
+
+/// How busy a thread (0: this one) counts at least and at most.
+fn clamps_of(thread: Tid) -> io::Result<[u32; 2]> {
+    let mut attr = SchedAttr::new(0, [0; 2]);
+    // SAFETY: the kernel writes at most `size` bytes to `attr`, which is that long and lives until the call returns.
+    let done = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attr, attr.size, 0) };
+    if done == 0 { Ok([attr.util_min, attr.util_max]) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets a thread (0: this one) count as at least and at most so busy.
+fn clamp(thread: Tid, util: [u32; 2]) -> io::Result<()> {
+    let attr = SchedAttr::new(KEEP_ALL | CLAMPS, util);
     // SAFETY: the kernel reads `size` bytes from `attr`, which is that long and lives until the call returns.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attr, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -5,10 +5,9 @@ use std::sync::Mutex;
 use crossbeam_utils::CachePadded;
 use evenkeel_model::Ns;
 
-use super::Doing;
 use super::places::Seat;
+use super::{Doing, lock};
 use crate::clock;
-use crate::sync::lock;
 use crate::trace::{Event, What};
 
 /// Books of all workers.
@@ -24,6 +23,7 @@ struct Page {
     since: Ns,
     spans: Vec<Spans>,
     mugs: u64,
+    turns: u64,
     events: Vec<Event>,
 }
 
@@ -43,6 +43,8 @@ pub struct Account {
     pub spans: Vec<Spans>,
     /// How often it has taken over the core of a smaller worker, for that worker's task.
     pub mugs: u64,
+    /// How often it has got a bigger core because its task was behind another.
+    pub turns: u64,
 }
 
 impl Page {
@@ -69,6 +71,7 @@ impl Books {
             since: Ns::ZERO,
             spans: vec![Spans::default(); kinds],
             mugs: 0,
+            turns: 0,
             events: Vec::new(),
         };
         Self { pages: (0..workers).map(|_| CachePadded::new(Mutex::new(page()))).collect(), traced }
@@ -95,11 +98,16 @@ impl Books {
         lock(&self.pages[worker]).mugs += 1;
     }
 
+    /// A worker has got a bigger core, and its task goes on there.
+    pub fn turns(&self, worker: usize) {
+        lock(&self.pages[worker]).turns += 1;
+    }
+
     /// What a worker's book says now.
     pub fn account(&self, worker: usize) -> Account {
         let mut page = lock(&self.pages[worker]);
         page.turn(clock::now());
-        Account { spans: page.spans.clone(), mugs: page.mugs }
+        Account { spans: page.spans.clone(), mugs: page.mugs, turns: page.turns }
     }
 
     /// All events of all workers by time.

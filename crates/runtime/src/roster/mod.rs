@@ -7,11 +7,13 @@ mod affinity;
 mod book;
 mod places;
 mod setup;
+mod turns;
 mod uneven;
 mod voltages;
 
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Mutex, MutexGuard};
 
 use crossbeam_utils::CachePadded;
 use evenkeel_model::{CoreTypeId, Ns};
@@ -25,6 +27,11 @@ pub(crate) use uneven::Uneven;
 
 use crate::missing::Missing;
 use crate::trace::Event;
+
+/// Locks. What a roster does needs none of the interleavings that loom explores: its locks and atomics are those of std everywhere.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +62,8 @@ impl Doing {
     }
 }
 
-/// The hints of all workers (III.A), one for each; on a stock kernel they are words in memory.
+/// The hints of all workers (III.A), one for each; on a stock kernel they are words in memory. SeqCst, since who waits looks for others that are active while these
+/// look for one that waits.
 pub(crate) struct Hints(Box<[CachePadded<AtomicU8>]>);
 
 impl Hints {
@@ -64,12 +72,12 @@ impl Hints {
     }
 
     fn get(&self, worker: usize) -> Doing {
-        Doing::of(self.0[worker].load(Acquire))
+        Doing::of(self.0[worker].load(SeqCst))
     }
 
     /// Answers what it was.
     fn set(&self, worker: usize, doing: Doing) -> Doing {
-        Doing::of(self.0[worker].swap(doing.bits(), AcqRel))
+        Doing::of(self.0[worker].swap(doing.bits(), SeqCst))
     }
 
     fn all(&self, doing: Doing) -> impl Iterator<Item = usize> + '_ {
@@ -105,9 +113,10 @@ impl Roster {
         (uneven.is_some() || books.is_some()).then(|| Self { hints: Hints::new(workers), uneven, books, kinds })
     }
 
-    /// The calling thread begins to be a worker, and goes to its core. Answers what [`Self::leave`] needs.
-    pub fn arrive(&self, worker: usize) -> Option<Mask> {
-        let before = self.uneven.as_ref().and_then(|uneven| uneven.arrive(worker, &self.hints, self.books.as_ref()));
+    /// The calling thread begins to be a worker, and goes to its core if it is free to. Answers what [`Self::leave`] needs.
+    pub fn arrive(&self, worker: usize, free: bool) -> Option<Mask> {
+        let bound = self.uneven.as_ref().filter(|_| free);
+        let before = bound.and_then(|uneven| uneven.arrive(worker, &self.hints, self.books.as_ref()));
         self.turn(worker, Doing::Active);
         before
     }
@@ -165,6 +174,19 @@ impl Roster {
         self.uneven.as_ref()?.who_could_mug(worker, &self.hints)
     }
 
+    /// What happens on cores that differ, if they do.
+    pub fn uneven(&self) -> Option<&Uneven> {
+        self.uneven.as_ref()
+    }
+
+    /// Lets long tasks take turns on the bigger cores until [`Uneven::stop`] is called. `marks` tells what makes one worker's task another, and `more` whether
+    /// there are tasks that nobody has begun.
+    pub fn take_turns(&self, marks: impl Fn(usize) -> (isize, isize, u64), more: impl Fn() -> bool) {
+        if let Some(uneven) = &self.uneven {
+            uneven.take_turns(&self.hints, marks, more, self.books.as_ref());
+        }
+    }
+
     /// What a worker's book says.
     pub fn account(&self, worker: usize) -> Option<Account> {
         self.books.as_ref().map(|books| books.account(worker))
@@ -188,7 +210,7 @@ impl Roster {
             books.note(worker, doing, self.seat(worker));
         }
         if let Some(uneven) = &self.uneven {
-            uneven.follow(&self.hints);
+            uneven.turned(doing, &self.hints);
         }
     }
 
@@ -201,3 +223,6 @@ impl Roster {
         Seat::at(cpu, kind)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -11,7 +11,7 @@ use evenkeel_model::CoreTypeId;
 use evenkeel_topology::Topology;
 
 use super::affinity::{Affinity, Mask, Tid, own};
-use crate::sync::lock;
+use super::lock;
 
 /// A core as the pool knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Exchange {
     Done,
     /// It would not be what was meant any more, or somebody else is being moved at the moment.
     Stale,
-    /// The kernel does not let this process move threads.
+    /// One of them cannot be moved: the kernel refuses, or its thread could not be bound when it came.
     Refused,
 }
 
@@ -142,7 +142,7 @@ impl Places {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Exchange::Stale,
         };
-        let (Some(winner), Some(loser)) = (moving[gains], moving[loses]) else { return Exchange::Stale };
+        let (Some(winner), Some(loser)) = (moving[gains], moving[loses]) else { return Exchange::Refused };
         let (low, high) = (self.seat_of[gains].load(Relaxed), self.seat_of[loses].load(Relaxed));
         if self.seats[high].kind >= self.seats[low].kind || !still() {
             return Exchange::Stale;

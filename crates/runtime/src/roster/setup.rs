@@ -1,6 +1,7 @@
 //! What a pool gets of what it wants: a roster, and the names of what this machine does not allow.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use evenkeel_model::CoreTypeId;
 use evenkeel_model::stealing::Techniques;
@@ -85,7 +86,8 @@ fn uneven(
             None
         }
     });
-    Some(Uneven::new(techniques, places, voltages, wanted.told))
+    let speeds = topology.kinds.iter().map(|kind| f64::from(kind.capacity) / f64::from(topology.kinds[0].capacity));
+    Some(Uneven::new(techniques, places, speeds.collect(), voltages, wanted.told))
 }
 
 /// This machine, as far as this process may use it.
@@ -93,7 +95,8 @@ fn uneven(
 /// # Errors
 /// The kernel does not say what it is.
 pub(crate) fn this_machine() -> Result<Topology, String> {
-    let topology = Topology::read(Path::new("/"))?;
+    static MACHINE: OnceLock<Result<Topology, String>> = OnceLock::new();
+    let topology = MACHINE.get_or_init(|| Topology::read(Path::new("/"))).as_ref().map_err(String::clone)?;
     let allowed = Kernel.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);
     if within.cpus.is_empty() { Err("no CPU of this machine may be used".into()) } else { Ok(within) }

@@ -7,15 +7,16 @@ use evenkeel_model::{CoreTypeId, Ns};
 
 use super::affinity::Mask;
 use super::places::{Exchange, Places, Seat};
+use super::turns::{Look, Progress, Turns};
 use super::voltages::{Load, Voltages};
-use super::{Books, Doing, Hints, Patience};
+use super::{Books, Doing, Hints, Patience, lock};
 use crate::clock;
 use crate::missing::Missing;
-use crate::sync::lock;
 
-/// How long an exchange of cores takes, so how long a worker looks for work before it mugs: what the muggee does is by then more likely than not to
-/// last longer than the exchange costs (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 10 to 20 us.
-const EXCHANGE: Ns = Ns::from_us(20);
+/// How long it takes until a task that is taken over runs on the bigger core, so how long a worker looks for work before it mugs: what is left of the task
+/// is by then more likely than not to be worth it (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 40 to 90 us in a
+/// virtual machine.
+const EXCHANGE: Ns = Ns::from_us(50);
 /// So many failed searches long a smaller core leaves work to a bigger one that waits. One that does not come by then is kept from it, by the kernel or by a
 /// task of somebody else on its core, and work that nobody does helps nobody.
 const LEAVES: u32 = 16;
@@ -25,6 +26,9 @@ pub(crate) struct Uneven {
     techniques: Techniques,
     places: Places,
     voltages: Option<Voltages>,
+    /// The speed of each core type, 1 for the biggest.
+    speeds: Vec<f64>,
+    turns: Turns,
     /// What has turned out to be missing.
     missing: Mutex<Vec<Missing>>,
     told: Option<fn(&Missing)>,
@@ -32,8 +36,69 @@ pub(crate) struct Uneven {
 
 impl Uneven {
     /// Nothing is bound yet.
-    pub fn new(techniques: Techniques, places: Places, voltages: Option<Voltages>, told: Option<fn(&Missing)>) -> Self {
-        Self { techniques, places, voltages, missing: Mutex::new(Vec::new()), told }
+    pub fn new(
+        techniques: Techniques,
+        places: Places,
+        speeds: Vec<f64>,
+        voltages: Option<Voltages>,
+        told: Option<fn(&Missing)>,
+    ) -> Self {
+        Self { techniques, places, voltages, speeds, turns: Turns::default(), missing: Mutex::new(Vec::new()), told }
+    }
+
+    /// Whether there are to be turns: where tasks are mugged.
+    pub fn has_turns(&self) -> bool {
+        self.techniques.mugging
+    }
+
+    /// See [`super::Roster::take_turns`].
+    pub fn take_turns(
+        &self,
+        hints: &Hints,
+        marks: impl Fn(usize) -> (isize, isize, u64),
+        more: impl Fn() -> bool,
+        books: Option<&Books>,
+    ) {
+        let mut progress = Progress::new(self.speeds.clone());
+        let mut last = clock::now();
+        while self.turns.wait(|| hints.all(Doing::Active).next().is_some()) {
+            let now = clock::now();
+            let look = |worker| Look {
+                active: hints.get(worker) == Doing::Active,
+                kind: self.kind(worker),
+                marks: marks(worker),
+            };
+            let looks: Vec<Look> = (0..self.places.workers()).map(look).collect();
+            let turn = progress.look(looks, now.since(last));
+            last = now;
+            // Who waits takes a task, or mugs.
+            let Some((behind, ahead)) = turn.filter(|_| !more()) else { continue };
+            if self.who_could_mug(behind, hints).is_some() {
+                continue;
+            }
+            let both = || [behind, ahead].iter().all(|worker| hints.get(*worker) == Doing::Active);
+            if self.places.exchange(behind, ahead, both) == Exchange::Done {
+                if let Some(books) = books {
+                    books.turns(behind);
+                    books.note(behind, Doing::Active, self.seat(behind));
+                    books.note(ahead, Doing::Active, self.seat(ahead));
+                }
+                self.follow(hints);
+            }
+        }
+    }
+
+    /// Ends the turns.
+    pub fn stop(&self) {
+        self.turns.end();
+    }
+
+    /// A worker does something else now.
+    pub fn turned(&self, doing: Doing, hints: &Hints) {
+        if doing == Doing::Active {
+            self.turns.begin();
+        }
+        self.follow(hints);
     }
 
     /// See [`super::Roster::arrive`]. The first worker goes on with the program after a parallel region, and before it: it belongs on a big core.
@@ -123,7 +188,7 @@ impl Uneven {
     }
 
     /// Sets voltages for what is going on.
-    pub fn follow(&self, hints: &Hints) {
+    fn follow(&self, hints: &Hints) {
         let Some(voltages) = &self.voltages else { return };
         let loads = || {
             let threads = self.places.threads();
@@ -140,6 +205,12 @@ impl Uneven {
             }
             lock(&self.missing).push(missing);
         }
+    }
+
+    /// An exchange that nobody decided.
+    #[cfg(all(test, not(loom)))]
+    pub fn exchange(&self, gains: usize, loses: usize) -> Exchange {
+        self.places.exchange(gains, loses, || true)
     }
 
     /// What has turned out to be missing since the pool was made.

@@ -194,15 +194,21 @@ impl Setup {
     }
 }
 
+/// No scheduler decides more often, and a simulated one would get nowhere.
+const SHORTEST: Ns = Ns::from_us(10);
+
 impl Value {
     fn read(&self, text: Option<&str>) -> Result<Set, String> {
         match (self, text) {
             (Self::Switch, None) => Ok(Set::On),
-            (Self::Switch, Some(_)) => Err("a switch takes no value: leave it out to have it off".into()),
+            (Self::Switch, Some(_)) => {
+                Err("a switch takes no value: name it to have it on, leave it out to have it off".into())
+            }
             (Self::Time(_), text) => {
                 let time = text.and_then(|text| humantime::parse_duration(text).ok());
-                let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok()).filter(|ns| *ns > 0);
-                ns.map(|ns| Set::Time(Ns(ns))).ok_or_else(|| format!("expected a time such as {self}"))
+                let ns =
+                    time.and_then(|time| u64::try_from(time.as_nanos()).ok()).map(Ns).filter(|time| *time >= SHORTEST);
+                ns.map(Set::Time).ok_or_else(|| format!("expected a time such as {self}, and at least 10us"))
             }
             (Self::Number { from, to, .. }, text) => {
                 let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
@@ -255,11 +261,14 @@ mod tests {
     fn what_a_knob_does_not_take_is_said_with_what_it_does() {
         let complaint = |words: &[&str]| set(words).unwrap_err();
         assert_eq!(complaint(&["qantum=1ms"]), r#"unknown knob "qantum": did you mean "quantum"?"#);
-        assert_eq!(complaint(&["quantum=0ms"]), r#""quantum=0ms": expected a time such as 10ms"#);
-        assert_eq!(complaint(&["quantum"]), r#""quantum": expected a time such as 10ms"#);
+        assert_eq!(complaint(&["quantum=0ms"]), r#""quantum=0ms": expected a time such as 10ms, and at least 10us"#);
+        assert_eq!(complaint(&["quantum"]), r#""quantum": expected a time such as 10ms, and at least 10us"#);
         assert_eq!(complaint(&["share=NaN"]), r#""share=NaN": expected a number from 0 to 1"#);
         assert_eq!(complaint(&["rank=all"]), r#""rank=all": expected one of both, none"#);
-        assert_eq!(complaint(&["quiet=yes"]), r#""quiet=yes": a switch takes no value: leave it out to have it off"#);
+        assert_eq!(
+            complaint(&["quiet=yes"]),
+            r#""quiet=yes": a switch takes no value: name it to have it on, leave it out to have it off"#
+        );
         assert_eq!(complaint(&["quiet", "quiet"]), r#""quiet" is set twice"#);
     }
 

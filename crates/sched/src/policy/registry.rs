@@ -138,7 +138,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
     PolicyInfo {
         name: "bias",
-        summary: "faster core first; threads that stall much change places with those on big and little cores that do not",
+        summary: "faster core first; a thread that stalls much on a big core changes places with one on a little core that does not",
         source: "Koufaty et al., Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010",
         hooks: &[Hook::Place, Hook::Pick, Hook::Balance],
         knobs: bias::KNOBS,

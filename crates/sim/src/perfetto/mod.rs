@@ -1,16 +1,13 @@
 //! Every decision of a run as a Perfetto trace: TrackEvent packets in protobuf, as they happen, so that memory stays
 //! flat however long the run is. `docs/traces.md` explains the tracks.
 
-mod proto;
-mod tracks;
-
 use std::collections::BTreeMap;
 use std::io;
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
+use evenkeel_perfetto::{Track, Tracks};
 
 use crate::observer::{Event, Observer, Stop};
-pub use tracks::{Track, Tracks};
 
 /// Process numbers: the machine's, and that of the first program.
 const MACHINE_PID: i32 = 1;

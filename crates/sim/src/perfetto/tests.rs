@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreTypeId, machines};
+use evenkeel_perfetto::proto::{Trace, Type};
 use prost::Message;
 
-use super::proto::{Trace, Type};
-use super::tracks::SEQUENCE;
 use super::*;
 use crate::{Options, Outcome, run};
 
@@ -28,7 +27,7 @@ fn slices_are_balanced_and_tell_how_long_every_core_was_busy() {
     let mut counters = 0;
     let mut last = 0;
     for packet in &trace.packet {
-        assert_eq!(packet.trusted_packet_sequence_id, Some(SEQUENCE));
+        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
         if let Some(track) = &packet.track_descriptor {
             let parent = track.parent_uuid;
             assert!(parent.is_none_or(|parent| described.contains_key(&parent)), "parents first: {track:?}");

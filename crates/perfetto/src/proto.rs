@@ -1,16 +1,18 @@
 //! The part of Perfetto's trace format that a scheduler trace needs. Field numbers are those of Perfetto's
 //! `protos/perfetto/trace/trace_packet.proto` and `track_event/*.proto`, which never change them.
 
+#![allow(missing_docs, reason = "the names and what they mean are Perfetto's")]
+
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Trace {
+pub struct Trace {
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct TracePacket {
+pub struct TracePacket {
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
@@ -25,7 +27,7 @@ pub(crate) struct TracePacket {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
-pub(crate) enum Type {
+pub enum Type {
     Unspecified = 0,
     SliceBegin = 1,
     SliceEnd = 2,
@@ -34,7 +36,7 @@ pub(crate) enum Type {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct TrackEvent {
+pub struct TrackEvent {
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
     #[prost(enumeration = "Type", optional, tag = "9")]
@@ -50,7 +52,7 @@ pub(crate) struct TrackEvent {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct DebugAnnotation {
+pub struct DebugAnnotation {
     #[prost(string, optional, tag = "6")]
     pub string_value: Option<String>,
     #[prost(string, optional, tag = "10")]
@@ -58,7 +60,7 @@ pub(crate) struct DebugAnnotation {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct TrackDescriptor {
+pub struct TrackDescriptor {
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
     #[prost(string, optional, tag = "2")]
@@ -74,7 +76,7 @@ pub(crate) struct TrackDescriptor {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ProcessDescriptor {
+pub struct ProcessDescriptor {
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
     #[prost(string, optional, tag = "6")]
@@ -82,7 +84,7 @@ pub(crate) struct ProcessDescriptor {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ThreadDescriptor {
+pub struct ThreadDescriptor {
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
     #[prost(int32, optional, tag = "2")]
@@ -92,7 +94,7 @@ pub(crate) struct ThreadDescriptor {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct CounterDescriptor {
+pub struct CounterDescriptor {
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
 }

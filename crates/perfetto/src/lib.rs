@@ -1,18 +1,20 @@
 //! Tracks of a Perfetto trace, written as they come: for whoever has something to show, simulated or real.
 
+pub mod proto;
+
 use std::collections::BTreeSet;
 use std::io;
 
 use evenkeel_model::Ns;
 use prost::Message;
 
-use super::proto::{
+use crate::proto::{
     CounterDescriptor, DebugAnnotation, ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TrackDescriptor,
     TrackEvent, Type,
 };
 
 /// All packets are of one sequence, since one writer writes them.
-pub(super) const SEQUENCE: u32 = 1;
+const SEQUENCE: u32 = 1;
 /// SEQ_INCREMENTAL_STATE_CLEARED: the first packet tells readers that nothing came before it.
 const STATE_CLEARED: u32 = 1;
 

@@ -1,0 +1,43 @@
+//! Functions of the program, and what is passed to them.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::process;
+
+/// A function of the program. `context` is what came with it.
+pub type ek_function = Option<unsafe extern "C-unwind" fn(context: *mut c_void)>;
+
+/// What belongs to a function. The header says that it may be used by another thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Context(*mut c_void);
+
+// SAFETY: that is what whoever passes one promises.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    pub(crate) fn new(context: *mut c_void) -> Context {
+        Context(context)
+    }
+
+    pub(crate) fn get(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Calls a function of the program. It does not come back by an exception: there is nobody who could catch it, and tasks that
+/// borrow from the frames above may still run.
+pub(crate) fn call<R>(f: impl FnOnce() -> R) -> R {
+    struct Thrown;
+    impl Drop for Thrown {
+        fn drop(&mut self) {
+            eprintln!("evenkeel: an exception has left a function that was called by evenkeel");
+            process::abort();
+        }
+    }
+    let thrown = Thrown;
+    let result = f();
+    std::mem::forget(thrown);
+    result
+}

@@ -1,0 +1,118 @@
+//! What makes no sense is refused, and nothing is done.
+#![expect(unsafe_code, reason = "the interface is C's")]
+
+use std::ffi::{CStr, c_void};
+use std::ptr::{null, null_mut};
+
+use evenkeel::*;
+
+unsafe extern "C-unwind" fn never(_: *mut c_void) {
+    unreachable!("nothing is done");
+}
+
+unsafe extern "C-unwind" fn never_a_piece(_: usize, _: usize, _: *mut c_void) {
+    unreachable!("nothing is done");
+}
+
+#[test]
+fn null_where_it_must_not_be() {
+    // SAFETY: null is what is tested; the rest is as it should be.
+    unsafe {
+        assert_eq!(ek_pool_new(null(), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_pool_run(null(), None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_join(Some(never), null_mut(), None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_join(None, null_mut(), Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_scope_run(None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_spawn(null(), None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_parallel_for(0, 1, 0, None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_reduce(0, 1, 0, null_mut(), 8, None, None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_graph_run(None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task(null_mut(), null(), 0, 0, Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task_now(null_mut(), null(), 0, Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_graph_wait(null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_graph_window(null_mut(), 1), ek_status::EK_NULL);
+        ek_pool_free(null_mut());
+    }
+}
+
+#[test]
+fn pools_that_cannot_be() {
+    let mut pool = std::ptr::dangling_mut();
+    let options = ek_options { threads: 8193, ..ek_options_default() };
+    // SAFETY: both are there.
+    assert_eq!(unsafe { ek_pool_new(&options, &mut pool) }, ek_status::EK_TOO_MANY_THREADS);
+    assert!(pool.is_null());
+    let options = ek_options { name: c"\xff".as_ptr(), ..ek_options_default() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { ek_pool_new(&options, &mut pool) }, ek_status::EK_NAME);
+}
+
+#[test]
+fn the_global_pool_is_made_once() {
+    // SAFETY: null is allowed.
+    unsafe {
+        assert!(ek_pool_threads(null()) > 0);
+        assert_eq!(ek_global_configure(null()), ek_status::EK_GLOBAL_EXISTS);
+    }
+}
+
+#[test]
+fn an_empty_range_leaves_the_identity() {
+    unsafe extern "C-unwind" fn add(_: *mut c_void, _: *const c_void, _: *mut c_void) {
+        unreachable!("there is nothing to add");
+    }
+    unsafe extern "C-unwind" fn piece(_: usize, _: usize, _: *mut c_void, _: *mut c_void) {
+        unreachable!("there is nothing to add");
+    }
+    let mut value = 7_u64;
+    let to = (&raw mut value).cast();
+    // SAFETY: eight bytes are there.
+    unsafe {
+        assert_eq!(ek_parallel_for(5, 5, 0, Some(never_a_piece), null_mut()), ek_status::EK_OK);
+        assert_eq!(ek_parallel_for(5, 4, 0, Some(never_a_piece), null_mut()), ek_status::EK_OK);
+        assert_eq!(ek_reduce(3, 3, 0, to, 8, Some(piece), Some(add), null_mut()), ek_status::EK_OK);
+    }
+    assert_eq!(value, 7);
+}
+
+unsafe extern "C-unwind" fn wait_in_task(graph: *mut c_void) {
+    // SAFETY: it is the graph whose body runs this.
+    unsafe {
+        assert_eq!(ek_graph_wait(graph.cast()), ek_status::EK_IN_TASK);
+        assert_eq!(ek_task_now(graph.cast(), null(), 0, Some(never), null_mut()), ek_status::EK_IN_TASK);
+    }
+}
+
+unsafe extern "C-unwind" fn refused_tasks(graph: *mut ek_graph, _: *mut c_void) {
+    let wrong = ek_access { mode: 3, region: null() };
+    // SAFETY: called by the graph's body.
+    unsafe {
+        assert_eq!(ek_task(graph, &wrong, 1, 0, Some(never), null_mut()), ek_status::EK_MODE);
+        assert_eq!(ek_task(graph, null(), 1, 0, Some(never), null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task(graph, null(), 0, 0, None, null_mut()), ek_status::EK_NULL);
+        assert_eq!(ek_task_now(graph, null(), 0, Some(wait_in_task), graph.cast()), ek_status::EK_OK);
+        let elsewhere = graph.expose_provenance();
+        let other = std::thread::spawn(move || ek_graph_wait(std::ptr::with_exposed_provenance_mut(elsewhere)));
+        assert!(matches!(other.join(), Ok(ek_status::EK_THREAD)));
+    }
+}
+
+#[test]
+fn tasks_that_make_no_sense() {
+    // SAFETY: the body returns.
+    assert_eq!(unsafe { ek_graph_run(Some(refused_tasks), null_mut()) }, ek_status::EK_OK);
+}
+
+#[test]
+fn every_status_has_a_text() {
+    let text = |status| {
+        // SAFETY: texts are strings that stay.
+        unsafe { CStr::from_ptr(ek_status_text(status)) }.to_str().unwrap_or_default().to_owned()
+    };
+    for status in 0..=ek_status::EK_IN_TASK as i32 {
+        assert!(!text(status).starts_with("no status"), "{status}");
+    }
+    assert_eq!(text(ek_status::EK_NAME as i32), "a name is not UTF-8");
+    assert_eq!(text(-1), "no status of evenkeel");
+    assert_eq!(text(99), "no status of evenkeel");
+}

@@ -1,0 +1,159 @@
+//! A task of a graph: what has to end before it, and who waits for it.
+//!
+//! Only the thread that makes the graph adds edges; the workers that end tasks take them away. An edge is in `after` of the earlier
+//! task and in `before` of the later one, and it is made under the lock under which the earlier one ends. So either the edge is there when the earlier task
+//! ends, or its end is seen when the edge would be made.
+#![allow(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use crate::job::{Job, Panic};
+use crate::scope::ScopeRef;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, lock};
+use crate::worker::Worker;
+
+/// What a task does.
+pub(crate) type Body = Box<dyn FnOnce() + Send>;
+
+/// A job that runs when all that it depends on has ended.
+#[repr(C)]
+pub(crate) struct Task {
+    job: Job,
+    scope: ScopeRef<'static>,
+    pub(crate) kind: Kind,
+    /// Tasks that have to end before, and one while this one is being created.
+    before: AtomicUsize,
+    /// Something before it has panicked, or was not run.
+    hopeless: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    body: Option<Body>,
+    /// Tasks that wait for this one.
+    after: Vec<Arc<Task>>,
+    end: Option<End>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    Failed,
+}
+
+/// Who runs a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Any worker; above zero it goes before others.
+    Any { priority: u32 },
+    /// The thread that makes the graph, which waits for it.
+    Here,
+}
+
+impl Task {
+    /// A task without edges. It counts as one of the scope's.
+    ///
+    /// # Safety
+    /// The scope exists until the task has ended.
+    pub(crate) unsafe fn new(scope: ScopeRef<'static>, kind: Kind) -> Arc<Task> {
+        scope.get().enter();
+        Arc::new(Task {
+            job: Job::new(Task::run),
+            scope,
+            kind,
+            before: AtomicUsize::new(1),
+            hopeless: AtomicBool::new(false),
+            state: Mutex::new(State::default()),
+        })
+    }
+
+    /// Makes this one wait for an earlier one.
+    pub(crate) fn follow(self: &Arc<Task>, earlier: &Task) {
+        let mut state = lock(&earlier.state);
+        match state.end {
+            None => {
+                self.before.fetch_add(1, Relaxed);
+                state.after.push(Arc::clone(self));
+            }
+            Some(End::Failed) => self.hopeless.store(true, Relaxed),
+            Some(End::Done) => {}
+        }
+    }
+
+    /// Whether it has ended well, so that nobody needs to follow it.
+    pub(crate) fn is_done(&self) -> bool {
+        lock(&self.state).end == Some(End::Done)
+    }
+
+    /// All its edges are made. It may have run when this returns.
+    pub(crate) fn created(self: Arc<Task>, body: Option<Body>, worker: Worker<'_>) {
+        lock(&self.state).body = body;
+        self.one_less(worker);
+    }
+
+    /// Whether something before it has failed. Known when it is ready.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.hopeless.load(Relaxed)
+    }
+
+    /// AcqRel: the last of those before sees what the others did, and so does the task.
+    fn one_less(self: Arc<Task>, worker: Worker<'_>) {
+        if self.before.fetch_sub(1, AcqRel) > 1 {
+            return;
+        }
+        match self.kind {
+            Kind::Here => self.scope.get().open(),
+            Kind::Any { priority: 0 } => {
+                worker.push(self.into_job());
+            }
+            Kind::Any { priority } => worker.shared().hurry(priority, self.into_job()),
+        }
+    }
+
+    /// With its count, which `run` gets back.
+    fn into_job(self: Arc<Task>) -> NonNull<Job> {
+        // SAFETY: not null.
+        unsafe { NonNull::new_unchecked(Arc::into_raw(self).cast_mut()) }.cast()
+    }
+
+    unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+        // SAFETY: made by `into_job`, and run once. The job is the first field.
+        let task = unsafe { Arc::from_raw(job.cast::<Task>().as_ptr()) };
+        let body = lock(&task.state).body.take();
+        let hopeless = task.is_hopeless();
+        let outcome = catch_unwind(AssertUnwindSafe(|| match body {
+            Some(body) if !hopeless => body(),
+            // What it owns is dropped.
+            _ => {}
+        }));
+        task.end(outcome, worker);
+    }
+
+    /// Ends it with a panic that goes another way than through the scope.
+    pub(crate) fn fail(&self, worker: Worker<'_>) {
+        self.hopeless.store(true, Relaxed);
+        self.end(Ok(()), worker);
+    }
+
+    /// Ends it, and makes ready who waited for it alone.
+    pub(crate) fn end(&self, outcome: Result<(), Panic>, worker: Worker<'_>) {
+        let failed = outcome.is_err() || self.is_hopeless();
+        let after = {
+            let mut state = lock(&self.state);
+            state.end = Some(if failed { End::Failed } else { End::Done });
+            std::mem::take(&mut state.after)
+        };
+        for later in after {
+            if failed {
+                later.hopeless.store(true, Relaxed);
+            }
+            later.one_less(worker);
+        }
+        // The scope may be gone after that.
+        self.scope.leave(outcome);
+    }
+}
