@@ -23,7 +23,8 @@ pub use topology::Topology;
 /// A scheduler laboratory for asymmetric multicores.
 ///
 /// Plays a workload on a simulated machine whose cores differ, under a scheduling policy, and reports turnaround times,
-/// energy and what the scheduler did. The same inputs and seed always give the same numbers.
+/// energy and what the scheduler did. The same inputs and seed always give the same numbers. Real programs are scheduled
+/// by the same policies, and recorded, on this machine or on one that is made asymmetric for them.
 #[derive(Debug, Parser)]
 #[command(name = "evenkeel", version, after_help = ROOT_EXAMPLES, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -37,10 +38,14 @@ Start here:
   evenkeel sim Sync-2 --machine 2B2S --policy colab
   evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab
   evenkeel reproduce colab
+  evenkeel run --policy colab -- ./app --threads 8
+  evenkeel record -o app.ek -- ./app --threads 8
+  evenkeel vm --machine 2B2S:3 --policy pfs -- ./app --threads 4
 
 Units: seconds, joules, and joule seconds for EDP. H_ANTT is turnaround against a machine of big
 cores only: lower is better. H_STP is throughput against it: higher is better.
-Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written.
+Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written; where a
+program is run, its own.
 Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (the house).";
 
 /// The commands.
@@ -186,7 +191,7 @@ Examples:
   evenkeel run --pid 4711
 
 Who waited for whom is seen only with eBPF, and so by root. A trace opens at https://ui.perfetto.dev.
-Exit code: the program's own; 2 if it could not be started.
+Exit code: the program's own; 2 if it could not be started, 1 if a result cannot be written.
 Read on: docs/run.md, and docs/json.md for the fields of --format json.";
 
 const RECORD_EXAMPLES: &str = "\
@@ -195,7 +200,8 @@ Examples:
   evenkeel sim app.ek --machine i9-13900k --policy colab
   evenkeel record -o build.ek -- make -j4
 
-Exit code: the program's own; 2 if it could not be started or recorded.
+Exit code: the program's own; 2 if it could not be started or recorded, 1 if FILE cannot be
+written, when the error says where the recording is instead.
 Read on: docs/recording.md.";
 
 const VM_EXAMPLES: &str = "\

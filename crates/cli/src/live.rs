@@ -208,7 +208,9 @@ impl<'a> Account<'a> {
         let unenforced = self.unenforced();
         let unenforced =
             (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
-        self.summary.missing.iter().cloned().chain(unenforced).collect()
+        let uncounted = (self.plan.policy.info().name == "bias")
+            .then(|| "No counters of stalls are read here: bias decides as fcf does.".to_owned());
+        self.summary.missing.iter().cloned().chain(unenforced).chain(uncounted).collect()
     }
 
     fn threads(&self) -> String {

@@ -4,8 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Output, Stdio};
 
 fn vm(folder: &std::path::Path, args: &[&str]) -> Option<Output> {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
@@ -63,5 +63,21 @@ fn what_cannot_be_booted_is_an_error_of_the_request() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {errors}");
         assert!(errors.contains(expected), "{args:?}: {errors}");
+    }
+}
+
+/// What asks Evenkeel to end switches the guest off, and the status says which signal it was.
+#[test]
+fn a_signal_switches_the_guest_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(output) = vm(folder.path(), &["--symmetric", "-q", "--accel", "tcg", "--", "true"]) else { return };
+    assert!(output.status.success(), "{output:?}");
+    for (signal, code) in [("-HUP", 129), ("-TERM", 143)] {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        command.args(["vm", "--symmetric", "-q", "--accel", "tcg", "--", "sh", "-c", "echo up; sleep 1000"]);
+        let mut running = command.current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
+        BufReader::new(running.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+        assert_eq!(running.wait().unwrap().code(), Some(code));
     }
 }

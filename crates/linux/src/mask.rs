@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 
+use evenkeel_model::Ns;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::Tid;
 
@@ -50,9 +53,38 @@ pub fn changeable(process: Tid) -> bool {
     privileged || users.split_ascii_whitespace().take(2).any(|user| user == own)
 }
 
+/// From when to when on `CLOCK_MONOTONIC` a thread may have started, as exactly as [`started`] knows; now, if it is gone.
+pub fn started_between(tid: Tid) -> RangeInclusive<Ns> {
+    let read = |clock| {
+        let time = clock_gettime(clock);
+        Ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    };
+    let (now, boot) = (read(ClockId::Monotonic), read(ClockId::Boottime));
+    let tick = Ns(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1));
+    let Some(started) = started(tid) else { return now..=now };
+    // The one clock counts suspended time as well.
+    let began = Ns((started * tick.0).saturating_sub(boot.since(now).0));
+    began..=began + tick
+}
+
 /// When a thread started, in clock ticks since boot; `None` when it is gone.
 pub fn started(tid: Tid) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
     // Field 22; field 3 is the first after the name.
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::clock;
+
+    #[test]
+    fn the_start_of_a_thread_is_found_on_the_other_clock() {
+        let before = clock();
+        let own = std::thread::spawn(|| started_between(rustix::thread::gettid().as_raw_nonzero().get() as Tid)).join();
+        let own = own.unwrap();
+        assert!(*own.end() >= before && *own.start() <= clock(), "{own:?}, {before}");
+        assert!(own.end().since(*own.start()) <= Ns::from_ms(20));
+    }
 }

@@ -17,7 +17,8 @@ Examples:
   evenkeel emulate --big 0-3 --little 4-7 --ratio 2.5 -o speeds.json --format json -- make -j8
 
 1B1L:3 is one big and one little core, the big one 3 times as fast; 1B1S:3 says the same.
-Exit code: the command's own; 2 if it could not be started, or its cores not be slowed down.
+Exit code: the command's own; 2 if it could not be started, or its cores not be slowed down; 1 if
+the account cannot be written.
 Read on: docs/emulate.md.";
 
 /// Arguments of `emulate`.

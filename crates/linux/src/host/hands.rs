@@ -7,10 +7,12 @@
 //! A mask that the program sets wins. With eBPF every such call is seen when it begins, before the mask is in place
 //! ([`Eyes::wish`]). So after each change here the program's wishes are asked for: one that came before the change may have
 //! been overwritten, and is set once more; one that comes after is carried out by the kernel. Without eBPF a mask that is
-//! not what it was left as is the program's.
+//! not what it was left as is the program's; one that a new thread chooses and that is what another one was given when it
+//! started cannot be told from an inherited one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::ops::RangeInclusive;
 
 use evenkeel_model::{CoreId, CoreSet, Ns};
 use rustix::io::Errno;
@@ -19,7 +21,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::clock;
 use super::eyes::Eyes;
-use super::sample::Sample;
+use super::sample::{Birth, Sample};
 use crate::event::Tid;
 use crate::guard::{Change, Guard, Slot};
 use crate::mask;
@@ -29,7 +31,10 @@ const GRACE: Ns = Ns::from_ms(100);
 
 /// For so long it is remembered that a mask was narrowed, since a thread that was started meanwhile has inherited it.
 const MEMORY: Ns = Ns::from_secs(1);
-/// Without a look at the very start of a thread, it counts as started meanwhile if it turns up this soon.
+/// A thread that is on its way to another CPU for less than this hardly starts another one meanwhile: a new thread with
+/// such a mask whose start nobody saw has chosen it.
+const MOMENT: Ns = Ns::from_ms(1);
+/// Starting a thread takes no longer than this.
 const SOON: Ns = Ns::from_ms(50);
 
 /// Changes masks. Without [`Hands::release`] its guard undoes everything when it is dropped.
@@ -67,6 +72,37 @@ struct Bound {
     since: Ns,
 }
 
+/// Where a thread comes from.
+struct Origin {
+    parent: Option<Tid>,
+    /// If nobody saw who started it: another thread of its process, or of any, if it is the first of its own.
+    process: Option<Tid>,
+    at: RangeInclusive<Ns>,
+}
+
+impl Origin {
+    fn of(sample: &Sample) -> Self {
+        match sample.birth {
+            // The kernel copies the mask a moment before it tells of the new thread.
+            Some(Birth { parent, at }) => {
+                Self { parent: Some(parent), process: None, at: Ns(at.0.saturating_sub(SOON.0))..=at }
+            }
+            None => {
+                let process = Some(sample.process).filter(|process| *process != sample.tid);
+                Self { parent: None, process, at: mask::started_between(sample.tid) }
+            }
+        }
+    }
+
+    fn may_be(&self, tid: Tid, process: Tid) -> bool {
+        self.parent.is_none_or(|parent| parent == tid) && self.process.is_none_or(|own| own == process)
+    }
+
+    fn within(&self, from: Ns, to: Ns) -> bool {
+        from <= *self.at.end() && *self.at.start() <= to
+    }
+}
+
 /// What became of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
@@ -96,26 +132,26 @@ impl Hands {
         }
         let Ok(present) = sched_getaffinity(pid(tid)) else { return Ok(CoreSet::first(self.cpus.len())) };
         self.narrowed.retain(|narrowed| now.since(narrowed.to) < MEMORY);
-        let meanwhile = |narrowed: &&Narrowed| match sample.birth {
-            // The kernel copies the mask a moment before it tells of the new thread.
-            Some(birth) => birth.parent == narrowed.tid && (narrowed.from..=narrowed.to + SOON).contains(&birth.at),
-            None => sample.process == narrowed.process && now.since(narrowed.to) < SOON,
+        let origin = Origin::of(sample);
+        let meanwhile = |narrowed: &&Narrowed| {
+            let likely = origin.parent.is_some() || narrowed.to.since(narrowed.from) >= MOMENT;
+            likely && origin.may_be(narrowed.tid, narrowed.process) && origin.within(narrowed.from, narrowed.to)
         };
         let narrowed = self.narrowed.iter().rev().filter(|narrowed| narrowed.after == present).find(meanwhile);
         if let Some(before) = narrowed.map(|narrowed| narrowed.before) {
             let chosen = self.settle(tid, &before, eyes)?.1;
             return Ok(chosen.unwrap_or(self.cores(&before)));
         }
-        let inherited = match sample.birth {
-            Some(birth) => self.bound.get(&birth.parent).filter(|bound| bound.change.after == present),
-            None => self.bound.values().find(|bound| bound.change.after == present),
-        };
+        let parents = self.bound.iter().filter(|(tid, bound)| origin.may_be(**tid, bound.process));
+        let inherited = parents
+            .map(|(_, bound)| bound)
+            .find(|bound| bound.change.after == present && origin.within(bound.since, now));
         let Some(change) = inherited.map(|bound| bound.change) else { return Ok(self.cores(&present)) };
         let original = self.cores(&change.before);
         if let Some(started) = mask::started(tid) {
             let change = Change { tid, started, ..change };
             let slot = self.guard.record(&change)?;
-            self.bound.insert(tid, Bound { change, slot, process: sample.process, since: now });
+            self.bound.insert(tid, Bound { change, slot, process: sample.process, since: *origin.at.start() });
             self.wanted.insert(tid, Wanted { cores: original, process: sample.process, due: now });
         }
         Ok(original)
