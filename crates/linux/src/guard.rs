@@ -115,13 +115,15 @@ pub fn watch() {
     if io::Seek::rewind(&mut records).is_err() || records.read_to_end(&mut bytes).is_err() {
         return;
     }
-    // The last change first: what is inherited was on record before all others, and looks at what they leave.
-    bytes.chunks_exact(RECORD).rev().filter_map(decode).for_each(|change| undo(&change));
+    // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
+    // What is given back is larger than what it replaces, so this ends.
+    while bytes.chunks_exact(RECORD).rev().filter_map(decode).filter(undo).count() > 0 {}
 }
 
-fn undo(change: &Change) {
-    if mask::started(change.tid) != Some(change.started) {
-        return;
+/// Whether there was something to be undone.
+fn undo(change: &Change) -> bool {
+    if mask::started(change.tid) != Some(change.started) || change.before == change.after {
+        return false;
     }
     let give_back = |tid: &Tid| {
         let pid = Pid::from_raw(*tid as i32);
@@ -129,11 +131,10 @@ fn undo(change: &Change) {
         changed && rustix::thread::sched_setaffinity(pid, &change.before).is_ok()
     };
     if !change.inherited {
-        give_back(&change.tid);
-        return;
+        return give_back(&change.tid);
     }
     // While some got theirs back, others may have started more.
-    while family(change.tid).iter().filter(|tid| give_back(tid)).count() > 0 {}
+    family(change.tid).iter().filter(|tid| give_back(tid)).count() > 0
 }
 
 /// The threads of a process and of all that it has started, as far as their parents are still there.
@@ -210,10 +211,10 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let change = Change { tid: shell.id(), started, before, after, inherited: true };
-        undo(&Change { started: started + 1, ..change });
+        assert!(!undo(&Change { started: started + 1, ..change }));
         let family = family(shell.id());
         assert_eq!(family.iter().filter(|tid| set(**tid) == after).count(), 4, "it was another thread of that number");
-        undo(&change);
+        assert!(undo(&change) && !undo(&change));
         let masks = |wanted: &CpuSet| family.iter().filter(|tid| set(**tid) == *wanted).count();
         assert_eq!((masks(&before), masks(&other)), (4, 1));
         // Whoever has lost its child may have ended by itself.
