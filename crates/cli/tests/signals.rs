@@ -17,9 +17,10 @@ fn commands(folder: &std::path::Path) -> Vec<Vec<String>> {
     all.into_iter().filter(|words| evenkeel(words).args(["--", "true"]).output().unwrap().status.success()).collect()
 }
 
+/// A command that ignores no signal, even if these tests were started by something that does (`nohup`).
 fn evenkeel(words: &[String]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
-    command.args(words);
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel")).args(words);
     command
 }
 

@@ -73,7 +73,9 @@ fn a_signal_switches_the_guest_off() {
     let Some(output) = vm(folder.path(), &["--symmetric", "-q", "--accel", "tcg", "--", "true"]) else { return };
     assert!(output.status.success(), "{output:?}");
     for (signal, code) in [("-HUP", 129), ("-TERM", 143)] {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        // Who has started these tests may ignore signals (`nohup`).
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
         command.args(["vm", "--symmetric", "-q", "--accel", "tcg", "--", "sh", "-c", "echo up; sleep 1000"]);
         let mut running = command.current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
         BufReader::new(running.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
