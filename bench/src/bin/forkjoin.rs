@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use evenkeel_bench::{Spread, spread};
 use serde_json::json;
 
 /// Calls of `fib(30)`, less the leaves: how often it joins.
@@ -173,17 +174,6 @@ fn measure(program: &mut dyn FnMut(u64) -> u64, size: u64, expected: u64, joins:
     let time = start.elapsed();
     assert_eq!(value, expected);
     time.as_nanos() as f64 / joins as f64
-}
-
-struct Spread {
-    min: f64,
-    median: f64,
-    max: f64,
-}
-
-fn spread(mut values: Vec<f64>) -> Spread {
-    values.sort_by(f64::total_cmp);
-    Spread { min: values[0], median: values[values.len() / 2], max: values[values.len() - 1] }
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {

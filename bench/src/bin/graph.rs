@@ -9,6 +9,7 @@ use std::env;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use evenkeel_bench::{Spread, spread};
 use evenkeel_runtime::Pool;
 use serde_json::json;
 
@@ -207,17 +208,6 @@ struct Row<'a> {
     threads: usize,
     run: Box<dyn Fn() -> f64 + 'a>,
     times: Vec<f64>,
-}
-
-struct Spread {
-    min: f64,
-    median: f64,
-    max: f64,
-}
-
-fn spread(mut values: Vec<f64>) -> Spread {
-    values.sort_by(f64::total_cmp);
-    Spread { min: values[0], median: values[values.len() / 2], max: values[values.len() - 1] }
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {

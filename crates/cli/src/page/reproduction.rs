@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use super::bars::{Bar, Group, Scale, dumbbell, figure};
 use super::{REPEATABLE, colour_of, frame, policies};
-use crate::json::{Kind, Summary};
-use crate::reproduce::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
+use crate::json::Kind;
+use crate::reproduce::evaluate::{Evaluated, Evaluation, Ran, effect, mean};
 use crate::reproduce::experiment::{Compare, Host, Metric};
+use crate::reproduce::judge::{Verdict, tally};
 use crate::reproduce::report;
 use crate::table;
 
@@ -18,19 +19,14 @@ pub fn page(name: &str, evaluations: &[Evaluation<'_>]) -> String {
 
 fn one(evaluation: &Evaluation<'_>) -> Markup {
     let Evaluation { experiment, ran, rows, power, profiles } = evaluation;
-    let Summary { results, sign, close, .. } = tally(rows);
-    let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / results.max(1) as f64);
     html! {
         h1 { (experiment.title) }
-        p.lead {
-            "Of " (results) " published results, " b { (sign) " (" (share(sign)) ")" } " come out with the right sign and "
-            b { (close) " (" (share(close)) ")" } " within a third of the published number."
-        }
+        p.lead { (report::summary(&tally(rows))) }
         @if let Some(order) = report::ordering(evaluation) { p.soft { (order) } }
         h2 { "Every published number" }
         p.soft {
             "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
-            "Effects in percent of the baseline. Nothing was tuned to a row."
+            "Effects in percent of the baseline. Rows marked calibration were used to choose a constant, and do not count."
         }
         (published(rows))
         @if !power.is_empty() {

@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::experiment::{
-    Aggregate, Baseline, Bound, Compare, Experiment, Member, Metric, Published, Selector, Set, Threads,
-};
-use crate::json::{Chart, Kind, Row, Run, Summary};
+use super::experiment::{Aggregate, Baseline, Compare, Experiment, Member, Metric, Published, Selector, Set, Threads};
+use super::judge::{Verdict, verdict};
+use crate::json::{Chart, Row, Run};
 
 /// The runs of a set, and how many cores its machines have.
 pub struct Ran<'a> {
@@ -46,18 +45,6 @@ pub struct Evaluation<'a> {
     pub power: &'a [Chart],
     /// Its activity profiles.
     pub profiles: &'a [super::workers::Profiled],
-}
-
-/// How a row came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The right sign and within a third of the published number; or within the published bound; or no effect where the paper
-    /// saw none.
-    Close,
-    /// The right sign.
-    Sign,
-    /// Another sign, or nothing.
-    Miss,
 }
 
 /// Every row of an experiment, in the order of its file.
@@ -278,92 +265,6 @@ pub fn value(ran: &Ran<'_>, workload: &str, machine: &str, metric: Metric, polic
     Arm { ran, workload, machine, policy, program: None, cluster: None }.value(metric)
 }
 
-/// Judges a row. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
-/// prints as 0 % is also below any limit, and any gain is "no loss", no effect or above.
-fn verdict(published: &Published, simulated: f64) -> Verdict {
-    let of = |value: f64| if is_ratio(published) { value - 1.0 } else { value };
-    let (expected, simulated) = (of(published.published), of(simulated));
-    if expected == 0.0 {
-        let nothing = simulated.abs() < published.within.unwrap_or(0.005);
-        let gain = published.bound == Some(Bound::Above) && (simulated > 0.0) == published.metric.more_is_better();
-        return if nothing || gain { Verdict::Close } else { Verdict::Miss };
-    }
-    if simulated.abs() < 0.005 && published.bound == Some(Bound::Below) {
-        return Verdict::Close;
-    }
-    if simulated * expected <= 0.0 {
-        return Verdict::Miss;
-    }
-    let near = (simulated - expected).abs() <= expected.abs() / 3.0;
-    let close = match published.bound {
-        None => near,
-        Some(Bound::Below) => simulated.abs() <= expected.abs(),
-        Some(Bound::Above) => simulated.abs() >= expected.abs(),
-    };
-    if close { Verdict::Close } else { Verdict::Sign }
-}
-
-/// Whether the paper saw no effect.
-fn expects_nothing(published: &Published) -> bool {
-    published.published == if is_ratio(published) { 1.0 } else { 0.0 }
-}
-
-fn is_ratio(published: &Published) -> bool {
-    published.baseline.is_some() && published.compare == Compare::Ratio
-}
-
-/// What the result rows of an experiment come to.
-pub fn tally(rows: &[Evaluated<'_>]) -> Summary {
-    let results: Vec<&Evaluated<'_>> = rows.iter().filter(|row| row.row.kind == Kind::Result).collect();
-    let count = |fits: &dyn Fn(&Evaluated<'_>) -> bool| results.iter().filter(|row| fits(row)).count();
-    // As ratios, in which an effect of -10 % and one of -11 % are near each other.
-    let ratio = |row: &Evaluated<'_>, value: f64| {
-        let effect = row.published.baseline.is_some() && row.published.compare == Compare::Effect;
-        if effect { 1.0 + value } else { value }
-    };
-    let within_ten = |row: &Evaluated<'_>| {
-        let simulated = row.row.simulated.map(|simulated| ratio(row, simulated) / ratio(row, row.row.published) - 1.0);
-        simulated.is_some_and(|off| off.abs() <= 0.1)
-    };
-    // An amount, such as a power, has no sign that could be wrong.
-    let is_compared = |row: &Evaluated<'_>| row.published.baseline.is_some();
-    // What can be within a third: a number, and not the one that says that there is no effect.
-    let is_effect = |row: &Evaluated<'_>| row.published.bound.is_none() && !expects_nothing(row.published);
-    let compared = results.iter().filter(|row| is_compared(row));
-    let pairs: Vec<(f64, f64)> =
-        compared.filter_map(|row| Some((ratio(row, row.row.published), ratio(row, row.row.simulated?)))).collect();
-    Summary {
-        results: results.len(),
-        compared: count(&is_compared),
-        sign: count(&|row| is_compared(row) && row.verdict != Verdict::Miss),
-        effects: count(&is_effect),
-        within_a_third: count(&|row| is_effect(row) && row.verdict == Verdict::Close),
-        close: count(&|row| row.verdict == Verdict::Close),
-        within_ten_percent: count(&within_ten),
-        rank_correlation: rank_correlation(&pairs),
-    }
-}
-
-/// Spearman's coefficient: Pearson's of the ranks, equal values sharing theirs.
-fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    let ranks = |values: Vec<f64>| -> Vec<f64> {
-        let rank = |value: &f64| {
-            let below = values.iter().filter(|other| *other < value).count();
-            let equal = values.iter().filter(|other| *other == value).count();
-            below as f64 + equal as f64 / 2.0
-        };
-        values.iter().map(rank).collect()
-    };
-    let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let (a, b) = (ranks(a), ranks(b));
-    let (mean_a, mean_b) = (mean(a.iter().copied())?, mean(b.iter().copied())?);
-    let covariance = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
-        a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()
-    };
-    let scale = (covariance(&a, mean_a, &a, mean_a) * covariance(&b, mean_b, &b, mean_b)).sqrt();
-    (scale > 0.0).then(|| covariance(&a, mean_a, &b, mean_b) / scale)
-}
-
 /// The arithmetic mean; `None` of nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
@@ -499,13 +400,6 @@ mod tests {
         assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Close, "1 % is less than 2 %");
         assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Sign, "1 % is not more than 10 %");
         assert_eq!(find(&rows, "2-programs-antt-wash-vs-cfs").1, Verdict::Miss, "no effect has no sign");
-    }
-
-    #[test]
-    fn ranks_correlate_by_order_alone() {
-        assert_eq!(rank_correlation(&[(1.0, 10.0), (2.0, 1000.0), (3.0, 1001.0)]), Some(1.0));
-        assert_eq!(rank_correlation(&[(1.0, 3.0), (2.0, 2.0), (3.0, -5.0)]), Some(-1.0));
-        assert_eq!(rank_correlation(&[(1.0, 3.0), (1.0, 2.0)]), None, "equal values have no order");
     }
 
     /// Two sets with another form of the same program: the baseline is on another machine, in another set.

@@ -4,14 +4,16 @@ pub mod breakdown;
 pub mod equations;
 pub mod evaluate;
 pub mod experiment;
+pub mod judge;
 pub mod power;
 pub mod report;
 pub mod workers;
 
 use anyhow::{Context, Result};
-use evaluate::{Evaluation, Ran, tally};
+use evaluate::{Evaluation, Ran};
 use evenkeel_model::Behaviour;
 use experiment::{Experiment, Host, Set};
+use judge::tally;
 
 use crate::args::{Conditions, Format, Reproduce, Tasks};
 use crate::catalog;

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use comfy_table::Cell;
 
 use super::breakdown;
-use super::evaluate::{Evaluated, Evaluation, Ran, Verdict, effect, mean, tally};
+use super::evaluate::{Evaluated, Evaluation, Ran, effect, mean};
 use super::experiment::{Compare, Metric, Published};
+use super::judge::{Verdict, tally};
 use crate::json::{Kind, Summary};
 use crate::table;
 
@@ -149,7 +150,7 @@ fn published(rows: &[Evaluated<'_>]) -> String {
 }
 
 /// How many rows came out.
-fn summary(summary: &Summary) -> String {
+pub fn summary(summary: &Summary) -> String {
     let Summary { results, compared, sign, effects, within_a_third, close, within_ten_percent, rank_correlation } =
         *summary;
     let share = |count: usize, of: usize| format!("{count} ({:.0} %)", 100.0 * count as f64 / of.max(1) as f64);
