@@ -26,7 +26,8 @@ use crate::worker::{Ticket, Worker};
 /// }
 /// assert_eq!(sum(&(0..10_000).collect::<Vec<_>>()), 49_995_000);
 /// ```
-#[inline]
+// Always, or larger closures go through memory twice: written word by word, read back two words at once, which waits for the store buffer.
+#[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -36,12 +37,14 @@ where
 {
     match Worker::current() {
         Some(worker) => join_in(worker, a, b),
-        None => outside(a, b),
+        None => outside((a, b)),
     }
 }
 
+/// Takes both closures as one, made for this call: passed by themselves they would have to have an address, and so be written to memory, on the way
+/// that does not come here as well.
 #[cold]
-fn outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn outside<A, B, RA, RB>((a, b): (A, B)) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
