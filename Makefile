@@ -39,7 +39,7 @@ test-full: test ## the slow rest: many more random cases, races in the runtime, 
 	scripts/races
 	fuzz/run 60
 
-bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon and chili, each in one run, with spread
+bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, chili, oneTBB, libfork and citor, each in one run, with spread
 	@scripts/setup bench
 	@bench/run
 	@bench/uneven

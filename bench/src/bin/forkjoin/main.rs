@@ -18,11 +18,14 @@ use serde_json::json;
 
 use crate::programs::{Evenkeel, PROGRAMS, Plain, Program, Rayon, chili_fib, chili_skynet, fib, skynet};
 
+/// What a program returned, and the seconds that it took.
+type Outcome = Result<(u64, f64), Box<dyn Error>>;
+
 struct Contender<'a> {
     name: &'a str,
     threads: usize,
-    /// Runs a program once. Its result, and the seconds that it took.
-    run: Box<dyn Fn(Program) -> Result<(u64, f64), Box<dyn Error>> + 'a>,
+    /// Runs a program once.
+    run: Box<dyn Fn(Program) -> Outcome + 'a>,
 }
 
 struct Pools {
