@@ -1,7 +1,6 @@
 //! `evenkeel vm`: an asymmetric machine on any Linux box.
 
 use std::io::{self, Write};
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::launch::{self, Signals};
@@ -11,6 +10,7 @@ use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 use serde::Serialize;
 
 use crate::args::{Accel, Format, VmRun};
+use crate::clock::Stopwatch;
 use crate::{catalog, json, live, messages};
 
 /// What `timeout` answers.
@@ -31,13 +31,13 @@ pub fn run(args: &VmRun) -> Result<u8> {
     let signals = Signals::new().context("cannot listen to signals")?;
     let mut guest = None;
     let ended = boot(args, spec, &signals).and_then(|mut vm| {
-        let began = Instant::now();
+        let watch = Stopwatch::start();
         let mut forward = |stream: Stream, bytes: &[u8]| match stream {
             Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
             Stream::Errors => io::stderr().write_all(bytes),
         };
         let ended = vm.run(&command, &directory, args.timeout, &signals, &mut forward);
-        guest = Some((vm.accelerator(), vm.shares(), began.elapsed()));
+        guest = Some((vm.accelerator(), vm.shares(), watch.seconds()));
         ended
     });
     if let (Some((accelerator, shares, elapsed)), Ok(ended), Format::Json, false) = (guest, &ended, format, args.quiet)
@@ -49,7 +49,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
             little_share: shares.map(|shares| shares.little),
             policy,
             status: ended.code,
-            elapsed_s: elapsed.as_secs_f64(),
+            elapsed_s: elapsed,
         })?);
     }
     match ended {
