@@ -59,7 +59,7 @@ fn run_everywhere(machines: &[Machine], workload: &Workload, turn: usize, all: b
     assert!(!fitting.is_empty(), "{} fits on no machine", workload.name);
     let chosen = if all { 0..fitting.len() } else { turn % fitting.len()..turn % fitting.len() + 1 };
     for machine in &fitting[chosen] {
-        let in_turn = |(index, _): &(usize, _)| all || (index + turn) % 3 == 0;
+        let in_turn = |(index, _): &(usize, _)| all || (index + turn).is_multiple_of(3);
         for (_, info) in POLICIES.iter().enumerate().filter(in_turn) {
             // On the slowest machine some workloads take hours.
             let options = Options { max_time: Ns::from_secs(36_000), ..Options::default() };
