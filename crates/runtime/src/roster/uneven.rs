@@ -46,8 +46,8 @@ impl Uneven {
         Self { techniques, places, voltages, speeds, turns: Turns::default(), missing: Mutex::new(Vec::new()), told }
     }
 
-    /// Whether there are to be turns: where tasks are mugged.
-    pub fn has_turns(&self) -> bool {
+    /// Whether tasks are mugged.
+    pub fn mugs(&self) -> bool {
         self.techniques.mugging
     }
 
