@@ -49,7 +49,7 @@ pub use region::{Access, Lend, Read, Region, Write};
 pub use roster::{Account, Spans, this_machine};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
-#[cfg(any(test, feature = "perfetto"))]
+#[cfg(feature = "perfetto")]
 pub use trace::write_perfetto;
 pub use trace::{Event, What};
 
