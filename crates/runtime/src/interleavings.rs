@@ -207,13 +207,14 @@ fn a_sleeper_is_called() {
     });
 }
 
-/// A worker that gets up by itself leaves the alarm on and the list empty. A push that finds nobody there turns the alarm off, and the one after it
-/// calls the worker, which has lain down again by then, or finds it awake.
+/// A worker that gets up by itself leaves the alarm on and the list empty. A push that finds nobody there turns the alarm off; the one after it calls the
+/// worker, which may have lain down again by then.
 #[test]
 fn a_call_that_finds_nobody_loses_no_call_after_it() {
     for chosen in [false, true] {
         loom::model(move || {
             let crew = Crew::under(chosen.then(|| roster(1)), 1);
+            assert!(!crew.sleep.sleep(0, || true), "it was not called");
             let other = Arc::clone(&crew);
             let worker = thread::spawn(move || {
                 other.work(0);

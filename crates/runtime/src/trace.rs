@@ -78,7 +78,7 @@ pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
     tracks.finish()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "perfetto"))]
 mod tests {
     use evenkeel_perfetto::proto::{Trace, Type};
     use prost::Message;
