@@ -2,6 +2,12 @@
 //!
 //! Machines are noisy, so what counts is a ratio within a round: every contestant runs once a round, the order rotates, and the
 //! table has the median of the rounds' ratios, and in brackets the quarter and three quarters.
+//!
+//!     kernels [--scale X] [KERNEL...]
+//!     evenkeel emulate 1B1L:3 -- kernels --uneven 3 --scale 20 --sample 400
+//!
+//! On uneven cores the serial program has the big one, and efficiency is the speedup over the sum of the speeds (Equation 4 of Chronaki et al.:
+//! what cores that are all busy to the end could do).
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -12,7 +18,10 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use evenkeel_kernels::{Evenkeel, Info, Pool, Problem, ROWS, Row, Serial};
+use evenkeel_runtime::{PoolBuilder, Techniques};
+use evenkeel_topology::Topology;
 use rayon::prelude::*;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
 /// Kernels make and drop arrays; giving their memory back to the system each time would be most of what is measured.
@@ -36,6 +45,9 @@ struct Options {
     /// Workers of each pool; 0 is one a core
     #[arg(long, default_value_t = 0)]
     threads: usize,
+    /// Two cores of which the first is so many times as fast as the second
+    #[arg(long, value_name = "RATIO")]
+    uneven: Option<f64>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -101,9 +113,40 @@ const EVENKEEL: usize = 2;
 struct Contest {
     rayon: rayon::ThreadPool,
     evenkeel: evenkeel_runtime::Pool,
+    /// Where the serial program runs.
+    serial: CpuSet,
+    /// What all cores can do together, of which the serial program's is 1.
+    ideal: f64,
 }
 
 impl Contest {
+    /// On as many cores as there are threads, which are alike.
+    fn even(threads: usize) -> Result<Self, Box<dyn std::error::Error>> {
+        Ok(Self {
+            rayon: rayon::ThreadPoolBuilder::new().num_threads(threads).build()?,
+            evenkeel: evenkeel_runtime::Pool::new(threads)?,
+            serial: sched_getaffinity(None)?,
+            ideal: threads as f64,
+        })
+    }
+
+    /// On the first two CPUs that this process may use, the first of which is the big one.
+    fn uneven(ratio: f64) -> Result<Self, Box<dyn std::error::Error>> {
+        let mask = sched_getaffinity(None)?;
+        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect();
+        let [big, little, ..] = allowed[..] else { return Err("two CPUs are needed".into()) };
+        let topology = Topology::read("/".as_ref())?;
+        let machine = topology.with(Some(&big.to_string()), Some(&little.to_string()), Some(ratio))?;
+        let mut serial = CpuSet::new();
+        serial.set(big);
+        Ok(Self {
+            rayon: rayon::ThreadPoolBuilder::new().num_threads(2).build()?,
+            evenkeel: PoolBuilder::new().cores(machine).techniques(Techniques::BASE_M).build()?,
+            serial,
+            ideal: 1.0 + 1.0 / ratio,
+        })
+    }
+
     fn once(&self, contestant: usize, problem: &Problem) -> evenkeel_kernels::Answer {
         match contestant {
             SERIAL => problem.run(&Serial),
@@ -114,11 +157,18 @@ impl Contest {
 
     /// Nanoseconds a run.
     fn sample(&self, contestant: usize, problem: &Problem, runs: u32) -> f64 {
+        let own = sched_getaffinity(None).unwrap_or(self.serial);
+        if contestant == SERIAL {
+            // Where that is refused, it shows in the times.
+            let _ = sched_setaffinity(None, &self.serial);
+        }
         let begin = Instant::now();
         for _ in 0..runs {
             black_box(self.once(contestant, problem));
         }
-        begin.elapsed().as_nanos() as f64 / f64::from(runs)
+        let elapsed = begin.elapsed();
+        let _ = sched_setaffinity(None, &own);
+        elapsed.as_nanos() as f64 / f64::from(runs)
     }
 }
 
@@ -206,9 +256,11 @@ fn geomean(values: impl Iterator<Item = f64> + Clone) -> f64 {
     (values.clone().map(f64::ln).sum::<f64>() / values.count() as f64).exp()
 }
 
-fn print(all: &[Measured], threads: usize, options: &Options) {
+fn print(all: &[Measured], ideal: f64, options: &Options) {
     let (rounds, scale) = (options.rounds, options.scale);
-    println!("Kernels at scale {scale}, {threads} workers; {rounds} rounds in turn; medians, and quarters in brackets");
+    println!(
+        "Kernels at scale {scale}, cores as fast as {ideal:.2} of the first; {rounds} rounds in turn; medians, and quarters in brackets"
+    );
     println!(
         "{:9} {:>6} {:>9}  {:>7} {:>8}  {:>25} {:>8} {:>9} {:>7} | {:>6} {:>9}",
         "",
@@ -253,6 +305,15 @@ fn print(all: &[Measured], threads: usize, options: &Options) {
         geomean(all.iter().map(|row| row.evenkeel_speedup.median)),
         geomean(all.iter().map(|row| row.evenkeel_over_rayon.median)),
     );
+    let median = |speedup: fn(&Measured) -> Spread| Spread::of(all.iter().map(|row| speedup(row).median).collect()).median;
+    println!(
+        "{:9} {:6} {:9}  {:7.2} {:8.2}  of what all cores can do",
+        "median",
+        "",
+        "",
+        median(|row| row.rayon_speedup) / ideal,
+        median(|row| row.evenkeel_speedup) / ideal,
+    );
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -266,10 +327,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let names: Vec<_> = ROWS.iter().map(|row| row.info().name).collect();
         return Err(format!("no kernel {name:?}: expected some of {}", names.join(", ")).into());
     }
-    let contest = Contest {
-        rayon: rayon::ThreadPoolBuilder::new().num_threads(threads).build()?,
-        evenkeel: evenkeel_runtime::Pool::new(threads)?,
-    };
+    let contest = options.uneven.map_or_else(|| Contest::even(threads), Contest::uneven)?;
     let mut all = Vec::new();
     for &row in ROWS {
         if options.kernels.is_empty() || options.kernels.iter().any(|name| name == row.info().name) {
@@ -277,7 +335,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     match options.format {
-        Format::Text => print(&all, threads, &options),
+        Format::Text => print(&all, contest.ideal, &options),
         Format::Json => println!("{}", serde_json::to_string_pretty(&all)?),
     }
     Ok(())

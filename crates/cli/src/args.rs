@@ -236,7 +236,8 @@ pub struct Conditions {
     /// Let every answer of the scheduler take effect this much later, as an asynchronous host would: 500us
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "0s", hide_default_value = true)]
     pub delay: Ns,
-    /// Add background noise: short kernel work and interrupts, drawn from the seed
+    /// Add background noise: short kernel work and interrupts, drawn from the seed, which also decides from which core
+    /// programs are started
     #[arg(long)]
     pub noise: bool,
     /// What sets the clusters' frequencies: performance, powersave, userspace:800MHz or schedutil

@@ -38,16 +38,27 @@ fn a_command_runs_in_the_guest() {
     assert!(!std::path::Path::new("/usr/never").exists());
 }
 
-/// A policy schedules in the guest, with what it sees there through eBPF.
+/// A policy schedules in the guest, with what it sees there through eBPF. Its account comes before the guest's.
 #[test]
 fn a_policy_runs_in_the_guest() {
     let folder = tempfile::tempdir().unwrap();
     let line = "for i in 1 2 3 4; do (i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done) & done; wait; echo done";
-    let args = ["--symmetric", "-m", "2B2S:3", "--accel", "tcg", "--policy", "pfs", "--", "sh", "-c", line];
-    let Some(output) = vm(folder.path(), &args) else { return };
+    let args = ["--symmetric", "-m", "2B2S:3", "--accel", "tcg", "--policy", "pfs", "--format", "json", "--", "sh"];
+    let Some(output) = vm(folder.path(), &[&args[..], &["-c", line]].concat()) else { return };
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"done\n"[..]), "{errors}");
-    assert!(errors.contains("pfs"), "the account is there: {errors}");
+    // What the kernel of the host lacks is said before.
+    let accounts = errors.get(errors.find('{').unwrap()..).unwrap();
+    let accounts = serde_json::Deserializer::from_str(accounts).into_iter::<serde_json::Value>();
+    let [threads, guest]: [serde_json::Value; 2] = accounts.collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
+    assert_eq!((&threads["policy"], &guest["policy"]), (&"pfs".into(), &"pfs".into()));
+    assert_eq!((&guest["machine"], &guest["status"]), (&"2B2S:3".into(), &0.into()));
+    assert!(
+        guest["big_share"].is_null() && guest["elapsed_s"].as_f64().unwrap() >= threads["elapsed_s"].as_f64().unwrap()
+    );
+    let page = include_str!("../../../docs/json.md");
+    let section = page.split("\n## ").find(|section| section.starts_with("`evenkeel vm`\n")).unwrap();
+    assert!(guest.as_object().unwrap().keys().all(|field| section.contains(&format!("`{field}`"))));
 }
 
 #[test]

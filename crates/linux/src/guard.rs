@@ -3,13 +3,16 @@
 //! A small process of its own, started before anything is changed, waits for the end of a pipe that only Evenkeel holds
 //! open. Before a mask is changed, a record of it goes into a file in memory that both share; when the pipe ends, the
 //! guard gives every thread on record its mask back, provided that it is still the same thread and still has the mask
-//! that Evenkeel gave it.
+//! that Evenkeel gave it. So it does with what such threads have started since Evenkeel looked last, which has inherited
+//! their masks and is on nobody's record.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use evenkeel_model::Ns;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
@@ -51,6 +54,8 @@ pub struct Change {
     pub inherited: bool,
 }
 
+/// What comes before the records: when Evenkeel looked last.
+const LOOKED: usize = 8;
 const WORDS: usize = 1024 / 64;
 const HEAD: usize = 3;
 const RECORD: usize = 8 * (HEAD + 2 * WORDS);
@@ -62,6 +67,7 @@ impl Guard {
     /// No memory or process to be had, or this program's file is not readable.
     pub fn spawn() -> io::Result<Self> {
         let records = File::from(memfd_create("evenkeel-guard", MemfdFlags::CLOEXEC)?);
+        records.write_all_at(&Ns::NEVER.0.to_le_bytes(), 0)?;
         let mut process = Command::new("/proc/self/exe")
             .arg(COMMAND)
             .stdin(Stdio::piped())
@@ -81,8 +87,17 @@ impl Guard {
             self.slots += 1;
             self.slots - 1
         });
-        self.records.write_all_at(&encode(change), u64::from(slot) * RECORD as u64)?;
+        self.records.write_all_at(&encode(change), place(slot))?;
         Ok(Slot(slot))
+    }
+
+    /// Every thread that began before this time (`CLOCK_MONOTONIC`) was seen, and is on record if its mask was changed. To
+    /// be called after each look; without, nothing that is not on record is touched.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn looked(&self, at: Ns) -> io::Result<()> {
+        self.records.write_all_at(&at.0.to_le_bytes(), 0)
     }
 
     /// Takes a change off the record, after it was undone.
@@ -90,7 +105,7 @@ impl Guard {
     /// # Errors
     /// None in practice: the record is memory that is already there.
     pub fn forget(&mut self, slot: Slot) -> io::Result<()> {
-        self.records.write_all_at(&[0; 8], u64::from(slot.0) * RECORD as u64)?;
+        self.records.write_all_at(&[0; 8], place(slot.0))?;
         self.free.push(slot.0);
         Ok(())
     }
@@ -115,13 +130,29 @@ pub fn watch() {
     if io::Seek::rewind(&mut records).is_err() || records.read_to_end(&mut bytes).is_err() {
         return;
     }
-    // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
-    // What is given back is larger than what it replaces, so this ends.
-    while bytes.chunks_exact(RECORD).rev().filter_map(decode).filter(undo).count() > 0 {}
+    let Some((looked, records)) = bytes.split_first_chunk::<LOOKED>() else { return };
+    let changes: Vec<Change> = records.chunks_exact(RECORD).rev().filter_map(decode).collect();
+    undo_all(&changes, Ns(u64::from_le_bytes(*looked)));
 }
 
-/// Whether there was something to be undone.
-fn undo(change: &Change) -> bool {
+fn place(slot: u32) -> u64 {
+    LOOKED as u64 + u64::from(slot) * RECORD as u64
+}
+
+/// Undoes changes, the latest first.
+fn undo_all(changes: &[Change], looked: Ns) {
+    let recorded: BTreeMap<Tid, u64> = changes.iter().map(|change| (change.tid, change.started)).collect();
+    let unseen = |tid: Tid| {
+        let known = recorded.get(&tid).is_some_and(|started| mask::started(tid) == Some(*started));
+        !known && *mask::started_between(tid).end() >= looked
+    };
+    // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
+    // And while some get theirs back, others start more. What is given back is larger than what it replaces, so this ends.
+    while changes.iter().filter(|change| undo(change, unseen)).count() > 0 {}
+}
+
+/// Whether there was something to be undone: for the thread itself, and for those that it has started `unseen`.
+fn undo(change: &Change, unseen: impl Fn(Tid) -> bool) -> bool {
     if mask::started(change.tid) != Some(change.started) || change.before == change.after {
         return false;
     }
@@ -130,11 +161,10 @@ fn undo(change: &Change) -> bool {
         let changed = rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == change.after);
         changed && rustix::thread::sched_setaffinity(pid, &change.before).is_ok()
     };
-    if !change.inherited {
-        return give_back(&change.tid);
-    }
-    // While some got theirs back, others may have started more.
-    family(change.tid).iter().filter(|tid| give_back(tid)).count() > 0
+    let itself = give_back(&change.tid);
+    let inherits = |tid: &Tid| change.inherited || unseen(*tid);
+    let others = family(change.tid).iter().filter(|tid| inherits(tid) && give_back(tid)).count();
+    itself || others > 0
 }
 
 /// The threads of a process and of all that it has started, as far as their parents are still there.
@@ -187,6 +217,43 @@ mod tests {
         assert!(decode(&[0; RECORD]).is_none());
     }
 
+    /// Of two children of a bound shell with its mask, one began before Evenkeel looked last, and has chosen that mask.
+    #[test]
+    fn what_began_after_the_last_look_gets_its_mask_back() {
+        let own = mask::own().unwrap();
+        let [first, _, ..] = own[..] else {
+            eprintln!("skipped: this needs two CPUs");
+            return;
+        };
+        let (before, after) = (mask::of(own), mask::of([first]));
+        let line = "read go; sleep 60 & echo $!; read go; sleep 60 & echo $!; wait";
+        let mut shell =
+            Command::new("sh").args(["-c", line]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let set = |of: Tid| rustix::thread::sched_getaffinity(Pid::from_raw(of as i32)).unwrap();
+        rustix::thread::sched_setaffinity(Pid::from_raw(shell.id() as i32), &after).unwrap();
+        let started = mask::started(shell.id()).unwrap();
+        let (mut go, mut said) = (shell.stdin.take().unwrap(), io::BufReader::new(shell.stdout.take().unwrap()));
+        let mut child = || -> Tid {
+            io::Write::write_all(&mut go, b"\n").unwrap();
+            let mut line = String::new();
+            io::BufRead::read_line(&mut said, &mut line).unwrap();
+            line.trim().parse().unwrap()
+        };
+        let seen = child();
+        // The kernel tells starts to a hundredth of a second.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let looked = crate::host::clock();
+        let unseen = child();
+        let change = Change { tid: shell.id(), started, before, after, inherited: false };
+        undo_all(&[change], looked);
+        assert!(set(shell.id()) == before && set(unseen) == before, "bound, and started by it");
+        assert!(set(seen) == after, "its own choice");
+        for tid in [seen, unseen, shell.id()] {
+            let _ = rustix::process::kill_process(Pid::from_raw(tid as i32).unwrap(), Signal::KILL);
+        }
+        shell.wait().unwrap();
+    }
+
     #[test]
     fn what_was_inherited_is_given_back_and_what_others_chose_is_not() {
         let own = mask::own().unwrap();
@@ -211,10 +278,10 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let change = Change { tid: shell.id(), started, before, after, inherited: true };
-        assert!(!undo(&Change { started: started + 1, ..change }));
+        assert!(!undo(&Change { started: started + 1, ..change }, |_| false));
         let family = family(shell.id());
         assert_eq!(family.iter().filter(|tid| set(**tid) == after).count(), 4, "it was another thread of that number");
-        assert!(undo(&change) && !undo(&change));
+        assert!(undo(&change, |_| false) && !undo(&change, |_| false));
         let masks = |wanted: &CpuSet| family.iter().filter(|tid| set(**tid) == *wanted).count();
         assert_eq!((masks(&before), masks(&other)), (4, 1));
         // Whoever has lost its child may have ended by itself.

@@ -240,7 +240,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn wait_until(self, latch: &Latch, floor: isize) {
         let mut idle = Idle::default();
         while !latch.is_open() {
-            if let Some(job) = self.find(floor, idle.failed) {
+            if let Some(job) = self.find(floor, idle.patience.failed) {
                 idle.end(self);
                 // SAFETY: it was in a queue.
                 unsafe { Job::run(job, self) };
@@ -350,30 +350,33 @@ impl<'a> Worker<'a> {
 /// What a worker is that has found nothing for a while.
 #[derive(Default)]
 struct Idle {
-    failed: u32,
+    patience: Patience,
     backoff: Backoff,
     /// It was woken up for a task, and has to see to it that the next one wakes up the next worker.
     called: bool,
-    patience: Patience,
 }
 
 impl Idle {
     fn fail(&mut self, worker: Worker<'_>, latch: &Latch) {
-        self.failed += 1;
+        self.patience.failed += 1;
         if let Some(roster) = &worker.shared().roster {
             let tasks = |other: usize| worker.shared().desks[other].deque.len();
-            if roster.failed(worker.index(), self.failed, &mut self.patience, tasks) {
+            // On the core that it goes to when it mugs it may have to wait until it runs: as one that sleeps it hears of what it waits for.
+            let away = || latch.doze(worker.index());
+            let stays = roster.failed(worker.index(), &mut self.patience, tasks, away);
+            latch.rise(worker.index());
+            if stays {
                 return std::hint::spin_loop();
             }
         }
-        if self.failed < WAITING_AFTER {
+        if self.patience.failed < WAITING_AFTER {
             std::hint::spin_loop();
-        } else if self.failed < SLEEP_AFTER {
+        } else if self.patience.failed < SLEEP_AFTER {
             if self.backoff.is_completed() { thread::yield_now() } else { self.backoff.snooze() }
         } else if latch.doze(worker.index()) {
             self.called |= worker.shared().sleep.sleep(worker.index(), || latch.is_open() || worker.sees_work());
             latch.rise(worker.index());
-            self.failed = WAITING_AFTER;
+            self.patience.failed = WAITING_AFTER;
         }
     }
 
@@ -387,7 +390,7 @@ impl Idle {
         {
             worker.shared().sleep.ring(bigger);
         }
-        self.failed = 0;
+        self.patience.failed = 0;
         self.backoff.reset();
     }
 }

@@ -48,21 +48,28 @@ pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
     let allowed = s.thread(thread).allowed();
     let previous = s.thread(thread).core;
     match why {
-        Why::New { by } => idlest(s, by.map(|by| s.thread(by).core), allowed),
+        Why::New { by } => idlest(s, by.map_or(previous, |by| s.thread(by).core), allowed),
         Why::Woken { by } => {
             let waker = by.filter(|by| s.thread(*by).run == Run::Running).map(|by| s.thread(by).core);
             let target = wake_affine(s, previous, waker, allowed);
             idle_sibling(s, target, previous, allowed)
         }
         Why::Preempted | Why::Yielded if allowed.contains(previous) => previous,
-        Why::Preempted | Why::Yielded => idlest(s, Some(previous), allowed),
+        Why::Preempted | Why::Yielded => idlest(s, previous, allowed),
         Why::Taken { by } => by,
     }
 }
 
+/// Cores from one of them on, in a circle: the order of a scheduling domain's groups (sched_domain::groups begins with
+/// the core's own).
+fn around(cores: CoreSet, from: CoreId) -> impl Iterator<Item = CoreId> {
+    let before = CoreSet::first(from.index());
+    cores.minus(before).iter().chain(cores.and(before).iter())
+}
+
 /// find_idlest_group and find_idlest_cpu: the cluster with the least weight a core, the parent's own if it is as good,
-/// and in it the core with the least weight.
-fn idlest(s: &State, parent: Option<CoreId>, allowed: CoreSet) -> CoreId {
+/// and in it the core with the least weight, in the parent's own from the parent's core on.
+fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> CoreId {
     let mut best: Option<(u64, bool, CoreId)> = None;
     for group in &s.caches {
         let cores = group.and(allowed);
@@ -71,8 +78,9 @@ fn idlest(s: &State, parent: Option<CoreId>, allowed: CoreSet) -> CoreId {
         }
         let weight: u64 = cores.iter().map(|core| s.weight(core)).sum();
         let per_core = weight * 1024 / cores.len() as u64;
-        let foreign = parent.is_some_and(|parent| !group.contains(parent));
-        let Some(core) = least(s, cores) else { continue };
+        let foreign = !group.contains(parent);
+        let first = if foreign { CoreId(0) } else { parent };
+        let Some(core) = around(cores, first).min_by_key(|core| s.weight(*core)) else { continue };
         let candidate = (per_core, foreign, core);
         if best.is_none_or(|best| candidate < best) {
             best = Some(candidate);
@@ -98,7 +106,7 @@ fn wake_affine(s: &State, previous: CoreId, waker: Option<CoreId>, allowed: Core
     }
 }
 
-/// select_idle_sibling: the target if idle, else where the thread was if idle and in the same cluster, else the first
+/// select_idle_sibling: the target if idle, else where the thread was if idle and in the same cluster, else the next
 /// idle core that shares the target's last-level cache, else the target.
 fn idle_sibling(s: &State, target: CoreId, previous: CoreId, allowed: CoreSet) -> CoreId {
     let siblings = s.domains[target.index()][0].and(allowed);
@@ -108,7 +116,7 @@ fn idle_sibling(s: &State, target: CoreId, previous: CoreId, allowed: CoreSet) -
     if siblings.contains(previous) && s.idle(previous) {
         return previous;
     }
-    siblings.iter().find(|core| s.idle(*core)).unwrap_or(target)
+    around(siblings, target).find(|core| s.idle(*core)).unwrap_or(target)
 }
 
 /// What a core runs next: the first in its queue, or, when that is empty, a waiting thread from the busiest core around
@@ -141,8 +149,8 @@ fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize)
     pullable(s, from, core).next()
 }
 
-/// The other core of a domain with the highest load, the lowest number among equals. Those without a load do not count,
-/// and cores whose threads may all not run here are passed over (LBF_ALL_PINNED).
+/// The other core of a domain with the highest load, the next one among equals. Those without a load do not count, and
+/// cores whose threads may all not run here are passed over (LBF_ALL_PINNED).
 pub(crate) fn busiest<L: PartialOrd>(
     s: &State,
     core: CoreId,
@@ -150,7 +158,7 @@ pub(crate) fn busiest<L: PartialOrd>(
     load: impl Fn(CoreId) -> Option<L>,
 ) -> Option<CoreId> {
     let mut busiest: Option<(L, CoreId)> = None;
-    for other in domain.without(core).iter() {
+    for other in around(domain.without(core), core) {
         let Some(load) = load(other) else { continue };
         let more = busiest.as_ref().is_none_or(|(most, _)| load > *most);
         if more && pullable(s, other, core).next().is_some() {

@@ -18,6 +18,9 @@ pub struct NewThread {
     pub class: Class,
     /// The cores that the program itself allows.
     pub cores: CoreSet,
+    /// Where it is before it is placed: the core of what starts its program. Without effect if the program does not allow
+    /// it.
+    pub on: CoreId,
     /// Utilisation clamps.
     pub clamp: Clamp,
 }
@@ -197,7 +200,7 @@ impl Thread {
             clamp: spec.clamp,
             affinity: spec.cores,
             run: Run::Absent,
-            core: spec.cores.iter().next().unwrap_or(CoreId(0)),
+            core: if spec.cores.contains(spec.on) { spec.on } else { spec.cores.iter().next().unwrap_or(spec.on) },
             vruntime: 0,
             since: Ns::ZERO,
             last_ran: Ns::ZERO,

@@ -34,7 +34,14 @@ impl Host {
     fn start(&mut self, code: impl Into<Option<Stalls>>, on: CoreId) -> ThreadId {
         let class = Class::fair(0);
         let cores = [on].into_iter().collect();
-        let new = NewThread { program: ProgramId(0), kind: Kind::Application, class, cores, clamp: Clamp::default() };
+        let new = NewThread {
+            program: ProgramId(0),
+            kind: Kind::Application,
+            class,
+            cores,
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        };
         let thread = self.sched.create(&new);
         assert_eq!(self.sched.ready(self.now, thread, Why::New { by: None }), on);
         self.code.push(code.into());

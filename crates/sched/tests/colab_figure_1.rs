@@ -37,6 +37,7 @@ fn after_one_period(policy: &str, blocking: Blocking) -> Example {
             kind: Kind::Application,
             class,
             cores: machine.all(),
+            on: CoreId(0),
             clamp: Clamp::default(),
         })
     };

@@ -23,7 +23,8 @@ impl Host {
     fn start(&mut self, nice: i8) -> ThreadId {
         let cores = self.sched.state().machine.all();
         let (program, kind, clamp) = (ProgramId(0), Kind::Application, Clamp::default());
-        let thread = self.sched.create(&NewThread { program, kind, class: Class::fair(nice), cores, clamp });
+        let thread =
+            self.sched.create(&NewThread { program, kind, class: Class::fair(nice), cores, on: CoreId(0), clamp });
         self.sched.ready(self.now, thread, Why::New { by: None });
         thread
     }
@@ -242,7 +243,7 @@ fn the_idle_class_gives_way_at_once() {
     host.sleep();
     let cores = host.sched.state().machine.all();
     let (program, kind, clamp) = (ProgramId(0), Kind::Application, Clamp::default());
-    let idle = host.sched.create(&NewThread { program, kind, class: Class::idle(), cores, clamp });
+    let idle = host.sched.create(&NewThread { program, kind, class: Class::idle(), cores, on: CoreId(0), clamp });
     host.sched.ready(host.now, idle, Why::New { by: None });
     common::drop_actions(&mut host.sched);
     host.run(Ns::from_us(10));

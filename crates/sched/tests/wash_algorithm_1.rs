@@ -22,7 +22,14 @@ fn after_one_quantum(machine: &Machine, policy: &str, for_holder: bool) -> Sched
     for id in 0..6 {
         let kind = if id < 5 { Kind::Application } else { Kind::Service };
         let (class, cores) = (Class::fair(0), machine.all());
-        let thread = sched.create(&NewThread { program: ProgramId(0), kind, class, cores, clamp: Clamp::default() });
+        let thread = sched.create(&NewThread {
+            program: ProgramId(0),
+            kind,
+            class,
+            cores,
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        });
         let core = sched.ready(now, thread, Why::New { by: None });
         assert_eq!(core == BIG, kind == Kind::Application, "the fallback");
         assert!(matches!(sched.next(now, core), Next::Run { thread: first, .. } if first == thread));

@@ -217,7 +217,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             let (class, clamp) = (class(&thread.sched), clamp(&thread.sched));
             let cores = cores_of(self.machine, &thread.sched);
             let program = ProgramId(thread.program as u32);
-            let id = self.sched.create(&NewThread { program, kind, class, cores, clamp });
+            // With noise, whoever starts the programs may be anywhere, and each seed has another place.
+            let chance = if self.options.noise { self.options.seed.wrapping_add(thread.program as u64) } else { 0 };
+            let on = CoreId((chance % self.machine.cores.len() as u64) as u16);
+            let id = self.sched.create(&NewThread { program, kind, class, cores, on, clamp });
             if self.watched {
                 let program = &self.workload.programs[thread.program].name;
                 let event = Event::Created { thread: id, program, name: &thread.name };

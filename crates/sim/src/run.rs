@@ -20,7 +20,8 @@ pub struct Options {
     pub max_time: Ns,
     /// Every answer of the scheduler takes effect this much later, as with an asynchronous host. Zero: at once.
     pub delay: Ns,
-    /// Background noise: short kernel work and interrupts on every core, drawn from the seed.
+    /// Background noise: short kernel work and interrupts on every core, drawn from the seed. Each seed also starts programs
+    /// from another core; without noise they are started from the first.
     pub noise: bool,
     /// What decides how fast the clusters run.
     pub governor: Governor,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use evenkeel_model::{Machine, Ns, machines};
 use evenkeel_sched::{POLICIES, Setup, policy};
@@ -42,23 +43,33 @@ fn every_policy_plays_every_workload() {
     // third of the policies, in turn.
     let all = std::env::var_os("EVENKEEL_SLOW").is_some();
     let machines = machines();
-    for (turn, workload) in workloads().into_iter().enumerate() {
-        let fitting: Vec<&Machine> = machines.iter().filter(|machine| check(machine, &workload).is_ok()).collect();
-        assert!(!fitting.is_empty(), "{} fits on no machine", workload.name);
-        let chosen = if all { 0..fitting.len() } else { turn % fitting.len()..turn % fitting.len() + 1 };
-        for machine in &fitting[chosen] {
-            let in_turn = |(index, _): &(usize, _)| all || (index + turn) % 3 == 0;
-            for (_, info) in POLICIES.iter().enumerate().filter(in_turn) {
-                // On the slowest machine some workloads take hours.
-                let options = Options { max_time: Ns::from_secs(36_000), ..Options::default() };
-                let policy = Setup::from(info).make();
-                if policy::check(policy.as_ref(), machine).is_err() {
-                    continue;
-                }
-                let outcome = run(machine, &workload, policy, None, &options, &mut ());
-                let what = format!("{} on {} under {}", workload.name, machine.name, info.name);
-                assert!(outcome.as_ref().is_ok_and(|outcome| outcome.events > 0), "{what}: {:?}", outcome.err());
+    let workloads = workloads();
+    let queue = Mutex::new(workloads.iter().enumerate());
+    let work = || loop {
+        let Some((turn, workload)) = queue.lock().expect("no other thread failed").next() else { return };
+        run_everywhere(&machines, workload, turn, all);
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
+}
+
+/// `turn` chooses the machine and the policies, if not all of them are wanted.
+fn run_everywhere(machines: &[Machine], workload: &Workload, turn: usize, all: bool) {
+    let fitting: Vec<&Machine> = machines.iter().filter(|machine| check(machine, workload).is_ok()).collect();
+    assert!(!fitting.is_empty(), "{} fits on no machine", workload.name);
+    let chosen = if all { 0..fitting.len() } else { turn % fitting.len()..turn % fitting.len() + 1 };
+    for machine in &fitting[chosen] {
+        let in_turn = |(index, _): &(usize, _)| all || (index + turn).is_multiple_of(3);
+        for (_, info) in POLICIES.iter().enumerate().filter(in_turn) {
+            // On the slowest machine some workloads take hours.
+            let options = Options { max_time: Ns::from_secs(36_000), ..Options::default() };
+            let policy = Setup::from(info).make();
+            if policy::check(policy.as_ref(), machine).is_err() {
+                continue;
             }
+            let outcome = run(machine, workload, policy, None, &options, &mut ());
+            let what = format!("{} on {} under {}", workload.name, machine.name, info.name);
+            assert!(outcome.as_ref().is_ok_and(|outcome| outcome.events > 0), "{what}: {:?}", outcome.err());
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct Record {
     /// Say nothing at the end
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub format: Output,
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -106,6 +108,8 @@ pub struct VmRun {
     /// Say nothing about the guest
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub format: Output,
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

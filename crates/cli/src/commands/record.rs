@@ -4,10 +4,11 @@ use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::record::Tape;
 use evenkeel_workload::recording::Step;
+use serde::Serialize;
 
-use crate::args::Record;
+use crate::args::{Format, Record};
 use crate::files::Target;
-use crate::{live, messages};
+use crate::{json, live, messages};
 
 /// What the recording calls the machine that it was made on.
 const NAME: &str = "recorded";
@@ -30,24 +31,54 @@ pub fn run(args: &Record) -> Result<u8> {
         tape.wait(launched.end())?;
     };
     tape.advance()?;
-    let (events, missing) = (tape.events(), tape.missing());
+    let (events, missing) = (tape.events(), Vec::from_iter(tape.missing()));
     let mut recording = tape.finish();
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
     let written = target.write_somewhere(recording.to_text().as_bytes());
-    recording.notes.iter().for_each(messages::warning);
-    written?;
-    if !args.quiet {
-        let steps: usize = recording.threads.iter().map(|thread| thread.steps.len()).sum();
-        let waits = recording.threads.iter().flat_map(|thread| &thread.steps);
-        let waits = waits.filter(|step| matches!(step, Step::Wait)).count();
-        messages::note(format_args!(
-            "{} threads, {steps} steps, {waits} of them waits for another thread, in {} ({events} events): {}",
-            recording.threads.len(),
-            recording.makespan,
-            args.file.display()
-        ));
-        missing.iter().for_each(messages::note);
+    let steps = || recording.threads.iter().flat_map(|thread| &thread.steps);
+    let account = Account {
+        file: args.file.display().to_string(),
+        makespan_s: recording.makespan.as_secs_f64(),
+        threads: recording.threads.len(),
+        steps: steps().count(),
+        waits: steps().filter(|step| matches!(step, Step::Wait)).count(),
+        events,
+        notes: &recording.notes,
+        missing,
+    };
+    match args.format.format {
+        Format::Json if !args.quiet => messages::plain(&json::print(&account)?),
+        _ => account.say(args.quiet),
     }
+    written?;
     Ok(launch::exit_code(status))
+}
+
+/// What was recorded.
+#[derive(Serialize)]
+struct Account<'a> {
+    file: String,
+    makespan_s: f64,
+    threads: usize,
+    steps: usize,
+    waits: usize,
+    events: u64,
+    notes: &'a [String],
+    missing: Vec<String>,
+}
+
+impl Account<'_> {
+    /// For people.
+    fn say(&self, quiet: bool) {
+        self.notes.iter().for_each(messages::warning);
+        if !quiet {
+            let Self { file, makespan_s, threads, steps, waits, events, .. } = self;
+            messages::note(format_args!(
+                "{threads} threads, {steps} steps, {waits} of them waits for another thread, in {makespan_s:.3} s \
+                 ({events} events): {file}"
+            ));
+            self.missing.iter().for_each(messages::note);
+        }
+    }
 }

@@ -7,8 +7,11 @@ use evenkeel_linux::launch::{self, Signals};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
 
-use crate::args::{Accel, VmRun};
-use crate::{catalog, live, messages};
+use serde::Serialize;
+
+use crate::args::{Accel, Format, VmRun};
+use crate::clock::Stopwatch;
+use crate::{catalog, json, live, messages};
 
 /// What `timeout` answers.
 const TIMED_OUT: u8 = 124;
@@ -16,20 +19,39 @@ const TIMED_OUT: u8 = 124;
 /// Runs the command and answers the exit status.
 pub fn run(args: &VmRun) -> Result<u8> {
     let spec: Spec = args.machine.parse().map_err(anyhow::Error::msg)?;
-    let command = match &args.policy {
+    let policy = args.policy.as_deref().map(catalog::live_policy).transpose()?;
+    let policy = policy.as_ref().map(|policy| policy.name());
+    let format = args.format.format;
+    let command = match policy {
         None => words(&args.command)?,
-        Some(policy) => under(&spec, catalog::live_policy(policy)?.name(), &words(&args.command)?)?,
+        Some(policy) => under(&spec, policy, format, &words(&args.command)?)?,
     };
     live::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;
     let signals = Signals::new().context("cannot listen to signals")?;
+    let mut guest = None;
     let ended = boot(args, spec, &signals).and_then(|mut vm| {
+        let watch = Stopwatch::start();
         let mut forward = |stream: Stream, bytes: &[u8]| match stream {
             Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
             Stream::Errors => io::stderr().write_all(bytes),
         };
-        vm.run(&command, &directory, args.timeout, &signals, &mut forward)
+        let ended = vm.run(&command, &directory, args.timeout, &signals, &mut forward);
+        guest = Some((vm.accelerator(), vm.shares(), watch.seconds()));
+        ended
     });
+    if let (Some((accelerator, shares, elapsed)), Ok(ended), Format::Json, false) = (guest, &ended, format, args.quiet)
+    {
+        messages::plain(&json::print(&Account {
+            machine: spec.to_string(),
+            accelerator: format!("{accelerator:?}").to_lowercase(),
+            big_share: shares.map(|shares| shares.big),
+            little_share: shares.map(|shares| shares.little),
+            policy,
+            status: ended.code,
+            elapsed_s: elapsed,
+        })?);
+    }
     match ended {
         Ok(ended) => Ok(ended.code),
         Err(Error::Interrupted(signal)) => Ok(launch::killed_by(signal)),
@@ -45,6 +67,18 @@ pub fn run(args: &VmRun) -> Result<u8> {
     }
 }
 
+/// What became of a command in a guest.
+#[derive(Serialize)]
+struct Account<'a> {
+    machine: String,
+    accelerator: String,
+    big_share: Option<f64>,
+    little_share: Option<f64>,
+    policy: Option<&'a str>,
+    status: u8,
+    elapsed_s: f64,
+}
+
 /// Boots a guest as the options say, and says what the user should know of it.
 fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
     let options = Options {
@@ -55,7 +89,7 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
         shares: !args.symmetric,
     };
     let vm = Vm::boot(&options, signals, &mut |text| messages::warning(text))?;
-    if let Some(shares) = vm.shares().filter(|_| !args.quiet) {
+    if let Some(shares) = vm.shares().filter(|_| !args.quiet && args.format.format == Format::Table) {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         messages::note(format_args!(
             "{spec} under {:?}: a big core has {} of a real one, a little core {}",
@@ -68,8 +102,9 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
 }
 
 /// A command under a policy, inside the guest.
-pub fn under(spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>> {
-    inside(spec, &["run", "--policy", policy], command)
+pub fn under(spec: &Spec, policy: &str, format: Format, command: &[String]) -> Result<Vec<String>> {
+    let format = if format == Format::Json { "json" } else { "table" };
+    inside(spec, &["run", "--policy", policy, "--format", format], command)
 }
 
 /// A command under this program, inside the guest, which is told what the cores are.

@@ -314,6 +314,7 @@ impl Driver {
                 kind: about.kind,
                 class: about.class,
                 cores: about.cores,
+                on: self.core(sample.cpu).unwrap_or(CoreId(0)),
                 clamp: Clamp::default(),
             });
             self.tids.push(sample.tid);

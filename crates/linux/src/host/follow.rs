@@ -176,6 +176,7 @@ impl Follow {
             Newcomer { kind, class: Class::fair(0), cores }
         });
         guarded?;
+        self.hands.looked(now)?;
         let driver = &mut self.driver;
         self.eyes.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
         if let Some(timeline) = &mut self.timeline {

@@ -269,6 +269,14 @@ impl Hands {
         self.unbound(tid, now).map(|_| ())
     }
 
+    /// Every thread that began before this time was asked for its mask ([`Hands::allowed`]).
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn looked(&self, at: Ns) -> io::Result<()> {
+        self.guard.looked(at)
+    }
+
     /// Gives every mask back.
     pub fn release(&mut self, eyes: &mut Eyes) {
         for (tid, bound) in std::mem::take(&mut self.bound) {

@@ -99,6 +99,8 @@ pub(crate) struct Roster {
 /// How a worker that looks for work goes on after it has failed.
 #[derive(Default)]
 pub(crate) struct Patience {
+    /// How often in a row it has.
+    pub failed: u32,
     /// Since when there has been somebody to mug.
     since: Option<Ns>,
 }
@@ -156,14 +158,21 @@ impl Roster {
         }))
     }
 
-    /// A worker has failed so often in a row to find a task. Answers whether it has reason not to sleep: somebody to mug.
-    pub fn failed(&self, worker: usize, failed: u32, patience: &mut Patience, tasks: impl Fn(usize) -> usize) -> bool {
-        if !evenkeel_model::stealing::waits(failed) {
+    /// A worker has failed once more to find a task. Answers whether it has reason not to sleep: somebody to mug. `away` is asked before it leaves its
+    /// core for that, and forbids it by false.
+    pub fn failed(
+        &self,
+        worker: usize,
+        patience: &mut Patience,
+        tasks: impl Fn(usize) -> usize,
+        away: impl FnOnce() -> bool,
+    ) -> bool {
+        if !evenkeel_model::stealing::waits(patience.failed) {
             return false;
         }
         self.turn(worker, Doing::Waiting);
         let Some(uneven) = &self.uneven else { return false };
-        uneven.mug(worker, failed, patience, &self.hints, tasks, self.books.as_ref())
+        uneven.mug(worker, patience, &self.hints, tasks, away, self.books.as_ref())
     }
 
     /// A worker has a task, or what it waits for is done. Answers who should be woken up because of that: somebody on a bigger core, who may want

@@ -134,18 +134,28 @@ fn the_busiest_little_worker_is_mugged_after_a_while_and_does_not_mug_back() {
     let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
     let mut patience = Patience::default();
     let tasks = |worker| [0, 0, 1, 5][worker];
-    assert!(!roster.failed(1, 1, &mut patience, tasks), "too early");
-    assert!(roster.failed(1, 2, &mut patience, tasks) && mock.asked().is_empty(), "it looks on for a while");
+    let mut failed = |worker, times, away: &dyn Fn() -> bool| {
+        patience.failed = times;
+        roster.failed(worker, &mut patience, tasks, away)
+    };
+    let free = || true;
+    assert!(!failed(1, 1, &free), "too early");
+    assert!(failed(1, 2, &free) && mock.asked().is_empty(), "it looks on for a while");
+    let asked = AtomicUsize::new(0);
+    while asked.load(Ordering::SeqCst) == 0 {
+        failed(1, 3, &|| asked.fetch_add(1, Ordering::SeqCst) > 0);
+    }
+    assert!(mock.asked().is_empty(), "what it waits for is done: it stays where it is");
     while mock.asked.lock().unwrap().is_empty() {
-        assert!(roster.failed(1, 3, &mut patience, tasks), "it stays up");
+        assert!(failed(1, 3, &free), "it stays up");
     }
     // The one with the task first.
     assert_eq!(mock.asked(), [[1], [3]]);
-    assert!(!roster.failed(1, 4, &mut patience, tasks), "on its little core it may sleep");
+    assert!(!failed(1, 4, &free), "on its little core it may sleep");
     assert_eq!(roster.seat(3).cpu, 1);
     assert_eq!(roster.seat(1).cpu, 3);
     roster.turn(2, Waiting);
-    assert!(!roster.failed(2, 9, &mut patience, tasks) && mock.asked().is_empty(), "little workers mug nobody");
+    assert!(!failed(2, 9, &free) && mock.asked().is_empty(), "little workers mug nobody");
 }
 
 #[test]
@@ -153,7 +163,8 @@ fn the_first_worker_goes_home_to_a_big_core() {
     let mock = Mock::default();
     let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Waiting, Waiting]);
     let uneven = roster.uneven().unwrap();
-    uneven.mug(1, 2, &mut Patience::default(), &roster.hints, |_| 0, None);
+    let mut patience = Patience { failed: 2, since: None };
+    uneven.mug(1, &mut patience, &roster.hints, |_| 0, || true, None);
     assert!(mock.asked().is_empty(), "it is on a big core");
     // As if it had been mugged by itself: from CPU 0 to CPU 2.
     roster.hints.set(2, Active);
@@ -368,9 +379,9 @@ fn books_tell_busy_from_waiting_by_core_type() {
         roster.arrive(worker, true);
     }
     roster.turn(1, Waiting);
-    let mut patience = Patience::default();
+    let mut patience = Patience { failed: 2, since: None };
     while roster.account(1).unwrap().mugs == 0 {
-        roster.failed(1, 2, &mut patience, |_| 0);
+        roster.failed(1, &mut patience, |_| 0, || true);
     }
     let account = roster.account(1).unwrap();
     assert!(account.spans[0].waiting > Ns::ZERO && account.spans[1].busy == Ns::ZERO, "{account:?}");

@@ -173,14 +173,14 @@ impl Uneven {
     pub fn mug(
         &self,
         mugger: usize,
-        failed: u32,
         patience: &mut Patience,
         hints: &Hints,
         tasks: impl Fn(usize) -> usize,
+        away: impl FnOnce() -> bool,
         books: Option<&Books>,
     ) -> bool {
         let active = |worker| Active { worker, core_type: self.kind(worker), load: tasks(worker) };
-        let muggee = self.techniques.muggee(self.kind(mugger), failed, hints.all(Doing::Active).map(active));
+        let muggee = self.techniques.muggee(self.kind(mugger), patience.failed, hints.all(Doing::Active).map(active));
         let Some(muggee) = muggee else {
             patience.since = None;
             return false;
@@ -190,7 +190,7 @@ impl Uneven {
             return true;
         }
         patience.since = None;
-        match self.places.exchange(muggee, mugger, || hints.get(muggee) == Doing::Active) {
+        match self.places.exchange(muggee, mugger, || hints.get(muggee) == Doing::Active && away()) {
             Exchange::Done => {
                 if let Some(books) = books {
                     books.mugs(mugger);

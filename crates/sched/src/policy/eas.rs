@@ -169,6 +169,7 @@ mod tests {
             kind: Kind::Application,
             class: Class::fair(0),
             cores: machine.all(),
+            on: CoreId(0),
             clamp: Clamp::default(),
         };
         let mut s = State::new(machine);

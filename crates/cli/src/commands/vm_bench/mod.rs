@@ -164,7 +164,8 @@ impl Guest<'_> {
     /// Runs a shell's line under a policy and answers the seconds that each program says it took.
     fn measure_under(&mut self, policy: &str, line: &str) -> Result<BTreeMap<String, f64>> {
         let command = shell(line);
-        let command = if policy == STOCK { command.to_vec() } else { under(&self.spec, policy, &command)? };
+        let command =
+            if policy == STOCK { command.to_vec() } else { under(&self.spec, policy, Format::Table, &command)? };
         self.measure_command(&command)
     }
 
