@@ -115,7 +115,8 @@ impl Uneven {
     pub fn arrive(&self, worker: usize, hints: &Hints, books: Option<&Books>) -> Option<Mask> {
         let before = self.places.arrive(worker);
         if before.is_some() && worker == 0 {
-            self.go_home(hints, books, for_an_exchange());
+            // It was patient when it left.
+            self.go_home(hints, books, || false);
         }
         before
     }
