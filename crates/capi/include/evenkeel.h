@@ -53,6 +53,19 @@ typedef enum {
    * A task that runs at once would wait for itself.
    */
   EK_IN_TASK = 8,
+  /**
+   * The cores of the options are no lists of CPUs that this process may use, a CPU is both big and little, no core is big, or the ratio is not from 1 to
+   * 100.
+   */
+  EK_CORES = 9,
+  /**
+   * The techniques of the options have no such name.
+   */
+  EK_TECHNIQUES = 10,
+  /**
+   * The options say something about cores, and this system does not tell which it has.
+   */
+  EK_MACHINE = 11,
 } ek_status;
 
 /**
@@ -89,18 +102,45 @@ typedef struct ek_pool ek_pool;
 typedef struct ek_scope ek_scope;
 
 /**
- * How a pool is made. Begin with `ek_options_default()`, so that what a later version adds has its default.
+ * How a pool is made. Begin with `ek_options_default()`, so that what a later version adds has its default. Strings are read by the call that gets the
+ * options, and belong to the program.
  */
 typedef struct {
   /**
-   * For how many cores: the thread that calls the pool counts, too. 0: as many as EVENKEEL_THREADS says, or else all that this
-   * process may use.
+   * For how many cores: the thread that calls the pool counts, too. 0: as many as EVENKEEL_THREADS says, or else all of `cores`.
    */
   size_t threads;
   /**
    * What its threads are called, before a dash and their number; UTF-8. Null: "evenkeel".
    */
   const char *name;
+  /**
+   * The CPUs to use, by their numbers, as in "0-3,6". Null: all that this process may use. Workers are bound to them where they differ; CPUs that
+   * do not differ only say how many workers there are.
+   */
+  const char *cores;
+  /**
+   * Which of them are big, as in "0-3", or how many to use of each kind, as in "4c:big,2c:little". Null: what `little` leaves, and with both null as the
+   * machine says.
+   */
+  const char *big;
+  /**
+   * Which of them are little. Null: what `big` leaves.
+   */
+  const char *little;
+  /**
+   * How many times faster a big core is than a little one, 1 to 100. 0: as the machine says, or 2 where it does not.
+   */
+  double ratio;
+  /**
+   * What is done about cores that differ: "none", or "base" for work-biasing and serial-sprinting, and after a "+" what comes to it of "p" work-pacing, "s"
+   * work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+psm" where frequencies can be set, "base+m" elsewhere.
+   */
+  const char *techniques;
+  /**
+   * 0: where tasks are mugged, those that nobody can split do not take turns on the big cores besides.
+   */
+  int turns;
 } ek_options;
 
 /**
@@ -172,7 +212,7 @@ ek_options ek_options_default(void);
  *
  * `options` may be null: the default.
  *
- * Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`; `*pool` is null then.
+ * Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`, `EK_CORES`, `EK_TECHNIQUES`, `EK_MACHINE`; `*pool` is null then.
  *
  * # Safety
  * `options` and `pool` are null or point to what their types say.

@@ -73,13 +73,25 @@ template <class F> struct call {
 
 /// How a pool is made.
 struct options {
-    std::size_t threads = 0;     ///< for how many cores; 0: EVENKEEL_THREADS, or else all that this process may use
-    const char *name = nullptr;  ///< of its threads; null: "evenkeel"
+    std::size_t threads = 0;           ///< for how many cores; 0: EVENKEEL_THREADS, or else all of `cores`
+    const char *name = nullptr;        ///< of its threads; null: "evenkeel"
+    const char *cores = nullptr;       ///< the CPUs to use, as in "0-3,6"; null: all that this process may use
+    const char *big = nullptr;         ///< which of them are big; null: what `little` leaves, or as the machine says
+    const char *little = nullptr;      ///< which of them are little; null: what `big` leaves, or as the machine says
+    double ratio = 0;                  ///< how many times faster a big core is; 0: as the machine says
+    const char *techniques = nullptr;  ///< as in "base+m"; null: all that the machine allows
+    bool turns = true;                 ///< whether tasks that nobody can split take turns on the big cores
 
     explicit operator ek_options() const {
         ek_options raw = ek_options_default();
         raw.threads = threads;
         raw.name = name;
+        raw.cores = cores;
+        raw.big = big;
+        raw.little = little;
+        raw.ratio = ratio;
+        raw.techniques = techniques;
+        raw.turns = turns;
         return raw;
     }
 };
@@ -87,12 +99,16 @@ struct options {
 /// A pool of workers. What is not run in one uses the global pool.
 class pool {
 public:
-    /// Throws `error`: too many threads, or a wrong EVENKEEL_THREADS.
+    /// Throws `error`: too many threads, a wrong EVENKEEL_THREADS, cores that are not there, or techniques that do not exist.
     explicit pool(const options &wanted = {}) {
         const ek_options raw(wanted);
         detail::check(ek_pool_new(&raw, &raw_));
     }
-    explicit pool(std::size_t threads) : pool(options{threads, nullptr}) {}
+    explicit pool(std::size_t threads) {
+        ek_options raw = ek_options_default();
+        raw.threads = threads;
+        detail::check(ek_pool_new(&raw, &raw_));
+    }
     ~pool() { ek_pool_free(raw_); }
     pool(pool &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
     pool &operator=(pool &&other) noexcept {

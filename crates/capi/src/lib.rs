@@ -8,6 +8,7 @@ mod callback;
 mod fork;
 mod graph;
 mod loops;
+mod options;
 mod pool;
 mod status;
 
@@ -17,8 +18,6 @@ pub use graph::{
     ek_access, ek_graph, ek_graph_body, ek_graph_run, ek_graph_wait, ek_graph_window, ek_mode, ek_task, ek_task_now,
 };
 pub use loops::{ek_combine, ek_parallel_for, ek_piece, ek_reduce, ek_reduce_piece};
-pub use pool::{
-    ek_global_configure, ek_options, ek_options_default, ek_pool, ek_pool_free, ek_pool_new, ek_pool_run,
-    ek_pool_threads,
-};
+pub use options::{ek_options, ek_options_default};
+pub use pool::{ek_global_configure, ek_pool, ek_pool_free, ek_pool_new, ek_pool_run, ek_pool_threads};
 pub use status::{ek_status, ek_status_text, ek_version};

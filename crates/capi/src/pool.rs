@@ -1,56 +1,23 @@
 //! Pools.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::ptr;
 
-use evenkeel_runtime::{Pool, PoolBuilder};
+use evenkeel_runtime::Pool;
 
 use crate::callback::{Context, call, ek_function};
+use crate::options::{builder, ek_options};
 use crate::status::ek_status;
 
 /// A pool of workers. All functions but `ek_pool_free` may be called by several threads at once.
 pub struct ek_pool(Pool);
 
-/// How a pool is made. Begin with `ek_options_default()`, so that what a later version adds has its default.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct ek_options {
-    /// For how many cores: the thread that calls the pool counts, too. 0: as many as EVENKEEL_THREADS says, or else all that this
-    /// process may use.
-    pub threads: usize,
-    /// What its threads are called, before a dash and their number; UTF-8. Null: "evenkeel".
-    pub name: *const c_char,
-}
-
-/// The options of those who want nothing special.
-#[unsafe(no_mangle)]
-pub extern "C" fn ek_options_default() -> ek_options {
-    ek_options { threads: 0, name: ptr::null() }
-}
-
-/// # Safety
-/// Null, or options with a name that is null or a string.
-unsafe fn builder(options: *const ek_options) -> Result<PoolBuilder, ek_status> {
-    let mut builder = PoolBuilder::new();
-    // SAFETY: the caller's promise.
-    let Some(options) = (unsafe { options.as_ref() }) else { return Ok(builder) };
-    if options.threads > 0 {
-        builder = builder.threads(options.threads);
-    }
-    if !options.name.is_null() {
-        // SAFETY: the caller's promise.
-        let name = unsafe { CStr::from_ptr(options.name) };
-        builder = builder.name(name.to_str().map_err(|_| ek_status::EK_NAME)?);
-    }
-    Ok(builder)
-}
-
 /// Makes a pool and writes it to `*pool`. If the system refuses threads the pool works with those it got: `ek_pool_threads`.
 ///
 /// `options` may be null: the default.
 ///
-/// Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`; `*pool` is null then.
+/// Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`, `EK_CORES`, `EK_TECHNIQUES`, `EK_MACHINE`; `*pool` is null then.
 ///
 /// # Safety
 /// `options` and `pool` are null or point to what their types say.

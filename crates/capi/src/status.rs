@@ -27,6 +27,13 @@ pub enum ek_status {
     EK_THREAD = 7,
     /// A task that runs at once would wait for itself.
     EK_IN_TASK = 8,
+    /// The cores of the options are no lists of CPUs that this process may use, a CPU is both big and little, no core is big, or the ratio is not from 1 to
+    /// 100.
+    EK_CORES = 9,
+    /// The techniques of the options have no such name.
+    EK_TECHNIQUES = 10,
+    /// The options say something about cores, and this system does not tell which it has.
+    EK_MACHINE = 11,
 }
 
 impl From<BuildError> for ek_status {
@@ -40,7 +47,7 @@ impl From<BuildError> for ek_status {
     }
 }
 
-const TEXTS: [&CStr; 9] = [
+const TEXTS: [&CStr; 12] = [
     c"done",
     c"a pointer is null that must not be",
     c"too many threads for a pool, which has at most 8192",
@@ -50,6 +57,9 @@ const TEXTS: [&CStr; 9] = [
     c"an access is neither EK_IN nor EK_OUT nor EK_INOUT",
     c"only the thread that runs the body of a graph uses the graph",
     c"a task that runs at once would wait for itself",
+    c"cores are wrong: expected lists of CPUs that this process may use, such as 0-3,6, none both big and little, one at least big, and a ratio of 1 to 100",
+    c"no such techniques: expected none or base, then + and letters of p, s and m, as in base+psm",
+    c"this system does not tell which cores it has, so none can be chosen",
 ];
 
 /// A status in words: English, without a full stop, never null, never to be freed.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// In the order in which a reader of the header needs them.
-const SOURCES: [&str; 6] = ["status", "callback", "pool", "fork", "loops", "graph"];
+const SOURCES: [&str; 7] = ["status", "callback", "options", "pool", "fork", "loops", "graph"];
 
 #[test]
 fn the_header_is_current() {

@@ -1,8 +1,9 @@
-//! The examples, compiled by the system's compilers against the libraries that cargo has built for this test.
+//! The examples, compiled by the system's compilers against the libraries that cargo has built for this test, installed as users do.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::{env, fs};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
@@ -14,10 +15,15 @@ enum Link {
     Dynamic,
 }
 
-/// Where cargo puts the libraries of a test: beside it.
-fn libraries() -> PathBuf {
-    env::current_exe().unwrap().parent().unwrap().to_owned()
-}
+/// Where everything is installed.
+static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
+    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prefix");
+    // Cargo puts the libraries of a test beside it.
+    let test = env::current_exe().unwrap();
+    let mut install = Command::new(Path::new(HERE).join("install"));
+    assert!(install.env_remove("DESTDIR").arg(&prefix).arg(test.parent().unwrap()).status().unwrap().success());
+    prefix
+});
 
 fn compiler(source: &Path) -> Command {
     let (variable, default, standard) = match source.extension() {
@@ -34,14 +40,20 @@ fn compile(source: &Path, link: Link) -> PathBuf {
         Link::Static => "static",
         Link::Dynamic => "dynamic",
     };
+    let mut command = compiler(source);
+    command.args(STRICT).arg("-O1").arg("-I").arg(PREFIX.join("include")).arg(source);
+    match link {
+        Link::Static => command.arg(PREFIX.join("lib/libevenkeel.a")).args(["-lpthread", "-ldl", "-lm"]),
+        Link::Dynamic => command.arg("-L").arg(PREFIX.join("lib")).arg("-levenkeel"),
+    };
+    build(command, source, kind)
+}
+
+/// Has a compiler make the program, without a warning.
+fn build(mut command: Command, source: &Path, kind: &str) -> PathBuf {
     let name = source.file_name().unwrap().to_str().unwrap().replace('.', "-");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{kind}"));
-    let mut command = compiler(source);
-    command.args(STRICT).arg("-O1").arg("-I").arg(Path::new(HERE).join("include")).arg(source).arg("-o").arg(&program);
-    match link {
-        Link::Static => command.arg(libraries().join("libevenkeel.a")).args(["-lpthread", "-ldl", "-lm"]),
-        Link::Dynamic => command.arg("-L").arg(libraries()).arg("-levenkeel"),
-    };
+    command.arg("-o").arg(&program);
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && messages.is_empty(), "{command:?}:\n{messages}");
@@ -49,7 +61,12 @@ fn compile(source: &Path, link: Link) -> PathBuf {
 }
 
 fn run(program: &Path) -> Output {
-    Command::new(program).env("LD_LIBRARY_PATH", libraries()).env("EVENKEEL_THREADS", "3").output().unwrap()
+    run_with(program, &[])
+}
+
+fn run_with(program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", PREFIX.join("lib")).env("EVENKEEL_THREADS", "3").args(arguments).output().unwrap()
 }
 
 fn prints(example: &str, expected: &str) {
@@ -83,6 +100,58 @@ fn tasks_in_cpp() {
          100000 after 5 rounds\n\
          caught: no root of a negative number\n",
     );
+}
+
+#[test]
+fn the_guide_in_cpp() {
+    prints("guide.cpp", "100 images, 3412, 6, 42\n");
+}
+
+#[test]
+fn cores_in_c() {
+    prints("cores.c", "the sum is 499999500000\n");
+    let program = compile(&Path::new(HERE).join("examples/cores.c"), Link::Static);
+    let cpus = evenkeel_runtime::this_machine().unwrap().ids();
+    let big = cpus[0].to_string();
+    let named = match cpus.get(1) {
+        Some(little) => run_with(&program, &[&big, &little.to_string()]),
+        None => run_with(&program, &[&big]),
+    };
+    assert_eq!(String::from_utf8_lossy(&named.stdout), "the sum is 499999500000\n");
+    let refused = run_with(&program, &["0-"]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).starts_with("evenkeel: cores are wrong: expected lists of CPUs"));
+}
+
+#[test]
+fn options_in_cpp() {
+    let output = run(&compile(&Path::new(HERE).join("tests/options.cpp"), Link::Dynamic));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "refused: no such techniques: expected none or base, then + and letters of p, s and m, as in base+psm\n\
+         2 threads\n"
+    );
+}
+
+/// What `pkg-config` says is enough to compile and link.
+#[test]
+fn pkg_config_finds_it() {
+    let ask = |options: &[&str]| {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", PREFIX.join("lib/pkgconfig")).args(options).arg("evenkeel").output()
+    };
+    if let Err(error) = ask(&["--exists"]) {
+        eprintln!("skipped: pkg-config: {error}");
+        return;
+    }
+    let says = |options: &[&str]| String::from_utf8(ask(options).unwrap().stdout).unwrap();
+    assert_eq!(says(&["--modversion"]).trim(), env!("CARGO_PKG_VERSION"));
+    let source = Path::new(HERE).join("examples/cores.c");
+    let mut command = compiler(&source);
+    command.arg(&source).args(says(&["--cflags", "--libs"]).split_whitespace());
+    let output = run(&build(command, &source, "pkg-config"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "the sum is 499999500000\n");
+    assert!(says(&["--static", "--libs"]).trim().ends_with("-lpthread -ldl -lm"));
 }
 
 /// Each header compiles alone, as C and as C++.

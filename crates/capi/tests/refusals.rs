@@ -1,10 +1,12 @@
 //! What makes no sense is refused, and nothing is done.
 #![expect(unsafe_code, reason = "the interface is C's")]
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};
 
 use evenkeel::*;
+use evenkeel_runtime::this_machine;
+use evenkeel_topology::list;
 
 unsafe extern "C-unwind" fn never(_: *mut c_void) {
     unreachable!("nothing is done");
@@ -45,6 +47,61 @@ fn pools_that_cannot_be() {
     let options = ek_options { name: c"\xff".as_ptr(), ..ek_options_default() };
     // SAFETY: as above.
     assert_eq!(unsafe { ek_pool_new(&options, &mut pool) }, ek_status::EK_NAME);
+}
+
+#[test]
+fn cores_and_techniques_that_cannot_be() {
+    let refused = |options: ek_options| {
+        let mut pool = std::ptr::dangling_mut();
+        // SAFETY: both are there, strings are strings.
+        let status = unsafe { ek_pool_new(&options, &mut pool) };
+        assert!(pool.is_null());
+        status
+    };
+    let default = ek_options_default();
+    for wrong in [c"", c"0-", c"1023", c"zero", c"\xff"] {
+        assert_eq!(refused(ek_options { cores: wrong.as_ptr(), ..default }), ek_status::EK_CORES, "{wrong:?}");
+        assert_eq!(refused(ek_options { big: wrong.as_ptr(), ..default }), ek_status::EK_CORES, "{wrong:?}");
+    }
+    let cpu = CString::new(this_machine().unwrap().cpus[0].id.to_string()).unwrap();
+    let both = ek_options { big: cpu.as_ptr(), little: cpu.as_ptr(), ..default };
+    assert_eq!(refused(both), ek_status::EK_CORES);
+    let none_big = ek_options { cores: cpu.as_ptr(), little: cpu.as_ptr(), ..default };
+    assert_eq!(refused(none_big), ek_status::EK_CORES);
+    for wrong in [0.5, -1.0, 101.0, f64::NAN] {
+        assert_eq!(refused(ek_options { ratio: wrong, ..default }), ek_status::EK_CORES, "{wrong}");
+    }
+    for wrong in [c"", c"psm", c"base+x", c"\xff"] {
+        assert_eq!(
+            refused(ek_options { techniques: wrong.as_ptr(), ..default }),
+            ek_status::EK_TECHNIQUES,
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn there_is_a_worker_for_each_core_that_is_named() {
+    let cpus = this_machine().unwrap().ids();
+    for count in 1..=cpus.len().min(4) {
+        let cores = CString::new(list::text(&cpus[..count])).unwrap();
+        let big = CString::new(cpus[0].to_string()).unwrap();
+        let wanted = ek_options {
+            cores: cores.as_ptr(),
+            big: big.as_ptr(),
+            ratio: if count > 1 { 3.0 } else { 0.0 },
+            techniques: c"base+m".as_ptr(),
+            turns: 0,
+            ..ek_options_default()
+        };
+        let mut pool = null_mut();
+        // SAFETY: both are there, strings are strings.
+        unsafe {
+            assert_eq!(ek_pool_new(&wanted, &mut pool), ek_status::EK_OK);
+            assert_eq!(ek_pool_threads(pool), count);
+            ek_pool_free(pool);
+        }
+    }
 }
 
 #[test]
@@ -109,7 +166,7 @@ fn every_status_has_a_text() {
         // SAFETY: texts are strings that stay.
         unsafe { CStr::from_ptr(ek_status_text(status)) }.to_str().unwrap_or_default().to_owned()
     };
-    for status in 0..=ek_status::EK_IN_TASK as i32 {
+    for status in 0..=ek_status::EK_MACHINE as i32 {
         assert!(!text(status).starts_with("no status"), "{status}");
     }
     assert_eq!(text(ek_status::EK_NAME as i32), "a name is not UTF-8");

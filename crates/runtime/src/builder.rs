@@ -31,6 +31,7 @@ pub struct PoolBuilder {
     name: Option<String>,
     cores: Option<Topology>,
     techniques: Option<Techniques>,
+    without_turns: bool,
     record: Record,
     on_missing: Option<fn(&Missing)>,
 }
@@ -84,7 +85,7 @@ impl PoolBuilder {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // The kernel does not say that CPUs 4 to 7 are slower.
-    /// let machine = evenkeel_topology::Topology::read("/".as_ref())?;
+    /// let machine = evenkeel_runtime::this_machine()?;
     /// if let Ok(machine) = machine.with(Some("0-3"), Some("4-7"), Some(2.5)) {
     ///     let pool = evenkeel_runtime::PoolBuilder::new().cores(machine).build()?;
     /// }
@@ -102,6 +103,14 @@ impl PoolBuilder {
     #[must_use]
     pub fn techniques(mut self, techniques: Techniques) -> PoolBuilder {
         self.techniques = Some(techniques);
+        self
+    }
+
+    /// Whether tasks that nobody can split take turns on the bigger cores where tasks are mugged; they do if nothing is said. Without, mugging is what Torng et al.
+    /// (ISCA 2016, III.B) describe. The turns are not theirs, so [`Techniques`] has no letter for them.
+    #[must_use]
+    pub fn turns(mut self, turns: bool) -> PoolBuilder {
+        self.without_turns = !turns;
         self
     }
 
@@ -199,9 +208,9 @@ impl PoolBuilder {
                 }
             }
         }
-        let turns = shared.roster.as_deref().and_then(Roster::uneven).is_some_and(Uneven::has_turns);
+        let mugs = shared.roster.as_deref().and_then(Roster::uneven).is_some_and(Uneven::mugs);
         let own = Arc::clone(&shared);
-        let turns = turns
+        let turns = (mugs && !self.without_turns)
             .then(|| spawn(thread::Builder::new().name(format!("{name}-turns")), Box::new(move || own.take_turns())));
         // Without that thread tasks stay where they are, which is said like the other threads that are missing.
         let turns = match turns {

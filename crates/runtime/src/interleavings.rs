@@ -1,4 +1,4 @@
-//! The queue and the sleepers under every interleaving that loom finds: `scripts/loom`.
+//! The queue and the sleepers under every interleaving that loom finds: `scripts/races loom`.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -12,6 +12,7 @@ use crate::asking::Asking;
 use crate::deque::{Deque, Steal};
 use crate::fence;
 use crate::latch::Latch;
+use crate::roster::{Books, Roster};
 use crate::sleep::Sleep;
 
 /// Tasks that count how often they were taken, and a queue for them.
@@ -157,9 +158,18 @@ struct Crew {
     tasks: AtomicUsize,
 }
 
+/// Decides who is called first, as on cores that differ.
+fn roster(workers: usize) -> std::sync::Arc<Roster> {
+    std::sync::Arc::new(Roster::new(workers, None, Some(Books::new(workers, 1, false)), Vec::new()).unwrap())
+}
+
 impl Crew {
     fn new(workers: usize) -> Arc<Crew> {
-        Arc::new(Crew { sleep: Sleep::new(workers, None), tasks: AtomicUsize::new(0) })
+        Crew::under(None, workers)
+    }
+
+    fn under(roster: Option<std::sync::Arc<Roster>>, workers: usize) -> Arc<Crew> {
+        Arc::new(Crew { sleep: Sleep::new(workers, roster), tasks: AtomicUsize::new(0) })
     }
 
     fn push(&self) {
@@ -197,12 +207,36 @@ fn a_sleeper_is_called() {
     });
 }
 
+/// A worker that gets up by itself leaves the alarm on and the list empty. A push that finds nobody there turns the alarm off; the one after it calls the
+/// worker, which may have lain down again by then.
+#[test]
+fn a_call_that_finds_nobody_loses_no_call_after_it() {
+    for chosen in [false, true] {
+        loom::model(move || {
+            let crew = Crew::under(chosen.then(|| roster(1)), 1);
+            assert!(!crew.sleep.sleep(0, || true), "it was not called");
+            let other = Arc::clone(&crew);
+            let worker = thread::spawn(move || {
+                other.work(0);
+                other.work(0);
+            });
+            crew.push();
+            crew.push();
+            worker.join().unwrap();
+        });
+    }
+}
+
 #[test]
 fn two_sleepers_are_called_for_two_tasks() {
+    [false, true].into_iter().for_each(two_sleepers);
+}
+
+fn two_sleepers(chosen: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
-    model.check(|| {
-        let crew = Crew::new(2);
+    model.check(move || {
+        let crew = Crew::under(chosen.then(|| roster(2)), 2);
         let workers = [0, 1].map(|worker| {
             let crew = Arc::clone(&crew);
             thread::spawn(move || crew.work(worker))

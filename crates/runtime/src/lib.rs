@@ -38,6 +38,7 @@ pub use builder::{MAX_THREADS, PoolBuilder, Record};
 pub use chunks::{par_chunks, par_chunks_mut};
 pub use error::{BuildError, Shortage};
 pub use evenkeel_model::stealing::Techniques;
+pub use evenkeel_topology::Topology;
 pub use graph::{Creation, Graph, graph};
 pub use join::join;
 pub use missing::Missing;
@@ -45,10 +46,10 @@ pub use par::{par_for, par_for_grain, par_map_reduce, par_map_reduce_grain};
 pub use pieces::par_pieces;
 pub use pool::Pool;
 pub use region::{Access, Lend, Read, Region, Write};
-pub use roster::{Account, Spans};
+pub use roster::{Account, Spans, this_machine};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
-#[cfg(any(test, feature = "perfetto"))]
+#[cfg(feature = "perfetto")]
 pub use trace::write_perfetto;
 pub use trace::{Event, What};
 

@@ -71,6 +71,8 @@ impl Sleep {
             None => sleepers.pop(),
             Some(roster) => roster.first_to_wake(&sleepers).map(|place| sleepers.remove(place)),
         };
+        // Nobody is called only if the list is empty: those for whom the alarm went on have all got up by themselves. The alarm may be off then, for the list
+        // and the alarm change under one lock, and who lies down from now on turns it on again, and looks for work after that.
         drop(sleepers);
         if let Some(worker) = called {
             self.ring(worker);

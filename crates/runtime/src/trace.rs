@@ -1,10 +1,10 @@
 //! Who worked where and when.
 
-#[cfg(any(test, feature = "perfetto"))]
+#[cfg(feature = "perfetto")]
 use std::io;
 
 use evenkeel_model::Ns;
-#[cfg(any(test, feature = "perfetto"))]
+#[cfg(feature = "perfetto")]
 use evenkeel_perfetto::{Track, Tracks};
 
 /// A worker begins something.
@@ -35,7 +35,7 @@ pub enum What {
 ///
 /// # Errors
 /// The first error in writing.
-#[cfg(any(test, feature = "perfetto"))]
+#[cfg(feature = "perfetto")]
 pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
     const CPUS: Track = 1;
     const WORKERS: Track = 2;
@@ -78,7 +78,7 @@ pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
     tracks.finish()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "perfetto"))]
 mod tests {
     use evenkeel_perfetto::proto::{Trace, Type};
     use prost::Message;

@@ -260,8 +260,8 @@ impl<'a> Worker<'a> {
     }
 
     /// `failed` searches before this one have found nothing.
-    fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
-        let own = self.shared().urgent.pop().or_else(|| self.pop(floor));
+    pub(crate) fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
+        let own = self.urgent(failed).or_else(|| self.pop(floor));
         self.answer();
         if own.is_some() || self.leaves_it(failed) {
             return own;
@@ -269,10 +269,21 @@ impl<'a> Worker<'a> {
         self.steal().or_else(|| self.shared().injected.pop())
     }
 
+    /// The most urgent task. It is nobody's own, so taking it counts as a steal, and is left to a bigger core that waits (work-biasing, Torng et al.,
+    /// ISCA 2016, III.C). Nobody has to be woken up for it: none goes to sleep while there is one, and who brings it calls the biggest sleeper.
+    fn urgent(self, failed: u32) -> Option<NonNull<Job>> {
+        let urgent = &self.shared().urgent;
+        if urgent.is_empty() || self.bigger_that_waits(failed).is_some() { None } else { urgent.pop() }
+    }
+
+    /// To whom this worker leaves what is not its own.
+    fn bigger_that_waits(self, failed: u32) -> Option<usize> {
+        self.shared().roster.as_ref()?.holds_back(self.index(), failed)
+    }
+
     /// Whether what there is, is left to a worker on a bigger core, which is woken up for it.
     fn leaves_it(self, failed: u32) -> bool {
-        let Some(roster) = &self.shared().roster else { return false };
-        let Some(bigger) = roster.holds_back(self.index(), failed) else { return false };
+        let Some(bigger) = self.bigger_that_waits(failed) else { return false };
         if failed == WAITING_AFTER && self.sees_work() {
             self.shared().sleep.ring(bigger);
         }

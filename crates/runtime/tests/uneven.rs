@@ -90,6 +90,28 @@ fn nobody_is_mugged_without_mugging_and_nobody_bound_without_techniques() {
     assert!(free.accounts().is_empty() && free.trace().is_empty());
 }
 
+/// Whether a thread of this process is called so.
+fn exists(name: &str) -> bool {
+    let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    names.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok()).any(|comm| comm.trim() == name)
+}
+
+#[test]
+fn tasks_take_turns_only_where_they_are_mugged_and_nobody_forbids_it() {
+    let Some(machine) = one_and_one() else { return };
+    let pool = |name, techniques| PoolBuilder::new().cores(machine.clone()).techniques(techniques).name(name);
+    let with = pool("with", Techniques::BASE_M).build().unwrap();
+    while !exists("with-turns") {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    let without = pool("without", Techniques::BASE_M).turns(false).record(Record::Times).build().unwrap();
+    let base = pool("base", Techniques::BASE).build().unwrap();
+    mugs_once(&without, allowed()[0]);
+    assert!(!exists("without-turns") && !exists("base-turns"));
+    assert!(without.accounts().iter().all(|account| account.turns == 0));
+    drop((with, base));
+}
+
 #[test]
 fn panics_are_carried_however_often_cores_are_exchanged() {
     let Some(pool) = pool(Techniques::BASE_M, Record::Times) else { return };

@@ -22,7 +22,8 @@ pub(crate) use affinity::{Mask, Tid};
 pub(crate) use book::Books;
 pub use book::{Account, Spans};
 pub(crate) use places::Seat;
-pub(crate) use setup::{Wanted, roster, this_machine};
+pub use setup::this_machine;
+pub(crate) use setup::{Wanted, roster};
 pub(crate) use uneven::Uneven;
 
 use crate::missing::Missing;
@@ -136,7 +137,8 @@ impl Roster {
         self.uneven.as_ref()?.holds_back(worker, failed, &self.hints)
     }
 
-    /// The worker to wake up first of these: the one on the biggest core, and the last of equals, whose caches are the warmest.
+    /// The worker to wake up first of these, as a position among them: the one on the biggest core, and the last of equals, whose caches are the warmest.
+    /// `None` only if there are none.
     pub fn first_to_wake(&self, sleepers: &[usize]) -> Option<usize> {
         let kind = |worker: usize| self.uneven.as_ref().map(|uneven| uneven.kind(worker));
         (0..sleepers.len()).rev().min_by_key(|place| kind(sleepers[*place]))

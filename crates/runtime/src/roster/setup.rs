@@ -90,11 +90,11 @@ fn uneven(
     Some(Uneven::new(techniques, places, speeds.collect(), voltages, wanted.told))
 }
 
-/// This machine, as far as this process may use it.
+/// This machine, as far as this process may use it: what [`PoolBuilder::cores`](crate::PoolBuilder::cores) has if nothing is said.
 ///
 /// # Errors
 /// The kernel does not say what it is.
-pub(crate) fn this_machine() -> Result<Topology, String> {
+pub fn this_machine() -> Result<Topology, String> {
     static MACHINE: OnceLock<Result<Topology, String>> = OnceLock::new();
     let topology = MACHINE.get_or_init(|| Topology::read(Path::new("/"))).as_ref().map_err(String::clone)?;
     let allowed = Kernel.mask(own()).map_err(|error| error.to_string())?;

@@ -1,4 +1,5 @@
 //! Decisions on machines that are not there: what a mock of the kernel's affinity and of a DVFS backend is asked for.
+#![allow(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -15,6 +16,9 @@ use super::places::{Exchange, Places};
 use super::voltages::Voltages;
 use super::*;
 use crate::dvfs::{Dvfs, Setting};
+use crate::job::{HeapJob, Job};
+use crate::pool::Shared;
+use crate::worker::Worker;
 
 /// Keeps what it was asked for, and refuses some of it.
 #[derive(Clone, Default)]
@@ -172,6 +176,49 @@ fn the_first_worker_goes_home_to_a_big_core() {
     assert_eq!(mock.asked(), [vec![1], vec![2], vec![0, 1, 2, 3]]);
 }
 
+/// The first worker has ended a parallel region on little CPU 2, and worker 2 is on its big CPU. All count as active.
+fn away(mock: &Mock) -> Roster {
+    let roster = roster(mock, Techniques::BASE_M, None, [Active; 4]);
+    assert_eq!(roster.uneven().unwrap().exchange(2, 0), Exchange::Done);
+    mock.asked();
+    roster
+}
+
+#[test]
+fn the_first_worker_goes_home_to_who_has_nothing_to_run_and_has_not_said_so_yet() {
+    let mock = Mock::default();
+    let roster = away(&mock);
+    let mut looks = 0;
+    let ends_its_task = || {
+        looks += 1;
+        if looks == 3 {
+            roster.turn(2, Waiting);
+        }
+        looks < 9
+    };
+    roster.uneven().unwrap().go_home(&roster.hints, None, ends_its_task);
+    assert_eq!((roster.seat(0).cpu, roster.seat(2).cpu), (0, 2));
+    assert_eq!(mock.asked(), [[0], [2]]);
+    assert_eq!(looks, 3);
+}
+
+#[test]
+fn a_task_of_another_thread_keeps_its_big_core() {
+    let mock = Mock::default();
+    let roster = away(&mock);
+    let mut looks = 0;
+    roster.uneven().unwrap().go_home(&roster.hints, None, || {
+        looks += 1;
+        looks < 5
+    });
+    assert!(mock.asked().is_empty());
+    assert_eq!(looks, 5);
+    // Nobody is there whose core it could have.
+    (1..4).for_each(|worker| roster.turn(worker, Doing::Away));
+    roster.uneven().unwrap().go_home(&roster.hints, None, || unreachable!("nothing to wait for"));
+    assert!(mock.asked().is_empty());
+}
+
 #[test]
 fn a_refused_exchange_leaves_both_where_they_are() {
     let mock = Mock::default();
@@ -229,6 +276,46 @@ fn little_workers_leave_work_to_big_ones_but_not_for_ever() {
     roster.turn(1, Active);
     assert_eq!(roster.holds_back(3, 0), None, "all big cores are active");
     assert_eq!(roster.first_to_wake(&[2, 0, 3, 1]), Some(3), "the big one that lay down last");
+    assert_eq!(roster.first_to_wake(&[2]), Some(0), "whoever sleeps is somebody to wake");
+    assert_eq!(roster.first_to_wake(&[]), None);
+}
+
+/// What a worker finds that is urgent, after so many failures.
+fn finds_urgent(shared: &Shared, worker: usize, failed: u32) -> bool {
+    // SAFETY: nobody else works at this desk, and the pool outlives the call.
+    unsafe {
+        Worker::enter(&shared.desks[worker], |worker| {
+            let job = worker.find(worker.floor(), failed);
+            job.is_some_and(|job| {
+                Job::run(job, worker);
+                true
+            })
+        })
+    }
+}
+
+#[test]
+fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
+    let doing = [Active, Waiting, Active, Active];
+    let pool = |techniques, doing| Shared::new(4, Some(Arc::new(roster(&Mock::default(), techniques, None, doing))));
+    let hurry = |shared: &Shared| {
+        // SAFETY: it borrows nothing, does not unwind, and is run once.
+        shared.hurry(1, unsafe { HeapJob::leak(|_| ()) });
+    };
+    let shared = pool(Techniques::BASE, doing);
+    hurry(&shared);
+    assert!(!finds_urgent(&shared, 3, 0), "worker 1 waits on a big core");
+    assert!(finds_urgent(&shared, 1, 0));
+    hurry(&shared);
+    assert!(finds_urgent(&shared, 0, 0), "big workers leave nothing to each other");
+    hurry(&shared);
+    assert!(finds_urgent(&shared, 3, 100), "nobody came");
+    let shared = pool(Techniques::BASE, [Active; 4]);
+    hurry(&shared);
+    assert!(finds_urgent(&shared, 3, 0), "all big cores are active");
+    let shared = pool(Techniques { biasing: false, ..Techniques::BASE_M }, doing);
+    hurry(&shared);
+    assert!(finds_urgent(&shared, 3, 0), "without work-biasing whoever looks first has it");
 }
 
 #[test]

@@ -21,6 +21,16 @@ const EXCHANGE: Ns = Ns::from_us(50);
 /// task of somebody else on its core, and work that nobody does helps nobody.
 const LEAVES: u32 = 16;
 
+/// Patience for as long as an exchange takes, from the first question on: waiting costs at most as much again as what it is for.
+fn for_an_exchange() -> impl FnMut() -> bool {
+    let mut until = None;
+    move || {
+        std::hint::spin_loop();
+        let now = clock::now();
+        now < *until.get_or_insert(now + EXCHANGE)
+    }
+}
+
 /// Workers that are bound to cores which differ.
 pub(crate) struct Uneven {
     techniques: Techniques,
@@ -46,8 +56,8 @@ impl Uneven {
         Self { techniques, places, voltages, speeds, turns: Turns::default(), missing: Mutex::new(Vec::new()), told }
     }
 
-    /// Whether there are to be turns: where tasks are mugged.
-    pub fn has_turns(&self) -> bool {
+    /// Whether tasks are mugged.
+    pub fn mugs(&self) -> bool {
         self.techniques.mugging
     }
 
@@ -105,28 +115,48 @@ impl Uneven {
     pub fn arrive(&self, worker: usize, hints: &Hints, books: Option<&Books>) -> Option<Mask> {
         let before = self.places.arrive(worker);
         if before.is_some() && worker == 0 {
-            self.go_home(worker, hints, books);
+            // It was patient when it left.
+            self.go_home(hints, books, || false);
         }
         before
     }
 
-    /// A worker that is on a small core changes with one that waits on a big one.
-    pub fn go_home(&self, worker: usize, hints: &Hints, books: Option<&Books>) {
-        let kind = |worker| self.places.kind(worker);
-        let waiting = hints.all(Doing::Waiting).map(|worker| Waiting { worker, core_type: kind(worker) });
-        let Some(other) = self.techniques.home(kind(worker), waiting) else { return };
-        if self.places.exchange(worker, other, || hints.get(other) == Doing::Waiting) == Exchange::Done
-            && let Some(books) = books
-        {
-            books.note(worker, hints.get(worker), self.seat(worker));
-            books.note(other, hints.get(other), self.seat(other));
+    /// The first worker, if it is on a small core, changes with one on a big core that has nothing to run (III.B: it mugs any big core).
+    ///
+    /// After a parallel region of the simulated workers that is everybody. Here another thread may have the pool work for it, and a task of that one keeps
+    /// its core. Who has a task and who has just ended one and not failed twice yet look alike, so it looks again for as long as it is `patient`.
+    pub fn go_home(&self, hints: &Hints, books: Option<&Books>, mut patient: impl FnMut() -> bool) {
+        const FIRST: usize = 0;
+        let home = |doing| {
+            let others = hints.all(doing).map(|worker| Waiting { worker, core_type: self.kind(worker) });
+            self.techniques.home(self.kind(FIRST), others)
+        };
+        loop {
+            match home(Doing::Waiting) {
+                Some(other) => match self.places.exchange(FIRST, other, || hints.get(other) == Doing::Waiting) {
+                    Exchange::Done => {
+                        if let Some(books) = books {
+                            books.note(FIRST, hints.get(FIRST), self.seat(FIRST));
+                            books.note(other, hints.get(other), self.seat(other));
+                        }
+                        return;
+                    }
+                    Exchange::Refused => return,
+                    Exchange::Stale => {}
+                },
+                None if home(Doing::Active).is_none() => return,
+                None => {}
+            }
+            if !patient() {
+                return;
+            }
         }
     }
 
     /// See [`super::Roster::leave`].
     pub fn leave(&self, worker: usize, mask: &[u16], hints: &Hints, books: Option<&Books>) {
         if worker == 0 {
-            self.go_home(worker, hints, books);
+            self.go_home(hints, books, for_an_exchange());
         }
         self.places.leave(worker, mask);
     }
