@@ -155,7 +155,7 @@ fn callers(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<Thread>> {
 /// A pool of workers that steal tasks from each other.
 ///
 /// The thread that calls [`install`](Self::install) takes part, so a pool for N cores has N - 1 threads of its own. Dropping a pool waits for what was
-/// [spawned](Self::spawn).
+/// [spawned](Self::spawn), unless one of its own tasks drops it, which would wait for itself.
 ///
 /// ```
 /// # fn main() -> Result<(), evenkeel_runtime::BuildError> {
@@ -374,13 +374,13 @@ impl Drop for Pool {
         if let Some(uneven) = self.shared.roster.as_deref().and_then(Roster::uneven) {
             uneven.stop();
         }
-        let me = thread::current().id();
+        // A pool may be dropped by one of its own tasks. Another thread may wait for just that task, so all of them end by themselves then.
+        if Worker::desk_in(&self.shared).is_some() {
+            return;
+        }
         for thread in self.threads.drain(..).chain(self.turns.take()) {
-            // A pool may be dropped by one of its own tasks. That thread ends by itself.
-            if thread.thread().id() != me {
-                // Threads of a pool do not panic.
-                let _ = thread.join();
-            }
+            // Threads of a pool do not panic.
+            let _ = thread.join();
         }
     }
 }

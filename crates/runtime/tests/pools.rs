@@ -1,7 +1,7 @@
 //! Pools come and go, and threads come into them from everywhere.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -124,6 +124,32 @@ fn a_pool_may_be_dropped_by_its_own_task() {
         });
         receive.recv().unwrap();
     }
+}
+
+#[test]
+fn the_task_that_drops_a_pool_may_be_waited_for_in_it() {
+    let pool = Arc::new(Mutex::new(Some(Pool::new(3).unwrap())));
+    let (send, receive) = mpsc::channel();
+    let own = Arc::clone(&pool);
+    let task = move || {
+        // The left half waits until the right one was stolen: its thread waits for the one that drops the pool.
+        let stolen = AtomicUsize::new(0);
+        let left = || {
+            while stolen.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+        };
+        join(left, || {
+            stolen.store(1, Ordering::SeqCst);
+            let pool = own.lock().unwrap().take();
+            drop(pool);
+        });
+        send.send(()).unwrap();
+    };
+    if let Some(pool) = &*pool.lock().unwrap() {
+        pool.spawn(task);
+    }
+    assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(()), "the two wait for each other");
 }
 
 #[test]
