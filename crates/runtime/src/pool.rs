@@ -338,7 +338,7 @@ impl Pool {
         callers(&self.shared).retain(|caller| caller.id() != me.id());
     }
 
-    /// Has `f` run some time, and does not wait: unless the pool has no threads of its own, then it is run here.
+    /// Has `f` run some time, and does not wait: unless the pool has no threads of its own. Then it is run here, before the calling thread leaves the pool.
     ///
     /// A panic in it ends `f` alone, as in a thread that nobody joins.
     pub fn spawn<F>(&self, f: F)
@@ -351,14 +351,16 @@ impl Pool {
                 std::mem::forget(panic);
             }
         };
-        if self.threads.is_empty() {
+        let here = Worker::current().filter(|worker| ptr::eq(worker.shared(), &*self.shared));
+        if here.is_none() && self.threads.is_empty() {
             return self.install(task);
         }
         // SAFETY: it borrows nothing and does not unwind.
         let job = unsafe { HeapJob::leak(|_| task()) };
-        match Worker::current() {
-            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => worker.spawn(job),
-            _ => self.shared.inject(job),
+        match here {
+            // Not at once, even if there is no other thread: a task that spawns a task that spawns a task needs no stack for each.
+            Some(worker) => worker.spawn(job),
+            None => self.shared.inject(job),
         }
     }
 }

@@ -106,6 +106,23 @@ fn dropping_a_pool_waits_for_what_was_spawned() {
 }
 
 #[test]
+fn a_chain_of_spawned_tasks_needs_no_stack() {
+    fn spawn_next(pool: &Arc<Pool>, left: usize, end: mpsc::Sender<()>) {
+        let own = Arc::clone(pool);
+        pool.spawn(move || match left {
+            0 => end.send(()).unwrap(),
+            _ => spawn_next(&own, left - 1, end),
+        });
+    }
+    let links = if cfg!(miri) { 100 } else { 100_000 };
+    for threads in 1..3 {
+        let (send, receive) = mpsc::channel();
+        spawn_next(&Arc::new(Pool::new(threads).unwrap()), links, send);
+        receive.recv().unwrap();
+    }
+}
+
+#[test]
 fn a_pool_may_be_dropped_by_its_own_task() {
     for threads in 1..4 {
         let (send, receive) = mpsc::channel();
