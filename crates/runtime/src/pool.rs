@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     taken: AtomicBool,
     /// Threads that wait for that desk.
     callers: Mutex<Vec<Thread>>,
+    /// Where workers of this pool are that have gone to another one: the pool, and the desk there.
+    gone: Mutex<Vec<(Arc<Shared>, usize)>>,
     me: Weak<Shared>,
 }
 
@@ -48,6 +50,7 @@ impl Shared {
             roster,
             taken: AtomicBool::new(false),
             callers: Mutex::new(Vec::new()),
+            gone: Mutex::new(Vec::new()),
             me: Weak::clone(me),
         })
     }
@@ -61,6 +64,23 @@ impl Shared {
     pub(crate) fn inject(&self, job: NonNull<Job>) {
         self.injected.push(job);
         self.call();
+        // Those look after this pool as soon as they have nothing to do, but they do not sleep here. A ring is kept for who does not sleep yet.
+        gone(self).iter().for_each(|(shared, worker)| shared.sleep.ring(*worker));
+    }
+
+    /// A worker of this pool goes to a desk of another one.
+    pub(crate) fn goes(&self, there: Worker<'_>) {
+        gone(self).push((there.shared().arc(), there.index()));
+    }
+
+    /// It comes back from there.
+    pub(crate) fn comes_back(&self, from: Worker<'_>) {
+        let mut gone = gone(self);
+        let place =
+            gone.iter().position(|(shared, desk)| ptr::eq(&raw const **shared, from.shared()) && *desk == from.index());
+        if let Some(place) = place {
+            gone.swap_remove(place);
+        }
     }
 
     /// Has a job run by whoever looks for one next.
@@ -146,6 +166,10 @@ impl Drop for Place<'_> {
             roster.leave(self.worker, self.before.take());
         }
     }
+}
+
+fn gone(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<(Arc<Shared>, usize)>> {
+    shared.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn callers(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<Thread>> {

@@ -89,6 +89,28 @@ fn pools_that_call_each_other_do_not_wait_for_ever() {
 }
 
 #[test]
+fn who_has_gone_to_another_pool_does_what_its_own_is_asked() {
+    // `a` has no thread but the calling one, which waits in `b` for a task that waits for `a`.
+    let (a, b) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
+    let rounds = if cfg!(miri) { 2 } else { 100 };
+    for round in 0..rounds {
+        let stolen = AtomicUsize::new(0);
+        let left = || {
+            while stolen.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            // Sometimes it is awake when it is asked, sometimes not.
+            thread::sleep(Duration::from_micros(20 * round));
+        };
+        let right = || {
+            stolen.store(1, Ordering::SeqCst);
+            a.install(|| join(|| 1, || 2))
+        };
+        assert_eq!(a.install(|| b.join(left, right)), ((), (1, 2)));
+    }
+}
+
+#[test]
 fn dropping_a_pool_waits_for_what_was_spawned() {
     for threads in 1..5 {
         let ran = Arc::new(AtomicUsize::new(0));
