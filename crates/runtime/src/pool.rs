@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) roster: Option<Arc<Roster>>,
     /// Whether somebody works at the first desk.
     taken: AtomicBool,
+    /// Whether that is the only one at which anybody ever works.
+    alone: AtomicBool,
     /// Threads that wait for that desk.
     callers: Mutex<Vec<Thread>>,
     /// Where workers of this pool are that have gone to another one: the pool, and the desk there.
@@ -49,6 +51,7 @@ impl Shared {
             sleep: Sleep::new(workers, roster.clone()),
             roster,
             taken: AtomicBool::new(false),
+            alone: AtomicBool::new(false),
             callers: Mutex::new(Vec::new()),
             gone: Mutex::new(Vec::new()),
             me: Weak::clone(me),
@@ -66,6 +69,7 @@ impl Shared {
         self.call();
         // Those look after this pool as soon as they have nothing to do, but they do not sleep here. A ring is kept for who does not sleep yet.
         gone(self).iter().for_each(|(shared, worker)| shared.sleep.ring(*worker));
+        self.serve();
     }
 
     /// A worker of this pool goes to a desk of another one.
@@ -122,6 +126,30 @@ impl Shared {
 
     /// Runs `f` at the first desk, or gives it back if that one is taken.
     fn at_first_desk<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.sit_down(f)));
+        self.serve();
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Does what was sent to a pool without threads of its own if nobody is at its desk: workers of other pools wait for it where they are. Called by who has left
+    /// the desk and by who has sent a job. Each does its part before it looks at what the other did, so one of them sees the job and the free desk.
+    fn serve(&self) {
+        fence(Ordering::SeqCst);
+        while self.alone.load(Ordering::Relaxed) && !self.injected.is_empty() {
+            let all = || {
+                while let Some((worker, job)) = Worker::current().zip(self.injected.pop()) {
+                    // SAFETY: it was in a queue.
+                    unsafe { Job::run(job, worker) };
+                }
+            };
+            if self.sit_down(all).is_err() {
+                return;
+            }
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    fn sit_down<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
         if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Err(f);
         }
@@ -231,6 +259,7 @@ impl Pool {
         missing: Vec<Missing>,
         turns: Option<JoinHandle<()>>,
     ) -> Pool {
+        shared.alone.store(threads.is_empty(), Ordering::Relaxed);
         Pool { shared, threads, shortage, missing, turns }
     }
 

@@ -111,6 +111,32 @@ fn who_has_gone_to_another_pool_does_what_its_own_is_asked() {
 }
 
 #[test]
+fn who_leaves_a_pool_does_what_others_wait_for_there() {
+    // The only desk of `a` is left while a worker of `b`, which cannot come itself, waits for what it has sent there.
+    let (a, b) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
+    let (inside, sends) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let until = |one: &AtomicUsize| {
+        while one.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+    };
+    let left = || {
+        a.install(|| {
+            inside.store(1, Ordering::SeqCst);
+            until(&sends);
+            // Most likely it has sent it by then. If not, the desk is free when it comes.
+            thread::sleep(Duration::from_millis(20));
+        });
+    };
+    let right = || {
+        until(&inside);
+        sends.store(1, Ordering::SeqCst);
+        a.install(|| join(|| 1, || 2))
+    };
+    assert_eq!(b.join(left, right), ((), (1, 2)));
+}
+
+#[test]
 fn dropping_a_pool_waits_for_what_was_spawned() {
     for threads in 1..5 {
         let ran = Arc::new(AtomicUsize::new(0));
