@@ -34,6 +34,7 @@ impl From<BuildError> for ek_status {
         match error {
             BuildError::Environment(_) => ek_status::EK_ENVIRONMENT,
             BuildError::GlobalExists => ek_status::EK_GLOBAL_EXISTS,
+            BuildError::Name(_) => ek_status::EK_NAME,
             // Zero is the default here, so the other end is left.
             _ => ek_status::EK_TOO_MANY_THREADS,
         }

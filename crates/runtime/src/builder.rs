@@ -122,7 +122,7 @@ impl PoolBuilder {
     /// Makes the pool.
     ///
     /// # Errors
-    /// A number of threads that makes no sense, here or in the environment. If the system refuses threads the pool works with those it got and says so:
+    /// A number of threads that makes no sense, here or in the environment, or such a name. If the system refuses threads the pool works with those it got and says so:
     /// [`Pool::shortage`].
     pub fn build(&self) -> Result<Pool, BuildError> {
         self.build_for(Lifetime::Scoped)
@@ -185,6 +185,9 @@ impl PoolBuilder {
             _ => return Err(BuildError::TooManyThreads(threads)),
         }
         let name = self.name.as_deref().unwrap_or("evenkeel");
+        if name.contains('\0') {
+            return Err(BuildError::Name(name.to_owned()));
+        }
         let (roster, missing) = self.roster(threads, lifetime);
         let shared = Shared::new(threads, roster.map(Arc::new));
         let mut handles = Vec::with_capacity(threads - 1);

@@ -19,6 +19,8 @@ fn a_pool_has_a_thread() {
 
 #[test]
 fn threads_are_named() {
+    let nameless = PoolBuilder::new().threads(2).name("sai\0or").build();
+    assert_eq!(nameless.err(), Some(BuildError::Name("sai\0or".to_owned())));
     let pool = PoolBuilder::new().threads(2).name("sailor").build().unwrap();
     let (send, receive) = mpsc::channel();
     pool.spawn(move || send.send(thread::current().name().map(str::to_owned)).unwrap());
