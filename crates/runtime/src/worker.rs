@@ -207,8 +207,13 @@ impl<'a> Worker<'a> {
 
     /// Puts a job of a scope into the queue. Counted, other than the second half of a join: for that one it would be 15 % of what it costs.
     pub(crate) fn spawn(self, job: NonNull<Job>) {
-        count(&self.desk.counters.spawns);
+        self.count_spawn();
         self.push(job);
+    }
+
+    /// Counts a task that it spawns.
+    pub(crate) fn count_spawn(self) {
+        count(&self.desk.counters.spawns);
     }
 
     /// After a push: somebody asks for a task, or has to be woken up.
