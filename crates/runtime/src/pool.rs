@@ -434,6 +434,10 @@ impl Drop for Pool {
             return;
         }
         for thread in self.threads.drain(..).chain(self.turns.take()) {
+            // What runs there may wait for the pool in which this thread is a worker.
+            if let Some(worker) = Worker::current() {
+                worker.work_until(|| thread.is_finished());
+            }
             // Threads of a pool do not panic.
             let _ = thread.join();
         }

@@ -265,8 +265,7 @@ impl<'a> Worker<'a> {
                 unsafe { Job::run(job, self) };
             } else if let Some((left, job)) = Self::missed() {
                 idle.end(self);
-                // SAFETY: this thread works at that desk, further down its stack; the job was in a queue.
-                unsafe { Worker::enter(left.desk, |worker| Job::run(job, worker)) };
+                left.catch_up(job);
             } else {
                 idle.fail(self, latch);
             }
@@ -280,8 +279,26 @@ impl<'a> Worker<'a> {
         Self::left().find_map(|left| Some((left, left.shared().injected.pop()?)))
     }
 
+    /// Does that. This is one of those that have been [left](Self::left).
+    fn catch_up(self, job: NonNull<Job>) {
+        // SAFETY: this thread works at that desk, further down its stack; the job was in a queue.
+        unsafe { Worker::enter(self.desk, |worker| Job::run(job, worker)) };
+    }
+
     fn is_missed() -> bool {
         Self::left().any(|left| !left.shared().injected.is_empty())
+    }
+
+    /// Works until that is so, and does not sleep: nobody would wake it up.
+    pub(crate) fn work_until(self, over: impl Fn() -> bool) {
+        let floor = self.floor();
+        while !over() {
+            self.finish(floor);
+            match Self::missed() {
+                Some((left, job)) => left.catch_up(job),
+                None => thread::yield_now(),
+            }
+        }
     }
 
     /// Works until there is nothing to do.

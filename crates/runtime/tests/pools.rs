@@ -220,6 +220,20 @@ fn the_task_that_drops_a_pool_may_be_waited_for_in_it() {
 }
 
 #[test]
+fn a_pool_may_be_dropped_by_a_task_of_one_that_it_waits_for() {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let (outer, inner) = (Arc::new(Pool::new(1).unwrap()), Pool::new(2).unwrap());
+        let own = Arc::clone(&outer);
+        outer.install(|| {
+            inner.spawn(move || own.install(|| send.send(()).unwrap()));
+            drop(inner);
+        });
+    });
+    assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(()), "the two wait for each other");
+}
+
+#[test]
 fn pools_start_and_stop_quickly_and_often() {
     for round in 0..200 {
         let pool = Pool::new(1 + round % 4).unwrap();
