@@ -79,7 +79,8 @@ impl PoolBuilder {
     }
 
     /// On these cores; on those of this machine that this process may use, if nothing is said. If they differ, workers are bound to them, the biggest first, and
-    /// the thread that calls the pool is bound while it is in there. Cores that do not differ bind nobody.
+    /// the thread that calls the pool is bound while it is in there. Cores that do not differ bind nobody. A thread that a task starts is bound to the core on which
+    /// its task was, as the kernel has it: another pool should be made outside.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
