@@ -46,7 +46,7 @@ typedef enum {
    */
   EK_MODE = 6,
   /**
-   * A graph is used by another thread than the one that runs its body.
+   * A graph is used by something else than its body: by one of its tasks, by what the body forks, or by another thread.
    */
   EK_THREAD = 7,
   /**
@@ -87,7 +87,8 @@ typedef enum {
 } ek_mode;
 
 /**
- * Where a thread makes tasks: exists while `ek_graph_run` does. Only the thread that runs the body uses it.
+ * Where a thread makes tasks: exists while `ek_graph_run` does. Only its body uses it, and tasks that run by `ek_task_now`; other tasks do not, nor what
+ * the body forks.
  */
 typedef struct ek_graph ek_graph;
 

@@ -261,7 +261,7 @@ template <class T> ek_access in(const T &region) { return {EK_IN, std::addressof
 template <class T> ek_access out(T &region) { return {EK_OUT, std::addressof(region)}; }
 template <class T> ek_access inout(T &region) { return {EK_INOUT, std::addressof(region)}; }
 
-/// Where a thread makes tasks: see `graph`. Only the thread that runs the body uses it.
+/// Where a thread makes tasks: see `graph`. Only the body uses it, and tasks that run `now`; see `ek_graph`.
 class task_graph {
 public:
     using accesses = std::initializer_list<ek_access>;

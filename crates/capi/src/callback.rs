@@ -1,6 +1,7 @@
 //! Functions of the program, and what is passed to them.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::process;
 
@@ -29,6 +30,8 @@ impl Context {
 /// Calls a function of the program. It does not come back by an exception: there is nobody who could catch it, and tasks that
 /// borrow from the frames above may still run.
 pub(crate) fn call<R>(f: impl FnOnce() -> R) -> R {
+    let depth = DEPTH.get();
+    DEPTH.set(depth + 1);
     struct Thrown;
     impl Drop for Thrown {
         fn drop(&mut self) {
@@ -39,5 +42,16 @@ pub(crate) fn call<R>(f: impl FnOnce() -> R) -> R {
     let thrown = Thrown;
     let result = f();
     std::mem::forget(thrown);
+    DEPTH.set(depth);
     result
+}
+
+/// How many functions of the program, each called by one further down the stack, this thread is in: tells a function from those that it has called
+/// while it waits, and from those that it has forked.
+pub(crate) fn depth() -> usize {
+    DEPTH.get()
+}
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
 }

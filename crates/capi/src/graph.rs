@@ -8,10 +8,11 @@ use std::thread::{self, ThreadId};
 
 use evenkeel_runtime::{Graph, Read, Region, Write, graph};
 
-use crate::callback::{Context, call, ek_function};
+use crate::callback::{Context, call, depth, ek_function};
 use crate::status::ek_status;
 
-/// Where a thread makes tasks: exists while `ek_graph_run` does. Only the thread that runs the body uses it.
+/// Where a thread makes tasks: exists while `ek_graph_run` does. Only its body uses it, and tasks that run by `ek_task_now`; other tasks do not, nor what
+/// the body forks.
 pub struct ek_graph(());
 
 /// What a task does with a region.
@@ -52,6 +53,8 @@ struct Creator<'g, 'env> {
     graph: &'g Graph<'g, 'env>,
     regions: RefCell<BTreeMap<usize, Token<'g>>>,
     thread: ThreadId,
+    /// How deep the body is, or the task that runs now.
+    depth: Cell<usize>,
     /// In a task that runs now.
     in_task: Cell<bool>,
 }
@@ -81,14 +84,16 @@ impl<'g> Creator<'g, '_> {
     }
 }
 
-/// The creator behind a handle, if this thread may use it.
+/// The creator behind a handle, if the caller may use it: the body, or the task that runs now. Its thread runs other functions, too, which may not. A task
+/// would wait for itself. The first half of a fork lies above the second one in the queue, where a graph that waits would take it.
 ///
 /// # Safety
 /// Null, or the handle of a graph that has not ended.
 unsafe fn creator<'a>(graph: *mut ek_graph) -> Result<&'a Creator<'a, 'a>, ek_status> {
     // SAFETY: the caller's promise; `ek_graph_run` made it. What it borrows lives as long as the graph.
     let creator = unsafe { graph.cast::<Creator<'a, 'a>>().as_ref() }.ok_or(ek_status::EK_NULL)?;
-    if creator.thread == thread::current().id() { Ok(creator) } else { Err(ek_status::EK_THREAD) }
+    let own = creator.thread == thread::current().id() && creator.depth.get() == depth();
+    if own { Ok(creator) } else { Err(ek_status::EK_THREAD) }
 }
 
 /// # Safety
@@ -120,8 +125,13 @@ pub unsafe extern "C" fn ek_graph_run(body: ek_graph_body, context: *mut c_void)
     let Some(body) = body else { return ek_status::EK_NULL };
     let context = Context::new(context);
     graph(|graph| {
-        let creator =
-            Creator { graph, regions: RefCell::default(), thread: thread::current().id(), in_task: Cell::new(false) };
+        let creator = Creator {
+            graph,
+            regions: RefCell::default(),
+            thread: thread::current().id(),
+            depth: Cell::new(depth() + 1),
+            in_task: Cell::new(false),
+        };
         let handle = std::ptr::from_ref(&creator).cast_mut().cast();
         // SAFETY: the caller's promise.
         call(|| unsafe { body(handle, context.get()) });
@@ -184,10 +194,12 @@ pub unsafe extern "C" fn ek_task_now(
             return Err(ek_status::EK_IN_TASK);
         }
         creator.graph.task(creator.accesses(uses)?).now(|_| {
+            let body = creator.depth.replace(depth() + 1);
             creator.in_task.set(true);
             // SAFETY: the caller's promise.
             call(|| unsafe { task(context) });
             creator.in_task.set(false);
+            creator.depth.set(body);
         });
         Ok(())
     };

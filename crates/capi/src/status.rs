@@ -23,7 +23,7 @@ pub enum ek_status {
     EK_NAME = 5,
     /// An access is neither `EK_IN` nor `EK_OUT` nor `EK_INOUT`.
     EK_MODE = 6,
-    /// A graph is used by another thread than the one that runs its body.
+    /// A graph is used by something else than its body: by one of its tasks, by what the body forks, or by another thread.
     EK_THREAD = 7,
     /// A task that runs at once would wait for itself.
     EK_IN_TASK = 8,
@@ -41,6 +41,7 @@ impl From<BuildError> for ek_status {
         match error {
             BuildError::Environment(_) => ek_status::EK_ENVIRONMENT,
             BuildError::GlobalExists => ek_status::EK_GLOBAL_EXISTS,
+            BuildError::Name(_) => ek_status::EK_NAME,
             // Zero is the default here, so the other end is left.
             _ => ek_status::EK_TOO_MANY_THREADS,
         }
@@ -55,7 +56,7 @@ const TEXTS: [&CStr; 12] = [
     c"the global pool is there already: configure it once, before anything uses it",
     c"a name is not UTF-8",
     c"an access is neither EK_IN nor EK_OUT nor EK_INOUT",
-    c"only the thread that runs the body of a graph uses the graph",
+    c"only the body of a graph uses the graph, not its tasks nor what the body forks",
     c"a task that runs at once would wait for itself",
     c"cores are wrong: expected lists of CPUs that this process may use, such as 0-3,6, none both big and little, one at least big, and a ratio of 1 to 100",
     c"no such techniques: expected none or base, then + and letters of p, s and m, as in base+psm",

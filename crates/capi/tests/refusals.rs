@@ -3,6 +3,8 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 
 use evenkeel::*;
 use evenkeel_runtime::this_machine;
@@ -158,6 +160,77 @@ unsafe extern "C-unwind" fn refused_tasks(graph: *mut ek_graph, _: *mut c_void) 
 fn tasks_that_make_no_sense() {
     // SAFETY: the body returns.
     assert_eq!(unsafe { ek_graph_run(Some(refused_tasks), null_mut()) }, ek_status::EK_OK);
+}
+
+unsafe extern "C-unwind" fn use_graph(graph: *mut c_void) {
+    // SAFETY: the graph has not ended.
+    unsafe {
+        assert_eq!(ek_task(graph.cast(), null(), 0, 0, Some(never), null_mut()), ek_status::EK_THREAD);
+        assert_eq!(ek_graph_wait(graph.cast()), ek_status::EK_THREAD);
+    }
+}
+
+unsafe extern "C-unwind" fn tasks_use_graph(graph: *mut ek_graph, _: *mut c_void) {
+    // SAFETY: called by the graph's body.
+    unsafe {
+        for _ in 0..100 {
+            assert_eq!(ek_task(graph, null(), 0, 0, Some(use_graph), graph.cast()), ek_status::EK_OK);
+        }
+        assert_eq!(ek_graph_wait(graph), ek_status::EK_OK);
+    }
+}
+
+#[test]
+fn a_task_makes_no_tasks_whichever_thread_runs_it() {
+    // SAFETY: the body returns.
+    assert_eq!(unsafe { ek_graph_run(Some(tasks_use_graph), null_mut()) }, ek_status::EK_OK);
+}
+
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+static SECOND: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C-unwind" fn until_second(_: *mut c_void) {
+    BEGUN.fetch_add(1, SeqCst);
+    while SECOND.load(SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+}
+
+unsafe extern "C-unwind" fn second(_: *mut c_void) {
+    SECOND.fetch_add(1, SeqCst);
+}
+
+unsafe extern "C-unwind" fn fork(graph: *mut ek_graph, _: *mut c_void) {
+    // SAFETY: called by the graph's body.
+    unsafe {
+        assert_eq!(ek_task(graph, null(), 0, 0, Some(until_second), null_mut()), ek_status::EK_OK);
+        while BEGUN.load(SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        // Were the first half to wait for that task, it would run the second one, and another task would take its place.
+        assert_eq!(ek_join(Some(use_graph), graph.cast(), Some(second), null_mut()), ek_status::EK_OK);
+    }
+    assert_eq!(SECOND.load(SeqCst), 1);
+}
+
+unsafe extern "C-unwind" fn fork_in_graph(_: *mut c_void) {
+    // SAFETY: the body returns.
+    assert_eq!(unsafe { ek_graph_run(Some(fork), null_mut()) }, ek_status::EK_OK);
+}
+
+#[test]
+fn what_a_body_forks_does_not_use_the_graph() {
+    let mut pool = null_mut();
+    let options = ek_options { threads: 2, ..ek_options_default() };
+    // SAFETY: all are there, and the pool is freed once.
+    unsafe {
+        assert_eq!(ek_pool_new(&options, &mut pool), ek_status::EK_OK);
+        // With a thread of the pool there is somebody to run the task.
+        if ek_pool_threads(pool) == 2 {
+            assert_eq!(ek_pool_run(pool, Some(fork_in_graph), null_mut()), ek_status::EK_OK);
+        }
+        ek_pool_free(pool);
+    }
 }
 
 #[test]

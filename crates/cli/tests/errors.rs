@@ -43,6 +43,11 @@ fn unknown_names_get_their_nearest_neighbour() {
 }
 
 #[test]
+fn workers_are_shown_no_speedups() {
+    assert!(refused(&["reproduce", "aaws", "--oracle"]).contains("aaws has workers, which ask for none"));
+}
+
+#[test]
 fn policies_refuse_machines_that_they_cannot_schedule() {
     let why = "policy iks cannot schedule 2B4S: it pairs each little core with a big one, and there are 2 big and 4 little ones";
     assert!(refused(&["sim", "radix", "--machine", "2B4S", "--policy", "iks"]).contains(why));

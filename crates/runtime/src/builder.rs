@@ -80,7 +80,8 @@ impl PoolBuilder {
     }
 
     /// On these cores; on those of this machine that this process may use, if nothing is said. If they differ, workers are bound to them, the biggest first, and
-    /// the thread that calls the pool is bound while it is in there. Cores that do not differ bind nobody.
+    /// the thread that calls the pool is bound while it is in there. Cores that do not differ bind nobody. A thread that a task starts is bound to the core on which
+    /// its task was, as the kernel has it: another pool should be made outside.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -131,7 +132,7 @@ impl PoolBuilder {
     /// Makes the pool.
     ///
     /// # Errors
-    /// A number of threads that makes no sense, here or in the environment. If the system refuses threads the pool works with those it got and says so:
+    /// A number of threads that makes no sense, here or in the environment, or such a name. If the system refuses threads the pool works with those it got and says so:
     /// [`Pool::shortage`].
     pub fn build(&self) -> Result<Pool, BuildError> {
         self.build_for(Lifetime::Scoped)
@@ -194,6 +195,9 @@ impl PoolBuilder {
             _ => return Err(BuildError::TooManyThreads(threads)),
         }
         let name = self.name.as_deref().unwrap_or("evenkeel");
+        if name.contains('\0') {
+            return Err(BuildError::Name(name.to_owned()));
+        }
         let (roster, missing) = self.roster(threads, lifetime);
         let shared = Shared::new(threads, roster.map(Arc::new));
         let mut handles = Vec::with_capacity(threads - 1);

@@ -16,6 +16,9 @@ pub enum BuildError {
     /// `EVENKEEL_THREADS` does not say how many.
     #[error("EVENKEEL_THREADS is `{0}`: expected a number of threads, at least 1")]
     Environment(String),
+    /// The system knows no such name for a thread.
+    #[error("{0:?} cannot be the name of threads: it has a null character")]
+    Name(String),
     /// The global pool cannot be made again.
     #[error("the global pool is there already: configure it once, before anything uses it")]
     GlobalExists,

@@ -243,6 +243,7 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
         let body: Box<dyn FnOnce() + Send + 'g> = Box::new(move || unsafe { accesses.call(f) });
         // SAFETY: what is borrowed for `'g` lives until the graph ends, which waits for the task; and tasks drop their bodies before they end.
         let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'g>, Body>(body) };
+        graph.worker.count_spawn();
         graph.link(Kind::Any { priority }, Some(body)).created(graph.worker);
     }
 

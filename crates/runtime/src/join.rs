@@ -122,9 +122,11 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    let _ = catch_unwind(AssertUnwindSafe(|| {
+    let other = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: it has come out of the queue.
-        if worker.pop_at(ticket) { unsafe { job.call() } } else { search(worker, job) }
+        drop(if worker.pop_at(ticket) { unsafe { job.call() } } else { search(worker, job) });
     }));
+    // Dropping a second panic could run code of the program, and panic once more.
+    std::mem::forget(other);
     resume_unwind(panic)
 }

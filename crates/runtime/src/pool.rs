@@ -33,8 +33,12 @@ pub(crate) struct Shared {
     pub(crate) roster: Option<Arc<Roster>>,
     /// Whether somebody works at the first desk.
     taken: AtomicBool,
+    /// Whether that is the only one at which anybody ever works.
+    alone: AtomicBool,
     /// Threads that wait for that desk.
     callers: Mutex<Vec<Thread>>,
+    /// Where workers of this pool are that have gone to another one: the pool, and the desk there.
+    gone: Mutex<Vec<(Arc<Shared>, usize)>>,
     me: Weak<Shared>,
 }
 
@@ -47,7 +51,9 @@ impl Shared {
             sleep: Sleep::new(workers, roster.clone()),
             roster,
             taken: AtomicBool::new(false),
+            alone: AtomicBool::new(false),
             callers: Mutex::new(Vec::new()),
+            gone: Mutex::new(Vec::new()),
             me: Weak::clone(me),
         })
     }
@@ -61,6 +67,24 @@ impl Shared {
     pub(crate) fn inject(&self, job: NonNull<Job>) {
         self.injected.push(job);
         self.call();
+        // Those look after this pool as soon as they have nothing to do, but they do not sleep here. A ring is kept for who does not sleep yet.
+        gone(self).iter().for_each(|(shared, worker)| shared.sleep.ring(*worker));
+        self.serve();
+    }
+
+    /// A worker of this pool goes to a desk of another one.
+    pub(crate) fn goes(&self, there: Worker<'_>) {
+        gone(self).push((there.shared().arc(), there.index()));
+    }
+
+    /// It comes back from there.
+    pub(crate) fn comes_back(&self, from: Worker<'_>) {
+        let mut gone = gone(self);
+        let place =
+            gone.iter().position(|(shared, desk)| ptr::eq(&raw const **shared, from.shared()) && *desk == from.index());
+        if let Some(place) = place {
+            gone.swap_remove(place);
+        }
     }
 
     /// Has a job run by whoever looks for one next.
@@ -102,6 +126,30 @@ impl Shared {
 
     /// Runs `f` at the first desk, or gives it back if that one is taken.
     fn at_first_desk<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.sit_down(f)));
+        self.serve();
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Does what was sent to a pool without threads of its own if nobody is at its desk: workers of other pools wait for it where they are. Called by who has left
+    /// the desk and by who has sent a job. Each does its part before it looks at what the other did, so one of them sees the job and the free desk.
+    fn serve(&self) {
+        fence(Ordering::SeqCst);
+        while self.alone.load(Ordering::Relaxed) && !self.injected.is_empty() {
+            let all = || {
+                while let Some((worker, job)) = Worker::current().zip(self.injected.pop()) {
+                    // SAFETY: it was in a queue.
+                    unsafe { Job::run(job, worker) };
+                }
+            };
+            if self.sit_down(all).is_err() {
+                return;
+            }
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    fn sit_down<F: FnOnce() -> R, R>(&self, f: F) -> Result<R, F> {
         if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Err(f);
         }
@@ -148,6 +196,10 @@ impl Drop for Place<'_> {
     }
 }
 
+fn gone(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<(Arc<Shared>, usize)>> {
+    shared.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 fn callers(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<Thread>> {
     shared.callers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -155,7 +207,7 @@ fn callers(shared: &Shared) -> std::sync::MutexGuard<'_, Vec<Thread>> {
 /// A pool of workers that steal tasks from each other.
 ///
 /// The thread that calls [`install`](Self::install) takes part, so a pool for N cores has N - 1 threads of its own. Dropping a pool waits for what was
-/// [spawned](Self::spawn).
+/// [spawned](Self::spawn), unless one of its own tasks drops it, which would wait for itself.
 ///
 /// ```
 /// # fn main() -> Result<(), evenkeel_runtime::BuildError> {
@@ -207,6 +259,7 @@ impl Pool {
         missing: Vec<Missing>,
         turns: Option<JoinHandle<()>>,
     ) -> Pool {
+        shared.alone.store(threads.is_empty(), Ordering::Relaxed);
         Pool { shared, threads, shortage, missing, turns }
     }
 
@@ -338,7 +391,7 @@ impl Pool {
         callers(&self.shared).retain(|caller| caller.id() != me.id());
     }
 
-    /// Has `f` run some time, and does not wait: unless the pool has no threads of its own, then it is run here.
+    /// Has `f` run some time, and does not wait: unless the pool has no threads of its own. Then it is run here, before the calling thread leaves the pool.
     ///
     /// A panic in it ends `f` alone, as in a thread that nobody joins.
     pub fn spawn<F>(&self, f: F)
@@ -351,14 +404,16 @@ impl Pool {
                 std::mem::forget(panic);
             }
         };
-        if self.threads.is_empty() {
+        let here = Worker::current().filter(|worker| ptr::eq(worker.shared(), &*self.shared));
+        if here.is_none() && self.threads.is_empty() {
             return self.install(task);
         }
         // SAFETY: it borrows nothing and does not unwind.
         let job = unsafe { HeapJob::leak(|_| task()) };
-        match Worker::current() {
-            Some(worker) if ptr::eq(worker.shared(), &*self.shared) => worker.spawn(job),
-            _ => self.shared.inject(job),
+        match here {
+            // Not at once, even if there is no other thread: a task that spawns a task that spawns a task needs no stack for each.
+            Some(worker) => worker.spawn(job),
+            None => self.shared.inject(job),
         }
     }
 }
@@ -374,13 +429,17 @@ impl Drop for Pool {
         if let Some(uneven) = self.shared.roster.as_deref().and_then(Roster::uneven) {
             uneven.stop();
         }
-        let me = thread::current().id();
+        // A pool may be dropped by one of its own tasks. Another thread may wait for just that task, so all of them end by themselves then.
+        if Worker::desk_in(&self.shared).is_some() {
+            return;
+        }
         for thread in self.threads.drain(..).chain(self.turns.take()) {
-            // A pool may be dropped by one of its own tasks. That thread ends by itself.
-            if thread.thread().id() != me {
-                // Threads of a pool do not panic.
-                let _ = thread.join();
+            // What runs there may wait for the pool in which this thread is a worker.
+            if let Some(worker) = Worker::current() {
+                worker.work_until(|| thread.is_finished());
             }
+            // Threads of a pool do not panic.
+            let _ = thread.join();
         }
     }
 }

@@ -139,21 +139,31 @@ impl<'scope> Scope<'scope> {
     /// Ends it after its body.
     pub(crate) fn end<R>(&self, worker: Worker<'_>, outcome: Result<R, Panic>) -> R {
         self.wait(worker, 0);
-        match (outcome, self.take_panic()) {
-            (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
-            (Ok(result), None) => result,
+        let panic = self.take_panic();
+        match outcome {
+            Err(first) => {
+                forget(panic);
+                resume_unwind(first)
+            }
+            Ok(result) => match panic {
+                Some(panic) => resume_unwind(panic),
+                None => result,
+            },
         }
     }
 
     fn keep(&self, panic: Panic) {
         let mut first = lock(&self.panic);
-        if first.is_none() {
-            *first = Some(panic);
-        } else {
-            // Dropping it could run code of the program, and panic once more.
-            std::mem::forget(panic);
+        match &*first {
+            Some(_) => forget(Some(panic)),
+            None => *first = Some(panic),
         }
     }
+}
+
+/// Leaves a panic aside that is not the first: dropping it could run code of the program, and panic once more.
+fn forget(panic: Option<Panic>) {
+    std::mem::forget(panic);
 }
 
 /// Runs `f`, which may spawn tasks that borrow from outside of the scope, and waits until all have ended.

@@ -6,8 +6,8 @@ use std::ops::Add;
 /// Counts of one worker, or of several added up, since the pool was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Tasks that it spawned in a [scope](crate::scope) or with [`Pool::spawn`](crate::Pool::spawn). The second half of a [`join`](crate::join) is not counted:
-    /// that would make a join 15 % slower.
+    /// Tasks that it spawned in a [scope](crate::scope), in a [graph](crate::graph) or with [`Pool::spawn`](crate::Pool::spawn). The second half of a
+    /// [`join`](crate::join) is not counted, which would make a join 15 % slower, but may be stolen; nor is what threads outside of the pool spawn.
     pub spawns: u64,
     /// Tasks taken from another worker's queue.
     pub steals: u64,

@@ -124,17 +124,29 @@ impl<'a> Worker<'a> {
 
     /// The desk in this pool at which this thread works, now or further down its stack.
     pub(crate) fn desk_in(shared: &Shared) -> Option<&'a Desk> {
-        let mut entered = ENTERED.get();
-        // SAFETY: `enter` keeps each of them until it returns.
-        while let Some(entry) = unsafe { entered.as_ref() } {
+        Self::desks().find(|desk| ptr::eq(desk.shared, shared))
+    }
+
+    /// The desks at which this thread works, the newest first.
+    fn desks() -> impl Iterator<Item = &'a Desk> {
+        let mut next = ENTERED.get();
+        std::iter::from_fn(move || {
+            // SAFETY: `enter` keeps each of them until it returns.
+            let entered = unsafe { next.as_ref() }?;
+            next = entered.below;
             // SAFETY: as above.
-            let desk = unsafe { &*entry.desk };
-            if ptr::eq(desk.shared, shared) {
-                return Some(desk);
-            }
-            entered = entry.below;
-        }
-        None
+            Some(unsafe { &*entered.desk })
+        })
+    }
+
+    /// The desks in other pools that this thread has left for the one where it is now: there it is missed.
+    fn left() -> impl Iterator<Item = Worker<'a>> {
+        let here = CURRENT.get();
+        let other = move |desk: &&Desk| {
+            // SAFETY: this thread is at that desk.
+            !unsafe { here.as_ref() }.is_some_and(|here| ptr::eq(here.shared, desk.shared))
+        };
+        Self::desks().filter(other).map(|desk| Worker { desk, _thread: PhantomData })
     }
 
     /// Runs `f` as the worker at this desk, and then what it left in the queue.
@@ -146,6 +158,7 @@ impl<'a> Worker<'a> {
         let entered = Entered { desk, below: ENTERED.get() };
         let before = CURRENT.replace(desk);
         ENTERED.set(&raw const entered);
+        Self::left().for_each(|left| left.shared().goes(worker));
         let floor = desk.deque.bottom();
         let outcome = catch_unwind(AssertUnwindSafe(|| f(worker)));
         // Tasks of a scope that lives elsewhere. There may be no other worker who could take them.
@@ -153,6 +166,7 @@ impl<'a> Worker<'a> {
             // SAFETY: it was in the queue.
             unsafe { Job::run(job, worker) };
         }
+        Self::left().for_each(|left| left.shared().comes_back(worker));
         ENTERED.set(entered.below);
         CURRENT.set(before);
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
@@ -193,8 +207,13 @@ impl<'a> Worker<'a> {
 
     /// Puts a job of a scope into the queue. Counted, other than the second half of a join: for that one it would be 15 % of what it costs.
     pub(crate) fn spawn(self, job: NonNull<Job>) {
-        count(&self.desk.counters.spawns);
+        self.count_spawn();
         self.push(job);
+    }
+
+    /// Counts a task that it spawns.
+    pub(crate) fn count_spawn(self) {
+        count(&self.desk.counters.spawns);
     }
 
     /// After a push: somebody asks for a task, or has to be woken up.
@@ -244,11 +263,42 @@ impl<'a> Worker<'a> {
                 idle.end(self);
                 // SAFETY: it was in a queue.
                 unsafe { Job::run(job, self) };
+            } else if let Some((left, job)) = Self::missed() {
+                idle.end(self);
+                left.catch_up(job);
             } else {
                 idle.fail(self, latch);
             }
         }
         idle.end(self);
+    }
+
+    /// A job that was sent to a pool whose desk this thread has left. There may be nobody else who could do it, and whoever sent it may be the one for whom this
+    /// thread waits here.
+    fn missed() -> Option<(Worker<'a>, NonNull<Job>)> {
+        Self::left().find_map(|left| Some((left, left.shared().injected.pop()?)))
+    }
+
+    /// Does that. This is one of those that have been [left](Self::left).
+    fn catch_up(self, job: NonNull<Job>) {
+        // SAFETY: this thread works at that desk, further down its stack; the job was in a queue.
+        unsafe { Worker::enter(self.desk, |worker| Job::run(job, worker)) };
+    }
+
+    fn is_missed() -> bool {
+        Self::left().any(|left| !left.shared().injected.is_empty())
+    }
+
+    /// Works until that is so, and does not sleep: nobody would wake it up.
+    pub(crate) fn work_until(self, over: impl Fn() -> bool) {
+        let floor = self.floor();
+        while !over() {
+            self.finish(floor);
+            match Self::missed() {
+                Some((left, job)) => left.catch_up(job),
+                None => thread::yield_now(),
+            }
+        }
     }
 
     /// Works until there is nothing to do.
@@ -343,7 +393,7 @@ impl<'a> Worker<'a> {
     /// Whether a search would find something now.
     fn sees_work(self) -> bool {
         let shared = self.shared();
-        !shared.urgent.is_empty() || self.victim().is_some() || !shared.injected.is_empty()
+        !shared.urgent.is_empty() || self.victim().is_some() || !shared.injected.is_empty() || Self::is_missed()
     }
 }
 

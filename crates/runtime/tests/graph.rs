@@ -448,3 +448,15 @@ fn a_task_that_writes_a_region_accesses_it_once() {
     });
     assert_eq!(value, 1);
 }
+
+#[test]
+fn tasks_of_a_graph_are_counted() {
+    for pool in pools() {
+        pool.graph(|graph| {
+            for task in 0..100 {
+                graph.task(()).priority(task % 2).spawn(|()| ());
+            }
+        });
+        assert_eq!(pool.stats().iter().map(|stats| stats.spawns).sum::<u64>(), 100);
+    }
+}

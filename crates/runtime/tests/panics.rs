@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenkeel_runtime::{Pool, join, par_for, par_map_reduce, scope};
+use evenkeel_runtime::{Pool, graph, join, par_for, par_map_reduce, scope};
 
 /// Panics without a message on the terminal.
 fn fail(code: u32) -> u32 {
@@ -117,6 +117,27 @@ fn a_spawned_panic_harms_nobody() {
         pool.spawn(|| resume_unwind(Box::new(Spiteful)));
         assert_eq!(pool.join(|| 1, || 2), (1, 2));
     }
+}
+
+#[test]
+fn of_two_panics_the_second_harms_nobody() {
+    let spite = || resume_unwind(Box::new(Spiteful));
+    assert!(panics_with(|| join(|| fail(1), spite).0).iter().all(|&code| code == 1));
+    let codes = panics_with(|| {
+        scope(|scope| {
+            scope.spawn(|_| spite());
+            scope.spawn(|_| spite());
+            fail(6)
+        })
+    });
+    assert!(codes.iter().all(|&code| code == 6));
+    let codes = panics_with(|| {
+        graph(|graph| {
+            graph.task(()).spawn(|()| spite());
+            fail(7)
+        })
+    });
+    assert!(codes.iter().all(|&code| code == 7));
 }
 
 /// A payload that panics when it is dropped.

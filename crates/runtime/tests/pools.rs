@@ -1,7 +1,7 @@
 //! Pools come and go, and threads come into them from everywhere.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ fn a_pool_has_a_thread() {
 
 #[test]
 fn threads_are_named() {
+    let nameless = PoolBuilder::new().threads(2).name("sai\0or").build();
+    assert_eq!(nameless.err(), Some(BuildError::Name("sai\0or".to_owned())));
     let pool = PoolBuilder::new().threads(2).name("sailor").build().unwrap();
     let (send, receive) = mpsc::channel();
     pool.spawn(move || send.send(thread::current().name().map(str::to_owned)).unwrap());
@@ -89,6 +91,54 @@ fn pools_that_call_each_other_do_not_wait_for_ever() {
 }
 
 #[test]
+fn who_has_gone_to_another_pool_does_what_its_own_is_asked() {
+    // `a` has no thread but the calling one, which waits in `b` for a task that waits for `a`.
+    let (a, b) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
+    let rounds = if cfg!(miri) { 2 } else { 100 };
+    for round in 0..rounds {
+        let stolen = AtomicUsize::new(0);
+        let left = || {
+            while stolen.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            // Sometimes it is awake when it is asked, sometimes not.
+            thread::sleep(Duration::from_micros(20 * round));
+        };
+        let right = || {
+            stolen.store(1, Ordering::SeqCst);
+            a.install(|| join(|| 1, || 2))
+        };
+        assert_eq!(a.install(|| b.join(left, right)), ((), (1, 2)));
+    }
+}
+
+#[test]
+fn who_leaves_a_pool_does_what_others_wait_for_there() {
+    // The only desk of `a` is left while a worker of `b`, which cannot come itself, waits for what it has sent there.
+    let (a, b) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
+    let (inside, sends) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let until = |one: &AtomicUsize| {
+        while one.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+    };
+    let left = || {
+        a.install(|| {
+            inside.store(1, Ordering::SeqCst);
+            until(&sends);
+            // Most likely it has sent it by then. If not, the desk is free when it comes.
+            thread::sleep(Duration::from_millis(20));
+        });
+    };
+    let right = || {
+        until(&inside);
+        sends.store(1, Ordering::SeqCst);
+        a.install(|| join(|| 1, || 2))
+    };
+    assert_eq!(b.join(left, right), ((), (1, 2)));
+}
+
+#[test]
 fn dropping_a_pool_waits_for_what_was_spawned() {
     for threads in 1..5 {
         let ran = Arc::new(AtomicUsize::new(0));
@@ -102,6 +152,23 @@ fn dropping_a_pool_waits_for_what_was_spawned() {
         }
         drop(pool);
         assert_eq!(ran.load(Ordering::Relaxed), 100 * 101);
+    }
+}
+
+#[test]
+fn a_chain_of_spawned_tasks_needs_no_stack() {
+    fn spawn_next(pool: &Arc<Pool>, left: usize, end: mpsc::Sender<()>) {
+        let own = Arc::clone(pool);
+        pool.spawn(move || match left {
+            0 => end.send(()).unwrap(),
+            _ => spawn_next(&own, left - 1, end),
+        });
+    }
+    let links = if cfg!(miri) { 100 } else { 100_000 };
+    for threads in 1..3 {
+        let (send, receive) = mpsc::channel();
+        spawn_next(&Arc::new(Pool::new(threads).unwrap()), links, send);
+        receive.recv().unwrap();
     }
 }
 
@@ -124,6 +191,46 @@ fn a_pool_may_be_dropped_by_its_own_task() {
         });
         receive.recv().unwrap();
     }
+}
+
+#[test]
+fn the_task_that_drops_a_pool_may_be_waited_for_in_it() {
+    let pool = Arc::new(Mutex::new(Some(Pool::new(3).unwrap())));
+    let (send, receive) = mpsc::channel();
+    let own = Arc::clone(&pool);
+    let task = move || {
+        // The left half waits until the right one was stolen: its thread waits for the one that drops the pool.
+        let stolen = AtomicUsize::new(0);
+        let left = || {
+            while stolen.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+        };
+        join(left, || {
+            stolen.store(1, Ordering::SeqCst);
+            let pool = own.lock().unwrap().take();
+            drop(pool);
+        });
+        send.send(()).unwrap();
+    };
+    if let Some(pool) = &*pool.lock().unwrap() {
+        pool.spawn(task);
+    }
+    assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(()), "the two wait for each other");
+}
+
+#[test]
+fn a_pool_may_be_dropped_by_a_task_of_one_that_it_waits_for() {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let (outer, inner) = (Arc::new(Pool::new(1).unwrap()), Pool::new(2).unwrap());
+        let own = Arc::clone(&outer);
+        outer.install(|| {
+            inner.spawn(move || own.install(|| send.send(()).unwrap()));
+            drop(inner);
+        });
+    });
+    assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(()), "the two wait for each other");
 }
 
 #[test]

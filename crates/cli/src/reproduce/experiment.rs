@@ -475,6 +475,11 @@ impl Experiment {
         wanted.iter().map(parse).collect()
     }
 
+    /// Whether it has policies that are told the speedups of threads.
+    pub fn knows_speedups(&self) -> bool {
+        self.sets.iter().any(|set| matches!(set.host, Host::Threads))
+    }
+
     /// The policies of a set.
     pub fn policies_of<'a>(&'a self, set: &'a Set) -> &'a [String] {
         set.policies.as_ref().unwrap_or(&self.policies)

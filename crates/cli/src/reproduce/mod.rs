@@ -9,7 +9,7 @@ pub mod power;
 pub mod report;
 pub mod workers;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use evaluate::{Evaluation, Ran};
 use evenkeel_model::Behaviour;
 use experiment::{Experiment, Host, Set};
@@ -36,6 +36,9 @@ struct Reproduced {
 pub fn run(args: &Reproduce) -> Result<String> {
     let html = Target::open_some(args.html.as_ref())?;
     let experiments = Experiment::by_name(&args.experiment)?;
+    if args.oracle && !experiments.iter().any(Experiment::knows_speedups) {
+        bail!("--oracle: policies are shown speedups, but {} has workers, which ask for none", args.experiment);
+    }
     let reproduced: Vec<Reproduced> =
         experiments.into_iter().map(|experiment| Reproduced::run(experiment, args.oracle)).collect::<Result<_>>()?;
     let evaluated: Vec<Evaluation<'_>> = reproduced.iter().map(Reproduced::evaluate).collect();
@@ -68,7 +71,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
 
 impl Reproduced {
     fn run(mut experiment: Experiment, oracle: bool) -> Result<Self> {
-        if oracle {
+        if oracle && experiment.knows_speedups() {
             experiment.title += ", with perfect knowledge of every speedup";
         }
         let watch = Stopwatch::start();

@@ -93,6 +93,8 @@ impl System {
             let nominal = nominal(kind);
             let top = kind.max_frequency();
             let rate = 1e9 * machine.rate(id, top, &crate::Behaviour::REFERENCE);
+            // Machine files have ascending frequencies, but nothing says that voltages ascend with them.
+            let volts = || kind.opps.iter().map(|opp| opp.voltage.0);
             Group {
                 cores: machine.cores_of(id).len(),
                 ipc: rate / top.0 as f64,
@@ -100,9 +102,9 @@ impl System {
                 leakage: kind.leakage,
                 slope,
                 offset,
-                lowest: kind.opps[0].voltage,
+                lowest: Volts(volts().fold(f64::INFINITY, f64::min)),
                 nominal,
-                highest: kind.opps[kind.opps.len() - 1].voltage,
+                highest: Volts(volts().fold(0.0, f64::max)),
             }
         };
         Self { groups: machine.core_types.iter().enumerate().map(group).collect() }

@@ -41,7 +41,7 @@ impl Table {
     /// Every entry: how many cores are active, and their voltages.
     pub fn entries(&self) -> impl Iterator<Item = (Vec<usize>, &[Volts])> {
         let types = self.cores.len();
-        self.volts.chunks(types).enumerate().map(move |(entry, volts)| {
+        self.volts.chunks(types.max(1)).enumerate().map(move |(entry, volts)| {
             let mut rest = entry;
             let mut active = vec![0; types];
             for (active, cores) in active.iter_mut().zip(&self.cores).rev() {

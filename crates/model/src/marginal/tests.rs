@@ -68,6 +68,27 @@ fn any_machine_file_has_an_optimum() {
 }
 
 #[test]
+fn voltages_need_not_ascend_with_frequencies() {
+    let mut machine = machines::by_name("aaws-4B4L").unwrap();
+    for kind in &mut machine.core_types {
+        let volts: Vec<Volts> = kind.opps.iter().rev().map(|opp| opp.voltage).collect();
+        kind.opps.iter_mut().zip(volts).for_each(|(opp, volts)| opp.voltage = volts);
+    }
+    let system = System::of(&machine, |kind| kind.opps[0].voltage);
+    let found = system.optimum(&[4, 4], Range::Feasible);
+    let inside = |(group, volts): (&Group, &Volts)| group.lowest.0 <= volts.0 && volts.0 <= group.highest.0;
+    assert!(system.groups.iter().zip(&found.volts).all(inside), "{found:?}");
+}
+
+#[test]
+fn a_system_without_cores_has_one_choice() {
+    let none = System { groups: Vec::new() };
+    assert_eq!(none.optimum(&[], Range::Feasible).speedup, 1.0);
+    assert_eq!(Table::new(&none).volts(&[]), []);
+    assert_eq!(Table::new(&none).entries().count(), 0);
+}
+
+#[test]
 fn the_table_has_every_count_and_repeats_what_was_computed() {
     let system = Parameters::MATCHED.system(4, 4);
     let table = Table::new(&system);

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, TryLockError};
+use std::thread;
 
 use crossbeam_utils::CachePadded;
 use evenkeel_model::CoreTypeId;
@@ -82,11 +83,11 @@ impl Places {
     /// Tries every core with a thread that is gone afterwards.
     ///
     /// # Errors
-    /// A core that the kernel does not let this process use.
+    /// A core that the kernel does not let this process use, or no thread.
     pub fn try_all(&self) -> io::Result<()> {
         let each = || self.seats.iter().try_for_each(|seat| self.affinity.restrict(own(), &[seat.cpu]));
-        let tried = std::thread::scope(|scope| scope.spawn(each).join());
-        tried.unwrap_or_else(|_| Err(io::Error::other("a thread ended early")))
+        let tried = thread::scope(|scope| io::Result::Ok(thread::Builder::new().spawn_scoped(scope, each)?.join()));
+        tried?.unwrap_or_else(|_| Err(io::Error::other("a thread ended early")))
     }
 
     /// The core that a worker is on.
