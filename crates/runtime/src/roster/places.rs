@@ -111,15 +111,32 @@ impl Places {
         self.seat(thief).distance(&self.seat(worker)) * self.workers() + ring
     }
 
-    /// The calling thread becomes a worker and goes to its core. Answers the mask that it had, for [`Self::leave`]; `None` if the kernel refuses, and the
-    /// thread stays where it is.
-    pub fn arrive(&self, worker: usize) -> Option<Mask> {
+    /// The calling thread becomes a worker and goes to its core, or to that which `first` gets it. Answers the mask that it had, for [`Self::leave`]; `None` if
+    /// the kernel refuses, and the thread stays where it is.
+    pub fn arrive(&self, worker: usize, first: impl FnOnce()) -> Option<Mask> {
         let thread = own();
-        let mut moving = lock(&self.moving);
         let before = self.affinity.mask(thread).ok()?;
-        self.affinity.restrict(thread, &[self.seat(worker).cpu]).ok()?;
-        moving[worker] = Some(thread);
+        lock(&self.moving)[worker] = Some(thread);
+        first();
+        if self.take_seat(worker).is_err() {
+            lock(&self.moving)[worker] = None;
+            let _ = self.affinity.restrict(thread, &before);
+            return None;
+        }
         Some(before)
+    }
+
+    /// The calling thread, which is this worker, goes to its core. Not under the lock: should the kernel have something else to run there, it has to wait, and
+    /// nobody else with it.
+    fn take_seat(&self, worker: usize) -> io::Result<()> {
+        loop {
+            let seat = self.seat_of[worker].load(Acquire);
+            self.affinity.restrict(own(), &[self.seats[seat].cpu])?;
+            // Whoever has moved it meanwhile may have done so before this was done.
+            if self.seat_of[worker].load(Acquire) == seat {
+                return Ok(());
+            }
+        }
     }
 
     /// The calling thread is no longer this worker, and may go where it might before.
@@ -136,8 +153,9 @@ impl Places {
         lock(&self.moving).clone()
     }
 
-    /// Exchanges the cores of two workers if the one to gain is on a smaller one, and `still` holds when nobody else can move them.
-    pub fn exchange(&self, gains: usize, loses: usize, still: impl FnOnce() -> bool) -> Exchange {
+    /// Exchanges the cores of two workers if the one to gain is on a smaller one, and `still` holds when nobody else can move them. `done` is called when it is
+    /// settled: the caller may be the one who loses, and have to wait until it runs again.
+    pub fn exchange(&self, gains: usize, loses: usize, still: impl FnOnce() -> bool, done: impl FnOnce()) -> Exchange {
         let moving = match self.moving.try_lock() {
             Ok(moving) => moving,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -152,12 +170,25 @@ impl Places {
         if self.affinity.restrict(winner, &[self.seats[high].cpu]).is_err() {
             return Exchange::Refused;
         }
-        if self.affinity.restrict(loser, &[self.seats[low].cpu]).is_err() {
+        let leaves = loser == own();
+        if !leaves && self.affinity.restrict(loser, &[self.seats[low].cpu]).is_err() {
             let _ = self.affinity.restrict(winner, &[self.seats[low].cpu]);
             return Exchange::Refused;
         }
         self.seat_of[gains].store(high, Release);
         self.seat_of[loses].store(low, Release);
+        drop(moving);
+        done();
+        if leaves && self.take_seat(loses).is_err() {
+            let _moving = lock(&self.moving);
+            let settled = [(gains, high), (loses, low)];
+            if settled.iter().all(|(worker, seat)| self.seat_of[*worker].load(Relaxed) == *seat) {
+                let _ = self.affinity.restrict(winner, &[self.seats[low].cpu]);
+                self.seat_of[gains].store(low, Release);
+                self.seat_of[loses].store(high, Release);
+            }
+            return Exchange::Refused;
+        }
         Exchange::Done
     }
 }

@@ -87,14 +87,14 @@ impl Uneven {
                 continue;
             }
             let both = || [behind, ahead].iter().all(|worker| hints.get(*worker) == Doing::Active);
-            if self.places.exchange(behind, ahead, both) == Exchange::Done {
+            self.places.exchange(behind, ahead, both, || {
                 if let Some(books) = books {
                     books.turns(behind);
                     books.note(behind, Doing::Active, self.seat(behind));
                     books.note(ahead, Doing::Active, self.seat(ahead));
                 }
                 self.follow(hints);
-            }
+            });
         }
     }
 
@@ -113,12 +113,12 @@ impl Uneven {
 
     /// See [`super::Roster::arrive`]. The first worker goes on with the program after a parallel region, and before it: it belongs on a big core.
     pub fn arrive(&self, worker: usize, hints: &Hints, books: Option<&Books>) -> Option<Mask> {
-        let before = self.places.arrive(worker);
-        if before.is_some() && worker == 0 {
-            // It was patient when it left.
-            self.go_home(hints, books, || false);
-        }
-        before
+        self.places.arrive(worker, || {
+            if worker == 0 {
+                // It was patient when it left.
+                self.go_home(hints, books, || false);
+            }
+        })
     }
 
     /// The first worker, if it is on a small core, changes with one on a big core that has nothing to run (III.B: it mugs any big core).
@@ -133,17 +133,18 @@ impl Uneven {
         };
         loop {
             match home(Doing::Waiting) {
-                Some(other) => match self.places.exchange(FIRST, other, || hints.get(other) == Doing::Waiting) {
-                    Exchange::Done => {
+                Some(other) => {
+                    let note = || {
                         if let Some(books) = books {
                             books.note(FIRST, hints.get(FIRST), self.seat(FIRST));
                             books.note(other, hints.get(other), self.seat(other));
                         }
-                        return;
+                    };
+                    match self.places.exchange(FIRST, other, || hints.get(other) == Doing::Waiting, note) {
+                        Exchange::Done | Exchange::Refused => return,
+                        Exchange::Stale => {}
                     }
-                    Exchange::Refused => return,
-                    Exchange::Stale => {}
-                },
+                }
                 None if home(Doing::Active).is_none() => return,
                 None => {}
             }
@@ -191,19 +192,16 @@ impl Uneven {
             return true;
         }
         patience.since = None;
-        match self.places.exchange(muggee, mugger, || hints.get(muggee) == Doing::Active && away()) {
-            Exchange::Done => {
-                if let Some(books) = books {
-                    books.mugs(mugger);
-                    books.note(muggee, hints.get(muggee), self.seat(muggee));
-                    books.note(mugger, hints.get(mugger), self.seat(mugger));
-                }
-                self.follow(hints);
-                true
+        let still = || hints.get(muggee) == Doing::Active && away();
+        let exchanged = self.places.exchange(muggee, mugger, still, || {
+            if let Some(books) = books {
+                books.mugs(mugger);
+                books.note(muggee, hints.get(muggee), self.seat(muggee));
+                books.note(mugger, hints.get(mugger), self.seat(mugger));
             }
-            Exchange::Stale => true,
-            Exchange::Refused => false,
-        }
+            self.follow(hints);
+        });
+        exchanged != Exchange::Refused
     }
 
     /// Somebody who waits on a bigger core than a worker's, if mugging is on.
@@ -240,7 +238,7 @@ impl Uneven {
     /// An exchange that nobody decided.
     #[cfg(all(test, not(loom)))]
     pub fn exchange(&self, gains: usize, loses: usize) -> Exchange {
-        self.places.exchange(gains, loses, || true)
+        self.places.exchange(gains, loses, || true, || ())
     }
 
     /// What has turned out to be missing since the pool was made.
