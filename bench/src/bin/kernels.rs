@@ -30,6 +30,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Runs every kernel serially, on Rayon and on Evenkeel, and prints ratios within rounds.
 #[derive(Parser)]
+#[command(args_override_self = true)]
 struct Options {
     /// Only these kernels, by their names in Table III
     kernels: Vec<String>,
