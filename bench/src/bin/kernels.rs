@@ -6,8 +6,9 @@
 //!     kernels [--scale X] [KERNEL...]
 //!     evenkeel emulate 1B1L:3 -- kernels --uneven 3 --scale 20 --sample 400
 //!
-//! On uneven cores the serial program has the big one, and efficiency is the speedup over the sum of the speeds (Equation 4 of Chronaki et al.:
-//! what cores that are all busy to the end could do).
+//! Speedup is against the serial program, which may do less: it sorts by one call where a parallel one sorts parts and merges them. Efficiency is
+//! against the same program on one core, the big one of uneven cores, over the sum of the speeds (Equation 4 of Chronaki et al., "Exploiting asymmetric
+//! multi-core processors with flexible system software": what cores that are all busy to the end could do).
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -109,13 +110,16 @@ impl Pool for Forks {
 const SERIAL: usize = 0;
 const RAYON: usize = 1;
 const EVENKEEL: usize = 2;
+const RAYON_ALONE: usize = 3;
+const EVENKEEL_ALONE: usize = 4;
+const CONTESTANTS: usize = 5;
 
-/// Both pools.
+/// Both pools, on all cores and on one.
 struct Contest {
-    rayon: rayon::ThreadPool,
-    evenkeel: evenkeel_runtime::Pool,
-    /// Where the serial program runs.
-    serial: CpuSet,
+    rayon: [rayon::ThreadPool; 2],
+    evenkeel: [evenkeel_runtime::Pool; 2],
+    /// Where what has one core runs.
+    one: CpuSet,
     /// What all cores can do together, of which the serial program's is 1.
     ideal: f64,
 }
@@ -123,12 +127,7 @@ struct Contest {
 impl Contest {
     /// On as many cores as there are threads, which are alike.
     fn even(threads: usize) -> Result<Self, Box<dyn std::error::Error>> {
-        Ok(Self {
-            rayon: rayon::ThreadPoolBuilder::new().num_threads(threads).build()?,
-            evenkeel: evenkeel_runtime::Pool::new(threads)?,
-            serial: sched_getaffinity(None)?,
-            ideal: threads as f64,
-        })
+        Self::of(evenkeel_runtime::Pool::new(threads)?, threads, sched_getaffinity(None)?, threads as f64)
     }
 
     /// On the first two CPUs that this process may use, the first of which is the big one.
@@ -138,30 +137,42 @@ impl Contest {
         let [big, little, ..] = allowed[..] else { return Err("two CPUs are needed".into()) };
         let topology = Topology::read("/".as_ref())?;
         let machine = topology.with(Some(&big.to_string()), Some(&little.to_string()), Some(ratio))?;
-        let mut serial = CpuSet::new();
-        serial.set(big);
+        let mut one = CpuSet::new();
+        one.set(big);
+        let evenkeel = PoolBuilder::new().cores(machine).techniques(Techniques::BASE_M).build()?;
+        Self::of(evenkeel, 2, one, 1.0 + 1.0 / ratio)
+    }
+
+    fn of(
+        evenkeel: evenkeel_runtime::Pool,
+        threads: usize,
+        one: CpuSet,
+        ideal: f64,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let rayon = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads);
+        // Where that is refused, it shows in the times.
+        let bound = rayon(1).start_handler(move |_| _ = sched_setaffinity(None, &one));
         Ok(Self {
-            rayon: rayon::ThreadPoolBuilder::new().num_threads(2).build()?,
-            evenkeel: PoolBuilder::new().cores(machine).techniques(Techniques::BASE_M).build()?,
-            serial,
-            ideal: 1.0 + 1.0 / ratio,
+            rayon: [rayon(threads).build()?, bound.build()?],
+            evenkeel: [evenkeel, evenkeel_runtime::Pool::new(1)?],
+            one,
+            ideal,
         })
     }
 
     fn once(&self, contestant: usize, problem: &Problem) -> evenkeel_kernels::Answer {
         match contestant {
             SERIAL => problem.run(&Serial),
-            RAYON => self.rayon.install(|| problem.run(&Rayon)),
-            _ => self.evenkeel.install(|| problem.run(&Evenkeel)),
+            RAYON | RAYON_ALONE => self.rayon[usize::from(contestant == RAYON_ALONE)].install(|| problem.run(&Rayon)),
+            _ => self.evenkeel[usize::from(contestant == EVENKEEL_ALONE)].install(|| problem.run(&Evenkeel)),
         }
     }
 
     /// Nanoseconds a run.
     fn sample(&self, contestant: usize, problem: &Problem, runs: u32) -> f64 {
-        let own = sched_getaffinity(None).unwrap_or(self.serial);
-        if contestant == SERIAL {
-            // Where that is refused, it shows in the times.
-            let _ = sched_setaffinity(None, &self.serial);
+        let own = sched_getaffinity(None).unwrap_or(self.one);
+        if contestant == SERIAL || contestant == EVENKEEL_ALONE {
+            let _ = sched_setaffinity(None, &self.one);
         }
         let begin = Instant::now();
         for _ in 0..runs {
@@ -201,6 +212,10 @@ struct Measured {
     rayon_speedup: Spread,
     /// Serial time by Evenkeel's.
     evenkeel_speedup: Spread,
+    /// Rayon's time on one core by that on all, over what all can do.
+    rayon_efficiency: Spread,
+    /// The same of Evenkeel.
+    evenkeel_efficiency: Spread,
     /// Rayon's time by Evenkeel's: above 1 Evenkeel is faster.
     evenkeel_over_rayon: Spread,
     /// Forks of one run, if every loop is split down to its grain.
@@ -216,7 +231,7 @@ fn measure(contest: &Contest, row: Row, options: &Options) -> Result<Measured, S
     let problem = row.problem(options.scale);
     let forks = Forks(AtomicU64::new(0));
     let expected = problem.run(&forks).digest();
-    for contestant in [SERIAL, RAYON, EVENKEEL] {
+    for contestant in 0..CONTESTANTS {
         let answer = contest.once(contestant, &problem);
         problem.check(&answer).map_err(|wrong| format!("{}: {wrong}", info.name))?;
         if answer.digest() != expected {
@@ -227,16 +242,19 @@ fn measure(contest: &Contest, row: Row, options: &Options) -> Result<Measured, S
     let once = (0..3).map(|_| contest.sample(SERIAL, &problem, 1)).fold(f64::INFINITY, f64::min);
     let runs = (least / once).ceil().clamp(1.0, 10_000.0) as u32;
 
-    let steals = || contest.evenkeel.stats().iter().map(|worker| worker.steals).sum::<u64>();
+    let steals = || contest.evenkeel[0].stats().iter().map(|worker| worker.steals).sum::<u64>();
     let before = steals();
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; CONTESTANTS];
     for round in 0..options.rounds.max(1) {
-        for turn in 0..3 {
-            let contestant = (round + turn) % 3;
+        for turn in 0..CONTESTANTS {
+            let contestant = (round + turn) % CONTESTANTS;
             times[contestant].push(contest.sample(contestant, &problem, runs));
         }
     }
-    let ratio = |a: usize, b: usize| Spread::of(times[a].iter().zip(&times[b]).map(|(a, b)| a / b).collect());
+    let over = |a: usize, b: usize, ideal: f64| {
+        Spread::of(times[a].iter().zip(&times[b]).map(|(a, b)| a / b / ideal).collect())
+    };
+    let ratio = |a, b| over(a, b, 1.0);
     Ok(Measured {
         kernel: info.name,
         suite: info.suite.to_string(),
@@ -245,6 +263,8 @@ fn measure(contest: &Contest, row: Row, options: &Options) -> Result<Measured, S
         serial_ns: Spread::of(times[SERIAL].clone()),
         rayon_speedup: ratio(SERIAL, RAYON),
         evenkeel_speedup: ratio(SERIAL, EVENKEEL),
+        rayon_efficiency: over(RAYON_ALONE, RAYON, contest.ideal),
+        evenkeel_efficiency: over(EVENKEEL_ALONE, EVENKEEL, contest.ideal),
         evenkeel_over_rayon: ratio(RAYON, EVENKEEL),
         forks: forks.0.into_inner(),
         paper_tasks: info.tasks,
@@ -263,10 +283,12 @@ fn print(all: &[Measured], ideal: f64, options: &Options) {
         "Kernels at scale {scale}, cores as fast as {ideal:.2} of the first; {rounds} rounds in turn; medians, and quarters in brackets"
     );
     println!(
-        "{:9} {:>6} {:>9}  {:>7} {:>8}  {:>25} {:>8} {:>9} {:>7} | {:>6} {:>9}",
+        "{:9} {:>6} {:>9}  {:>7} {:>8}  {:>7} {:>8}  {:>25} {:>8} {:>9} {:>7} | {:>6} {:>9}",
         "",
         "",
         "serial",
+        "Rayon",
+        "Evenkeel",
         "Rayon",
         "Evenkeel",
         "Evenkeel against Rayon",
@@ -277,18 +299,32 @@ fn print(all: &[Measured], ideal: f64, options: &Options) {
         "thousand"
     );
     println!(
-        "{:9} {:>6} {:>9}  {:>7} {:>8}  {:>25} {:>8} {:>9} {:>7} | {:>6} {:>9}",
-        "kernel", "method", "ms", "speedup", "speedup", "(over 1: faster)", "", "(serial)", "", "tasks", "instr."
+        "{:9} {:>6} {:>9}  {:>7} {:>8}  {:>7} {:>8}  {:>25} {:>8} {:>9} {:>7} | {:>6} {:>9}",
+        "kernel",
+        "method",
+        "ms",
+        "speedup",
+        "speedup",
+        "effic.",
+        "effic.",
+        "(over 1: faster)",
+        "",
+        "(serial)",
+        "",
+        "tasks",
+        "instr."
     );
     for row in all {
         let Spread { quarter, median, three_quarters } = row.evenkeel_over_rayon;
         println!(
-            "{:9} {:>6} {:9.3}  {:7.2} {:8.2}  {:>25} {:8} {:9.2} {:7.1} | {:6} {:9}",
+            "{:9} {:>6} {:9.3}  {:7.2} {:8.2}  {:7.2} {:8.2}  {:>25} {:8} {:9.2} {:7.1} | {:6} {:9}",
             row.kernel,
             row.method,
             row.serial_ns.median / 1e6,
             row.rayon_speedup.median,
             row.evenkeel_speedup.median,
+            row.rayon_efficiency.median,
+            row.evenkeel_efficiency.median,
             format!("{median:.3} ({quarter:.3} to {three_quarters:.3})"),
             row.forks,
             row.serial_ns.median / 1e3 / (row.forks + 1) as f64,
@@ -297,24 +333,21 @@ fn print(all: &[Measured], ideal: f64, options: &Options) {
             row.paper_task_kiloinstructions,
         );
     }
+    let rayon = || all.iter().map(|row| row.rayon_efficiency.median);
+    let evenkeel = || all.iter().map(|row| row.evenkeel_efficiency.median);
     println!(
-        "{:9} {:6} {:9}  {:7.2} {:8.2}  {:.3}",
+        "{:9} {:6} {:9}  {:7.2} {:8.2}  {:7.2} {:8.2}  {:.3}",
         "geomean",
         "",
         "",
         geomean(all.iter().map(|row| row.rayon_speedup.median)),
         geomean(all.iter().map(|row| row.evenkeel_speedup.median)),
+        geomean(rayon()),
+        geomean(evenkeel()),
         geomean(all.iter().map(|row| row.evenkeel_over_rayon.median)),
     );
-    let median = |speedup: fn(&Measured) -> Spread| Spread::of(all.iter().map(|row| speedup(row).median).collect()).median;
-    println!(
-        "{:9} {:6} {:9}  {:7.2} {:8.2}  of what all cores can do",
-        "median",
-        "",
-        "",
-        median(|row| row.rayon_speedup) / ideal,
-        median(|row| row.evenkeel_speedup) / ideal,
-    );
+    let [rayon, evenkeel] = [Spread::of(rayon().collect()), Spread::of(evenkeel().collect())];
+    println!("{:9} {:6} {:9}  {:7} {:8}  {:7.2} {:8.2}", "median", "", "", "", "", rayon.median, evenkeel.median);
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
