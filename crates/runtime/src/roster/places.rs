@@ -180,15 +180,23 @@ impl Places {
         drop(moving);
         done();
         if leaves && self.take_seat(loses).is_err() {
-            let _moving = lock(&self.moving);
-            let settled = [(gains, high), (loses, low)];
-            if settled.iter().all(|(worker, seat)| self.seat_of[*worker].load(Relaxed) == *seat) {
-                let _ = self.affinity.restrict(winner, &[self.seats[low].cpu]);
-                self.seat_of[gains].store(low, Release);
-                self.seat_of[loses].store(high, Release);
-            }
+            self.undo((gains, winner, high), (loses, low));
             return Exchange::Refused;
         }
         Exchange::Done
+    }
+
+    /// Gives both workers of an exchange back what they had, unless somebody has moved one of them since.
+    fn undo(&self, (gains, winner, high): (usize, Tid, usize), (loses, low): (usize, usize)) {
+        let moving = lock(&self.moving);
+        let settled = [(gains, high), (loses, low)];
+        if settled.iter().all(|(worker, seat)| self.seat_of[*worker].load(Relaxed) == *seat) {
+            self.seat_of[gains].store(low, Release);
+            self.seat_of[loses].store(high, Release);
+            // Who has left meanwhile has its own mask back.
+            if moving[gains] == Some(winner) {
+                let _ = self.affinity.restrict(winner, &[self.seats[low].cpu]);
+            }
+        }
     }
 }

@@ -234,6 +234,22 @@ fn a_refused_exchange_leaves_both_where_they_are() {
 }
 
 #[test]
+fn a_refused_exchange_does_not_move_who_has_left_meanwhile() {
+    let mock = Mock::default();
+    let places = Places::new(Seat::all(&two_and_two()), 4, Box::new(mock.clone()));
+    for worker in 0..4 {
+        places.arrive(worker, || ());
+    }
+    mock.asked();
+    // What is refused is the second core of the exchange, after worker 3 has got its mask back.
+    mock.refuse(2);
+    let leaves = || places.leave(3, &[0, 1, 2, 3]);
+    assert_eq!(places.exchange(3, 1, || true, leaves), Exchange::Refused);
+    assert_eq!(mock.asked(), [vec![1], vec![0, 1, 2, 3], vec![3]], "and nothing after it");
+    assert_eq!((places.seat(1).cpu, places.seat(3).cpu), (1, 3));
+}
+
+#[test]
 fn who_is_not_there_is_not_moved() {
     let mock = Mock::default();
     let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
