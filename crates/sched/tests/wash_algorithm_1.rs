@@ -16,6 +16,12 @@ const COLLECTOR: ThreadId = ThreadId(5);
 
 /// Everybody ran once, then waited for a lock for 20 ms, and the quantum is over. Whether the wait was for the holder.
 fn after_one_quantum(machine: &Machine, policy: &str, for_holder: bool) -> Scheduler {
+    let work = |thread| if thread == PRODUCER { 10_000_000 } else { 1_000_000 };
+    after_work(machine, policy, for_holder, work)
+}
+
+/// The same, with the instructions that each thread retired.
+fn after_work(machine: &Machine, policy: &str, for_holder: bool, work: impl Fn(ThreadId) -> u64) -> Scheduler {
     let policy = Setup::parse(policy).expect("a policy of the registry").make();
     let mut sched = Scheduler::new(machine.clone(), policy, None);
     let mut now = Ns::ZERO;
@@ -34,7 +40,7 @@ fn after_one_quantum(machine: &Machine, policy: &str, for_holder: bool) -> Sched
         assert_eq!(core == BIG, kind == Kind::Application, "the fallback");
         assert!(matches!(sched.next(now, core), Next::Run { thread: first, .. } if first == thread));
         now += Ns::from_ms(1);
-        let instructions = Some(Instructions(if thread == PRODUCER { 10_000_000 } else { 1_000_000 }));
+        let instructions = Some(Instructions(work(thread)));
         let span = Span { time: Ns::from_ms(1), instructions, speedup: Some(2.0), ..Span::default() };
         sched.ran(now, thread, core, &span);
         sched.blocked(now, thread, Wait::Futex);
@@ -74,6 +80,15 @@ fn who_is_waited_for_is_what_lock_ranks_are_about() {
     let without = after_one_quantum(&machine, "wash:no-locks", true);
     assert_eq!(cores(&without, HOLDER), machine.all(), "no lock (8.5)");
     assert_eq!(cores(&without, PRODUCER), machine.big());
+}
+
+/// Two big cores, twice as fast, do two thirds of everything: three of five equal threads are nearer to that than four.
+#[test]
+fn big_cores_are_neither_over_nor_undersubscribed() {
+    let machine = common::machine(2, 2);
+    let sched = after_work(&machine, "wash:no-locks", true, |_| 1_000_000);
+    let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
+    assert_eq!(bound.count(), 3);
 }
 
 /// Section 4: "prioritizes the thread(s) that make other threads wait the longest to big cores", be the share of the big

@@ -163,7 +163,7 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
         let per_cell = |cell: &(&Member, &str, Option<usize>)| policies_run(ran.runs, &cell.0.name, cell.1);
         return Some(cells.iter().map(per_cell).sum::<usize>() as f64);
     };
-    let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
     for (member, machine, program) in cells {
         let cluster = published.select.cluster.as_deref();
         let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
@@ -171,10 +171,24 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
         if let Some(baseline) = &published.baseline {
             value /= arm.baseline(baseline, all)?.value(published.metric)?;
         }
-        by_machine.entry(machine).or_default().push(value);
+        let class = if published.equal_classes { member.class() } else { "" };
+        groups.entry((machine, class)).or_default().push(value);
+    }
+    let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for ((machine, _), values) in groups {
+        let values = if published.equal_classes { vec![average(published, &values)?] } else { values };
+        by_machine.entry(machine).or_default().extend(values);
     }
     let effect = published.baseline.is_some() && published.compare == Compare::Effect;
     aggregate(published, by_machine).map(|value| if effect { value - 1.0 } else { value })
+}
+
+/// The mean of a row's kind: of ratios the geometric one, if the paper says so.
+fn average(published: &Published, values: &[f64]) -> Option<f64> {
+    match published.aggregate {
+        Aggregate::Geomean => mean(values.iter().map(|value| value.ln())).map(f64::exp),
+        _ => mean(values.iter().copied()),
+    }
 }
 
 /// What the values of all cells, by machine, come to.
@@ -182,8 +196,7 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
     let means = || by_machine.values().filter_map(|values| mean(values.iter().copied()));
     let mut all: Vec<f64> = by_machine.values().flatten().copied().collect();
     match published.aggregate {
-        Aggregate::Mean => mean(all),
-        Aggregate::Geomean => mean(all.iter().map(|value| value.ln())).map(f64::exp),
+        Aggregate::Mean | Aggregate::Geomean => average(published, &all),
         Aggregate::Median => {
             all.sort_by(f64::total_cmp);
             let middle = all.len() / 2;
@@ -368,6 +381,32 @@ mod tests {
         assert!((find(&rows, "sync-antt-colab-vs-cfs").0 + 0.125).abs() < 1e-12);
         assert_eq!(find(&rows, "comp-antt-colab-vs-cfs"), (1.0, Verdict::Miss));
         assert_eq!(find(&rows, "experiments"), (312.0, Verdict::Close));
+    }
+
+    /// Two workloads of one class at half, one of another at a twentieth more.
+    #[test]
+    fn classes_can_count_the_same_however_many_workloads_they_have() {
+        let member = |name: &str, class: &str| format!("{{ name = \"{name}\", classes = [\"{class}\"] }}");
+        let members = [member("a", "x"), member("b", "x"), member("c", "y")].join(", ");
+        let select = "select = { set = \"s\" }\nmetric = \"time\"\nbaseline = \"old\"\naggregate = \"geomean\"";
+        let rows_of_the_file = row(0.0, select) + &row(0.0, &format!("{select}\nequal_classes = true"));
+        let text = format!(
+            "name = \"x\"\ntitle = \"x\"\npolicies = [\"old\", \"new\"]\nseed = 1\n\
+             set = [{{ name = \"s\", machines = [\"m\"], workloads = [{members}] }}]\n{rows_of_the_file}"
+        );
+        let experiment = Experiment::parse(&text).unwrap();
+        let timed = |(workload, policy, makespan_s)| {
+            let run = run(workload, 1, "m", policy, "declared", 1.0);
+            Run { metrics: Metrics { makespan_s, ..run.metrics }, ..run }
+        };
+        let times = [("a", "new", 0.5), ("b", "new", 0.5), ("c", "new", 1.05)];
+        let old = ["a", "b", "c"].map(|workload| (workload, "old", 1.0));
+        let runs: Vec<Run> = times.into_iter().chain(old).map(timed).collect();
+        let (set, policies) = (&experiment.sets[0], &experiment.policies);
+        let ran = [Ran { set, policies, runs: &runs, cores: vec![2], capacity: vec![1.0] }];
+        let values: Vec<f64> = rows(&experiment, &ran).iter().map(|row| row.row.simulated.unwrap()).collect();
+        let expected = [f64::cbrt(0.25 * 1.05) - 1.0, f64::sqrt(0.5 * 1.05) - 1.0];
+        assert!(values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-12), "{values:?}");
     }
 
     #[test]

@@ -191,6 +191,9 @@ pub struct Published {
     /// How workloads and machines become one number.
     #[serde(default)]
     pub aggregate: Aggregate,
+    /// Whether the classes of a machine's workloads count the same, however many workloads each has (CGO 2016, section 8).
+    #[serde(default)]
+    pub equal_classes: bool,
     /// Set if the paper gives a limit instead of a number.
     pub bound: Option<Bound>,
     /// How near counts where the paper says that there is no difference: what it could measure, or else what its words mean, for

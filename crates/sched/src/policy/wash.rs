@@ -208,7 +208,8 @@ impl Wash {
     }
 
     /// The most productive active threads by their running total, as many as make up the big cores' share of the present
-    /// rate of retired instructions, `B_RI / (B_RI + S_RI)`.
+    /// rate of retired instructions, `B_RI / (B_RI + S_RI)`, as nearly as threads can: it is to be "0.5 of the total in this
+    /// example", neither over- nor undersubscribed (section 6).
     fn exec_rank(&mut self, s: &State) {
         self.ranked.clear();
         for thread in self.sets.applications(s) {
@@ -225,10 +226,12 @@ impl Wash {
         let total: f64 = self.ranked.iter().map(|(_, thread)| self.histories[thread.index()].rate).sum();
         let mut sum = 0.0;
         for (_, thread) in &self.ranked {
-            if sum >= share * total {
+            let rate = self.histories[thread.index()].rate;
+            let nearer_without = sum + rate / 2.0 >= share * total;
+            if nearer_without && !self.chosen.is_empty() {
                 break;
             }
-            sum += self.histories[thread.index()].rate;
+            sum += rate;
             self.chosen.push(*thread);
         }
     }
