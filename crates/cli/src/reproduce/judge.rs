@@ -1,6 +1,8 @@
 //! Judges simulated numbers by published ones, and counts how many came out.
 
-use super::evaluate::{Evaluated, mean};
+use statrs::statistics::{Data, OrderStatistics, RankTieBreaker, Statistics};
+
+use super::evaluate::Evaluated;
 use super::experiment::{Bound, Compare, Published};
 use crate::json::{Kind, Summary};
 
@@ -84,22 +86,11 @@ pub fn tally(rows: &[Evaluated<'_>]) -> Summary {
 
 /// Spearman's coefficient: Pearson's of the ranks, equal values sharing theirs.
 fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    let ranks = |values: Vec<f64>| -> Vec<f64> {
-        let rank = |value: &f64| {
-            let below = values.iter().filter(|other| *other < value).count();
-            let equal = values.iter().filter(|other| *other == value).count();
-            below as f64 + equal as f64 / 2.0
-        };
-        values.iter().map(rank).collect()
-    };
+    let ranks = |values: Vec<f64>| Data::new(values).ranks(RankTieBreaker::Average);
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (a, b) = (ranks(a), ranks(b));
-    let (mean_a, mean_b) = (mean(a.iter().copied())?, mean(b.iter().copied())?);
-    let covariance = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
-        a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()
-    };
-    let scale = (covariance(&a, mean_a, &a, mean_a) * covariance(&b, mean_b, &b, mean_b)).sqrt();
-    (scale > 0.0).then(|| covariance(&a, mean_a, &b, mean_b) / scale)
+    let correlation = a.iter().covariance(b.iter()) / (a.iter().std_dev() * b.iter().std_dev());
+    correlation.is_finite().then_some(correlation)
 }
 
 #[cfg(test)]
