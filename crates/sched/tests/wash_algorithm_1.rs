@@ -65,7 +65,7 @@ fn the_productive_and_the_one_that_others_wait_for_get_the_big_core() {
     let machine = common::machine(1, 3);
     let sched = after_one_quantum(&machine, "wash", true);
     assert_eq!(cores(&sched, PRODUCER), machine.big(), "ExecRank: two fifths of all that is retired, and more");
-    assert_eq!(cores(&sched, HOLDER), machine.big(), "LockRank: a quarter of five contended threads");
+    assert_eq!(cores(&sched, HOLDER), machine.big(), "LockRank: a quarter of all waiting, and more");
     for waiter in WAITERS {
         assert_eq!(cores(&sched, waiter), machine.all());
     }
@@ -91,11 +91,21 @@ fn big_cores_are_neither_over_nor_undersubscribed() {
     assert_eq!(bound.count(), 3);
 }
 
+/// Half of the cores are big, and all waiting is for one of five contended threads.
+#[test]
+fn lock_ranks_share_out_waiting_and_not_threads() {
+    let machine = common::machine(2, 2);
+    let sched = after_one_quantum(&machine, "wash", true);
+    for (thread, bound) in [(PRODUCER, true), (HOLDER, true), (WAITERS[0], false), (WAITERS[1], false)] {
+        assert_eq!(cores(&sched, thread) == machine.big(), bound, "{thread:?}");
+    }
+}
+
 /// Section 4: "prioritizes the thread(s) that make other threads wait the longest to big cores", be the share of the big
 /// cores less than a thread.
 #[test]
 fn the_worst_bottleneck_is_chosen_however_few_contend() {
     let machine = common::machine(1, 7);
     let sched = after_one_quantum(&machine, "wash", true);
-    assert_eq!(cores(&sched, HOLDER), machine.big(), "an eighth of five threads");
+    assert_eq!(cores(&sched, HOLDER), machine.big(), "an eighth of all waiting");
 }

@@ -208,8 +208,7 @@ impl Wash {
     }
 
     /// The most productive active threads by their running total, as many as make up the big cores' share of the present
-    /// rate of retired instructions, `B_RI / (B_RI + S_RI)`, as nearly as threads can: it is to be "0.5 of the total in this
-    /// example", neither over- nor undersubscribed (section 6).
+    /// rate of retired instructions, `B_RI / (B_RI + S_RI)`.
     fn exec_rank(&mut self, s: &State) {
         self.ranked.clear();
         for thread in self.sets.applications(s) {
@@ -218,39 +217,47 @@ impl Wash {
                 self.ranked.push((history.progress * s.speedup(thread), thread));
             }
         }
-        sort_by_rank(&mut self.ranked);
         let speedups: f64 = self.ranked.iter().map(|(_, thread)| s.speedup(*thread)).sum();
         let mean_speedup = speedups / self.ranked.len().max(1) as f64;
         let big = s.big.len() as f64 * mean_speedup;
         let share = big / (big + s.little.len() as f64);
-        let total: f64 = self.ranked.iter().map(|(_, thread)| self.histories[thread.index()].rate).sum();
-        let mut sum = 0.0;
-        for (_, thread) in &self.ranked {
-            let rate = self.histories[thread.index()].rate;
-            let nearer_without = sum + rate / 2.0 >= share * total;
-            if nearer_without && !self.chosen.is_empty() {
-                break;
-            }
-            sum += rate;
-            self.chosen.push(*thread);
-        }
+        self.choose_top(share, |histories, thread| histories[thread.index()].rate);
     }
 
-    /// The contended threads that others waited for longest: a share `B / (B + S)` of them, be it less than a thread (section
-    /// 4, "prioritizes the thread(s) that make other threads wait the longest to big cores").
+    /// The contended threads that others waited for longest, as many as make up the big cores' share of all such waiting,
+    /// `B / (B + S)` (assumed: "we size this set according to the fraction of cores that are big" can also mean that share of
+    /// the threads).
     fn lock_rank(&mut self, s: &State) {
         if !self.locks {
             return;
         }
+        let blame = |thread: ThreadId| s.thread(thread).blame.0 as f64;
         self.ranked.clear();
         for thread in self.sets.applications(s) {
             if lock_share(s, thread) > LOCK_THRESHOLD {
-                self.ranked.push((s.thread(thread).blame.0 as f64, thread));
+                self.ranked.push((blame(thread), thread));
             }
         }
+        let share = s.big.len() as f64 / s.cores.len() as f64;
+        self.choose_top(share, |_, thread| blame(thread));
+    }
+
+    /// Chooses of the ranked threads the highest that have a share of some amount between them, as nearly as threads can and
+    /// at least one: "the 1 to N most important threads such that the adjusted retired instructions rate of those N
+    /// threads is 0.5 of the total" avoids "over or under subscribing the big cores".
+    fn choose_top(&mut self, share: f64, amount: impl Fn(&[History], ThreadId) -> f64) {
         sort_by_rank(&mut self.ranked);
-        let share = (self.ranked.len() * s.big.len() / s.cores.len()).max(1);
-        self.chosen.extend(self.ranked.iter().take(share).map(|(_, thread)| *thread));
+        let amount = |thread: ThreadId| amount(&self.histories, thread);
+        let wanted = share * self.ranked.iter().map(|(_, thread)| amount(*thread)).sum::<f64>();
+        let mut sum = 0.0;
+        for (place, (_, thread)) in self.ranked.iter().enumerate() {
+            let nearer_without = sum + amount(*thread) / 2.0 >= wanted;
+            if place > 0 && nearer_without {
+                break;
+            }
+            sum += amount(*thread);
+            self.chosen.push(*thread);
+        }
     }
 
     /// Whether no thread that does a fair share of the work is contended (section 4, and line 11 of Algorithm 1).
