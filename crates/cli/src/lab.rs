@@ -1,6 +1,6 @@
 //! Carries out runs: resolves what depends on the machine, keeps the reference runs, measures.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_model::predict::{MachinePredictor, Predictor, Quality};
 use evenkeel_model::{Cluster, CoreOrder, CoreTypeId, Joules, Machine, metrics};
 use evenkeel_sched::{Predict, Setup};
@@ -95,6 +95,7 @@ impl Reference {
         let options = Options { seed: self.seed, max_time: plan.conditions.max_time, ..Options::default() };
         let policy = catalog::policy("cfs")?;
         evenkeel_sim::run(&self.machine, &self.workload, policy.make(), None, &options, &mut ())
+            .map_err(advise)
             .with_context(|| format!("{} alone on {}", self.workload.name, self.machine.name))
     }
 }
@@ -191,6 +192,7 @@ impl<'a> Lab<'a> {
         let machine = self.machine(job);
         let outcome =
             evenkeel_sim::run(&machine, workload, policy.make(), self.predict(job), &self.options(job), observer)
+                .map_err(advise)
                 .with_context(|| format!("{} on {} under {}", workload.name, machine.name, policy.name()))?;
         let seed = plan.seeds.iter().position(|&seed| seed == job.seed).unwrap_or(0);
         let alone = self.references[cell * plan.seeds.len() + seed].iter().map(|&program| &self.alone[program]);
@@ -226,6 +228,14 @@ impl<'a> Lab<'a> {
     fn options(&self, job: Job) -> Options {
         let Conditions { delay, noise, governor, oracle, max_time, .. } = self.plan.conditions;
         Options { seed: job.seed, max_time, delay, noise, governor, oracle, counters: false }
+    }
+}
+
+/// What to do about a run that was cut off.
+fn advise(error: evenkeel_sim::Error) -> anyhow::Error {
+    match error {
+        evenkeel_sim::Error::MaxTime { .. } => anyhow!("{error}; --max-time allows more"),
+        error => error.into(),
     }
 }
 

@@ -107,13 +107,18 @@ fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
 /// The run outlasted its limit. Says what was still there.
 pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
     let ids = (0..engine.tasks.len() as u32).map(ThreadId);
-    let there: Vec<ThreadId> = ids.filter(|id| engine.tasks[id.index()].place != Place::Absent).collect();
+    let (there, absent): (Vec<ThreadId>, Vec<ThreadId>) =
+        ids.partition(|id| engine.tasks[id.index()].place != Place::Absent);
     let describe = |id: &ThreadId| match engine.tasks[id.index()].place {
         Place::On(core) => format!("{} runs on core {}", name(engine, *id), core.0),
         Place::Blocked(on) => format!("{} waits for {}", name(engine, *id), waits_for(engine, on)),
         Place::Ready | Place::Absent => format!("{} is ready", name(engine, *id)),
     };
-    let threads = listed(there.iter().map(describe), there.len());
+    let mut threads = listed(there.iter().map(describe), there.len());
+    if there.is_empty() {
+        let begins = absent.iter().find(|id| engine.tasks[id.index()].exited.is_none());
+        threads = begins.map_or_else(String::new, |id| format!("{} starts later", name(engine, *id)));
+    }
     Error::MaxTime { limit: engine.options.max_time, threads }
 }
 

@@ -10,7 +10,7 @@ use evenkeel_workload::program::{
     Barrier, BarrierId, ConditionId, EventId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
     Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
 };
-use evenkeel_workload::{Op, Program, Workload};
+use evenkeel_workload::{Op, Program, Thread, Workload};
 
 fn on(machine: &evenkeel_model::Machine, p: Program) -> Outcome {
     play(machine, &workload(vec![p]), "cfs", &Options::default()).expect("runs")
@@ -338,4 +338,11 @@ fn a_loop_without_work_and_a_run_without_end_are_errors() {
     let long = workload(vec![program("p", vec![thread("a", vec![compute(500)])])]);
     let text = error(&long, &Options { max_time: Ns::from_ms(100), ..Options::default() });
     assert!(text.contains("still running after 100.000 ms: p/a runs on core 0"), "{text}");
+
+    let late = workload(vec![program(
+        "p",
+        vec![Thread { start: Start::At(Ns::from_secs(2)), ..thread("a", vec![compute(1)]) }],
+    )]);
+    let text = error(&late, &Options { max_time: Ns::from_secs(1), ..Options::default() });
+    assert!(text.contains("still running after 1.000 s: p/a starts later"), "{text}");
 }

@@ -248,6 +248,12 @@ fn a_task_that_forks_itself_starts_again() {
     let program = &imported.workload.programs[0];
     assert_eq!(program.threads[1].ops, [run(1), Op::Spawn(ThreadIndex(1))]);
     assert_eq!(imported.warnings[0].key, "fork");
+
+    // One that starts with the run forks a thread of its own, and that one itself.
+    let imported = load(r#"{"tasks": {"a": {"loop": 1, "run": 1, "fork": "a"}}}"#);
+    let threads = &imported.workload.programs[0].threads;
+    assert_eq!(threads.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["a-0", "a-1-0000"]);
+    assert!(threads.iter().all(|thread| thread.ops == [run(1), Op::Spawn(ThreadIndex(1))]));
 }
 
 #[test]

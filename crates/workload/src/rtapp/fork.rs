@@ -51,9 +51,10 @@ impl Threads {
         self.origins[thread]
     }
 
-    /// The thread of `task` among `thread` and those that it descends from.
+    /// The forked thread of `task` among `thread` and those that it descends from.
     pub(super) fn ancestor(&self, thread: usize, task: usize) -> Option<ThreadIndex> {
-        let lineage = std::iter::successors(Some(thread), |&thread| self.origins[thread].parent);
-        lineage.into_iter().find(|&thread| self.origins[thread].task == task).map(|thread| ThreadIndex(thread as u32))
+        let mut lineage = std::iter::successors(Some(thread), |&thread| self.origins[thread].parent);
+        let forked = |origin: Origin| origin.task == task && origin.parent.is_some();
+        lineage.find(|&thread| forked(self.origins[thread])).map(|thread| ThreadIndex(thread as u32))
     }
 }
