@@ -56,7 +56,7 @@ pub(crate) fn find(root: Option<&Path>, topology: &Topology) -> Result<Box<dyn D
 
 #[cfg(target_os = "linux")]
 fn clamps(topology: &Topology) -> io::Result<Box<dyn Dvfs>> {
-    let cpu = |cpu: &evenkeel_topology::Cpu| Some((cpu.id, cpu.max()?, topology.kinds[cpu.kind].capacity));
+    let cpu = |cpu: &evenkeel_topology::Cpu| Some((cpu.id, cpu.max()?, topology.kinds.get(cpu.kind)?.capacity));
     Ok(Box::new(Uclamp::open(topology.cpus.iter().filter_map(cpu).collect())?))
 }
 
