@@ -41,6 +41,13 @@ type Outcome<R> = thread::Result<R>;
 /// The payload of a panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
+/// Drops a panic that nobody is told of. That runs code of the program, which can panic: what this leaves is dropped in the same way,
+/// and what that leaves is leaked.
+pub(crate) fn discard(panic: Panic) {
+    let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) else { return };
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(second))));
+}
+
 /// The second half of a [`join`](crate::join), in the frame of the caller.
 #[repr(C)]
 pub(crate) struct StackJob<F, R> {

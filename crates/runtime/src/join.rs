@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::job::{Job, Panic, StackJob};
+use crate::job::{Job, Panic, StackJob, discard};
 use crate::pool::Pool;
 use crate::worker::{Ticket, Worker};
 
@@ -126,7 +126,8 @@ where
         // SAFETY: it has come out of the queue.
         drop(if worker.pop_at(ticket) { unsafe { job.call() } } else { search(worker, job) });
     }));
-    // Dropping a second panic could run code of the program, and panic once more.
-    std::mem::forget(other);
+    if let Err(second) = other {
+        discard(second);
+    }
     resume_unwind(panic)
 }

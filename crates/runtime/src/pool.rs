@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 use crate::builder::PoolBuilder;
 use crate::error::{BuildError, Shortage};
 use crate::injected::Injected;
-use crate::job::{HeapJob, Job, StackJob};
+use crate::job::{HeapJob, Job, StackJob, discard};
 use crate::latch::Latch;
 use crate::missing::Missing;
 use crate::roster::{Account, Mask, Roster};
@@ -400,8 +400,7 @@ impl Pool {
     {
         let task = || {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
-                // Dropping it could panic.
-                std::mem::forget(panic);
+                discard(panic);
             }
         };
         let here = Worker::current().filter(|worker| ptr::eq(worker.shared(), &*self.shared));

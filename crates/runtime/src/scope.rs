@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-use crate::job::{HeapJob, Panic};
+use crate::job::{HeapJob, Panic, discard};
 use crate::latch::Latch;
 use crate::pool::{Pool, Shared};
 use crate::sync::{AtomicUsize, Mutex, lock};
@@ -142,7 +142,9 @@ impl<'scope> Scope<'scope> {
         let panic = self.take_panic();
         match outcome {
             Err(first) => {
-                forget(panic);
+                if let Some(panic) = panic {
+                    discard(panic);
+                }
                 resume_unwind(first)
             }
             Ok(result) => match panic {
@@ -154,16 +156,13 @@ impl<'scope> Scope<'scope> {
 
     fn keep(&self, panic: Panic) {
         let mut first = lock(&self.panic);
-        match &*first {
-            Some(_) => forget(Some(panic)),
-            None => *first = Some(panic),
+        if first.is_none() {
+            *first = Some(panic);
+        } else {
+            drop(first);
+            discard(panic);
         }
     }
-}
-
-/// Leaves a panic aside that is not the first: dropping it could run code of the program, and panic once more.
-fn forget(panic: Option<Panic>) {
-    std::mem::forget(panic);
 }
 
 /// Runs `f`, which may spawn tasks that borrow from outside of the scope, and waits until all have ended.
