@@ -166,6 +166,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             }
             while let Some(action) = self.pending.pop_front() {
                 self.perform(action)?;
+                // A thread that exits at once and starts again keeps this going, too.
+                self.stuck += 1;
+                if self.stuck > STUCK {
+                    return Err(report::stuck(self));
+                }
             }
         }
         self.close_books();

@@ -125,7 +125,7 @@ pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
 /// Time stands still.
 pub(crate) fn stuck<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
     Error::Invalid(format!(
-        "time stands still at {}: threads switch for ever without computing or sleeping",
+        "time stands still at {}: threads switch or start again for ever without computing or sleeping",
         engine.now
     ))
 }

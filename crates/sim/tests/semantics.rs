@@ -335,6 +335,11 @@ fn a_loop_without_work_and_a_run_without_end_are_errors() {
     let text = error(&workload(vec![program("p", vec![thread("a", vec![endless])])]), &Options::default());
     assert_eq!(text, "p never ends: give the workload a duration, or a loop an end");
 
+    let again = Thread { start: Start::Spawned, ..thread("b", vec![Op::Spawn(ThreadIndex(1))]) };
+    let spawner = thread("a", vec![Op::Spawn(ThreadIndex(1)), compute(1)]);
+    let text = error(&workload(vec![program("p", vec![spawner, again])]), &Options::default());
+    assert!(text.starts_with("time stands still at "), "{text}");
+
     let long = workload(vec![program("p", vec![thread("a", vec![compute(500)])])]);
     let text = error(&long, &Options { max_time: Ns::from_ms(100), ..Options::default() });
     assert!(text.contains("still running after 100.000 ms: p/a runs on core 0"), "{text}");

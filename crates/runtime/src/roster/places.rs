@@ -166,37 +166,37 @@ impl Places {
         if self.seats[high].kind >= self.seats[low].kind || !still() {
             return Exchange::Stale;
         }
-        // The one with work first: it is what the exchange is for.
-        if self.affinity.restrict(winner, &[self.seats[high].cpu]).is_err() {
-            return Exchange::Refused;
-        }
-        let leaves = loser == own();
-        if !leaves && self.affinity.restrict(loser, &[self.seats[low].cpu]).is_err() {
-            let _ = self.affinity.restrict(winner, &[self.seats[low].cpu]);
-            return Exchange::Refused;
-        }
+        // Where they belong before they are there: a worker that takes its seat at this moment looks again when it is there.
         self.seat_of[gains].store(high, Release);
         self.seat_of[loses].store(low, Release);
+        // The one with work first: it is what the exchange is for.
+        let leaves = loser == own();
+        let bind = |thread: Tid, seat: usize| self.affinity.restrict(thread, &[self.seats[seat].cpu]);
+        if bind(winner, high).is_err() || !leaves && bind(loser, low).is_err() {
+            self.put_back(&moving, (gains, low), (loses, high));
+            return Exchange::Refused;
+        }
         drop(moving);
         done();
         if leaves && self.take_seat(loses).is_err() {
-            self.undo((gains, winner, high), (loses, low));
+            let moving = lock(&self.moving);
+            let moved = |worker: usize, seat: usize| self.seat_of[worker].load(Relaxed) != seat;
+            // Unless somebody has moved one of them since.
+            if !moved(gains, high) && !moved(loses, low) {
+                self.put_back(&moving, (gains, low), (loses, high));
+            }
             return Exchange::Refused;
         }
         Exchange::Done
     }
 
-    /// Gives both workers of an exchange back what they had, unless somebody has moved one of them since.
-    fn undo(&self, (gains, winner, high): (usize, Tid, usize), (loses, low): (usize, usize)) {
-        let moving = lock(&self.moving);
-        let settled = [(gains, high), (loses, low)];
-        if settled.iter().all(|(worker, seat)| self.seat_of[*worker].load(Relaxed) == *seat) {
-            self.seat_of[gains].store(low, Release);
-            self.seat_of[loses].store(high, Release);
-            // Who has left meanwhile has its own mask back.
-            if moving[gains] == Some(winner) {
-                let _ = self.affinity.restrict(winner, &[self.seats[low].cpu]);
-            }
+    /// Gives both workers of a refused exchange back what they had. The one that was to lose has not been moved.
+    fn put_back(&self, moving: &[Option<Tid>], (gains, low): (usize, usize), (loses, high): (usize, usize)) {
+        self.seat_of[gains].store(low, Release);
+        self.seat_of[loses].store(high, Release);
+        // Whoever is that worker by now: one that has left has its own mask back.
+        if let Some(thread) = moving[gains] {
+            let _ = self.affinity.restrict(thread, &[self.seats[low].cpu]);
         }
     }
 }

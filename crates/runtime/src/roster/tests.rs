@@ -226,7 +226,7 @@ fn a_refused_exchange_leaves_both_where_they_are() {
     let uneven = roster.uneven().unwrap();
     mock.refuse(0);
     assert_eq!(uneven.exchange(3, 1), Exchange::Refused);
-    assert_eq!(mock.asked(), [[1]]);
+    assert_eq!(mock.asked(), [[1], [3]], "it is where it was");
     mock.refuse(1);
     assert_eq!(uneven.exchange(3, 1), Exchange::Refused);
     assert_eq!(mock.asked(), [[1], [3], [3]], "the first is put back");
@@ -246,6 +246,29 @@ fn a_refused_exchange_does_not_move_who_has_left_meanwhile() {
     let leaves = || places.leave(3, &[0, 1, 2, 3]);
     assert_eq!(places.exchange(3, 1, || true, leaves), Exchange::Refused);
     assert_eq!(mock.asked(), [vec![1], vec![0, 1, 2, 3], vec![3]], "and nothing after it");
+    assert_eq!((places.seat(1).cpu, places.seat(3).cpu), (1, 3));
+}
+
+#[test]
+fn a_refused_exchange_moves_who_has_come_meanwhile() {
+    let mock = Mock::default();
+    let places = Places::new(Seat::all(&two_and_two()), 4, Box::new(mock.clone()));
+    for worker in 0..4 {
+        places.arrive(worker, || ());
+    }
+    mock.asked();
+    // Another thread becomes worker 3 and takes the core that it was to have.
+    mock.refuse(3);
+    let changes = || {
+        places.leave(3, &[0, 1, 2, 3]);
+        places.arrive(3, || ());
+    };
+    assert_eq!(places.exchange(3, 1, || true, changes), Exchange::Refused);
+    assert_eq!(
+        mock.asked(),
+        [vec![1], vec![0, 1, 2, 3], vec![1], vec![3], vec![3]],
+        "the last is the one that has come"
+    );
     assert_eq!((places.seat(1).cpu, places.seat(3).cpu), (1, 3));
 }
 

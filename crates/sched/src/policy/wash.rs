@@ -225,8 +225,9 @@ impl Wash {
     }
 
     /// The contended threads that others waited for longest, as many as make up the big cores' share of all such waiting,
-    /// `B / (B + S)` (assumed: "we size this set according to the fraction of cores that are big" can also mean that share of
-    /// the threads).
+    /// `B / (B + S)`. Assumed: "we size this set according to the fraction of cores that are big" can also mean that share of the
+    /// threads, for which line 17 speaks (`LockRank < LRThresh |C_B|`); but line 16 has the same form, and its set is
+    /// sized by an amount.
     fn lock_rank(&mut self, s: &State) {
         if !self.locks {
             return;
@@ -242,13 +243,16 @@ impl Wash {
         self.choose_top(share, |_, thread| blame(thread));
     }
 
-    /// Chooses of the ranked threads the highest that have a share of some amount between them, as nearly as threads can and
-    /// at least one: "the 1 to N most important threads such that the adjusted retired instructions rate of those N
-    /// threads is 0.5 of the total" avoids "over or under subscribing the big cores".
+    /// Chooses of the ranked threads the highest that have a share of some amount between them ("the 1 to N most important
+    /// threads such that the adjusted retired instructions rate of those N threads is 0.5 of the total"), as nearly as threads
+    /// can and at least one (assumed). Of nothing nobody.
     fn choose_top(&mut self, share: f64, amount: impl Fn(&[History], ThreadId) -> f64) {
         sort_by_rank(&mut self.ranked);
         let amount = |thread: ThreadId| amount(&self.histories, thread);
         let wanted = share * self.ranked.iter().map(|(_, thread)| amount(*thread)).sum::<f64>();
+        if wanted == 0.0 {
+            return;
+        }
         let mut sum = 0.0;
         for (place, (_, thread)) in self.ranked.iter().enumerate() {
             let nearer_without = sum + amount(*thread) / 2.0 >= wanted;
