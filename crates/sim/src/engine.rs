@@ -47,7 +47,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) opps: Vec<Opp>,
     /// What an observer was last told of each cluster's power.
     pub(crate) powers: Vec<Watts>,
-    /// Instructions per ns by distance of the memory, phase and cluster ([`Self::row`]), at the current operating points.
+    /// Instructions per ns by distance of the memory, phase and cluster (`row` in `hardware.rs`), at the current operating points.
     pub(crate) rates: Vec<f64>,
     /// Counts per instruction, in the same order; empty if nobody reads counters.
     pub(crate) counts: Vec<Counters>,

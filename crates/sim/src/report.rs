@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
+use evenkeel_workload::program::Start;
 
 use crate::engine::Engine;
 use crate::observer::Observer;
@@ -116,8 +117,13 @@ pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
     };
     let mut threads = listed(there.iter().map(describe), there.len());
     if there.is_empty() {
-        let begins = absent.iter().find(|id| engine.tasks[id.index()].exited.is_none());
-        threads = begins.map_or_else(String::new, |id| format!("{} starts later", name(engine, *id)));
+        let start = |id: &ThreadId| match engine.code.threads[id.index()].start {
+            Start::At(after) | Start::About(after, _) => Some((after, *id)),
+            Start::Spawned => None,
+        };
+        let to_come = absent.iter().filter(|id| engine.tasks[id.index()].exited.is_none());
+        let next = to_come.filter_map(start).min();
+        threads = next.map_or_else(String::new, |(_, id)| format!("{} starts later", name(engine, id)));
     }
     Error::MaxTime { limit: engine.options.max_time, threads }
 }

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use statrs::statistics::Statistics;
+
 use super::experiment::{Aggregate, Baseline, Compare, Experiment, Member, Metric, Published, Selector, Set, Threads};
 use super::judge::{Verdict, verdict};
 use crate::json::{Chart, Row, Run};
@@ -151,8 +153,7 @@ impl<'a> Arm<'a> {
 
 /// Of the times of the programs of a run.
 fn geometric_mean(run: &Run) -> f64 {
-    let times = run.programs.iter().map(|program| program.turnaround_s.unwrap_or(f64::NAN));
-    mean(times.map(f64::ln)).map_or(f64::NAN, f64::exp)
+    run.programs.iter().map(|program| program.turnaround_s.unwrap_or(f64::NAN)).geometric_mean()
 }
 
 /// The number here that corresponds to a published one.
@@ -186,7 +187,7 @@ fn simulated(published: &Published, all: &[Ran<'_>]) -> Option<f64> {
 /// The mean of a row's kind: of ratios the geometric one, if the paper says so.
 fn average(published: &Published, values: &[f64]) -> Option<f64> {
     match published.aggregate {
-        Aggregate::Geomean => mean(values.iter().map(|value| value.ln())).map(f64::exp),
+        Aggregate::Geomean => Some(values.geometric_mean()),
         _ => mean(values.iter().copied()),
     }
 }

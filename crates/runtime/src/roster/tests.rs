@@ -233,14 +233,20 @@ fn a_refused_exchange_leaves_both_where_they_are() {
     assert_eq!((roster.seat(1).cpu, roster.seat(3).cpu), (1, 3));
 }
 
-#[test]
-fn a_refused_exchange_does_not_move_who_has_left_meanwhile() {
-    let mock = Mock::default();
+/// This thread is all four workers, each on its core.
+fn everybody(mock: &Mock) -> Places {
     let places = Places::new(Seat::all(&two_and_two()), 4, Box::new(mock.clone()));
     for worker in 0..4 {
         places.arrive(worker, || ());
     }
     mock.asked();
+    places
+}
+
+#[test]
+fn a_refused_exchange_does_not_move_who_has_left_meanwhile() {
+    let mock = Mock::default();
+    let places = everybody(&mock);
     // What is refused is the second core of the exchange, after worker 3 has got its mask back.
     mock.refuse(2);
     let leaves = || places.leave(3, &[0, 1, 2, 3]);
@@ -252,11 +258,7 @@ fn a_refused_exchange_does_not_move_who_has_left_meanwhile() {
 #[test]
 fn a_refused_exchange_moves_who_has_come_meanwhile() {
     let mock = Mock::default();
-    let places = Places::new(Seat::all(&two_and_two()), 4, Box::new(mock.clone()));
-    for worker in 0..4 {
-        places.arrive(worker, || ());
-    }
-    mock.asked();
+    let places = everybody(&mock);
     // Another thread becomes worker 3 and takes the core that it was to have.
     mock.refuse(3);
     let changes = || {

@@ -221,7 +221,7 @@ impl Wash {
         let mean_speedup = speedups / self.ranked.len().max(1) as f64;
         let big = s.big.len() as f64 * mean_speedup;
         let share = big / (big + s.little.len() as f64);
-        self.choose_top(share, |histories, thread| histories[thread.index()].rate);
+        choose_top(&mut self.ranked, &mut self.chosen, share, |thread| self.histories[thread.index()].rate);
     }
 
     /// The contended threads that others waited for longest, as many as make up the big cores' share of all such waiting,
@@ -240,28 +240,7 @@ impl Wash {
             }
         }
         let share = s.big.len() as f64 / s.cores.len() as f64;
-        self.choose_top(share, |_, thread| blame(thread));
-    }
-
-    /// Chooses of the ranked threads the highest that have a share of some amount between them ("the 1 to N most important
-    /// threads such that the adjusted retired instructions rate of those N threads is 0.5 of the total"), as nearly as threads
-    /// can and at least one (assumed). Of nothing nobody.
-    fn choose_top(&mut self, share: f64, amount: impl Fn(&[History], ThreadId) -> f64) {
-        sort_by_rank(&mut self.ranked);
-        let amount = |thread: ThreadId| amount(&self.histories, thread);
-        let wanted = share * self.ranked.iter().map(|(_, thread)| amount(*thread)).sum::<f64>();
-        if wanted == 0.0 {
-            return;
-        }
-        let mut sum = 0.0;
-        for (place, (_, thread)) in self.ranked.iter().enumerate() {
-            let nearer_without = sum + amount(*thread) / 2.0 >= wanted;
-            if place > 0 && nearer_without {
-                break;
-            }
-            sum += amount(*thread);
-            self.chosen.push(*thread);
-        }
+        choose_top(&mut self.ranked, &mut self.chosen, share, blame);
     }
 
     /// Whether no thread that does a fair share of the work is contended (section 4, and line 11 of Algorithm 1).
@@ -325,6 +304,31 @@ fn speedup_from(s: &State, thread: ThreadId, on: usize) -> f64 {
         return s.speedup(thread);
     }
     1024.0 / f64::from(s.machine.capacity(CoreTypeId(on as u8)))
+}
+
+/// Chooses of the ranked threads the highest that have a share of some amount between them ("the 1 to N most important
+/// threads such that the adjusted retired instructions rate of those N threads is 0.5 of the total"), as nearly as threads can
+/// and at least one (assumed). Of nothing nobody.
+fn choose_top(
+    ranked: &mut [(f64, ThreadId)],
+    chosen: &mut Vec<ThreadId>,
+    share: f64,
+    amount: impl Fn(ThreadId) -> f64,
+) {
+    sort_by_rank(ranked);
+    let wanted = share * ranked.iter().map(|(_, thread)| amount(*thread)).sum::<f64>();
+    if wanted == 0.0 {
+        return;
+    }
+    let mut sum = 0.0;
+    for (place, (_, thread)) in ranked.iter().enumerate() {
+        let nearer_without = sum + amount(*thread) / 2.0 >= wanted;
+        if place > 0 && nearer_without {
+            break;
+        }
+        sum += amount(*thread);
+        chosen.push(*thread);
+    }
 }
 
 /// Highest first; the older thread first among equals.
