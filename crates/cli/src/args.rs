@@ -250,7 +250,7 @@ pub struct Conditions {
     #[arg(long, value_name = "FILE", conflicts_with = "oracle")]
     pub predictor: Option<PathBuf>,
     /// Stop with an error when a run takes longer than this in simulated time
-    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "1h")]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "10h")]
     pub max_time: Ns,
     #[command(flatten)]
     pub tasks: Tasks,

@@ -16,7 +16,7 @@ use crate::{Observer, Outcome, report};
 pub struct Options {
     /// Every random draw of the run derives from this.
     pub seed: u64,
-    /// A run that lasts longer ends with [`Error::MaxTime`].
+    /// A run that lasts longer ends with [`Error::MaxTime`]. By default ten hours, which every bundled workload keeps on every bundled machine.
     pub max_time: Ns,
     /// Every answer of the scheduler takes effect this much later, as with an asynchronous host. Zero: at once.
     pub delay: Ns,
@@ -35,7 +35,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             seed: 1,
-            max_time: Ns::from_secs(3600),
+            max_time: Ns::from_secs(36_000),
             delay: Ns::ZERO,
             noise: false,
             governor: Governor::default(),
