@@ -24,11 +24,6 @@ pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
 pub use run::{Error, Options, check, run};
 
-/// The example of `docs/aaws.md`, compiled and run as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/aaws.md")]
-struct Aaws;
-
 /// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/adding-a-policy.md")]

@@ -5,6 +5,22 @@
 //! loop, take over each other's cores by user-level interrupts, and a controller sets the voltage of every core within nanoseconds.
 //! What workers decide is asked of [`evenkeel_model::stealing`], which the real runtime asks, too; voltages come from
 //! [`evenkeel_model::marginal`].
+//!
+//! Any machine file will do, with more than two core types, too; `Table::from_toml` reads other kernels.
+//!
+//! ```
+//! use evenkeel_model::{machines, stealing::Techniques};
+//! use evenkeel_sim::workers::{Options, run};
+//! use evenkeel_workload::kernels::Table;
+//!
+//! let machine = machines::by_name("aaws-4B4L")?;
+//! let table = Table::iii();
+//! let kernel = table.kernel("radix-2").ok_or("no such kernel")?;
+//! let options = Options { techniques: Techniques::BASE_PSM, ..Options::default() };
+//! let outcome = run(&machine, table, kernel, &options, &mut ());
+//! println!("{} and {} J, {} mugs", outcome.time, outcome.energy.0, outcome.mugs);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod control;
 mod core;
