@@ -1,0 +1,106 @@
+//! An asymmetric machine out of this one. Nothing here depends on how fast anything runs.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn emulate(args: &[&str]) -> Output {
+    Command::new(assert_cmd::cargo::cargo_bin!("evenkeel")).arg("emulate").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The message of a command that must fail without having started anything.
+fn refused(args: &[&str]) -> String {
+    let output = emulate(args);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+    assert!(output.stdout.is_empty(), "{args:?} started the command");
+    message
+}
+
+/// Where real-time threads are not allowed, or there is one CPU, the message that says so is all there is to see.
+fn possible(output: &Output) -> bool {
+    let message = text(&output.stderr);
+    !(output.status.code() == Some(2) && (message.contains("SCHED_FIFO") || message.contains("needs 2 CPUs")))
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_starts() {
+    let refused = |args: &[&str]| refused(&[args, &["--", "echo", "started"]].concat());
+    assert!(refused(&["60B60L:3"]).contains("60B60S:3 needs 120 CPUs"));
+    assert!(refused(&["1B"]).contains("1B1L:3"));
+    assert!(refused(&["2x2"]).contains("2B2S:3"));
+    assert!(refused(&[]).contains("MACHINE"));
+    assert!(refused(&["1B1L:3", "--big", "0"]).contains("--big"));
+    assert!(refused(&["1B1L:3", "--period", "1s"]).contains("200.000 us to 100.000 ms"));
+    assert!(refused(&["1B1L:3", "--policy", "colba"]).contains("colab") || cpus() < 2);
+    assert!(refused(&["1B1L:50"]).contains("kernel.sched_rt_runtime_us") || cpus() < 2);
+    let output = emulate(&["1B1L:3", "--", "no-such-command-anywhere"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[test]
+fn the_command_runs_on_the_machine_and_its_status_is_passed_on() {
+    let output = emulate(&["1B1L:3", "--", "sh", "-c", "nproc; exit 7"]);
+    if !possible(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "2\n", "two CPUs, however many this machine has");
+    assert!(text(&output.stderr).contains("reached"));
+    let quiet = emulate(&["1B1L:3", "-q", "--", "true"]);
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{}", text(&quiet.stderr));
+    let killed = emulate(&["1B1L:3", "-q", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.status.code(), Some(128 + 9));
+}
+
+#[test]
+fn the_account_is_there_for_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cores.json");
+    let output = emulate(&["1B1L:2", "--format", "json", "-o", path.to_str().unwrap(), "--", "sleep", "0.5"]);
+    if !possible(&output) {
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let page = include_str!("../../../../docs/json.md");
+    let core = &report["little"][0];
+    for (object, expected) in [
+        (&report, &["big", "ratio", "period_s", "little"][..]),
+        (core, &["cpu", "reached", "elapsed_s", "cycles", "away_s", "longest_away_s"][..]),
+    ] {
+        let mut found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut expected = expected.to_vec();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        assert!(expected.iter().all(|field| page.contains(&format!("`{field}`"))));
+    }
+    let number = |name: &str| core[name].as_f64().unwrap();
+    assert!(number("elapsed_s") >= 0.5 && number("cycles") >= 1.0);
+    let reached = number("elapsed_s") / (number("elapsed_s") - number("away_s"));
+    assert!((number("reached") / reached - 1.0).abs() < 1e-6, "the account agrees with itself: {core}");
+}
+
+#[test]
+fn a_policy_schedules_the_command_on_that_machine() {
+    let output = emulate(&["1B1L:3", "--policy", "gts", "--", "sh", "-c", "exit 3"]);
+    if !possible(&output) {
+        return;
+    }
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("evenkeel run: gts") && said.contains("evenkeel emulate: big"), "{said}");
+}

@@ -1,0 +1,112 @@
+//! `evenkeel run` with everything that it can write: the account, the page, the trace.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The page that describes the fields.
+const FIELDS: &str = include_str!("../../../../docs/json.md");
+
+/// Computes for a moment in two processes.
+const SCRIPT: &str = "work() { i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; }; work & work; wait; exit 7";
+
+fn run(folder: &Path, options: &[&str]) -> std::process::Output {
+    Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"))
+        .current_dir(folder)
+        .arg("run")
+        .args(options)
+        .args(["--", "sh", "-c", SCRIPT])
+        .output()
+        .unwrap()
+}
+
+/// An object has exactly these fields, and the page names each.
+fn fields(value: &Value, expected: &[&str]) {
+    let found: BTreeSet<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(found, expected.iter().copied().collect());
+    let section = FIELDS.split("\n## ").find(|section| section.starts_with("`evenkeel run`")).unwrap();
+    for field in expected {
+        assert!(section.contains(&format!("`{field}`")), "docs/json.md does not describe {field}");
+    }
+}
+
+#[test]
+fn account_page_and_trace_tell_of_the_same_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--report", "page.html", "--trace", "trace", "--format", "json", "-o", "run.json"];
+    let output = run(folder.path(), &options);
+    assert_eq!(output.status.code(), Some(7), "the program's own: {}", String::from_utf8_lossy(&output.stderr));
+
+    let account: Value = serde_json::from_slice(&std::fs::read(folder.path().join("run.json")).unwrap()).unwrap();
+    fields(
+        &account,
+        &[
+            "policy",
+            "core_types",
+            "elapsed_s",
+            "run_s",
+            "delay_s",
+            "waited_s",
+            "switches",
+            "preemptions",
+            "moves",
+            "binds",
+            "refused",
+            "looks",
+            "longest_gap_s",
+            "cost_s",
+            "unenforced",
+            "missing",
+            "threads",
+            "waits",
+        ],
+    );
+    let blind = account["missing"].as_array().unwrap().iter().any(|why| why.as_str().unwrap().contains("No eBPF"));
+    assert_eq!((account["waits"].is_null(), account["preemptions"].is_null()), (blind, blind), "{account}");
+    let threads = account["threads"].as_array().unwrap();
+    assert!(!threads.is_empty());
+
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("What ran where") && page.contains("under pfs"));
+    let trace = std::fs::read(folder.path().join("trace")).unwrap();
+    let traced = |name: &str| trace.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    assert!(traced("cpu "), "a track a CPU");
+    let mut longest = true;
+    for thread in threads {
+        fields(
+            thread,
+            &[
+                "tid",
+                "process",
+                "name",
+                "service",
+                "run_s",
+                "delay_s",
+                "waited_s",
+                "blame_s",
+                "switches",
+                "preemptions",
+            ],
+        );
+        let name = format!("{} {}", thread["name"].as_str().unwrap(), thread["tid"]);
+        assert!(page.contains(&name), "{name}");
+        // The last may have been too short to be seen at work.
+        assert!(!longest || traced(&name), "{name}");
+        longest = false;
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left behind");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    for option in ["--report", "--trace"] {
+        let output = run(folder.path(), &[option, "no/such/folder/file"]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && error.contains("no/such/folder/file"), "{option}: {error}");
+    }
+}

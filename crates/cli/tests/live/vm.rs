@@ -1,0 +1,96 @@
+//! `evenkeel vm`: a real kernel boots, runs commands on this machine's own files, and ends. Skipped, with a line that says
+//! so, where there is no QEMU or no kernel for it; in continuous integration both have to be there.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Output, Stdio};
+
+fn vm(folder: &std::path::Path, args: &[&str]) -> Option<Output> {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    let output = command.arg("vm").args(args).current_dir(folder).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let absent = ["is not installed", "there is no kernel for the guest"].iter().any(|text| errors.contains(text));
+    if absent && std::env::var_os("CI").is_none() {
+        // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", errors.trim_end());
+        return None;
+    }
+    assert!(!absent, "in continuous integration a guest has to boot: {errors}");
+    Some(output)
+}
+
+/// Status, streams and files come back; what the guest is, is what was asked for; the host's files cannot be changed.
+#[test]
+fn a_command_runs_in_the_guest() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("here"), "from the host\n").unwrap();
+    let line =
+        "cat here; nproc; uname -s >&2; echo back > there; touch /usr/never 2>/dev/null || echo read-only; exit 7";
+    let args = ["--symmetric", "-q", "-m", "2B1S:3", "--accel", "tcg", "--", "sh", "-c", line];
+    let Some(output) = vm(folder.path(), &args) else { return };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "from the host\n3\nread-only\n", "{errors}");
+    assert_eq!(output.status.code(), Some(7), "{errors}");
+    assert!(errors.contains("Linux"), "{errors}");
+    assert_eq!(fs::read_to_string(folder.path().join("there")).unwrap(), "back\n");
+    assert!(!std::path::Path::new("/usr/never").exists());
+}
+
+/// A policy schedules in the guest, with what it sees there through eBPF. Its account comes before the guest's.
+#[test]
+fn a_policy_runs_in_the_guest() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "for i in 1 2 3 4; do (i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done) & done; wait; echo done";
+    let args = ["--symmetric", "-m", "2B2S:3", "--accel", "tcg", "--policy", "pfs", "--format", "json", "--", "sh"];
+    let Some(output) = vm(folder.path(), &[&args[..], &["-c", line]].concat()) else { return };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"done\n"[..]), "{errors}");
+    // What the kernel of the host lacks is said before.
+    let accounts = errors.get(errors.find('{').unwrap()..).unwrap();
+    let accounts = serde_json::Deserializer::from_str(accounts).into_iter::<serde_json::Value>();
+    let [threads, guest]: [serde_json::Value; 2] = accounts.collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
+    assert_eq!((&threads["policy"], &guest["policy"]), (&"pfs".into(), &"pfs".into()));
+    assert_eq!((&guest["machine"], &guest["status"]), (&"2B2S:3".into(), &0.into()));
+    assert!(
+        guest["big_share"].is_null() && guest["elapsed_s"].as_f64().unwrap() >= threads["elapsed_s"].as_f64().unwrap()
+    );
+    let page = include_str!("../../../../docs/json.md");
+    let section = page.split("\n## ").find(|section| section.starts_with("`evenkeel vm`\n")).unwrap();
+    assert!(guest.as_object().unwrap().keys().all(|field| section.contains(&format!("`{field}`"))));
+}
+
+#[test]
+fn what_cannot_be_booted_is_an_error_of_the_request() {
+    let folder = tempfile::tempdir().unwrap();
+    for (args, expected) in [
+        (&["-m", "many", "--", "true"][..], "expected big and little cores"),
+        (&["--kernel", "/no/such/kernel", "--", "true"], "/no/such/kernel: no such kernel"),
+        (&["--policy", "fast", "--", "true"], "fast"),
+        (&["--", "no-such-command"], "no-such-command: no such command"),
+    ] {
+        let Some(output) = vm(folder.path(), args) else { return };
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {errors}");
+        assert!(errors.contains(expected), "{args:?}: {errors}");
+    }
+}
+
+/// What asks Evenkeel to end switches the guest off, and the status says which signal it was.
+#[test]
+fn a_signal_switches_the_guest_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(output) = vm(folder.path(), &["--symmetric", "-q", "--accel", "tcg", "--", "true"]) else { return };
+    assert!(output.status.success(), "{output:?}");
+    for (signal, code) in [("-HUP", 129), ("-TERM", 143)] {
+        // Who has started these tests may ignore signals (`nohup`).
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        command.args(["vm", "--symmetric", "-q", "--accel", "tcg", "--", "sh", "-c", "echo up; sleep 1000"]);
+        let mut running = command.current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
+        BufReader::new(running.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+        assert_eq!(running.wait().unwrap().code(), Some(code));
+    }
+}

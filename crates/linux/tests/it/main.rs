@@ -1,0 +1,4 @@
+//! The recorder on a simulated machine. One binary, so that the crates are linked once.
+
+mod common;
+mod replay;

@@ -1,0 +1,248 @@
+//! Recordings of simulated runs, played again.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use crate::common::{Pmu, Tap, damage, play, record, there_and_back};
+use evenkeel_model::{Behaviour, CoreSet, CoreTypeId, Machine, Ns, machines};
+use evenkeel_workload::program::{
+    Barrier, BarrierId, LockId, Phase, PhaseId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex, ThreadKind,
+    Work,
+};
+use evenkeel_workload::recording::Recording;
+use evenkeel_workload::{Op, Program, Thread, Workload, suite};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// What a thread of a random program does in each of its rounds.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Compute(u64),
+    Locked(u64),
+    Sleep(u64),
+    Yield,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (1_000..3_000_000_u64).prop_map(Act::Compute),
+        2 => (100..300_000_u64).prop_map(Act::Locked),
+        1 => (1_000..1_000_000_u64).prop_map(Act::Sleep),
+        1 => Just(Act::Yield),
+    ]
+}
+
+fn compute(ns: u64) -> Op {
+    Op::Compute { phase: PhaseId(0), work: Work::Time(Ns(ns)), spread: Spread::None }
+}
+
+fn ops(act: Act) -> Vec<Op> {
+    match act {
+        Act::Compute(ns) => vec![compute(ns)],
+        Act::Locked(ns) => vec![Op::Lock(LockId(0)), compute(ns), Op::Unlock(LockId(0))],
+        Act::Sleep(ns) => vec![Op::Sleep { span: Ns(ns), spread: Spread::None }],
+        Act::Yield => vec![Op::Yield],
+    }
+}
+
+fn thread(name: &str, start: Start, ops: Vec<Op>) -> Thread {
+    let (name, kind, sched) = (name.to_owned(), ThreadKind::Application, SchedParams::default());
+    Thread { name, ops, start, kind, sched }
+}
+
+/// A main thread that spawns workers and waits for them. The workers do random things, meet at a barrier after each
+/// round, and hand an item to a consumer.
+fn workload(workers: Vec<Vec<Act>>, rounds: u64, item: u64) -> Workload {
+    let count = workers.len() as u32;
+    let mut main = Vec::new();
+    main.extend((1..=count + 1).map(|worker| Op::Spawn(ThreadIndex(worker))));
+    main.push(compute(100_000));
+    main.extend((1..=count + 1).map(|worker| Op::Join(ThreadIndex(worker))));
+    let mut threads = vec![thread("main", Start::At(Ns::ZERO), main)];
+    for acts in workers {
+        let mut body: Vec<Op> = acts.into_iter().flat_map(ops).collect();
+        body.extend([Op::Put(QueueId(0)), Op::Barrier(BarrierId(0))]);
+        let all = vec![Op::Repeat { times: Some(rounds), body }, Op::Close(QueueId(0))];
+        threads.push(thread("worker", Start::Spawned, all));
+    }
+    let consume = vec![Op::Drain { queue: QueueId(0), body: vec![compute(item)] }];
+    threads.push(thread("consumer", Start::Spawned, consume));
+    let program = Program {
+        name: "random".into(),
+        phases: vec![Phase { name: "code".into(), behaviour: Behaviour::REFERENCE }],
+        threads,
+        locks: vec!["lock".into()],
+        barriers: vec![Barrier { name: "barrier".into(), parties: count }],
+        queues: vec![Queue { name: "queue".into(), capacity: 2, filled: 0, producers: count }],
+        ..Program::default()
+    };
+    Workload { name: "random".into(), programs: vec![program], ..Workload::default() }
+}
+
+fn random() -> impl Strategy<Value = Workload> {
+    let workers = prop::collection::vec(prop::collection::vec(act(), 1..6), 1..7);
+    (workers, 1..20_u64, 1_000..500_000_u64).prop_map(|(workers, rounds, item)| workload(workers, rounds, item))
+}
+
+fn bundled(name: &str) -> Machine {
+    machines::by_name(name).unwrap()
+}
+
+/// Big cores of a bundled machine, so many.
+fn symmetric(name: &str, cores: usize) -> Machine {
+    let mut machine = bundled(name).symmetric(CoreTypeId(0));
+    machine.cores.truncate(cores);
+    machine.clusters[0].cores = CoreSet::first(cores);
+    machine
+}
+
+/// By how much a replay misses, as a share of the recorded run.
+fn deviation(machine: &Machine, workload: &Workload) -> f64 {
+    let (first, again) = there_and_back(machine, workload, Tap::default());
+    again.0 as f64 / first.0 as f64 - 1.0
+}
+
+/// Programs whose work is dealt out as it comes: who does how much depends on who is fast.
+const DYNAMIC: [&str; 2] = ["dedup", "ferret"];
+
+#[test]
+fn programs_take_as_long_as_recorded() {
+    for machine in [bundled("2B2S"), bundled("odroid-xu3"), bundled("i9-13900k"), symmetric("2B2S", 2)] {
+        for program in suite::table_3().filter(|program| !DYNAMIC.contains(&program.name)) {
+            let workload = evenkeel_workload::by_name(program.name).unwrap();
+            let off = deviation(&machine, &workload);
+            assert!(off.abs() < 0.02, "{} on {}: {off}", program.name, machine.name);
+        }
+    }
+}
+
+#[test]
+fn pipelines_take_as_long_as_recorded_where_cores_are_alike() {
+    for machine in [1, 2, 3, 4].map(|cores| symmetric("2B2S", cores)).into_iter().chain([symmetric("i9-13900k", 16)]) {
+        for program in DYNAMIC {
+            let workload = evenkeel_workload::by_name(program).unwrap();
+            let off = deviation(&machine, &workload);
+            assert!(off.abs() < 0.1, "{program} on {}: {off}", machine.name);
+        }
+    }
+}
+
+/// Where threads compete for cores, a nanosecond can decide who goes first, and a barrier makes much of that. What one
+/// program gains, another loses.
+#[test]
+fn crowded_machines_take_as_long_as_recorded_in_the_middle() {
+    for machine in [symmetric("2B2S", 1), symmetric("2B2S", 2), symmetric("2B2S", 4), bundled("2B2S")] {
+        let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let mut next = || random().new_tree(&mut runner).unwrap().current();
+        let mut all: Vec<f64> = (0..500).map(|_| deviation(&machine, &next())).collect();
+        all.sort_by(f64::total_cmp);
+        let name = format!("{} cores of {}", machine.cores.len(), machine.name);
+        assert!(all[250].abs() < 0.005, "{name}: the median is {}", all[250]);
+        let near = all.iter().filter(|off| off.abs() < 0.1).count();
+        assert!(near > 450, "{name}: {near} of 500 are within 10 %");
+    }
+}
+
+/// The phases of a random program become different: code that computes, that waits for memory, that does neither well.
+/// Every thread has its own.
+fn mixed(mut workload: Workload) -> Workload {
+    let code =
+        |ilp, memory_ns| Phase { name: "code".into(), behaviour: Behaviour { ilp, memory_ns, ..Behaviour::REFERENCE } };
+    let program = &mut workload.programs[0];
+    program.phases = vec![code(2.5, 0.0), code(1.5, 400.0), code(0.5, 100.0), code(1.9, 40.0)];
+    for (position, thread) in program.threads.iter_mut().enumerate() {
+        recode(&mut thread.ops, PhaseId(position as u32 % 4));
+    }
+    workload
+}
+
+fn recode(ops: &mut [Op], to: PhaseId) {
+    for op in ops {
+        match op {
+            Op::Compute { phase, work, .. } => {
+                *phase = to;
+                // So many instructions on every machine.
+                if let Work::Time(span) = *work {
+                    *work = Work::Instructions(span.0);
+                }
+            }
+            Op::Repeat { body, .. } | Op::Drain { body, .. } => recode(body, to),
+            _ => {}
+        }
+    }
+}
+
+/// By how much the replay of a run whose instructions were counted misses.
+fn counted_deviation(machine: &Machine, workload: &Workload) -> f64 {
+    let (first, again) = there_and_back(machine, workload, Tap::counting(Pmu::new(machine, workload)));
+    again.0 as f64 / first.0 as f64 - 1.0
+}
+
+#[test]
+fn counted_programs_take_as_long_as_recorded() {
+    for machine in [symmetric("2B2S", 2), bundled("2B2S"), bundled("i9-13900k")] {
+        let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let mut next = || mixed(random().new_tree(&mut runner).unwrap().current());
+        let mut all: Vec<f64> = (0..200).map(|_| counted_deviation(&machine, &next()).abs()).collect();
+        all.sort_by(f64::total_cmp);
+        assert!(all[100] < 0.01 && all[180] < 0.1, "{}: {} and {}", machine.name, all[100], all[180]);
+    }
+}
+
+/// Threads that ran on both core types tell what their code is like, and so how fast it is on a machine of other cores,
+/// which their time alone does not.
+#[test]
+fn counted_programs_take_as_long_elsewhere_as_they_would() {
+    let there = bundled("2B2S");
+    let workload = mixed(workload(vec![vec![Act::Compute(20_000_000)]; 7], 10, 3_000_000));
+    let mut tap = Tap::counting(Pmu::new(&there, &workload));
+    play(&there, &workload, "cfs", &mut tap).unwrap();
+    let counted = record(&there, &tap);
+    tap.events.iter_mut().for_each(|event| event.instructions = None);
+    let timed = record(&there, &tap);
+    assert!(counted.counted && !timed.counted);
+    let both = counted.threads.iter().filter(|thread| thread.rates.iter().all(Option::is_some));
+    assert!(both.count() >= 4, "the slow threads ran on both types");
+    for elsewhere in ["odroid-xu3", "i9-13900k"] {
+        let elsewhere = bundled(elsewhere);
+        let makespan = |workload: &Workload| play(&elsewhere, workload, "cfs", &mut Tap::default()).unwrap().makespan;
+        let truth = makespan(&workload).0 as f64;
+        let off = |recording: &Recording| makespan(&recording.workload("test", Some(&there))).0 as f64 / truth - 1.0;
+        assert!(off(&counted).abs() < 0.01, "{}: {}", elsewhere.name, off(&counted));
+        assert!(off(&timed).abs() > 0.05, "{}: {}", elsewhere.name, off(&timed));
+    }
+}
+
+proptest! {
+    #[test]
+    fn with_a_core_for_every_thread_a_replay_takes_as_long(workload in random()) {
+        let (first, again) = there_and_back(&symmetric("i9-13900k", 10), &workload, Tap::default());
+        let most = first.0 / 20 + 50_000;
+        prop_assert!(first.0.abs_diff(again.0) <= most, "{first} became {again}");
+    }
+
+    #[test]
+    fn so_does_one_whose_instructions_were_counted(workload in random()) {
+        let (machine, workload) = (symmetric("i9-13900k", 10), mixed(workload));
+        let (first, again) = there_and_back(&machine, &workload, Tap::counting(Pmu::new(&machine, &workload)));
+        let most = first.0 / 20 + 50_000;
+        prop_assert!(first.0.abs_diff(again.0) <= most, "{first} became {again}");
+    }
+
+    #[test]
+    fn whatever_is_lost_or_late_a_replay_ends(
+        workload in random(),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8), 1..30),
+    ) {
+        let machine = bundled("2B2S");
+        let mut tap = Tap::default();
+        play(&machine, &workload, "cfs", &mut tap).unwrap();
+        damages.into_iter().for_each(|(at, how)| damage(&mut tap.events, at, how));
+        let recording = record(&machine, &tap);
+        if !tap.events.is_empty() {
+            let again = Recording::from_text(&recording.to_text(), "test.ek");
+            prop_assert_eq!(again.as_ref(), Ok(&recording));
+            prop_assert!(play(&machine, &recording.workload("test", None), "cfs", &mut Tap::default()).is_ok());
+        }
+    }
+}

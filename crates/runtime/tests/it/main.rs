@@ -1,0 +1,10 @@
+//! The runtime from outside. What changes the whole process is tested in binaries of its own: `global` and `refused`.
+
+mod forkjoin;
+mod graph;
+mod guide;
+mod loops;
+mod panics;
+mod pools;
+mod stress;
+mod uneven;

@@ -1,0 +1,8 @@
+//! Policies worked out by hand. One binary, so that the crates are linked once.
+
+mod bias;
+mod cfs;
+mod colab_figure_1;
+mod common;
+mod eevdf;
+mod wash_algorithm_1;

@@ -1,0 +1,110 @@
+//! WASH's Algorithm 1 for threads that contend (CGO 2016, section 6, lines 14 to 20), worked by hand with the test as the
+//! host: one big core and three small ones, five application threads and a collector.
+
+use crate::common;
+use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_sched::{Clamp, Class, Kind, NewThread, Next, Scheduler, Setup, Span, Wait, Why};
+
+const BIG: CoreId = CoreId(0);
+/// Does ten times as much as each other thread.
+const PRODUCER: ThreadId = ThreadId(0);
+/// The others wait for it.
+const HOLDER: ThreadId = ThreadId(1);
+const WAITERS: [ThreadId; 3] = [ThreadId(2), ThreadId(3), ThreadId(4)];
+const COLLECTOR: ThreadId = ThreadId(5);
+
+/// Everybody ran once, then waited for a lock for 20 ms, and the quantum is over. Whether the wait was for the holder.
+fn after_one_quantum(machine: &Machine, policy: &str, for_holder: bool) -> Scheduler {
+    let work = |thread| if thread == PRODUCER { 10_000_000 } else { 1_000_000 };
+    after_work(machine, policy, for_holder, work)
+}
+
+/// The same, with the instructions that each thread retired.
+fn after_work(machine: &Machine, policy: &str, for_holder: bool, work: impl Fn(ThreadId) -> u64) -> Scheduler {
+    let policy = Setup::parse(policy).expect("a policy of the registry").make();
+    let mut sched = Scheduler::new(machine.clone(), policy, None);
+    let mut now = Ns::ZERO;
+    for id in 0..6 {
+        let kind = if id < 5 { Kind::Application } else { Kind::Service };
+        let (class, cores) = (Class::fair(0), machine.all());
+        let thread = sched.create(&NewThread {
+            program: ProgramId(0),
+            kind,
+            class,
+            cores,
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        });
+        let core = sched.ready(now, thread, Why::New { by: None });
+        assert_eq!(core == BIG, kind == Kind::Application, "the fallback");
+        assert!(matches!(sched.next(now, core), Next::Run { thread: first, .. } if first == thread));
+        now += Ns::from_ms(1);
+        let instructions = Some(Instructions(work(thread)));
+        let span = Span { time: Ns::from_ms(1), instructions, speedup: Some(2.0), ..Span::default() };
+        sched.ran(now, thread, core, &span);
+        sched.blocked(now, thread, Wait::Futex);
+        common::drop_actions(&mut sched);
+    }
+    now += Ns::from_ms(20);
+    for thread in WAITERS.into_iter().chain([PRODUCER, HOLDER]) {
+        sched.blame(if for_holder { HOLDER } else { PRODUCER }, Ns::from_ms(20));
+        sched.ready(now, thread, Why::Woken { by: None });
+        common::drop_actions(&mut sched);
+    }
+    sched.refresh(Ns::from_ms(40));
+    sched
+}
+
+fn cores(sched: &Scheduler, thread: ThreadId) -> CoreSet {
+    sched.state().thread(thread).allowed()
+}
+
+#[test]
+fn the_productive_and_the_one_that_others_wait_for_get_the_big_core() {
+    let machine = common::machine(1, 3);
+    let sched = after_one_quantum(&machine, "wash", true);
+    assert_eq!(cores(&sched, PRODUCER), machine.big(), "ExecRank: two fifths of all that is retired, and more");
+    assert_eq!(cores(&sched, HOLDER), machine.big(), "LockRank: a quarter of all waiting, and more");
+    for waiter in WAITERS {
+        assert_eq!(cores(&sched, waiter), machine.all());
+    }
+    assert_eq!(cores(&sched, COLLECTOR), machine.little());
+}
+
+#[test]
+fn who_is_waited_for_is_what_lock_ranks_are_about() {
+    let machine = common::machine(1, 3);
+    let blameless = after_one_quantum(&machine, "wash", false);
+    assert_eq!(cores(&blameless, HOLDER), machine.all());
+    let without = after_one_quantum(&machine, "wash:no-locks", true);
+    assert_eq!(cores(&without, HOLDER), machine.all(), "no lock (8.5)");
+    assert_eq!(cores(&without, PRODUCER), machine.big());
+}
+
+/// Two big cores, twice as fast, do two thirds of everything: three of five equal threads are nearer to that than four.
+#[test]
+fn big_cores_are_neither_over_nor_undersubscribed() {
+    let machine = common::machine(2, 2);
+    let sched = after_work(&machine, "wash:no-locks", true, |_| 1_000_000);
+    let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
+    assert_eq!(bound.count(), 3);
+}
+
+/// Half of the cores are big, and all waiting is for one of five contended threads.
+#[test]
+fn lock_ranks_share_out_waiting_and_not_threads() {
+    let machine = common::machine(2, 2);
+    let sched = after_one_quantum(&machine, "wash", true);
+    for (thread, bound) in [(PRODUCER, true), (HOLDER, true), (WAITERS[0], false), (WAITERS[1], false)] {
+        assert_eq!(cores(&sched, thread) == machine.big(), bound, "{thread:?}");
+    }
+}
+
+/// Section 4: "prioritizes the thread(s) that make other threads wait the longest to big cores", be the share of the big
+/// cores less than a thread.
+#[test]
+fn the_worst_bottleneck_is_chosen_however_few_contend() {
+    let machine = common::machine(1, 7);
+    let sched = after_one_quantum(&machine, "wash", true);
+    assert_eq!(cores(&sched, HOLDER), machine.big(), "an eighth of all waiting");
+}

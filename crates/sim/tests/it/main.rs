@@ -1,0 +1,13 @@
+//! The simulator from outside. One binary, so that the crates are linked once.
+
+mod allocations;
+mod big_little;
+mod bounds;
+mod common;
+mod conservation;
+mod everything;
+mod java;
+mod oracle;
+mod policies;
+mod semantics;
+mod tasks;

@@ -1,0 +1,352 @@
+//! Operations and faults, each with a schedule short enough to work out by hand: a little core does 1 M instructions a
+//! ms, a big core 2 M.
+
+use crate::common;
+use crate::common::{compute, machine, play, program, thread, workload};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Ns};
+use evenkeel_sim::{Ended, Options, Outcome};
+use evenkeel_workload::program::{
+    Barrier, BarrierId, ConditionId, EventId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
+    Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
+};
+use evenkeel_workload::{Op, Program, Thread, Workload};
+
+fn on(machine: &evenkeel_model::Machine, p: Program) -> Outcome {
+    play(machine, &workload(vec![p]), "cfs", &Options::default()).expect("runs")
+}
+
+fn exits(outcome: &Outcome) -> Vec<u64> {
+    outcome.threads.iter().map(|thread| thread.exited.map_or(0, |at| at.0 / 1_000_000)).collect()
+}
+
+fn sleep(ms: u64) -> Op {
+    Op::Sleep { span: Ns::from_ms(ms), spread: Spread::None }
+}
+
+fn error(w: &Workload, options: &Options) -> String {
+    play(&machine(1, 1), w, "cfs", options).expect_err("a fault of the workload").to_string()
+}
+
+#[test]
+fn work_scales_with_the_core_and_time_does_not() {
+    let p = |op: Op| program("p", vec![thread("t", vec![op])]);
+    assert_eq!(on(&machine(1, 0), p(compute(10))).makespan, Ns::from_ms(5));
+    assert_eq!(on(&machine(0, 1), p(compute(10))).makespan, Ns::from_ms(10));
+    assert_eq!(on(&machine(1, 0), p(Op::Spin(Ns::from_ms(7)))).makespan, Ns::from_ms(7));
+}
+
+#[test]
+fn a_wake_up_takes_its_time_on_an_idle_core_only() {
+    let pause = Op::Sleep { span: Ns::from_ms(5), spread: Spread::None };
+    let mut slow = machine(0, 1);
+    slow.costs.wake = Ns::from_ms(1);
+    let alone = program("p", vec![thread("t", vec![compute(1), pause.clone(), compute(1)])]);
+    assert_eq!(exits(&on(&slow, alone)), [1 + 5 + 1 + 1]);
+    // The other one keeps the core awake.
+    let beside = program("p", vec![thread("t", vec![pause, compute(1)]), thread("busy", vec![compute(5)])]);
+    assert_eq!(exits(&on(&slow, beside)), [6, 5]);
+}
+
+#[test]
+fn a_lock_is_held_by_one_at_a_time_and_the_holder_is_blamed() {
+    let section = vec![Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
+    let mut p = program("p", vec![thread("a", section.clone()), thread("b", section)]);
+    p.locks.push("m".into());
+    let outcome = on(&machine(0, 2), p);
+    assert_eq!(exits(&outcome), [4, 8]);
+    assert_eq!([outcome.threads[0].blame, outcome.threads[1].blame], [Ns::from_ms(4), Ns::ZERO]);
+}
+
+#[test]
+fn a_barrier_opens_when_the_last_arrives() {
+    let ops = |ms| vec![compute(ms), Op::Barrier(BarrierId(0)), compute(1)];
+    let mut p = program("p", vec![thread("a", ops(2)), thread("b", ops(5)), thread("c", ops(3))]);
+    p.barriers.push(Barrier { name: "b".into(), parties: 3 });
+    let outcome = on(&machine(0, 3), p);
+    assert_eq!(exits(&outcome), [6, 6, 6]);
+    assert_eq!(outcome.threads[1].blame, Ns::from_ms(3 + 2));
+}
+
+#[test]
+fn a_bounded_queue_holds_the_producer_back() {
+    // The producer could be done after 3 ms; with room for one item it has to wait for the consumer, 2 ms an item.
+    let produce = Op::Repeat { times: Some(3), body: vec![compute(1), Op::Put(QueueId(0))] };
+    let producer = thread("producer", vec![produce, Op::Close(QueueId(0))]);
+    let consumer = thread("consumer", vec![Op::Drain { queue: QueueId(0), body: vec![compute(2)] }]);
+    let mut p = program("p", vec![producer, consumer]);
+    p.queues.push(Queue { name: "q".into(), capacity: 1, filled: 0, producers: 1 });
+    let outcome = on(&machine(0, 2), p);
+    assert_eq!(exits(&outcome), [3, 7]);
+    assert_eq!(outcome.queues[0].taken, 3);
+    assert_eq!(outcome.queues[0].waited, Ns::from_ms(1 + 2), "items 2 and 3 waited 1 and 2 ms");
+}
+
+#[test]
+fn a_filled_queue_is_a_shared_loop() {
+    let worker = |i| thread(&format!("w{i}"), vec![Op::Drain { queue: QueueId(0), body: vec![compute(1)] }]);
+    let mut p = program("p", vec![worker(0), worker(1)]);
+    p.queues.push(Queue { name: "iterations".into(), capacity: 9, filled: 9, producers: 0 });
+    let outcome = on(&machine(1, 1), p);
+    assert_eq!(outcome.makespan, Ns::from_ms(3), "6 on the big core, 3 on the little one");
+}
+
+#[test]
+fn conditions_events_spawn_and_join() {
+    let (lock, condition) = (LockId(0), ConditionId(0));
+    let waiter = vec![Op::Lock(lock), Op::Wait { condition, lock }, Op::Unlock(lock), compute(1)];
+    let suspended = vec![Op::Suspend(EventId(0)), compute(2)];
+    let main = vec![
+        Op::Spawn(ThreadIndex(1)),
+        Op::Spawn(ThreadIndex(2)),
+        compute(3),
+        Op::Signal(condition),
+        Op::Resume(EventId(0)),
+        Op::Join(ThreadIndex(1)),
+        Op::Join(ThreadIndex(2)),
+    ];
+    let mut p = program("p", vec![thread("main", main), thread("waiter", waiter), thread("suspended", suspended)]);
+    p.threads[1].start = Start::Spawned;
+    p.threads[2].start = Start::Spawned;
+    p.locks.push("m".into());
+    p.conditions.push("c".into());
+    p.events.push("e".into());
+    assert_eq!(exits(&on(&machine(0, 3), p)), [5, 4, 5]);
+}
+
+#[test]
+fn relative_timers_forgive_a_late_round_and_absolute_ones_do_not() {
+    // Rounds of 4, 14, 4, 4 ms under a timer of 10 ms (rt-app's tutorial, "timer").
+    let run = |mode| {
+        let timer = Op::Timer { timer: TimerId(0), period: Ns::from_ms(10), mode };
+        let ops = [4, 14, 4, 4].into_iter().flat_map(|ms| [compute(ms), timer.clone()]).collect();
+        let mut p = program("p", vec![thread("t", ops)]);
+        p.timers.push("t".into());
+        on(&machine(0, 1), p)
+    };
+    let relative = run(TimerMode::Relative);
+    assert_eq!((exits(&relative), relative.missed_timers), (vec![44], 1), "10, 24 (missed), 34, 44");
+    let absolute = run(TimerMode::Absolute);
+    assert_eq!((exits(&absolute), absolute.missed_timers), (vec![40], 1), "10, 20 (missed), 30, 40");
+}
+
+#[test]
+fn a_real_time_thread_preempts_and_runs_first() {
+    let mut p = program("p", vec![thread("fair", vec![compute(10)]), thread("rt", vec![sleep(2), compute(3)])]);
+    p.threads[1].sched.class = evenkeel_workload::program::Class::RealTime { priority: 10 };
+    let outcome = on(&machine(0, 1), p);
+    assert_eq!((exits(&outcome), outcome.preemptions), (vec![13, 5], 2), "at its start and when it wakes");
+}
+
+#[test]
+fn a_mask_of_the_program_is_kept_by_every_policy() {
+    for policy in common::policies(&machine(1, 2)) {
+        let threads = (0..4).map(|i| {
+            let mut t = thread(&format!("t{i}"), vec![compute(20)]);
+            t.sched = SchedParams { cpus: Some(vec![1]), ..SchedParams::default() };
+            t
+        });
+        let w = workload(vec![program("p", threads.collect())]);
+        let outcome = play(&machine(1, 2), &w, policy, &Options::default()).expect("runs");
+        assert_eq!(outcome.cores[1].busy, Ns::from_ms(80), "{policy}");
+    }
+}
+
+#[test]
+fn a_mask_without_a_core_of_the_machine_is_an_error() {
+    let mut p = program("p", vec![thread("t", vec![compute(1)])]);
+    p.threads[0].sched.cpus = Some(vec![7]);
+    let text = error(&workload(vec![p]), &Options::default());
+    assert_eq!(text, "p/t may run on cores [7] only, but 1B1S has cores 0 to 1");
+}
+
+#[test]
+fn a_clamped_thread_is_taken_for_as_busy_as_it_asks() {
+    let busy = |clamp: Option<u32>| {
+        // GTS moves a thread down when it wakes up.
+        let nap = Op::Sleep { span: Ns::from_us(100), spread: Spread::None };
+        let turns = Op::Repeat { times: Some(30), body: vec![compute(10), nap] };
+        let mut p = program("p", vec![thread("t", vec![turns])]);
+        p.threads[0].sched.util_max = clamp;
+        play(&machine(1, 1), &workload(vec![p]), "gts", &Options::default()).expect("runs").threads[0].on_type[0]
+    };
+    assert!(busy(None) > Ns::from_ms(140), "a busy thread lives on the big core");
+    assert!(busy(Some(100)) < Ns::from_ms(10), "one that asks to be taken for idle does not");
+}
+
+#[test]
+fn endless_and_service_threads_end_with_their_program() {
+    let endless = vec![Op::Repeat { times: None, body: vec![compute(1), sleep(1)] }];
+    let mut p = program("p", vec![thread("main", vec![compute(5)]), thread("tick", endless.clone())]);
+    let mut collector = thread("gc", endless);
+    collector.kind = ThreadKind::Service;
+    p.threads.push(collector);
+    let outcome = on(&machine(0, 3), p);
+    assert_eq!((outcome.ended, exits(&outcome)), (Ended::Finished, vec![5, 5, 5]));
+}
+
+#[test]
+fn programs_that_are_rerun_end_when_each_has_ended_once() {
+    let pair = |short: u64, long: u64| {
+        let programs = [short, long].map(|ms| program("p", vec![thread("t", vec![compute(ms)])]));
+        Workload { rerun: true, ..workload(programs.into()) }
+    };
+    let outcome = play(&machine(0, 2), &pair(10, 25), "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.ended, outcome.makespan), (Ended::Finished, Ns::from_ms(25)));
+    let programs: Vec<_> = outcome.programs.iter().map(|p| (p.turnaround, p.instructions.0)).collect();
+    assert_eq!(programs, [(Some(Ns::from_ms(10)), 25_000_000), (Some(Ns::from_ms(25)), 25_000_000)]);
+    assert!(outcome.cores.iter().all(|core| core.idle == Ns::ZERO));
+    // A duration comes first.
+    let mut cut_off = pair(10, 25);
+    cut_off.duration = Some(Ns::from_ms(42));
+    let outcome = play(&machine(0, 2), &cut_off, "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.makespan, outcome.programs[0].instructions.0), (Ns::from_ms(42), 42_000_000));
+}
+
+#[test]
+fn a_program_that_is_rerun_finds_its_objects_as_they_were() {
+    // A pipeline whose consumer is spawned and joined, a service thread that is cut off inside a lock, a barrier.
+    let producer = vec![
+        Op::Spawn(ThreadIndex(1)),
+        Op::Repeat { times: Some(4), body: vec![compute(1), Op::Put(QueueId(0)), Op::Post(SemaphoreId(0))] },
+        Op::Close(QueueId(0)),
+        Op::Join(ThreadIndex(1)),
+    ];
+    let mut consumer = thread("consumer", vec![Op::Drain { queue: QueueId(0), body: vec![compute(1)] }]);
+    consumer.start = Start::Spawned;
+    let held = vec![Op::Lock(LockId(0)), Op::Acquire(SemaphoreId(0)), compute(1), Op::Unlock(LockId(0))];
+    let mut service = thread("service", vec![Op::Repeat { times: None, body: held }]);
+    service.kind = ThreadKind::Service;
+    let mut p = program("p", vec![thread("producer", producer), consumer, service]);
+    p.locks.push("l".into());
+    p.semaphores.push(Semaphore { name: "s".into(), count: 0 });
+    p.queues.push(Queue { name: "q".into(), capacity: 2, filled: 0, producers: 1 });
+    let once = on(&machine(0, 3), p.clone());
+    let long = program("long", vec![thread("t", vec![compute(3 * 5)])]);
+    let w = Workload { rerun: true, ..workload(vec![p, long]) };
+    let outcome = play(&machine(0, 4), &w, "cfs", &Options::default()).expect("runs");
+    assert_eq!(once.makespan, Ns::from_ms(5));
+    assert_eq!(outcome.programs[0].turnaround, Some(Ns::from_ms(5)));
+    assert_eq!(outcome.queues[0].taken, 3 * 4);
+    assert_eq!(outcome.programs[0].instructions.0, 3 * once.programs[0].instructions.0);
+}
+
+/// Two nodes with a little core each, the other's memory three times as far away.
+fn two_nodes() -> evenkeel_model::Machine {
+    let mut machine = machine(0, 2);
+    let mut other = machine.clusters[0].clone();
+    (machine.clusters[0].cores, other.cores) = (CoreSet::EMPTY.with(CoreId(0)), CoreSet::EMPTY.with(CoreId(1)));
+    other.node = 1;
+    machine.clusters.push(other);
+    machine.cores[1].cluster = ClusterId(1);
+    machine.costs.remote_memory = 3.0;
+    machine
+}
+
+#[test]
+fn memory_stays_where_it_was_first_used_or_is_everywhere() {
+    let to = |core| Op::Set(SchedParams { cpus: Some(vec![core]), ..SchedParams::default() });
+    // As much time for memory as for the instructions themselves.
+    let mut p = program("p", vec![thread("t", vec![compute(10), to(1), compute(10), to(0), compute(10)])]);
+    p.phases[0].behaviour.memory_ns = 1000.0;
+    p.threads[0].sched.cpus = Some(vec![0]);
+    let ends = |p: &Program| {
+        let options = Options { counters: true, ..Options::default() };
+        let outcome = play(&two_nodes(), &workload(vec![p.clone()]), "cfs", &options).expect("runs");
+        (outcome.makespan, outcome.threads[0].counters.expect("asked for").get(Counter::L2Refills))
+    };
+    let (local, requests) = ends(&p);
+    assert_eq!(local, Ns::from_ms(20 + 40 + 20));
+    p.memory = Memory::Interleaved;
+    let (interleaved, same) = ends(&p);
+    assert_eq!(interleaved, Ns::from_ms(3 * 30), "half near, half far: twice as long");
+    assert!((requests / same - 1.0).abs() < 0.1, "{requests}, {same}: more time for each, not more of them");
+    assert_eq!(
+        on(&machine(0, 1), Program { threads: vec![thread("t", vec![compute(10)])], ..p }).makespan,
+        Ns::from_ms(20)
+    );
+}
+
+#[test]
+fn starved_cycles_are_the_same_number_on_every_core() {
+    let mut p = program("p", vec![thread("t", vec![compute(10)])]);
+    p.phases[0].behaviour.starved = 500.0;
+    let count = |machine| {
+        let options = Options { counters: true, ..Options::default() };
+        let outcome = play(&machine, &workload(vec![p.clone()]), "cfs", &options).expect("runs");
+        (outcome.makespan, outcome.threads[0].counters.expect("asked for").get(Counter::FrontendStallCycles))
+    };
+    let (big, little) = (count(machine(1, 0)), count(machine(0, 1)));
+    assert_eq!((big.0, little.0), (Ns::from_us(7500), Ns::from_ms(15)), "half a cycle more for each instruction");
+    assert!((big.1 / 5e6 - 1.0).abs() < 0.1 && (little.1 / 5e6 - 1.0).abs() < 0.1, "{big:?}, {little:?}");
+}
+
+#[test]
+fn a_duration_cuts_the_run_off() {
+    let endless = vec![Op::Repeat { times: None, body: vec![compute(1)] }];
+    let mut w = workload(vec![program("p", vec![thread("t", endless)])]);
+    w.duration = Some(Ns::from_ms(12));
+    let outcome = play(&machine(0, 1), &w, "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.ended, outcome.makespan), (Ended::Duration, Ns::from_ms(12)));
+    assert_eq!(outcome.programs[0].turnaround, None);
+    assert_eq!(outcome.programs[0].instructions.0, 12_000_000);
+}
+
+#[test]
+fn a_deadlock_names_its_cycle() {
+    let both = |first, second| vec![Op::Lock(LockId(first)), sleep(1), Op::Lock(LockId(second))];
+    let mut p = program("p", vec![thread("a", both(0, 1)), thread("b", both(1, 0))]);
+    p.locks = vec!["left".into(), "right".into()];
+    let text = error(&workload(vec![p]), &Options::default());
+    assert!(text.contains("deadlock") && text.contains(r#"p/a waits for lock "right", held by p/b"#), "{text}");
+    assert!(text.contains(r#"p/b waits for lock "left", held by p/a"#), "{text}");
+}
+
+#[test]
+fn a_barrier_that_nobody_joins_is_named() {
+    let mut p = program("p", vec![thread("a", vec![Op::Barrier(BarrierId(0))])]);
+    p.barriers.push(Barrier { name: "meet".into(), parties: 2 });
+    let text = error(&workload(vec![p]), &Options::default());
+    assert!(text.contains(r#"p/a waits for barrier "meet" (1 of 2 there)"#), "{text}");
+}
+
+#[test]
+fn a_stranger_may_not_unlock() {
+    let mut p = program("p", vec![thread("a", vec![Op::Unlock(LockId(0))])]);
+    p.locks.push("m".into());
+    let text = error(&workload(vec![p]), &Options::default());
+    assert!(text.contains(r#"p/a releases lock "m" at 0 ns, which nobody holds"#), "{text}");
+}
+
+#[test]
+fn a_loop_without_work_and_a_run_without_end_are_errors() {
+    let nothing = Op::Repeat { times: None, body: vec![Op::Signal(ConditionId(0))] };
+    let mut p = program("p", vec![thread("a", vec![nothing]), thread("b", vec![compute(1)])]);
+    p.conditions.push("c".into());
+    assert!(error(&workload(vec![p]), &Options::default()).contains("p/a loops for ever"));
+
+    let yields = Op::Repeat { times: None, body: vec![Op::Yield] };
+    let p = program("p", vec![thread("a", vec![compute(1)]), thread("b", vec![yields])]);
+    let with_cost = common::with_costs(machine(0, 1));
+    let done = play(&with_cost, &workload(vec![p]), "cfs", &Options::default()).expect("ends with its program");
+    assert_eq!(done.ended, Ended::Finished);
+
+    let endless = Op::Repeat { times: None, body: vec![compute(1)] };
+    let text = error(&workload(vec![program("p", vec![thread("a", vec![endless])])]), &Options::default());
+    assert_eq!(text, "p never ends: give the workload a duration, or a loop an end");
+
+    let again = Thread { start: Start::Spawned, ..thread("b", vec![Op::Spawn(ThreadIndex(1))]) };
+    let spawner = thread("a", vec![Op::Spawn(ThreadIndex(1)), compute(1)]);
+    let text = error(&workload(vec![program("p", vec![spawner, again])]), &Options::default());
+    assert!(text.starts_with("time stands still at "), "{text}");
+
+    let long = workload(vec![program("p", vec![thread("a", vec![compute(500)])])]);
+    let text = error(&long, &Options { max_time: Ns::from_ms(100), ..Options::default() });
+    assert!(text.contains("still running after 100.000 ms: p/a runs on core 0"), "{text}");
+
+    let late = workload(vec![program(
+        "p",
+        vec![Thread { start: Start::At(Ns::from_secs(2)), ..thread("a", vec![compute(1)]) }],
+    )]);
+    let text = error(&late, &Options { max_time: Ns::from_secs(1), ..Options::default() });
+    assert!(text.contains("still running after 1.000 s: p/a starts later"), "{text}");
+}

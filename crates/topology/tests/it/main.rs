@@ -1,0 +1,4 @@
+//! Machines in the formats of others. One binary, so that the crates are linked once.
+
+mod files;
+mod sysfs;

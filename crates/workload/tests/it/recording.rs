@@ -1,0 +1,253 @@
+//! Recordings: what loads, what it becomes, and what is said about the rest.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use evenkeel_model::{CoreTypeId, Ns, machines};
+use evenkeel_workload::program::{Op, PhaseId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work};
+use evenkeel_workload::recording::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, rate};
+use evenkeel_workload::validate;
+use proptest::prelude::*;
+
+const HEADER: &str = r#"{"evenkeel":1,"makespan_ns":5000,"threads":2}"#;
+const MAIN: &str = r#"{"thread":0,"name":"main","ops":[["run",1000],["spawn",1],["wait"],["io",70],["sleep",50]]}"#;
+const CHILD: &str =
+    r#"{"thread":1,"name":"child","process":1,"kind":"service","spawned":true,"ops":[["run",300],["wake",0]]}"#;
+
+fn text(lines: &[&str]) -> String {
+    lines.join("\n")
+}
+
+fn load(lines: &[&str]) -> Recording {
+    Recording::from_text(&text(lines), "app.ek").unwrap()
+}
+
+fn complaint(lines: &[&str]) -> String {
+    Recording::from_text(&text(lines), "app.ek").unwrap_err().to_string()
+}
+
+fn compute(work: Work) -> Op {
+    Op::Compute { phase: PhaseId(0), work, spread: Spread::None }
+}
+
+#[test]
+fn threads_become_threads_with_a_semaphore_each() {
+    let workload = load(&[HEADER, MAIN, "", CHILD]).workload("app", None);
+    validate::workload(&workload).unwrap();
+    let program = &workload.programs[0];
+    let sleep = |ns| Op::Sleep { span: Ns(ns), spread: Spread::None };
+    let main =
+        [compute(Work::Time(Ns(1000))), Op::Spawn(ThreadIndex(1)), Op::Acquire(SemaphoreId(0)), sleep(70), sleep(50)];
+    assert_eq!(program.threads[0].ops, main);
+    assert_eq!(program.threads[1].ops, [compute(Work::Time(Ns(300))), Op::Post(SemaphoreId(0))]);
+    assert_eq!((program.threads[0].start, program.threads[1].start), (Start::At(Ns::ZERO), Start::Spawned));
+    assert_eq!((program.threads[0].kind, program.threads[1].kind), (ThreadKind::Application, ThreadKind::Service));
+    assert_eq!(program.semaphores[0], Semaphore { name: "wake-up of main".into(), count: 0 });
+}
+
+#[test]
+fn work_is_instructions_where_it_can_be() {
+    let first = |recording: &Recording, ran_on| recording.workload("app", ran_on).programs[0].threads[0].ops[0].clone();
+    let mut recording = load(&[HEADER, MAIN, CHILD]);
+    // 2 instructions a cycle of reference code, of which a large window finds so much, at the highest frequency.
+    let machine = machines::by_name("i9-13900k").unwrap();
+    let kind = &machine.core_types[0];
+    let per_ns = (2.0 * kind.extract).min(kind.width) * kind.max_frequency().per_ns();
+    let expected = Work::Instructions((1000.0 * per_ns).round() as u64);
+    assert_eq!(first(&recording, Some(&machine)), compute(expected));
+    recording.counted = true;
+    assert_eq!(first(&recording, Some(&machine)), compute(Work::Instructions(1000)));
+    assert_eq!(first(&recording, None), compute(Work::Instructions(1000)));
+}
+
+/// A thread that was counted is as fast on the machine that it was recorded on as it was, whatever that takes.
+#[test]
+fn counted_threads_keep_their_rates() {
+    let header = HEADER.replace("\"threads\"", "\"counted\":true,\"threads\"");
+    let with = |line: &str, rates: &str| line.replace("\"ops\"", &format!("\"rates\":{rates},\"ops\""));
+    let machine = machines::by_name("2B2S").unwrap();
+    // How long the first step takes on the big and on the little cores.
+    let spans = |main: &str, child: &str| {
+        let recording = load(&[&header, &with(MAIN, main), &with(CHILD, child)]);
+        let program = recording.workload("app", Some(&machine)).programs.remove(0);
+        let span = |thread: usize, core: u8| {
+            let Op::Compute { phase, work: Work::Instructions(work), .. } = program.threads[thread].ops[0] else {
+                panic!("{:?}", program.threads[thread].ops[0])
+            };
+            let frequency = machine.core_types[usize::from(core)].max_frequency();
+            work as f64 / machine.rate(CoreTypeId(core), frequency, &program.phases[phase.index()].behaviour)
+        };
+        (program.phases.len(), [span(0, 0), span(0, 1), span(1, 0), span(1, 1)])
+    };
+    let (phases, [main, _, child, on_little]) = spans("[0.5,null]", "[0.4,0.25]");
+    assert_eq!(phases, 2);
+    assert!((main - 1000.0 / 0.5).abs() < 1e-3 && (child - 300.0 / 0.4).abs() < 1e-3, "{main} {child}");
+    assert!((on_little - 300.0 / 0.25).abs() < 1e-3, "{on_little}");
+    let (phases, [_, main, child, _]) = spans("[null,0.5]", "[80]");
+    assert_eq!(phases, 2);
+    assert!((main - 1000.0 / 0.5).abs() < 1e-3, "{main}");
+    assert!((child - 300.0 / 80.0).abs() < 0.2, "{child}: no code is that fast there; an instruction is less work");
+    assert_eq!(spans("[0.5,null]", "[0.5,null]").0, 1, "the same code");
+    assert_eq!(spans("[]", "[null,null,2]").0, 2, "the machine has no third core type");
+    let text = load(&[&header, &with(MAIN, "[1.93,null]"), CHILD]).to_text();
+    assert!(text.contains("\"rates\":[1.93,null],\"ops\"") && text.matches("rates").count() == 1, "{text}");
+}
+
+#[test]
+fn rates_belong_to_instructions() {
+    let with = |rates: &str| MAIN.replace("\"ops\"", &format!("\"rates\":{rates},\"ops\""));
+    let lines = complaint(&[HEADER, &with("[1]"), CHILD]);
+    assert_eq!(lines, "app.ek:2: has \"rates\", which are of instructions: the header needs \"counted\": true");
+    let counted = HEADER.replace("\"threads\"", "\"counted\":true,\"threads\"");
+    for wrong in ["0", "-1", "1e300", "0.0001"] {
+        let said = complaint(&[&counted, &with(&format!("[2,{wrong}]")), CHILD]);
+        assert!(said.contains("\"rates\": expected 0.001 to 1000 instructions per ns, or null"), "{said}");
+    }
+}
+
+#[test]
+fn names_that_several_threads_share_get_a_number() {
+    let again = CHILD.replace("child", "main");
+    let workload = load(&[HEADER, MAIN, &again]).workload("app", None);
+    let names: Vec<_> = workload.programs[0].threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["main#0", "main#1"]);
+}
+
+#[test]
+fn another_format_is_told_apart() {
+    assert_eq!(complaint(&[""]), "app.ek:1: an empty file: expected a recording of `evenkeel record`");
+    let start = "app.ek:1: not a recording: expected a header {\"evenkeel\": 1, ...}; column ";
+    assert!(complaint(&["[[program]]"]).starts_with(start), "{}", complaint(&["[[program]]"]));
+    assert!(complaint(&["{\"tasks\": {}}"]).contains("missing field `evenkeel`"));
+    let newer = HEADER.replace("\"evenkeel\":1", "\"evenkeel\":2, \"sparkles\":true");
+    let newer = complaint(&[&newer]);
+    assert_eq!(newer, "app.ek:1: a recording of version 2: this Evenkeel reads version 1, record again with it");
+    assert!(complaint(&[&HEADER.replace("makespan_ns", "makespan")]).contains("unknown field `makespan`"));
+    let all = complaint(&[HEADER, MAIN]);
+    assert_eq!(all, "app.ek:2: 1 threads, but the header says 2: the file is not complete");
+    assert_eq!(complaint(&[&HEADER.replace('2', "0")]), "app.ek:1: no threads: nothing was recorded");
+}
+
+#[test]
+fn a_mistake_in_a_thread_is_named_with_its_line() {
+    let main = |from: &str, to: &str| complaint(&[HEADER, "", &MAIN.replace(from, to), CHILD]);
+    assert_eq!(main("run", "rum"), "app.ek:3: column 40: unknown operation \"rum\": did you mean \"run\"?");
+    assert!(main("[\"run\",1000]", "[\"run\"]").ends_with("\"run\" lacks its argument, an amount"));
+    assert!(main("[\"wait\"]", "[\"wait\",1]").ends_with("\"wait\" has too many arguments"));
+    assert!(main("[\"wait\"]", "[]").contains("an empty operation: expected one such as [\"run\", 1200]"));
+    assert!(main("[\"wait\"]", "7").contains("expected an operation such as [\"run\", 1200]"));
+    assert!(main("1000", "-1").contains("invalid value: integer `-1`"));
+    assert!(main("1000", "9999999999999999").contains("expected at most 1000000000000000"));
+    assert!(main(":0", ":1").ends_with(":3: thread 1: expected thread 0, they are numbered in order from 0"));
+    assert!(main("\"ops\"", "\"at_ns\":9999999999999999,\"ops\"").contains("\"at_ns\": expected at most"));
+    assert!(main("\"ops\"", "\"at_ns\":1,\"spawned\":true,\"ops\"").contains("leave one of them out"));
+    assert!(main("[\"wait\"]", "[\"spawn\",2]").ends_with(":3: refers to thread 2, but there are threads 0 to 1"));
+    assert!(main("[\"wait\"]", "[\"spawn\",1]").ends_with("is spawned already: a thread starts once"));
+    assert!(main("[\"wait\"]", "[\"spawn\",0]").ends_with("starts by itself: it needs \"spawned\": true"));
+}
+
+#[test]
+fn a_thread_that_never_goes_on_is_found() {
+    let child = |from: &str, to: &str| complaint(&[HEADER, MAIN, &CHILD.replace(from, to)]);
+    assert_eq!(child(",[\"wake\",0]", ""), "app.ek:2: operation 3 waits for a wake-up that never comes");
+    assert!(
+        complaint(&[HEADER, &MAIN.replace("[\"spawn\",1],", ""), CHILD])
+            .ends_with(":3: waits to be spawned, but no thread spawns it")
+    );
+    // Each is spawned by the other.
+    let main = MAIN.replace("\"ops\"", "\"spawned\":true,\"ops\"");
+    let circle = complaint(&[HEADER, &main, &CHILD.replace("wake", "spawn")]);
+    assert_eq!(circle, "app.ek:2: is spawned only by threads that wait for it to be spawned");
+    // Each waits for the other to wake it first.
+    let both = complaint(&[HEADER, MAIN, &CHILD.replace("[\"run\",300]", "[\"wait\"]")]);
+    assert_eq!(both, "app.ek:2: operation 3 waits for a wake-up that never comes");
+}
+
+#[test]
+fn the_example_of_the_page_loads() {
+    let page = include_str!("../../../../docs/recording.md");
+    let example = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(Recording::from_text(example, "docs/recording.md").unwrap().threads.len(), 2);
+}
+
+/// Some 20 MB of text.
+#[test]
+fn a_million_operations_load() {
+    let count = 250_000;
+    let ping = [Step::Run(1_234_567), Step::Wake(1), Step::Wait, Step::Sleep(Ns(1_000_000))].repeat(count);
+    let pong = [Step::Wait, Step::Run(7_654_321), Step::Wake(0)].repeat(count);
+    let thread = |steps| RecordedThread {
+        name: "t".into(),
+        process: 0,
+        kind: ThreadKind::Application,
+        start: Start::At(Ns::ZERO),
+        rates: Vec::new(),
+        steps,
+    };
+    let recording = Recording { threads: vec![thread(ping), thread(pong)], ..Recording::default() };
+    let again = Recording::from_text(&recording.to_text(), "app.ek").unwrap();
+    assert_eq!(again, recording);
+    assert_eq!(again.workload("app", None).programs[0].threads[1].ops.len(), 3 * count);
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..=MAX_AMOUNT).prop_map(Step::Run),
+        Just(Step::Wait),
+        (0..3_u32).prop_map(Step::Wake),
+        (0..=MAX_AMOUNT).prop_map(|span| Step::Sleep(Ns(span))),
+        (0..=MAX_AMOUNT).prop_map(|span| Step::Io(Ns(span))),
+        (0..3_u32).prop_map(Step::Spawn),
+    ]
+}
+
+fn thread(counted: bool) -> impl Strategy<Value = RecordedThread> {
+    let start = prop_oneof![3 => (0..=MAX_AMOUNT).prop_map(|at| Start::At(Ns(at))), 1 => Just(Start::Spawned)];
+    let kind = prop_oneof![Just(ThreadKind::Application), Just(ThreadKind::Service)];
+    let rates = prop::collection::vec(prop::option::of(RATES.prop_map(rate)), 0..if counted { 4 } else { 1 });
+    let steps = prop::collection::vec(step(), 0..8);
+    (any::<String>(), any::<u32>(), kind, start, rates, steps).prop_map(|(name, process, kind, start, rates, steps)| {
+        RecordedThread { name, process, kind, start, rates, steps }
+    })
+}
+
+fn recording() -> impl Strategy<Value = Recording> {
+    let wake = prop::option::of((0..1_000_000_000_u64).prop_map(Ns));
+    let head = (any::<Vec<String>>(), any::<Option<String>>(), any::<u64>(), wake, any::<Vec<String>>());
+    let threads = any::<bool>().prop_flat_map(|counted| (Just(counted), prop::collection::vec(thread(counted), 1..4)));
+    (head, threads).prop_map(|((command, machine, makespan, wake, notes), (counted, threads))| Recording {
+        command,
+        machine,
+        makespan: Ns(makespan),
+        wake,
+        counted,
+        notes,
+        threads,
+    })
+}
+
+proptest! {
+    /// What fits together comes back as it was, and is a program that can be run.
+    #[test]
+    fn what_is_written_is_read(recording in recording()) {
+        if let Ok(again) = Recording::from_text(&recording.to_text(), "app.ek") {
+            prop_assert_eq!(&again, &recording);
+            prop_assert_eq!(validate::workload(&again.workload("app", None)), Ok(()));
+            let machine = machines::by_name("2B2S").unwrap();
+            prop_assert_eq!(validate::workload(&again.workload("app", Some(&machine))), Ok(()));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC{0,200}") {
+        let _ = Recording::from_text(&text, "app.ek");
+    }
+
+    #[test]
+    fn damaged_recordings_never_panic(at in 0..400_usize, cut in 0..40_usize, insert in "\\PC{0,8}") {
+        let mut text: Vec<char> = text(&[HEADER, MAIN, CHILD]).chars().collect();
+        let from = at.min(text.len());
+        let to = (from + cut).min(text.len());
+        text.splice(from..to, insert.chars());
+        let _ = Recording::from_text(&text.into_iter().collect::<String>(), "app.ek");
+    }
+}
