@@ -8,6 +8,7 @@ pub mod machines {
 }
 
 mod behaviour;
+mod core_set;
 mod counters;
 pub mod marginal;
 pub mod metrics;
@@ -19,9 +20,8 @@ mod machine;
 mod units;
 
 pub use behaviour::Behaviour;
+pub use core_set::CoreSet;
 pub use counters::{COUNTERS, Counter, Counters};
 pub use machine::{Cluster, Core, CoreOrder, CoreType, Costs, Machine, MachineError, NoMachine, Opp};
 pub use predict::{MachinePredictor, Predictor};
-pub use units::{
-    ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Instructions, Joules, Ns, ProgramId, ThreadId, Volts, Watts,
-};
+pub use units::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Joules, Ns, ProgramId, ThreadId, Volts, Watts};

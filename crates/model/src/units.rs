@@ -96,7 +96,7 @@ identifier!(
 );
 identifier!(
     /// A cluster of a machine, by its position in [`crate::Machine::clusters`].
-    ClusterId(u8)
+    ClusterId(u16)
 );
 identifier!(
     /// A thread, numbered by its host from 0 in order of creation.
@@ -164,99 +164,9 @@ impl Hz {
     }
 }
 
-/// A set of cores, as the affinity masks of an operating system are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct CoreSet(u128);
-
-impl CoreSet {
-    /// How many cores a set, and therefore a machine, can have.
-    pub const MAX_CORES: usize = 128;
-    /// No core.
-    pub const EMPTY: Self = Self(0);
-
-    /// The first `n` cores.
-    pub fn first(n: usize) -> Self {
-        assert!(n <= Self::MAX_CORES, "a machine has at most 128 cores");
-        if n == Self::MAX_CORES { Self(u128::MAX) } else { Self((1 << n) - 1) }
-    }
-
-    /// The set with one core more.
-    #[must_use]
-    pub fn with(self, core: CoreId) -> Self {
-        Self(self.0 | 1 << core.0)
-    }
-
-    /// The set without one core.
-    #[must_use]
-    pub fn without(self, core: CoreId) -> Self {
-        Self(self.0 & !(1 << core.0))
-    }
-
-    /// Whether `core` is in the set.
-    pub fn contains(self, core: CoreId) -> bool {
-        self.0 >> core.0 & 1 == 1
-    }
-
-    /// The cores that are in both sets.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// The cores that are in either set.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// The cores that are in this set and not in `other`.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// How many cores are in the set.
-    pub fn len(self) -> usize {
-        self.0.count_ones() as usize
-    }
-
-    /// Whether no core is in the set.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The cores of the set, from the lowest number up.
-    pub fn iter(self) -> impl Iterator<Item = CoreId> {
-        let mut rest = self.0;
-        std::iter::from_fn(move || {
-            if rest == 0 {
-                return None;
-            }
-            let core = CoreId(rest.trailing_zeros() as u16);
-            rest &= rest - 1;
-            Some(core)
-        })
-    }
-}
-
-impl FromIterator<CoreId> for CoreSet {
-    fn from_iter<I: IntoIterator<Item = CoreId>>(cores: I) -> Self {
-        cores.into_iter().fold(Self::EMPTY, Self::with)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_core_set_keeps_its_cores_in_order() {
-        let set: CoreSet = [CoreId(7), CoreId(0), CoreId(127)].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [CoreId(0), CoreId(7), CoreId(127)]);
-        assert_eq!(set.minus(CoreSet::first(8)).len(), 1);
-        assert!(!set.without(CoreId(7)).contains(CoreId(7)));
-        assert_eq!(CoreSet::first(128).len(), 128);
-    }
 
     #[test]
     fn time_prints_in_the_unit_that_fits() {

@@ -60,12 +60,7 @@ pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
     }
 }
 
-/// Cores from one of them on, in a circle: the order of a scheduling domain's groups (sched_domain::groups begins with
-/// the core's own).
-fn around(cores: CoreSet, from: CoreId) -> impl Iterator<Item = CoreId> {
-    let before = CoreSet::first(from.index());
-    cores.minus(before).iter().chain(cores.and(before).iter())
-}
+// Cores are tried in a circle from the core's own: the order of a scheduling domain's groups (sched_domain::groups).
 
 /// find_idlest_group and find_idlest_cpu: the cluster with the least weight a core, the parent's own if it is as good,
 /// and in it the core with the least weight, in the parent's own from the parent's core on.
@@ -80,7 +75,7 @@ fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> CoreId {
         let per_core = weight * 1024 / cores.len() as u64;
         let foreign = !group.contains(parent);
         let first = if foreign { CoreId(0) } else { parent };
-        let Some(core) = around(cores, first).min_by_key(|core| s.weight(*core)) else { continue };
+        let Some(core) = cores.around(first).min_by_key(|core| s.weight(*core)) else { continue };
         let candidate = (per_core, foreign, core);
         if best.is_none_or(|best| candidate < best) {
             best = Some(candidate);
@@ -116,7 +111,7 @@ fn idle_sibling(s: &State, target: CoreId, previous: CoreId, allowed: CoreSet) -
     if siblings.contains(previous) && s.idle(previous) {
         return previous;
     }
-    around(siblings, target).find(|core| s.idle(*core)).unwrap_or(target)
+    siblings.around(target).find(|core| s.idle(*core)).unwrap_or(target)
 }
 
 /// What a core runs next: the first in its queue, or, when that is empty, a waiting thread from the busiest core around
@@ -158,7 +153,7 @@ pub(crate) fn busiest<L: PartialOrd>(
     load: impl Fn(CoreId) -> Option<L>,
 ) -> Option<CoreId> {
     let mut busiest: Option<(L, CoreId)> = None;
-    for other in around(domain.without(core), core) {
+    for other in domain.without(core).around(core) {
         let Some(load) = load(other) else { continue };
         let more = busiest.as_ref().is_none_or(|(most, _)| load > *most);
         if more && pullable(s, other, core).next().is_some() {

@@ -65,7 +65,7 @@ impl Scheduler {
     #[must_use]
     pub fn with_governor(mut self, governor: Governor) -> Self {
         self.state.governor = governor;
-        for cluster in (0..self.followed.len() as u8).map(ClusterId) {
+        for cluster in (0..self.followed.len() as u16).map(ClusterId) {
             self.set_frequency(cluster, governor::frequency(&self.state, cluster));
         }
         self
@@ -257,7 +257,7 @@ impl Scheduler {
         self.rebalance(core);
         self.kick_idle_core(core);
         self.balance_idle_cores(core);
-        (0..self.followed.len() as u8).for_each(|cluster| self.govern(ClusterId(cluster)));
+        (0..self.followed.len() as u16).for_each(|cluster| self.govern(ClusterId(cluster)));
     }
 
     /// Once a [`Self::period`], after the host has reported what ran on every core.

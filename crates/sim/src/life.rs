@@ -233,7 +233,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         if self.watched {
             for cluster in 0..self.opps.len() {
                 let event =
-                    Event::Frequency { cluster: ClusterId(cluster as u8), frequency: self.opps[cluster].frequency };
+                    Event::Frequency { cluster: ClusterId(cluster as u16), frequency: self.opps[cluster].frequency };
                 self.observer.observe(self.now, &event);
             }
         }

@@ -51,7 +51,7 @@ impl Topology {
         for (id, part) in parts.iter().enumerate() {
             for position in &part.cores {
                 cores[usize::from(*position)] =
-                    Core { core_type: CoreTypeId(part.kind as u8), cluster: ClusterId(id as u8) };
+                    Core { core_type: CoreTypeId(part.kind as u8), cluster: ClusterId(id as u16) };
             }
         }
         let cluster = |(id, part): (usize, &Part)| Cluster {
@@ -59,7 +59,7 @@ impl Topology {
             core_type: CoreTypeId(part.kind as u8),
             cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
             node: part.node,
-            cache: sharing_cache(&parts, id, &self.clusters) as u8,
+            cache: sharing_cache(&parts, id, &self.clusters) as u16,
         };
         let machine = Machine {
             name: name.to_owned(),

@@ -38,9 +38,9 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
-        cache: id,
+        cache: id.into(),
     };
-    let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
+    let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
     let us = Ns::from_us;
     Machine {
         name: "test".into(),

@@ -119,6 +119,10 @@ fn build(text: FileText) -> Checked<Machine> {
             let hint = suggestion(name, known);
             return Err(Fault(cluster.get_ref().core.span().start, format!("unknown core type {name:?}: {hint}")));
         };
+        if kinds.len() > usize::from(u8::MAX) {
+            let message = format!("core type {name:?}: a machine has at most {} types of cores", u8::MAX);
+            return Err(Fault(cluster.get_ref().core.span().start, message));
+        }
         kinds.push(core_type(name, core.get_ref())?);
     }
     // Fastest first, so that the first is "big" and the last is "little".
@@ -154,7 +158,7 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
         }
         let name = cluster.core.get_ref();
         let kind = kinds.iter().position(|kind| kind.name == *name).unwrap_or_default();
-        let core = Core { core_type: CoreTypeId(kind as u8), cluster: ClusterId(index as u8) };
+        let core = Core { core_type: CoreTypeId(kind as u8), cluster: ClusterId(index as u16) };
         for number in cluster.cores.value.get_ref() {
             match owner.get_mut(usize::from(*number)) {
                 None => {
@@ -171,7 +175,7 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
             core_type: core.core_type,
             cores: cluster.cores.value.get_ref().iter().map(|number| CoreId(*number)).collect(),
             node: cluster.node,
-            cache: first_sharing(text, index) as u8,
+            cache: first_sharing(text, index) as u16,
         });
     }
     // As many numbers as cores, none twice, none out of range: every core has an owner.

@@ -70,7 +70,7 @@ pub struct Cluster {
     /// The memory node that it belongs to.
     pub node: u8,
     /// Its last-level cache. Clusters with the same number share it.
-    pub cache: u8,
+    pub cache: u16,
 }
 
 /// One core.

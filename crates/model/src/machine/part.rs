@@ -21,15 +21,15 @@ impl Machine {
         }
         let on: CoreSet = bigs.iter().take(big).chain(littles.iter().take(little)).collect();
         let kept = || on.iter().map(|core| self.cores[core.index()]);
-        let types = distinct(kept().map(|core| core.core_type.0));
+        let types = distinct(kept().map(|core| u16::from(core.core_type.0)));
         let clusters = distinct(kept().map(|core| core.cluster.0));
-        let core_type = |old: CoreTypeId| CoreTypeId(position(&types, old.0));
+        let core_type = |old: CoreTypeId| CoreTypeId(position(&types, old.0.into()) as u8);
         let core = |old: Core| Core {
             core_type: core_type(old.core_type),
             cluster: ClusterId(position(&clusters, old.cluster.0)),
         };
         let cores: Vec<Core> = kept().map(core).collect();
-        let cluster = |(id, old): (usize, &u8)| {
+        let cluster = |(id, old): (usize, &u16)| {
             let old = &self.clusters[usize::from(*old)];
             let ids = (0..cores.len() as u16).map(CoreId);
             Cluster {
@@ -50,16 +50,16 @@ impl Machine {
 }
 
 /// The different ones, ascending.
-fn distinct(ids: impl Iterator<Item = u8>) -> Vec<u8> {
-    let mut ids: Vec<u8> = ids.collect();
+fn distinct(ids: impl Iterator<Item = u16>) -> Vec<u16> {
+    let mut ids: Vec<u16> = ids.collect();
     ids.sort_unstable();
     ids.dedup();
     ids
 }
 
 /// Where one of those kept is among them.
-fn position(kept: &[u8], id: u8) -> u8 {
-    kept.partition_point(|other| *other < id) as u8
+fn position(kept: &[u16], id: u16) -> u16 {
+    kept.partition_point(|other| *other < id) as u16
 }
 
 #[cfg(test)]

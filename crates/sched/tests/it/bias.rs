@@ -274,13 +274,13 @@ fn two_nodes() -> Machine {
         let mut cluster = machine.clusters[kind].clone();
         cluster.cores = [CoreId(core)].into_iter().collect();
         cluster.node = node;
-        cluster.cache = core as u8;
+        cluster.cache = core;
         cluster
     };
     let clusters = vec![cluster(0, 0, 0), cluster(1, 1, 0), cluster(0, 2, 1), cluster(1, 3, 1)];
     for (at, cluster) in clusters.iter().enumerate() {
         machine.cores[at].core_type = cluster.core_type;
-        machine.cores[at].cluster = evenkeel_model::ClusterId(at as u8);
+        machine.cores[at].cluster = evenkeel_model::ClusterId(at as u16);
     }
     machine.clusters = clusters;
     machine

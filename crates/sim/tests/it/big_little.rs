@@ -20,7 +20,7 @@ struct Watch {
     since: Ns,
     together: BTreeSet<BTreeSet<u16>>,
     told: usize,
-    frequencies: Vec<(Ns, u8, Hz)>,
+    frequencies: Vec<(Ns, u16, Hz)>,
 }
 
 impl Observer for Watch {
@@ -244,7 +244,7 @@ fn fixed_frequencies_are_kept_from_the_start() {
     let (_, slow) = watch(&odroid, &light(), "cfs", Governor::Powersave);
     let (_, half) = watch(&odroid, &light(), "cfs", Governor::Userspace(Hz::from_mhz(800)));
     let at_start =
-        |list: &[(u8, u64)]| list.iter().map(|(c, mhz)| (Ns::ZERO, *c, Hz::from_mhz(*mhz))).collect::<Vec<_>>();
+        |list: &[(u16, u64)]| list.iter().map(|(c, mhz)| (Ns::ZERO, *c, Hz::from_mhz(*mhz))).collect::<Vec<_>>();
     assert_eq!(slow.frequencies, at_start(&[(0, 200), (1, 200)]));
     assert_eq!(half.frequencies, at_start(&[(1, 800)]), "the little cluster has no more than that");
 }

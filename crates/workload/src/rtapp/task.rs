@@ -129,7 +129,7 @@ fn read_phase_loop(notes: &mut Notes, fields: &[Field<'_>]) -> Result<Option<Opt
 
 fn read_cpus(notes: &mut Notes, fields: &[Field<'_>]) -> Result<Option<Vec<u16>>, RtAppError> {
     let Some(field) = setting(notes, fields, "cpus") else { return Ok(None) };
-    let cpus = field.integers(notes, CPUS, "an array of core numbers from 0 to 127")?;
+    let cpus = field.integers(notes, CPUS, "an array of core numbers from 0 to 1023")?;
     if cpus.is_empty() {
         return Err(
             notes.error(field.line, "\"cpus\" is empty: the thread could never run; name a core or leave it out")

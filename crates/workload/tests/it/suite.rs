@@ -78,9 +78,9 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: CoreSet::first(2),
         node: 0,
-        cache: id,
+        cache: id.into(),
     };
-    let core = |id| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
+    let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
     Machine {
         name: "2B2S".into(),
         description: String::new(),

@@ -17,7 +17,7 @@ fn machine(spec: &Spec) -> Machine {
     machine.core_types = vec![big, little];
     let kind = |core: u16| u8::from(core >= spec.big);
     let cores = 0..spec.cores();
-    let core = |core| Core { core_type: CoreTypeId(kind(core)), cluster: ClusterId(kind(core)) };
+    let core = |core| Core { core_type: CoreTypeId(kind(core)), cluster: ClusterId(kind(core).into()) };
     machine.cores = cores.clone().map(core).collect();
     for (id, cluster) in (0..).zip(&mut machine.clusters) {
         cluster.core_type = CoreTypeId(id);

@@ -40,8 +40,8 @@ pub fn machine(big: u16, little: u16) -> Machine {
         });
         let cores: CoreSet = (first..first + count).map(CoreId).collect();
         let name = name.into();
-        machine.clusters.push(Cluster { name, core_type: CoreTypeId(id), cores, node: 0, cache: id });
-        let core = Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
+        machine.clusters.push(Cluster { name, core_type: CoreTypeId(id), cores, node: 0, cache: id.into() });
+        let core = Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
         machine.cores.extend(std::iter::repeat_n(core, count.into()));
     }
     machine
