@@ -6,6 +6,7 @@
 pub mod cfs;
 pub mod governor;
 pub mod policy;
+pub mod protocol;
 
 mod action;
 mod pelt;
@@ -18,6 +19,7 @@ pub use action::{Action, Next, Why};
 pub use governor::Governor;
 pub use pelt::{FULL as FULL_LOAD, Pelt};
 pub use policy::{POLICIES, Policy, PolicyInfo, Setup};
+pub use protocol::Host;
 pub use run_queue::RunQueue;
 pub use scheduler::{Predict, Scheduler, Span};
 pub use state::{Core, State};

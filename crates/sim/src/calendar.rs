@@ -11,9 +11,9 @@ use evenkeel_sched::Action;
 pub(crate) enum Entry {
     /// A thread begins, or ends a sleep. The number tells a current sleep from one that was cut short.
     Wake(ThreadId, u32),
-    /// A delayed answer: the core begins to run the thread.
-    Start(CoreId, ThreadId),
-    /// A delayed answer.
+    /// A delayed switch of the core to the thread.
+    Switch(CoreId, ThreadId),
+    /// A delayed action.
     Act(Action),
     /// The policy's period.
     Refresh,
@@ -26,7 +26,7 @@ pub(crate) enum Entry {
 impl Entry {
     /// Whether the entry can make a thread run. If none of these is left and no core is busy, nothing happens any more.
     fn revives(self) -> bool {
-        matches!(self, Self::Wake(..) | Self::Start(..) | Self::Act(_))
+        matches!(self, Self::Wake(..) | Self::Switch(..) | Self::Act(_))
     }
 }
 

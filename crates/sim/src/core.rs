@@ -6,8 +6,6 @@ use evenkeel_model::{CoreType, Joules, Ns, Opp, ThreadId};
 #[derive(Debug, Default)]
 pub(crate) struct Core {
     pub current: Option<ThreadId>,
-    /// An answer of the scheduler is under way (only with delayed answers).
-    pub awaiting: bool,
     /// Up to when its time is accounted for.
     pub since: Ns,
     /// Overhead that the current thread has yet to sit out: switch, cold caches, noise.

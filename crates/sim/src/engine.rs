@@ -1,10 +1,9 @@
 //! The event loop. Events are totally ordered: by time, then cores before the calendar, then core number or sequence.
 //! Nothing is allocated per event once the run's vectors have grown to their size.
 
-use std::collections::VecDeque;
-
 use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId, Watts};
-use evenkeel_sched::{Action, Next, Scheduler, Why};
+use evenkeel_sched::Scheduler;
+use evenkeel_sched::protocol::{self, Requests};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 
@@ -42,7 +41,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     /// When something happens on each core by itself: the earlier of completion and tick.
     pub(crate) due: Vec<Ns>,
     pub(crate) calendar: Calendar,
-    pub(crate) pending: VecDeque<Action>,
+    pub(crate) requests: Requests,
     /// Current operating point of each cluster.
     pub(crate) opps: Vec<Opp>,
     /// What an observer was last told of each cluster's power.
@@ -69,8 +68,6 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) events: u64,
     pub(crate) migrations: u64,
     pub(crate) context_switches: u64,
-    pub(crate) preemptions: u64,
-    pub(crate) stale_answers: u64,
     pub(crate) missed_timers: u64,
     pub(crate) wakeup_latency: Latency,
 }
@@ -111,7 +108,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             cores: machine.cores.iter().map(|_| Core::default()).collect(),
             due: vec![Ns::NEVER; machine.cores.len()],
             calendar: Calendar::default(),
-            pending: VecDeque::new(),
+            requests: Requests::new(machine.cores.len()),
             opps: machine.clusters.iter().map(|cluster| highest_opp(machine, cluster)).collect(),
             powers: vec![Watts(0.0); machine.clusters.len()],
             rates: Vec::new(),
@@ -130,8 +127,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             events: 0,
             migrations: 0,
             context_switches: 0,
-            preemptions: 0,
-            stale_answers: 0,
             missed_timers: 0,
             wakeup_latency: Latency::default(),
         };
@@ -164,13 +159,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             } else if let Some(entry) = self.calendar.pop() {
                 self.calendar_event(entry)?;
             }
-            while let Some(action) = self.pending.pop_front() {
-                self.perform(action)?;
-                // A thread that exits at once and starts again keeps this going, too.
-                self.stuck += 1;
-                if self.stuck > STUCK {
-                    return Err(report::stuck(self));
-                }
+            // A thread that exits at once and starts again keeps this going, too.
+            self.stuck += protocol::drain(self, STUCK + 1 - self.stuck)?;
+            if self.stuck > STUCK {
+                return Err(report::stuck(self));
             }
         }
         self.close_books();
@@ -192,11 +184,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             return self.advance(core);
         }
         self.settle(core);
-        self.foretell();
-        self.sched.tick(self.now, core);
+        protocol::tick(self, core);
         self.cores[core.index()].tick_at = self.now + self.machine.costs.tick;
         self.set_due(core);
-        self.collect();
         Ok(())
     }
 
@@ -210,28 +200,13 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                     _ => {}
                 }
             }
-            Entry::Start(core, thread) => {
-                self.cores[core.index()].awaiting = false;
-                let fresh = self.tasks[thread.index()].place == Place::Ready
-                    && self.cores[core.index()].current.is_none()
-                    && self.sched.state().core(core).current == Some(thread);
-                if fresh {
-                    return self.begin(core, thread);
-                }
-                self.stale_answers += 1;
-                if self.tasks[thread.index()].place == Place::Ready {
-                    self.report_ready(thread, Why::Preempted);
-                }
-                self.pending.push_back(Action::Reschedule(core));
-            }
-            Entry::Act(action) => self.pending.push_back(action),
+            Entry::Switch(core, thread) => return protocol::arrive(self, core, thread),
+            Entry::Act(action) => self.requests.arrived(action),
             Entry::Refresh => {
                 for core in self.machine.all().iter() {
                     self.settle(core);
                 }
-                self.foretell();
-                self.sched.refresh(self.now);
-                self.collect();
+                protocol::refresh(self);
                 if let Some(period) = self.sched.period() {
                     self.calendar.push(self.now + period, Entry::Refresh);
                 }
@@ -247,90 +222,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         Ok(())
     }
 
-    /// Carries out what the scheduler, or an event, asks for.
-    fn perform(&mut self, action: Action) -> Result<(), Error> {
-        match action {
-            Action::Reschedule(core) => {
-                if let Some(thread) = self.cores[core.index()].current {
-                    self.stop(core, Stop::Preempted);
-                    self.report_ready(thread, Why::Preempted);
-                    self.ask(core)?;
-                    self.preemptions += u64::from(self.cores[core.index()].current != Some(thread));
-                    return Ok(());
-                }
-                self.ask(core)
-            }
-            Action::Take { thread, from, to } => {
-                if self.cores[from.index()].current != Some(thread) || self.cores[to.index()].current.is_some() {
-                    self.stale_answers += 1;
-                    return self.ask(to);
-                }
-                self.stop(from, Stop::Taken);
-                self.report_ready(thread, Why::Taken { by: to });
-                self.ask(to)?;
-                self.ask(from)
-            }
-            Action::Swap { threads, cores } => {
-                let waits = self.tasks[threads[0].index()].place == Place::Ready
-                    && self.sched.state().ready(threads[0])
-                    && self.sched.state().thread(threads[0]).core == cores[0];
-                let runs = |i: usize| self.cores[cores[i].index()].current == Some(threads[i]);
-                if !(waits || runs(0)) || !runs(1) {
-                    self.stale_answers += 1;
-                    return Ok(());
-                }
-                if !waits {
-                    self.stop(cores[0], Stop::Taken);
-                }
-                self.stop(cores[1], Stop::Taken);
-                self.report_ready(threads[0], Why::Taken { by: cores[1] });
-                self.report_ready(threads[1], Why::Taken { by: cores[0] });
-                self.ask(cores[0])?;
-                self.ask(cores[1])
-            }
-            Action::Affinity { thread, cores } => {
-                if self.watched {
-                    self.observer.observe(self.now, &Event::Affinity { thread, cores });
-                }
-                Ok(())
-            }
-            Action::Frequency { cluster, frequency } => {
-                self.set_frequency(cluster, frequency);
-                Ok(())
-            }
-        }
-    }
-
-    /// Asks what a core without a thread runs next, and begins it.
-    fn ask(&mut self, core: CoreId) -> Result<(), Error> {
-        if self.cores[core.index()].awaiting || self.cores[core.index()].current.is_some() {
-            return Ok(());
-        }
-        self.foretell();
-        let answer = self.sched.next(self.now, core);
-        self.collect();
-        let Next::Run { thread, .. } = answer else { return Ok(()) };
-        if self.options.delay > Ns::ZERO {
-            self.cores[core.index()].awaiting = true;
-            self.calendar.push(self.now + self.options.delay, Entry::Start(core, thread));
-            return Ok(());
-        }
-        self.begin(core, thread)
-    }
-
-    /// Moves the scheduler's requests to where they are carried out: now, or after the delay.
-    pub(crate) fn collect(&mut self) {
-        while let Some(action) = self.sched.action() {
-            if self.options.delay > Ns::ZERO {
-                self.calendar.push(self.now + self.options.delay, Entry::Act(action));
-            } else {
-                self.pending.push_back(action);
-            }
-        }
-    }
-
     /// A core begins to run a thread.
-    fn begin(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Error> {
         self.settle(core);
         let costs = &self.machine.costs;
         let c = &mut self.cores[core.index()];

@@ -9,6 +9,7 @@ mod core;
 mod engine;
 mod foresight;
 mod hardware;
+mod host;
 mod life;
 mod objects;
 mod observer;

@@ -2,7 +2,7 @@
 //! reported to the scheduler and to the observer.
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Action, Clamp, Class, NewThread, Wait, Why};
+use evenkeel_sched::{Clamp, Class, NewThread, Wait, Why, protocol};
 use evenkeel_workload::program::{self, SchedParams, Start, ThreadKind};
 
 use crate::calendar::Entry;
@@ -16,22 +16,6 @@ use crate::task::{On, Place};
 use crate::tasking::Runtime;
 
 impl<O: Observer + ?Sized> Engine<'_, O> {
-    pub(crate) fn report_ready(&mut self, thread: ThreadId, why: Why) {
-        let task = &mut self.tasks[thread.index()];
-        task.place = Place::Ready;
-        task.since = self.now;
-        self.foretell();
-        let core = self.sched.ready(self.now, thread, why);
-        if self.watched {
-            let by = match why {
-                Why::New { by } | Why::Woken { by } => by,
-                Why::Preempted | Why::Yielded | Why::Taken { .. } => None,
-            };
-            self.observer.observe(self.now, &Event::Ready { thread, core, by });
-        }
-        self.collect();
-    }
-
     /// Starts a thread from its beginning.
     pub(crate) fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         let task = &mut self.tasks[thread.index()];
@@ -40,7 +24,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         task.started = self.now;
         task.exited = None;
         self.write_down(thread, by, Ns::ZERO);
-        self.report_ready(thread, Why::New { by });
+        protocol::ready(self, thread, Why::New { by });
     }
 
     /// How long after its program begins a thread does, unless another one spawns it.
@@ -69,7 +53,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             self.sched.blame(by, waited);
         }
         self.write_down(thread, by, waited);
-        self.report_ready(thread, Why::Woken { by });
+        protocol::ready(self, thread, Why::Woken { by });
     }
 
     /// In a rehearsal: that a thread goes on.
@@ -86,7 +70,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.tasks[thread.index()].place = Place::Blocked(on);
         let wait = if on == On::Sleep { Wait::Sleep } else { Wait::Futex };
         self.sched.blocked(self.now, thread, wait);
-        self.pending.push_back(Action::Reschedule(core));
+        self.requests.vacated(core);
     }
 
     /// Takes the running thread off its core and sends it to sleep until a time.
@@ -99,16 +83,16 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     pub(crate) fn give_way(&mut self, core: CoreId, thread: ThreadId) {
         self.stop(core, Stop::Yielded);
-        self.report_ready(thread, Why::Yielded);
+        protocol::ready(self, thread, Why::Yielded);
         // sched_yield is a trip through the scheduler even when nobody else waits.
         self.cores[core.index()].last = None;
-        self.pending.push_back(Action::Reschedule(core));
+        self.requests.vacated(core);
     }
 
     /// The running thread is done.
     pub(crate) fn exit(&mut self, core: CoreId, thread: ThreadId) {
         self.stop(core, Stop::Exited);
-        self.pending.push_back(Action::Reschedule(core));
+        self.requests.vacated(core);
         self.remove(thread);
         if self.tasks[thread.index()].respawns > 0 {
             self.tasks[thread.index()].respawns -= 1;
@@ -184,7 +168,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             }
             if let Place::On(core) = self.tasks[index].place {
                 self.stop(core, Stop::Exited);
-                self.pending.push_back(Action::Reschedule(core));
+                self.requests.vacated(core);
             }
             self.remove(thread);
         }
@@ -203,7 +187,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let (class, cores, clamp) = (class(params), cores_of(self.machine, params), clamp(params));
         self.settle(core);
         self.sched.set_params(self.now, thread, class, cores, clamp);
-        self.collect();
+        protocol::collect(self);
     }
 
     /// Tells the scheduler of every thread and puts the first events into the calendar.

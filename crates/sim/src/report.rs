@@ -199,10 +199,10 @@ pub(crate) fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
         threads,
         migrations: engine.migrations,
         context_switches: engine.context_switches,
-        preemptions: engine.preemptions,
+        preemptions: engine.requests.preemptions(),
         wakeup_latency: engine.wakeup_latency,
         missed_timers: engine.missed_timers,
-        stale_answers: engine.stale_answers,
+        stale_answers: engine.requests.stale(),
         events: engine.events,
     }
 }

@@ -10,10 +10,12 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::policy::Hook;
-use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, Run, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::protocol::{self, Host, Requests};
+use evenkeel_sched::{Clamp, Class, Kind, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
 
 use super::sample::{Blame, MAX_TYPES, Sample, State};
 use crate::event::Tid;
@@ -51,6 +53,8 @@ pub struct Newcomer {
 /// Drives the scheduler core with what the kernel did.
 pub struct Driver {
     sched: Scheduler,
+    requests: Requests,
+    now: Ns,
     /// The policy decides about core types at every wake-up and tick, not only through affinities.
     moves: bool,
     binds: bool,
@@ -94,7 +98,9 @@ impl Driver {
         }
         let changes = |hooks: &[Hook]| policy.info().hooks.iter().any(|hook| hooks.contains(hook));
         Self {
+            requests: Requests::new(machine.cores.len()),
             sched: Scheduler::new(machine, policy.make(), None),
+            now,
             moves: changes(&[Hook::Place, Hook::Pick, Hook::Balance]),
             binds: changes(&[Hook::Admit, Hook::Refresh]),
             core_of,
@@ -131,6 +137,11 @@ impl Driver {
     /// What the scheduler knows.
     pub fn state(&self) -> &evenkeel_sched::State {
         self.sched.state()
+    }
+
+    /// How many of the scheduler's decisions were stale when they were to be carried out.
+    pub fn stale(&self) -> u64 {
+        self.requests.stale()
     }
 
     /// A wait is over (see [`Scheduler::blame`]).
@@ -176,6 +187,7 @@ impl Driver {
         self.orders.clear();
         self.gone.clear();
         self.changed = false;
+        self.now = now;
         for sample in samples {
             if let Some(tracked) = self.tracked.get(&sample.tid).copied() {
                 self.account(now, &tracked, sample);
@@ -185,21 +197,19 @@ impl Driver {
         self.find(now, samples);
         self.newly_ready(now, samples, &mut newcomer);
         for core in self.machine().all().iter() {
-            if self.state().core(core).current.is_none() {
-                self.ask(now, core);
-            }
+            self.dispatch_next(core);
         }
-        self.act(now);
+        self.drain();
         for core in self.machine().all().iter() {
-            if self.state().core(core).current.is_some() {
-                self.sched.tick(now, core);
-                self.act(now);
+            if self.running(core).is_some() {
+                protocol::tick(self, core);
+                self.drain();
             }
         }
         if self.sched.period().is_some_and(|period| now.since(self.refreshed) >= period) {
             self.refreshed = now;
-            self.sched.refresh(now);
-            self.act(now);
+            protocol::refresh(self);
+            self.drain();
         }
         self.order_moves(samples);
     }
@@ -286,10 +296,8 @@ impl Driver {
             {
                 self.changed = true;
                 self.sched.found(now, id, core);
-                // Before an idle core can ask, which would get a thread that runs elsewhere.
-                if self.state().core(core).current.is_none() {
-                    self.ask(now, core);
-                }
+                // Before an idle core is given a thread, which would be this one although it runs elsewhere.
+                self.dispatch_next(core);
             }
         }
     }
@@ -299,7 +307,7 @@ impl Driver {
             let why = match self.thread(sample.tid) {
                 Some(id) if sample.state == State::Runnable && !self.state().thread(id).runnable() => {
                     self.changed = true;
-                    self.sched.ready(now, id, Why::Woken { by: None });
+                    protocol::ready(self, id, Why::Woken { by: None });
                     continue;
                 }
                 Some(_) => continue,
@@ -319,58 +327,23 @@ impl Driver {
             });
             self.tids.push(sample.tid);
             self.tracked.insert(sample.tid, Tracked::new(id, now));
-            self.sched.ready(now, id, why);
+            protocol::ready(self, id, why);
             self.account(now, &Tracked::new(id, now), sample);
         }
     }
 
-    /// A core without a thread asks for one.
-    fn ask(&mut self, now: Ns, core: CoreId) {
-        match self.sched.next(now, core) {
-            Next::Run { .. } | Next::Idle => {}
-        }
+    /// A core without a thread is given one.
+    fn dispatch_next(&mut self, core: CoreId) {
+        let Ok(()) = protocol::dispatch(self, core);
     }
 
-    /// Carries out what concerns the scheduler's own picture of the cores, and notes the rest as orders.
-    fn act(&mut self, now: Ns) {
-        // Every action answers one question; a policy that asks back for ever must not hang the host.
+    /// Carries out what the scheduler decided: in its own picture of the cores, and the rest as orders.
+    fn drain(&mut self) {
+        protocol::collect(self);
+        // Every action comes of one decision; a policy that decides for ever must not hang the host.
         let limit = 8 * (self.state().cores.len() + self.tracked.len());
-        for _ in 0..limit {
-            let Some(action) = self.sched.action() else { return };
-            match action {
-                Action::Reschedule(core) => {
-                    if let Some(current) = self.state().core(core).current {
-                        self.sched.ready(now, current, Why::Preempted);
-                    }
-                    self.ask(now, core);
-                }
-                Action::Take { thread, from, to } => {
-                    if self.runs(thread, from) && self.state().core(to).current.is_none() {
-                        self.sched.ready(now, thread, Why::Taken { by: to });
-                        self.ask(now, to);
-                        self.ask(now, from);
-                    }
-                }
-                Action::Swap { threads, cores } => {
-                    let waits = self.state().ready(threads[0]) && self.state().thread(threads[0]).core == cores[0];
-                    if (waits || self.runs(threads[0], cores[0])) && self.runs(threads[1], cores[1]) {
-                        self.sched.ready(now, threads[0], Why::Taken { by: cores[1] });
-                        self.sched.ready(now, threads[1], Why::Taken { by: cores[0] });
-                        self.ask(now, cores[0]);
-                        self.ask(now, cores[1]);
-                    }
-                }
-                Action::Affinity { thread, cores } if self.binds => {
-                    self.orders.push(Order::Bind { tid: self.tids[thread.index()], cores });
-                }
-                Action::Affinity { .. } | Action::Frequency { .. } => {}
-            }
-        }
-        while self.sched.action().is_some() {}
-    }
-
-    fn runs(&self, thread: ThreadId, core: CoreId) -> bool {
-        self.state().core(core).current == Some(thread)
+        let Ok(_) = protocol::drain(self, limit as u32);
+        self.requests.clear();
     }
 
     /// Threads that the scheduler has on another core type than the kernel.
@@ -387,6 +360,30 @@ impl Driver {
             if thread.runnable() && there.map(type_of) != Some(type_of(thread.core)) {
                 self.orders.push(Order::Move { tid: sample.tid, to: thread.core });
             }
+        }
+    }
+}
+
+/// This host has no books of its own: before the scheduler decides anything it has heard what the kernel did, and what it
+/// decides then becomes one order a thread.
+impl Host for Driver {
+    type Error = Infallible;
+
+    fn scheduler(&self) -> &Scheduler {
+        &self.sched
+    }
+
+    fn parts(&mut self) -> (&mut Scheduler, &mut Requests) {
+        (&mut self.sched, &mut self.requests)
+    }
+
+    fn now(&self) -> Ns {
+        self.now
+    }
+
+    fn set_affinity(&mut self, thread: ThreadId, cores: CoreSet) {
+        if self.binds {
+            self.orders.push(Order::Bind { tid: self.tids[thread.index()], cores });
         }
     }
 }

@@ -153,6 +153,24 @@ fn an_idle_big_core_takes_over_a_little_ones_thread() {
     }
 }
 
+/// Both big cores want the same thread first. For one of them that is stale; it takes over the other thread, in the same
+/// step.
+#[test]
+fn two_idle_big_cores_take_over_two_threads_at_once() {
+    for policy in ["pfs", "colab", "fcf", "bias"] {
+        let mut kernel = Kernel::new("2B2S:3", policy);
+        (0..2).for_each(|cpu| {
+            kernel.start(cpu, Ns::from_ms(45));
+        });
+        let slow = [kernel.start(2, Ns::from_ms(900)), kernel.start(3, Ns::from_ms(900))];
+        (0..5).for_each(|_| kernel.look());
+        let mut cpus = slow.map(|tid| kernel.task(tid).sample.cpu);
+        cpus.sort_unstable();
+        assert_eq!(cpus, [0, 1], "{policy}");
+        assert_eq!(kernel.driver.stale(), 1, "{policy}");
+    }
+}
+
 /// WASH keeps the thread that others wait for on the big core.
 #[test]
 fn whoever_is_waited_for_gets_the_big_core() {
