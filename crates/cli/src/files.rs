@@ -260,20 +260,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// As after `kill -9`: nothing is dropped.
-    #[test]
-    fn what_is_not_kept_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        if unnamed(folder.path()).unwrap().is_none() {
-            eprintln!("skipped: this file system has no files without names");
-            return;
-        }
-        let mut target = Target::open(&folder.path().join("out.html")).unwrap();
-        target.writer().write_all(b"half of").unwrap();
-        std::mem::forget(target);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
     #[cfg(target_os = "linux")]
     #[test]
     fn what_is_no_regular_file_is_written_and_never_replaced() {

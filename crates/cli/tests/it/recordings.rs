@@ -78,34 +78,3 @@ fn only_a_recording_brings_its_machine_along() {
     let (code, _, error) = evenkeel(&["sim", &app, "--policy", "cfs"]);
     assert!(code == Some(2) && error.contains("app.ek:1: no threads: nothing was recorded"), "{error}");
 }
-
-#[test]
-fn what_was_recorded_is_told_to_programs_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.ek");
-    let (code, _, account) = evenkeel(&[
-        "record",
-        "-o",
-        path.to_str().unwrap(),
-        "--format",
-        "json",
-        "--",
-        "sh",
-        "-c",
-        "true & wait; exit 3",
-    ]);
-    if account.contains("recording needs eBPF") {
-        eprintln!("skipped: {account}");
-        return;
-    }
-    assert_eq!(code, Some(3), "{account}");
-    let account: serde_json::Value = serde_json::from_str(&account).unwrap();
-    let page = include_str!("../../../../docs/json.md");
-    let section = page.split("\n## ").find(|section| section.starts_with("`evenkeel record`")).unwrap();
-    assert!(account.as_object().unwrap().keys().all(|field| section.contains(&format!("`{field}`"))), "{account}");
-    assert_eq!(account["threads"], 2);
-    let (_, shown, _) = evenkeel(&["sim", path.to_str().unwrap(), "--policy", "cfs", "--format", "json"]);
-    let runs: serde_json::Value = serde_json::from_str(&shown).unwrap();
-    let replayed = runs["runs"][0]["metrics"]["makespan_s"].as_f64().unwrap();
-    assert!(replayed < 2.0 * account["makespan_s"].as_f64().unwrap(), "of the same thing: {account}");
-}

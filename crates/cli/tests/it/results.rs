@@ -296,30 +296,6 @@ fn a_predictor_file_gives_what_training_afresh_gives_and_must_fit_the_machine() 
     assert!(error.contains("evenkeel train --machine rk3588"), "{error}");
 }
 
-/// The real rt-app files of other people, where they are beside the clone.
-#[test]
-fn real_rt_app_files_run_under_every_policy() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rt-app");
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        println!("skipped: no {}", folder.display());
-        return;
-    };
-    let files: Vec<String> = files.map(|file| file.unwrap().path().to_str().unwrap().to_owned()).collect();
-    for file in files.iter().filter(|file| file.ends_with(".json")) {
-        let report = json(&[
-            "compare",
-            file,
-            "--machine",
-            "odroid-xu3",
-            "--policy",
-            "cfs,static,gts,wash,colab",
-            "--format",
-            "json",
-        ]);
-        assert_eq!(report["runs"].as_array().unwrap().len(), 5 * 2, "{file}");
-    }
-}
-
 #[test]
 fn topology_prints_this_machine_or_another_and_saves_it() {
     let report = json(&["topology", "--format", "json"]);

@@ -25,37 +25,33 @@ fn refused(args: &[&str]) -> String {
     message
 }
 
-/// Where real-time threads are not allowed, or there is one CPU, the message that says so is all there is to see.
-fn possible(output: &Output) -> bool {
-    let message = text(&output.stderr);
-    !(output.status.code() == Some(2) && (message.contains("SCHED_FIFO") || message.contains("needs 2 CPUs")))
+/// The message of an emulation of `echo` that must fail.
+fn refused_echo(args: &[&str]) -> String {
+    refused(&[args, &["--", "echo", "started"]].concat())
 }
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_starts() {
-    let refused = |args: &[&str]| refused(&[args, &["--", "echo", "started"]].concat());
+    let refused = refused_echo;
     assert!(refused(&["60B60L:3"]).contains("60B60S:3 needs 120 CPUs"));
     assert!(refused(&["1B"]).contains("1B1L:3"));
     assert!(refused(&["2x2"]).contains("2B2S:3"));
     assert!(refused(&[]).contains("MACHINE"));
     assert!(refused(&["1B1L:3", "--big", "0"]).contains("--big"));
     assert!(refused(&["1B1L:3", "--period", "1s"]).contains("200.000 us to 100.000 ms"));
-    assert!(refused(&["1B1L:3", "--policy", "colba"]).contains("colab") || cpus() < 2);
-    assert!(refused(&["1B1L:50"]).contains("kernel.sched_rt_runtime_us") || cpus() < 2);
     let output = emulate(&["1B1L:3", "--", "no-such-command-anywhere"]);
     assert_eq!(output.status.code(), Some(2));
 }
 
-fn cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+#[test(two_cpus)]
+fn what_two_cpus_cannot_be_is_refused_before_anything_starts() {
+    assert!(refused_echo(&["1B1L:3", "--policy", "colba"]).contains("colab"));
+    assert!(refused_echo(&["1B1L:50"]).contains("kernel.sched_rt_runtime_us"));
 }
 
-#[test]
+#[test(emulation)]
 fn the_command_runs_on_the_machine_and_its_status_is_passed_on() {
     let output = emulate(&["1B1L:3", "--", "sh", "-c", "nproc; exit 7"]);
-    if !possible(&output) {
-        return;
-    }
     assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "2\n", "two CPUs, however many this machine has");
     assert!(text(&output.stderr).contains("reached"));
@@ -65,14 +61,11 @@ fn the_command_runs_on_the_machine_and_its_status_is_passed_on() {
     assert_eq!(killed.status.code(), Some(128 + 9));
 }
 
-#[test]
+#[test(emulation)]
 fn the_account_is_there_for_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cores.json");
     let output = emulate(&["1B1L:2", "--format", "json", "-o", path.to_str().unwrap(), "--", "sleep", "0.5"]);
-    if !possible(&output) {
-        return;
-    }
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let page = include_str!("../../../../docs/json.md");
@@ -94,12 +87,9 @@ fn the_account_is_there_for_programs_too() {
     assert!((number("reached") / reached - 1.0).abs() < 1e-6, "the account agrees with itself: {core}");
 }
 
-#[test]
+#[test(emulation)]
 fn a_policy_schedules_the_command_on_that_machine() {
     let output = emulate(&["1B1L:3", "--policy", "gts", "--", "sh", "-c", "exit 3"]);
-    if !possible(&output) {
-        return;
-    }
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("evenkeel run: gts") && said.contains("evenkeel emulate: big"), "{said}");

@@ -18,10 +18,6 @@ fn run(args: &[&str]) -> Output {
     evenkeel(args).output().unwrap()
 }
 
-fn cpus() -> usize {
-    std::thread::available_parallelism().unwrap().get()
-}
-
 /// A C program.
 fn compiled(folder: &std::path::Path, text: &str) -> std::path::PathBuf {
     let (source, program) = (folder.join("program.c"), folder.join("program"));
@@ -111,21 +107,32 @@ fn what_cannot_be_started_is_an_error_of_the_request() {
 }
 
 /// What the shell could start, and the kernel cannot.
-#[test]
-fn a_script_without_its_interpreter_is_not_started() {
+fn a_script_without_its_interpreter(words: &[&str]) {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let [script, recording] = ["script", "app.ek"].map(|name| folder.path().join(name).display().to_string());
+    let script = folder.path().join("script").display().to_string();
     fs::write(&script, "#!/no/such/interpreter -x\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    for words in [&["run"][..], &["record", "-o", &recording], &["emulate", "1B1L:2"]] {
-        let output = run(&[words, &["--", &script]].concat());
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {message}");
-        let possible = !["eBPF", "SCHED_FIFO", "needs 2 CPUs"].iter().any(|text| message.contains(text));
-        assert!(!possible || message.contains("its interpreter /no/such/interpreter does not exist"), "{message}");
-    }
-    assert!(!fs::exists(&recording).unwrap(), "of a launcher nobody wants a recording");
+    let output = evenkeel(words).args(["--", &script]).current_dir(folder.path()).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{words:?}: {message}");
+    assert!(message.contains("its interpreter /no/such/interpreter does not exist"), "{message}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "of a launcher there is no recording");
+}
+
+#[test]
+fn a_script_without_its_interpreter_is_not_run() {
+    a_script_without_its_interpreter(&["run"]);
+}
+
+#[test(ebpf)]
+fn a_script_without_its_interpreter_is_not_recorded() {
+    a_script_without_its_interpreter(&["record", "-o", "app.ek"]);
+}
+
+#[test(emulation)]
+fn a_script_without_its_interpreter_is_not_run_on_an_emulated_machine() {
+    a_script_without_its_interpreter(&["emulate", "1B1L:2"]);
 }
 
 #[test]
@@ -183,39 +190,32 @@ fn a_process_is_followed_to_the_end_of_its_last_thread() {
 }
 
 /// Killed in the middle, the program runs on and has its own masks again, whatever had been changed.
-#[test]
-fn kill_9_leaves_no_changed_mask() {
-    if cpus() < 2 {
-        eprintln!("skipped: this needs two CPUs");
-        return;
-    }
+fn kill_9(command: &[&str]) {
     let before = mask("self").unwrap();
-    let mut commands = vec![];
+    let mut busy = Busy::start(command);
+    eventually("all bindings", || busy.masks().iter().all(|mask| *mask != before));
+    busy.evenkeel.kill().unwrap();
+    busy.evenkeel.wait().unwrap();
+    eventually("giving back the masks", || busy.masks().iter().all(|mask| *mask == before));
+    assert_eq!(busy.masks().len(), 4, "{command:?}: the program runs on");
+}
+
+#[test(two_cpus)]
+fn kill_9_leaves_no_changed_mask() {
     for policy in ["static", "bind-vm", "iks"] {
-        commands.push(vec!["run", "-q", "--policy", policy, "--big", "0", "--little", "1"]);
-    }
-    // Without the second process that would live on: who started it is killed.
-    let emulation = ["emulate", "1B1L:2", "-q", "--policy", "static"];
-    if run(&[&emulation[..], &["--", "true"]].concat()).status.success() {
-        commands.push(emulation.into());
-    }
-    for command in commands {
-        let mut busy = Busy::start(&command);
-        eventually("all bindings", || busy.masks().iter().all(|mask| *mask != before));
-        busy.evenkeel.kill().unwrap();
-        busy.evenkeel.wait().unwrap();
-        eventually("giving back the masks", || busy.masks().iter().all(|mask| *mask == before));
-        assert_eq!(busy.masks().len(), 4, "{command:?}: the program runs on");
+        kill_9(&["run", "-q", "--policy", policy, "--big", "0", "--little", "1"]);
     }
 }
 
+/// There is no second process that would live on when the one that started it is killed.
+#[test(emulation)]
+fn kill_9_of_a_policy_on_an_emulated_machine_leaves_no_changed_mask() {
+    kill_9(&["emulate", "1B1L:2", "-q", "--policy", "static"]);
+}
+
 /// What an emulated machine does not have is given back to all of the command.
-#[test]
+#[test(three_cpus, emulation)]
 fn kill_9_of_an_emulation_leaves_no_changed_mask() {
-    if cpus() < 3 || !run(&["emulate", "1B1L:3", "-q", "--", "true"]).status.success() {
-        eprintln!("skipped: this needs three CPUs and SCHED_FIFO");
-        return;
-    }
     let before = mask("self").unwrap();
     let mut busy = Busy::start(&["emulate", "1B1L:3", "-q"]);
     assert!(busy.masks().iter().all(|mask| *mask != before), "{:?}", busy.masks());
@@ -226,12 +226,8 @@ fn kill_9_of_an_emulation_leaves_no_changed_mask() {
 }
 
 /// A mask that the program gives itself stays, and Evenkeel keeps to it.
-#[test]
+#[test(two_cpus)]
 fn masks_of_the_programs_own_are_respected() {
-    if cpus() < 2 {
-        eprintln!("skipped: this needs two CPUs");
-        return;
-    }
     for policy in ["static", "pfs"] {
         let line = "taskset -p -c 1 $$ >/dev/null; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; taskset -p -c $$";
         let args = ["run", "-q", "--policy", policy, "--big", "0", "--little", "1", "--", "sh", "-c", line];
@@ -273,12 +269,9 @@ int main(void) {
     printf("%d lost\n", lost);
 }"#;
 
-#[test]
+/// eBPF tells a mask of its own from an inherited one.
+#[test(two_cpus, ebpf)]
 fn masks_that_new_threads_give_themselves_are_respected() {
-    if cpus() < 2 || !run(&["record", "-q", "-o", "/dev/null", "--", "true"]).status.success() {
-        eprintln!("skipped: this needs two CPUs, and eBPF to tell a mask of its own from an inherited one");
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(folder.path(), PINNED);
     for policy in ["static", "wash", "pfs"] {

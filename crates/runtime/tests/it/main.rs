@@ -7,4 +7,3 @@ mod loops;
 mod panics;
 mod pools;
 mod stress;
-mod uneven;

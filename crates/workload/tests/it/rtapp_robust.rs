@@ -105,13 +105,10 @@ fn our_own_files_do_not_leave_a_thread_waiting() {
 
 #[test]
 fn rt_apps_own_files_load_with_every_event_in_place() {
-    let folder = workspace().join("../shared/data/rt-app");
-    let files = files(&folder);
-    if files.is_empty() {
-        println!("skipped: no rt-app files in ../shared/data/rt-app");
+    if evenkeel_testing::skips(&[&evenkeel_testing::needs::rt_app_files]) {
         return;
     }
-    for (name, text) in files {
+    for (name, text) in files(Path::new(evenkeel_testing::needs::RT_APP_FILES)) {
         let imported = rtapp::load(&name, &text).unwrap_or_else(|error| panic!("{error}"));
         for warning in &imported.warnings {
             println!("{warning}");

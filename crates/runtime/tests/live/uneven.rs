@@ -1,5 +1,5 @@
-//! Pools on cores that are said to differ. This machine's may be equal: what is tested is what the pool does, not how fast it gets. Needs two CPUs; with one
-//! there is nothing to exchange, and the tests say so.
+//! Pools on cores that are said to differ. This machine's may be equal: what is tested is what the pool does, not how fast it gets. With one CPU
+//! there is nothing to exchange.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use evenkeel_runtime::{Pool, PoolBuilder, Record, Techniques, What, join, par_for, scope};
-use evenkeel_topology::{Topology, list};
+use evenkeel_topology::Topology;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
 
 /// The CPUs that this thread may use.
@@ -18,18 +18,14 @@ fn allowed() -> Vec<u16> {
 }
 
 /// The first CPU is big, the second little.
-fn one_and_one() -> Option<Topology> {
+fn one_and_one() -> Topology {
     let cpus = allowed();
-    let [big, little, ..] = cpus[..] else {
-        eprintln!("skipped: this process may use CPUs {} only", list::text(&cpus));
-        return None;
-    };
     let machine = Topology::read("/".as_ref()).unwrap();
-    Some(machine.with(Some(&big.to_string()), Some(&little.to_string()), Some(3.0)).unwrap())
+    machine.with(Some(&cpus[0].to_string()), Some(&cpus[1].to_string()), Some(3.0)).unwrap()
 }
 
-fn pool(techniques: Techniques, record: Record) -> Option<Pool> {
-    Some(PoolBuilder::new().cores(one_and_one()?).techniques(techniques).record(record).build().unwrap())
+fn pool(techniques: Techniques, record: Record) -> Pool {
+    PoolBuilder::new().cores(one_and_one()).techniques(techniques).record(record).build().unwrap()
 }
 
 /// Two tasks that end on the big CPU only, and not before both have begun: the second one to end has to be taken there.
@@ -44,9 +40,9 @@ fn mugs_once(pool: &Pool, big: u16) {
     pool.install(|| join(task, task));
 }
 
-#[test]
+#[test(two_cpus)]
 fn workers_are_bound_while_they_work_and_nobody_afterwards() {
-    let Some(pool) = pool(Techniques::BASE_M, Record::Nothing) else { return };
+    let pool = pool(Techniques::BASE_M, Record::Nothing);
     let before = allowed();
     assert_eq!(pool.threads(), 2);
     let bound = pool.install(allowed);
@@ -57,9 +53,9 @@ fn workers_are_bound_while_they_work_and_nobody_afterwards() {
     assert_eq!(allowed(), before, "a panic unbinds, too");
 }
 
-#[test]
+#[test(two_cpus)]
 fn a_big_worker_that_waits_takes_over_the_little_core_s_task() {
-    let Some(pool) = pool(Techniques::BASE_M, Record::Events) else { return };
+    let pool = pool(Techniques::BASE_M, Record::Events);
     let before = allowed();
     for _ in 0..50 {
         mugs_once(&pool, before[0]);
@@ -78,14 +74,14 @@ fn a_big_worker_that_waits_takes_over_the_little_core_s_task() {
     assert_eq!(pool.install(allowed), before[..1], "and the caller begins on a big core again");
 }
 
-#[test]
+#[test(two_cpus)]
 fn nobody_is_mugged_without_mugging_and_nobody_bound_without_techniques() {
-    let Some(pool) = pool(Techniques::BASE, Record::Times) else { return };
+    let pool = pool(Techniques::BASE, Record::Times);
     let sum = AtomicUsize::new(0);
     pool.install(|| par_for(0..10_000, |i| _ = sum.fetch_add(i, Ordering::Relaxed)));
     assert_eq!(sum.into_inner(), 49_995_000);
     assert!(pool.accounts().iter().all(|account| account.mugs == 0));
-    let Some(free) = self::pool(Techniques::NONE, Record::Nothing) else { return };
+    let free = self::pool(Techniques::NONE, Record::Nothing);
     assert_eq!(free.install(allowed), allowed());
     assert!(free.accounts().is_empty() && free.trace().is_empty());
 }
@@ -96,9 +92,9 @@ fn exists(name: &str) -> bool {
     names.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok()).any(|comm| comm.trim() == name)
 }
 
-#[test]
+#[test(two_cpus)]
 fn tasks_take_turns_only_where_they_are_mugged_and_nobody_forbids_it() {
-    let Some(machine) = one_and_one() else { return };
+    let machine = one_and_one();
     let pool = |name, techniques| PoolBuilder::new().cores(machine.clone()).techniques(techniques).name(name);
     let with = pool("with", Techniques::BASE_M).build().unwrap();
     while !exists("with-turns") {
@@ -112,9 +108,9 @@ fn tasks_take_turns_only_where_they_are_mugged_and_nobody_forbids_it() {
     drop((with, base));
 }
 
-#[test]
+#[test(two_cpus)]
 fn panics_are_carried_however_often_cores_are_exchanged() {
-    let Some(pool) = pool(Techniques::BASE_M, Record::Times) else { return };
+    let pool = pool(Techniques::BASE_M, Record::Times);
     for round in 0..200 {
         let caught = catch_unwind(AssertUnwindSafe(|| {
             pool.install(|| {
@@ -132,7 +128,7 @@ fn panics_are_carried_however_often_cores_are_exchanged() {
     }
 }
 
-#[test]
+#[test(two_cpus)]
 fn a_stress_of_small_and_large_tasks_gives_the_same_sum() {
     fn sum(from: u64, to: u64) -> u64 {
         if to - from < 200 {
@@ -145,7 +141,7 @@ fn a_stress_of_small_and_large_tasks_gives_the_same_sum() {
         let (left, right) = join(|| sum(from, middle), || sum(middle, to));
         left + right
     }
-    let Some(machine) = one_and_one() else { return };
+    let machine = one_and_one();
     // More workers than cores: some share one, and exchanges go on all the same.
     for workers in [2, 8] {
         let builder = PoolBuilder::new().cores(machine.clone()).techniques(Techniques::BASE_M).threads(workers);
@@ -156,9 +152,9 @@ fn a_stress_of_small_and_large_tasks_gives_the_same_sum() {
     }
 }
 
-#[test]
+#[test(two_cpus)]
 fn pools_come_and_go_while_they_are_bound() {
-    let Some(machine) = one_and_one() else { return };
+    let machine = one_and_one();
     let before = allowed();
     for _ in 0..50 {
         let pool = PoolBuilder::new().cores(machine.clone()).techniques(Techniques::BASE_M).build().unwrap();
@@ -168,13 +164,9 @@ fn pools_come_and_go_while_they_are_bound() {
     assert_eq!(allowed(), before);
 }
 
-#[test]
+#[test(two_cpus)]
 fn a_pool_in_a_pool_leaves_the_outer_one_s_workers_where_they_are() {
-    let (Some(outer), Some(inner)) =
-        (pool(Techniques::BASE_M, Record::Nothing), pool(Techniques::BASE_M, Record::Nothing))
-    else {
-        return;
-    };
+    let [outer, inner] = [(); 2].map(|()| pool(Techniques::BASE_M, Record::Nothing));
     let before = allowed();
     let bound = outer.install(|| [allowed(), inner.install(allowed), allowed()]);
     assert!(bound.iter().all(|cpus| cpus.len() == 1), "{bound:?}");

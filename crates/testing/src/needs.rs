@@ -1,0 +1,124 @@
+//! What tests may need. Each is found out by doing it, once in a binary, when a test needs it.
+#![expect(non_upper_case_globals, reason = "the names stand in `#[test(two_cpus)]`")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// Something that a machine may lack.
+pub struct Need {
+    /// Its name in `EVENKEEL_REQUIRE` and in `#[test(...)]`.
+    pub name: &'static str,
+    probe: fn() -> Result<(), String>,
+    found: OnceLock<Result<(), String>>,
+}
+
+impl Need {
+    const fn new(name: &'static str, probe: fn() -> Result<(), String>) -> Self {
+        Self { name, probe, found: OnceLock::new() }
+    }
+
+    /// Why it cannot be had, if it cannot.
+    pub fn missing(&self) -> Option<&str> {
+        self.found.get_or_init(self.probe).as_ref().err().map(String::as_str)
+    }
+}
+
+macro_rules! needs {
+    ($($(#[$attribute:meta])* $name:ident: $probe:expr;)*) => {
+        $($(#[$attribute])* pub static $name: Need = Need::new(stringify!($name), $probe);)*
+
+        /// All of them, for `EVENKEEL_REQUIRE`, also those whose probes this binary does not have.
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+needs! {
+    /// Two CPUs that this process may use.
+    two_cpus: || cpus(2);
+    /// Three of them.
+    three_cpus: || cpus(3);
+    /// Files that have no name until they are complete, where temporary files are.
+    unnamed_files: unnamed;
+    /// `pkg-config`.
+    pkg_config: || installed("pkg-config");
+    /// rt-app's own files, which lie beside the clone and are not ours to distribute.
+    rt_app_files: || exists(RT_APP_FILES);
+    /// Programs in the kernel that report on threads.
+    #[cfg(feature = "linux")]
+    ebpf: linux::ebpf;
+    /// A counter of the kernel's own for each thread and CPU.
+    #[cfg(feature = "linux")]
+    counting: linux::counting;
+    /// Cores made slower by threads that come before all others.
+    #[cfg(feature = "linux")]
+    emulation: linux::emulation;
+    /// A virtual machine: QEMU and a kernel. That it boots is what tests find out.
+    #[cfg(feature = "linux")]
+    vm: linux::vm;
+}
+
+/// Where rt-app's own files are.
+pub const RT_APP_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/rt-app");
+
+fn cpus(least: usize) -> Result<(), String> {
+    let set = sched_getaffinity(None).map_err(|error| error.to_string())?;
+    let count = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).count();
+    if count < least { Err(format!("this process may use {count} CPUs only")) } else { Ok(()) }
+}
+
+fn unnamed() -> Result<(), String> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(std::env::temp_dir(), flags, Mode::from_raw_mode(0o600));
+    opened.map(drop).map_err(|error| format!("{}: {error}", std::env::temp_dir().display()))
+}
+
+fn installed(program: &str) -> Result<(), String> {
+    let output = Command::new(program).arg("--version").output();
+    output.map(drop).map_err(|error| format!("{program}: {error}"))
+}
+
+fn exists(path: &str) -> Result<(), String> {
+    if Path::new(path).exists() { Ok(()) } else { Err(format!("there is no {path}")) }
+}
+
+#[cfg(feature = "linux")]
+mod linux {
+    use evenkeel_linux::abilities::abilities;
+    use evenkeel_linux::emulate::{Emulation, Plan};
+    use evenkeel_linux::spec::Spec;
+    use evenkeel_linux::vm::kernel;
+    use evenkeel_model::Ns;
+    use perf_event::Builder;
+    use perf_event::events::Software;
+
+    /// By what `evenkeel topology` says, which tries it.
+    pub fn ebpf() -> Result<(), String> {
+        let ebpf = abilities(&[0]).into_iter().find(|ability| ability.name == "eBPF");
+        match ebpf {
+            Some(ebpf) if ebpf.available => Ok(()),
+            Some(ebpf) => Err(ebpf.detail),
+            None => Err("`evenkeel topology` does not mention it".into()),
+        }
+    }
+
+    pub fn counting() -> Result<(), String> {
+        let on_a_cpu = Builder::new(Software::CPU_CLOCK).any_pid().one_cpu(0).build().map(drop);
+        let counted = on_a_cpu.and_then(|()| Builder::new(Software::TASK_CLOCK).build().map(drop));
+        counted.map_err(|error| error.to_string())
+    }
+
+    pub fn emulation() -> Result<(), String> {
+        let spec: Spec = "1B1L:2".parse()?;
+        let plan = Plan::of(&spec, Ns::from_ms(10)).map_err(|error| error.to_string())?;
+        Emulation::start(&plan).map(|emulation| _ = emulation.finish()).map_err(|error| error.to_string())
+    }
+
+    pub fn vm() -> Result<(), String> {
+        super::installed("qemu-system-x86_64")?;
+        kernel::find(None).map(drop).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,3 @@
+//! What belongs to no crate: the scripts, and how tests are written.
+
+mod scripts;
