@@ -1,7 +1,10 @@
-# `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name, and ask first.
+# `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name; on a terminal they ask first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-full bench clean
+.PHONY: help setup run test test-full fresh bench clean
+# So that a command fails whose output goes through another.
+SHELL := bash
+.SHELLFLAGS := -e -o pipefail -c
 
 # cargo as rustup installs it, where the shell does not know it yet, and before one of the system's.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -9,7 +12,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-setup: ## installs what `make test` needs, asking first
+setup: ## installs what `make test` needs; asks first on a terminal
 	@scripts/setup test
 
 run: ## builds, compares schedulers, reproduces COLAB, records a real program and runs some live
@@ -31,13 +34,17 @@ test: ## formats, lints, and tests everything
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
 	cargo clippy --manifest-path bench/Cargo.toml --target-dir target/bench --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast 2>&1 | scripts/tally
 
 test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
-	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked
+	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast 2>&1 | scripts/tally
 	@scripts/setup full
 	scripts/races
 	fuzz/run 60
+
+fresh: ## `make test` and `make run` on a Debian 12 made for it, as a newcomer has them
+	@scripts/setup fresh
+	@scripts/fresh test run
 
 bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, chili, oneTBB, libfork and citor, each in one run, with spread
 	@scripts/setup bench

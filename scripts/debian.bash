@@ -9,6 +9,15 @@ die() {
     exit 1
 }
 
+# The mirror that this machine uses for Debian itself.
+mirror_of_debian() {
+    local mirror
+    mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+        sed -n 's/^Debian \(.*\)/\1/p' | head -n 1)
+    [ -n "$mirror" ] || mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$' || true)
+    echo "$mirror"
+}
+
 # Goes to an empty folder and fetches the package lists of a suite there. `instead` is what to do where that is not possible.
 use_suite() {
     local suite=$1 instead=$2 mirror tool keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -16,10 +25,7 @@ use_suite() {
         command -v "$tool" >/dev/null 2>&1 || die "this needs Debian's $tool." "$instead"
     done
     [ "$(dpkg --print-architecture)" = amd64 ] || die "there are packages for amd64 only." "$instead"
-    # The mirror that this machine uses for Debian itself.
-    mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-        sed -n 's/^Debian \(.*\)/\1/p' | head -n 1)
-    [ -n "$mirror" ] || mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$' || true)
+    mirror=$(mirror_of_debian)
     [ -n "$mirror" ] || die "apt here has no Debian mirror." "$instead"
 
     work=$(mktemp -d)
