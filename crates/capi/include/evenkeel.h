@@ -94,6 +94,9 @@ typedef struct ek_graph ek_graph;
 
 /**
  * A pool of workers. All functions but `ek_pool_free` may be called by several threads at once.
+ *
+ * In a process that was forked a pool starts workers again when it is first used there, as the global one does. A task that forks has the child exec or exit:
+ * one that goes back to a function of evenkeel which waits for another task that a thread of the parent has taken over ends with a message.
  */
 typedef struct ek_pool ek_pool;
 
@@ -222,7 +225,7 @@ ek_status ek_pool_new(const ek_options *options,
                       ek_pool **pool);
 
 /**
- * Ends the threads of a pool. Null is allowed.
+ * Ends the threads of a pool. Null is allowed. In a task of any pool it does not wait until they have ended: one of them may wait for that task.
  *
  * # Safety
  * `pool` comes from `ek_pool_new`, nothing runs in it, and it is not used any more.

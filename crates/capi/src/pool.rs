@@ -11,6 +11,9 @@ use crate::options::{builder, ek_options};
 use crate::status::ek_status;
 
 /// A pool of workers. All functions but `ek_pool_free` may be called by several threads at once.
+///
+/// In a process that was forked a pool starts workers again when it is first used there, as the global one does. A task that forks has the child exec or exit:
+/// one that goes back to a function of evenkeel which waits for another task that a thread of the parent has taken over ends with a message.
 pub struct ek_pool(Pool);
 
 /// Makes a pool and writes it to `*pool`. If the system refuses threads the pool works with those it got: `ek_pool_threads`.
@@ -37,7 +40,7 @@ pub unsafe extern "C" fn ek_pool_new(options: *const ek_options, pool: *mut *mut
     status
 }
 
-/// Ends the threads of a pool. Null is allowed.
+/// Ends the threads of a pool. Null is allowed. In a task of any pool it does not wait until they have ended: one of them may wait for that task.
 ///
 /// # Safety
 /// `pool` comes from `ek_pool_new`, nothing runs in it, and it is not used any more.

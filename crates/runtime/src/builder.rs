@@ -1,20 +1,18 @@
 //! How a pool is configured.
 
 use std::env;
-use std::io;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
 
-use crate::error::{BuildError, Shortage};
+use crate::error::{BuildError, MAX_THREADS};
+use crate::fork::PerProcess;
 use crate::missing::Missing;
-use crate::pool::{Pool, Shared};
-use crate::roster::{self, Roster, Uneven, Wanted};
+use crate::pool::Pool;
+use crate::workers::{Lifetime, PoolPlan};
 
-/// The most threads of a pool: as many as there are CPUs in the largest Linux (`NR_CPUS`).
-pub const MAX_THREADS: usize = 8192;
+static GLOBAL: PerProcess<Pool> = PerProcess::new();
 
 /// Makes a pool.
 ///
@@ -46,17 +44,6 @@ pub enum Record {
     Times,
     /// Also when they began to run tasks and to wait, and where: [`Pool::trace`]. Takes memory for as long as the pool exists.
     Events,
-}
-
-type Body = Box<dyn FnOnce() + Send>;
-
-/// How long a pool exists.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lifetime {
-    /// Until it is dropped, which puts back what was changed.
-    Scoped,
-    /// Until the process ends, and nobody is told of that: nothing must be changed that outlives it.
-    Process,
 }
 
 impl PoolBuilder {
@@ -143,24 +130,14 @@ impl PoolBuilder {
             Some(threads) => threads,
             None => from_environment(env::var_os("EVENKEEL_THREADS"))?.unwrap_or_else(|| self.count()),
         };
-        self.start(threads, lifetime, |thread, body| thread.spawn(body))
+        let plan = self.plan(threads, lifetime)?;
+        let workers = plan.start();
+        Ok(Pool::from_parts(plan, workers))
     }
 
-    /// How many threads there are if nobody says it.
+    /// How many threads there are if nothing is said.
     fn count(&self) -> usize {
         self.cores.as_ref().map_or_else(cores, |cores| cores.cpus.len().clamp(1, MAX_THREADS))
-    }
-
-    /// The roster of a pool, if it needs one.
-    fn roster(&self, workers: usize, lifetime: Lifetime) -> (Option<Roster>, Vec<Missing>) {
-        let own = || roster::this_machine().ok();
-        let Some(topology) = self.cores.clone().or_else(|| (workers > 1).then(own).flatten()) else {
-            return (None, Vec::new());
-        };
-        let (times, events) = (self.record >= Record::Times, self.record >= Record::Events);
-        let files = lifetime == Lifetime::Scoped;
-        let (techniques, told) = (self.techniques, self.on_missing);
-        roster::roster(Wanted { topology: &topology, workers, techniques, times, events, files, told })
     }
 
     /// Makes the global pool, before anything has used it.
@@ -168,63 +145,61 @@ impl PoolBuilder {
     /// # Errors
     /// As for [`build`](Self::build), and if there is one already.
     pub fn build_global(&self) -> Result<&'static Pool, BuildError> {
-        if Pool::has_global() {
+        if GLOBAL.get().is_some() {
             return Err(BuildError::GlobalExists);
         }
-        Pool::make_global(self.build_for(Lifetime::Process)?)
+        GLOBAL.set(self.build_for(Lifetime::Process)?).map_err(|_| BuildError::GlobalExists)?;
+        Ok(Pool::global())
     }
 
-    /// For the global pool that nobody configured: nobody is there either to get an error.
-    pub(crate) fn build_anyway(&self) -> Pool {
+    /// For the global pool that was not configured: there is no caller either to return an error to.
+    fn build_anyway(&self) -> Pool {
         self.build_for(Lifetime::Process).unwrap_or_else(|error| {
             let cores = cores();
             eprintln!("evenkeel: {error}; going on with {cores}");
-            self.start(cores, Lifetime::Process, |thread, body| thread.spawn(body)).unwrap_or_else(|_| Pool::alone())
+            let plan = PoolPlan { threads: cores, lifetime: Lifetime::Process, ..PoolPlan::default() };
+            let workers = plan.start();
+            Pool::from_parts(plan, workers)
         })
     }
 
-    fn start(
-        &self,
-        threads: usize,
-        lifetime: Lifetime,
-        mut spawn: impl FnMut(thread::Builder, Body) -> io::Result<JoinHandle<()>>,
-    ) -> Result<Pool, BuildError> {
+    fn plan(&self, threads: usize, lifetime: Lifetime) -> Result<PoolPlan, BuildError> {
         match threads {
             0 => return Err(BuildError::ZeroThreads),
             1..=MAX_THREADS => {}
             _ => return Err(BuildError::TooManyThreads(threads)),
         }
-        let name = self.name.as_deref().unwrap_or("evenkeel");
+        let name = self.name.clone().unwrap_or_else(|| PoolPlan::default().name);
         if name.contains('\0') {
-            return Err(BuildError::Name(name.to_owned()));
+            return Err(BuildError::Name(name));
         }
-        let (roster, missing) = self.roster(threads, lifetime);
-        let shared = Shared::new(threads, roster.map(Arc::new));
-        let mut handles = Vec::with_capacity(threads - 1);
-        let mut shortage = None;
-        for index in 1..threads {
-            let own = Arc::clone(&shared);
-            match spawn(thread::Builder::new().name(format!("{name}-{index}")), Box::new(move || own.work(index))) {
-                Ok(handle) => handles.push(handle),
-                Err(reason) => {
-                    shortage = Some(Shortage { got: index, wanted: threads, reason });
-                    break;
-                }
-            }
-        }
-        let mugs = shared.roster.as_deref().and_then(Roster::uneven).is_some_and(Uneven::mugs);
-        let own = Arc::clone(&shared);
-        let turns = (mugs && !self.without_turns)
-            .then(|| spawn(thread::Builder::new().name(format!("{name}-turns")), Box::new(move || own.take_turns())));
-        // Without that thread tasks stay where they are, which is said like the other threads that are missing.
-        let turns = match turns {
-            Some(Err(reason)) => {
-                shortage.get_or_insert(Shortage { got: handles.len() + 1, wanted: threads, reason });
-                None
-            }
-            turns => turns.and_then(Result::ok),
-        };
-        Ok(Pool::from_parts(shared, handles, shortage, missing, turns))
+        Ok(PoolPlan {
+            threads,
+            name,
+            cores: self.cores.clone(),
+            techniques: self.techniques,
+            turns: !self.without_turns,
+            times: self.record >= Record::Times,
+            events: self.record >= Record::Events,
+            told: self.on_missing,
+            lifetime,
+        })
+    }
+}
+
+impl Pool {
+    /// A pool for this many cores.
+    ///
+    /// # Errors
+    /// Zero, or more than [`MAX_THREADS`](crate::MAX_THREADS). If the system refuses threads the pool works with those it got: [`shortage`](Self::shortage).
+    pub fn new(threads: usize) -> Result<Pool, BuildError> {
+        PoolBuilder::new().threads(threads).build()
+    }
+
+    /// The pool that is used outside of all others: made when it is first needed, for the number of cores in the environment variable `EVENKEEL_THREADS`, or else for all
+    /// cores that this process may use. [`PoolBuilder::build_global`] makes another one in its place.
+    pub fn global() -> &'static Pool {
+        GLOBAL.get_or_make(|parent| parent.map_or_else(|| PoolBuilder::new().build_anyway(), Pool::again))
     }
 }
 
@@ -243,21 +218,23 @@ fn cores() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
     fn a_pool_works_with_the_threads_that_it_got() {
         for got in 1..4 {
             let mut left = got - 1;
-            let pool = PoolBuilder::new()
-                .start(5, Lifetime::Scoped, |thread, body| {
-                    if left == 0 {
-                        return Err(io::ErrorKind::WouldBlock.into());
-                    }
-                    left -= 1;
-                    thread.spawn(body)
-                })
-                .unwrap();
+            let plan = PoolBuilder::new().plan(5, Lifetime::Scoped).unwrap();
+            let workers = plan.start_with(|thread, body| {
+                if left == 0 {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                left -= 1;
+                thread.spawn(body)
+            });
+            let pool = Pool::from_parts(plan, workers);
             assert_eq!(pool.threads(), got);
             assert_eq!(pool.stats().len(), got);
             let shortage = pool.shortage().unwrap();

@@ -1,10 +1,11 @@
 //! The one place that reads a clock: a loop asks how long its iterations take, a worker on uneven cores for how long it has found nothing, and books are kept
 //! in time.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use evenkeel_model::Ns;
+
+use crate::fork::PerProcess;
 
 /// Time since it was started.
 pub(crate) struct Stopwatch(Instant);
@@ -29,7 +30,7 @@ impl Stopwatch {
 /// Time since somebody first asked.
 #[expect(clippy::disallowed_methods, reason = "as above")]
 pub(crate) fn now() -> Ns {
-    static BEGAN: OnceLock<Instant> = OnceLock::new();
-    let began = *BEGAN.get_or_init(Instant::now);
+    static BEGAN: PerProcess<Instant> = PerProcess::new();
+    let began = *BEGAN.get_or_make(|parent| parent.copied().unwrap_or_else(Instant::now));
     Ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

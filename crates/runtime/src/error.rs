@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::builder::MAX_THREADS;
+/// The most threads of a pool: as many as there are CPUs in the largest Linux (`NR_CPUS`).
+pub const MAX_THREADS: usize = 8192;
 
 /// Why there is no pool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

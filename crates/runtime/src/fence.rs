@@ -68,19 +68,36 @@ const LONGEST: u64 = 50_000;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod imp {
-    use std::sync::OnceLock;
-    use std::sync::atomic::{Ordering, compiler_fence};
+    use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+    use std::sync::atomic::{AtomicU8, compiler_fence};
 
     use rustix::thread::{MembarrierCommand, membarrier};
 
+    const UNKNOWN: u8 = 0;
+    const REFUSED: u8 = 1;
+    const AGREED: u8 = 2;
+    /// Not a `OnceLock`: a thread that is not in a forked process may be about to fill that one. The kernel keeps the registration over a fork.
+    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    #[inline]
     pub(super) fn asymmetric() -> bool {
-        static AGREED: OnceLock<bool> = OnceLock::new();
-        *AGREED.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && barrier())
+        match ANSWER.load(Acquire) {
+            UNKNOWN => register(),
+            answer => answer == AGREED,
+        }
+    }
+
+    /// The first thread to learn it says it for all.
+    #[cold]
+    fn register() -> bool {
+        let agreed = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && barrier();
+        let answer = if agreed { AGREED } else { REFUSED };
+        ANSWER.compare_exchange(UNKNOWN, answer, AcqRel, Acquire).map_or_else(|first| first == AGREED, |_| agreed)
     }
 
     #[inline(always)]
     pub(super) fn free() {
-        compiler_fence(Ordering::SeqCst);
+        compiler_fence(SeqCst);
     }
 
     pub(super) fn barrier() -> bool {

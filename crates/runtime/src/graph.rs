@@ -144,7 +144,7 @@ where
         worker,
         regions: RefCell::default(),
         uses: RefCell::default(),
-        window: Cell::new(WINDOW * worker.shared().desks.len()),
+        window: Cell::new(WINDOW * worker.shared().slots.len()),
         in_task: Cell::new(false),
         _env: PhantomData,
     };

@@ -1,34 +1,39 @@
-//! Jobs that come from outside: for whoever is free, oldest first.
-#![allow(unsafe_code)]
+//! Jobs that come from outside: for the next worker that is free, oldest first.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::job::Job;
 use crate::sync::{AtomicUsize, Mutex, lock};
 
 /// A queue for any thread. Rarely used, so a lock will do.
-#[derive(Default)]
-pub(crate) struct Injected {
-    jobs: Mutex<VecDeque<Sent>>,
-    /// So that looking costs no lock.
+pub(crate) struct Injected<T> {
+    jobs: Mutex<VecDeque<Sent<T>>>,
+    /// So that a search costs no lock.
     len: AtomicUsize,
 }
 
-pub(crate) struct Sent(pub(crate) NonNull<Job>);
+/// A job on its way to another thread.
+pub(crate) struct Sent<T>(pub(crate) NonNull<T>);
 
 // SAFETY: jobs are made to be run by another thread: their closures are `Send`.
-unsafe impl Send for Sent {}
+#[allow(unsafe_code)]
+unsafe impl<T> Send for Sent<T> {}
 
-impl Injected {
-    pub(crate) fn push(&self, job: NonNull<Job>) {
+impl<T> Default for Injected<T> {
+    fn default() -> Injected<T> {
+        Injected { jobs: Mutex::default(), len: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Injected<T> {
+    pub(crate) fn push(&self, job: NonNull<T>) {
         let mut jobs = lock(&self.jobs);
         jobs.push_back(Sent(job));
         self.len.store(jobs.len(), Relaxed);
     }
 
-    pub(crate) fn pop(&self) -> Option<NonNull<Job>> {
+    pub(crate) fn pop(&self) -> Option<NonNull<T>> {
         if self.is_empty() {
             return None;
         }

@@ -11,27 +11,27 @@ use std::ptr::NonNull;
 use std::thread;
 
 use crate::latch::Latch;
-use crate::worker::Worker;
+use crate::state::WorkerSlot;
 
 /// The first field of every job.
 #[repr(C)]
 pub(crate) struct Job {
-    run: unsafe fn(NonNull<Job>, Worker<'_>),
+    run: unsafe fn(NonNull<Job>, &WorkerSlot),
 }
 
 impl Job {
     /// The head of a job that is run by this function, which does not unwind.
-    pub(crate) fn new(run: unsafe fn(NonNull<Job>, Worker<'_>)) -> Job {
+    pub(crate) fn new(run: unsafe fn(NonNull<Job>, &WorkerSlot)) -> Job {
         Job { run }
     }
 
-    /// Runs it.
+    /// Runs it, as the worker in this slot.
     ///
     /// # Safety
-    /// `job` came out of a queue, and each job is run once.
-    pub(crate) unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+    /// `job` came out of a queue, each job is run once, and the calling thread is the worker in `slot`.
+    pub(crate) unsafe fn run(job: NonNull<Job>, slot: &WorkerSlot) {
         // SAFETY: jobs in queues exist; `run` is the function of this kind of job.
-        unsafe { (job.as_ref().run)(job, worker) }
+        unsafe { (job.as_ref().run)(job, slot) }
     }
 }
 
@@ -99,10 +99,10 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         unsafe { (*self.outcome.get()).assume_init_read() }
     }
 
-    unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+    unsafe fn run(job: NonNull<Job>, slot: &WorkerSlot) {
         // SAFETY: it has come out of the queue.
         if let Some(sleeper) = unsafe { Self::finish(job.cast()) } {
-            worker.shared().sleep.wake(sleeper);
+            slot.pool().wake(sleeper);
         }
     }
 
@@ -131,7 +131,7 @@ pub(crate) struct HeapJob<F> {
     f: F,
 }
 
-impl<F: FnOnce(Worker<'_>) + Send> HeapJob<F> {
+impl<F: FnOnce(&WorkerSlot) + Send> HeapJob<F> {
     /// For a queue, which has to run it: else it leaks.
     ///
     /// # Safety
@@ -140,9 +140,9 @@ impl<F: FnOnce(Worker<'_>) + Send> HeapJob<F> {
         NonNull::from(Box::leak(Box::new(HeapJob { job: Job { run: Self::run }, f }))).cast()
     }
 
-    unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+    unsafe fn run(job: NonNull<Job>, slot: &WorkerSlot) {
         // SAFETY: made by `leak`, and run once.
         let this = unsafe { Box::from_raw(job.cast::<Self>().as_ptr()) };
-        (this.f)(worker);
+        (this.f)(slot);
     }
 }

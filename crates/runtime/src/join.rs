@@ -108,7 +108,7 @@ where
             return unsafe { job.call() };
         }
         // SAFETY: it was in the queue.
-        unsafe { Job::run(found, worker) };
+        unsafe { Job::run(found, worker.slot()) };
     }
     worker.wait_until(job.latch(), worker.floor());
     // SAFETY: the latch is open.

@@ -35,7 +35,7 @@ where
     pub(crate) fn run(&self, range: Range<usize>) -> T {
         match (self.grain, Worker::current()) {
             (Some(_), Some(_)) => self.halve(range),
-            (None, Some(worker)) => self.spread(range, PIECES * worker.shared().desks.len(), worker.index()),
+            (None, Some(worker)) => self.spread(range, PIECES * worker.shared().slots.len(), worker.index()),
             (_, None) => Pool::global().install(|| self.run(range)),
         }
     }
@@ -54,7 +54,7 @@ where
     fn spread(&self, range: Range<usize>, pieces: usize, home: usize) -> T {
         let Some(worker) = Worker::current() else { return (self.piece)(range) };
         // Stolen: there are hungry workers, perhaps more than one.
-        let pieces = if worker.index() == home { pieces } else { PIECES * worker.shared().desks.len() };
+        let pieces = if worker.index() == home { pieces } else { PIECES * worker.shared().slots.len() };
         if pieces <= 1 || range.len() <= 1 {
             return self.lazily(range, worker);
         }

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use crate::job::{HeapJob, Panic, discard};
 use crate::latch::Latch;
-use crate::pool::{Pool, Shared};
+use crate::pool::Pool;
+use crate::state::{PoolState, WorkerSlot};
 use crate::sync::{AtomicUsize, Mutex, lock};
 use crate::worker::Worker;
 
@@ -21,7 +22,7 @@ pub struct Scope<'scope> {
     /// The first panic.
     panic: Mutex<Option<Panic>>,
     /// The pool of the worker that waits.
-    shared: Arc<Shared>,
+    pool: Arc<PoolState>,
     /// That worker takes what it queued since then.
     floor: isize,
     /// Invariant: tasks may put what they borrow for `'scope` where others find it.
@@ -55,9 +56,9 @@ impl<'scope> ScopeRef<'scope> {
         // SAFETY: as above. A task does not touch the scope after the count, but for the last: that one until the latch is open.
         unsafe {
             if (*self.0).open.fetch_sub(1, AcqRel) == 1 {
-                let shared = Arc::clone(&(*self.0).shared);
+                let pool = Arc::clone(&(*self.0).pool);
                 if let Some(sleeper) = Latch::open(&raw const (*self.0).latch) {
-                    shared.sleep.wake(sleeper);
+                    pool.wake(sleeper);
                 }
             }
         }
@@ -74,7 +75,7 @@ impl<'scope> Scope<'scope> {
     {
         self.enter();
         let scope = ScopeRef::new(self);
-        let task = move |_: Worker<'_>| {
+        let task = move |_: &WorkerSlot| {
             let scope = scope;
             let outcome = catch_unwind(AssertUnwindSafe(|| f(scope.get())));
             scope.leave(outcome);
@@ -83,7 +84,7 @@ impl<'scope> Scope<'scope> {
         let job = unsafe { HeapJob::leak(task) };
         match Worker::current() {
             Some(worker) => worker.spawn(job),
-            None => self.shared.inject(job),
+            None => self.pool.inject(job),
         }
     }
 
@@ -92,7 +93,7 @@ impl<'scope> Scope<'scope> {
             open: AtomicUsize::new(1),
             latch: Latch::new(),
             panic: Mutex::new(None),
-            shared: worker.shared().arc(),
+            pool: worker.shared().arc(),
             floor: worker.floor(),
             _borrows: PhantomData,
         }
@@ -128,7 +129,7 @@ impl<'scope> Scope<'scope> {
     pub(crate) fn open(&self) {
         // SAFETY: the latch is a part of this.
         if let Some(sleeper) = unsafe { Latch::open(&self.latch) } {
-            self.shared.sleep.wake(sleeper);
+            self.pool.wake(sleeper);
         }
     }
 

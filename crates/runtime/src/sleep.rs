@@ -2,6 +2,7 @@
 //!
 //! The README of this crate ("Sleeping") has the protocol and why no call is lost.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,10 +20,23 @@ const SYMMETRIC: usize = 2;
 /// Where the workers of a pool sleep.
 pub(crate) struct Sleep {
     alarm: CachePadded<AtomicUsize>,
-    /// The workers that sleep or are about to, in the order in which they lay down. `alarm` is only written under this lock.
-    sleepers: Mutex<Vec<usize>>,
+    /// `alarm` is only written under this lock.
+    sleepers: Mutex<Sleepers>,
     beds: Box<[CachePadded<Bed>]>,
     roster: Option<Arc<Roster>>,
+}
+
+/// The workers that sleep.
+#[derive(Default)]
+struct Sleepers {
+    /// Those that sleep or are about to, in the order in which they lay down.
+    list: Vec<usize>,
+    /// How many there are at most: the workers that [`Sleep::begin`] knows.
+    most: usize,
+    /// The pool is dropped: it wakes all workers, and none has to wake another.
+    closed: bool,
+    /// All of them slept when it was dropped, so that there was no work.
+    at_rest: bool,
 }
 
 /// Where one worker sleeps. A ring before it lies down counts.
@@ -37,7 +51,7 @@ impl Sleep {
         let quiet = if fence::asymmetric() { 0 } else { SYMMETRIC };
         Sleep {
             alarm: CachePadded::new(AtomicUsize::new(quiet)),
-            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            sleepers: Mutex::new(Sleepers { list: Vec::with_capacity(workers), ..Sleepers::default() }),
             beds: (0..workers).map(|_| bed()).collect(),
             roster,
         }
@@ -68,8 +82,8 @@ impl Sleep {
         self.set_call(false);
         let called = match &self.roster {
             // The last to lie down: its caches are the warmest.
-            None => sleepers.pop(),
-            Some(roster) => roster.first_to_wake(&sleepers).map(|place| sleepers.remove(place)),
+            None => sleepers.list.pop(),
+            Some(roster) => roster.first_to_wake(&sleepers.list).map(|place| sleepers.list.remove(place)),
         };
         // Nobody is called only if the list is empty: those for whom the alarm went on have all got up by themselves. The alarm may be off then, for the list
         // and the alarm change under one lock, and who lies down from now on turns it on again, and looks for work after that.
@@ -103,34 +117,75 @@ impl Sleep {
     pub(crate) fn sleep(&self, worker: usize, stay_up: impl FnOnce() -> bool) -> bool {
         {
             let mut sleepers = lock(&self.sleepers);
-            sleepers.push(worker);
+            sleepers.list.push(worker);
             self.set_call(true);
         }
         // Pairs with the light fence between a push and `is_alarmed`. Without a heavy fence nothing could be stolen either.
         let _ = fence::heavy();
         if !stay_up() {
-            let bed = &self.beds[worker];
-            let mut rung = lock(&bed.rung);
-            while !*rung {
-                rung = bed.bell.wait(rung).unwrap_or_else(|poisoned| poisoned.into_inner());
-            }
-            *rung = false;
+            self.wait(worker);
         }
+        self.get_up(worker)
+    }
+
+    /// These workers sleep, from the moment when they start. Called before anything is pushed.
+    pub(crate) fn begin(&self, workers: Range<usize>) {
         let mut sleepers = lock(&self.sleepers);
-        match sleepers.iter().position(|&sleeper| sleeper == worker) {
+        sleepers.most = workers.len();
+        self.set_call(!workers.is_empty());
+        sleepers.list.extend(workers);
+    }
+
+    /// Sleeps for the first time; as [`sleep`](Self::sleep) for a worker that [`begin`](Self::begin) knows.
+    #[must_use]
+    pub(crate) fn first(&self, worker: usize) -> bool {
+        self.wait(worker);
+        self.get_up(worker)
+    }
+
+    fn wait(&self, worker: usize) {
+        let bed = &self.beds[worker];
+        let mut rung = lock(&bed.rung);
+        while !*rung {
+            rung = bed.bell.wait(rung).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        *rung = false;
+    }
+
+    /// Takes the worker off the list. Returns whether it was called.
+    fn get_up(&self, worker: usize) -> bool {
+        let mut sleepers = lock(&self.sleepers);
+        match sleepers.list.iter().position(|&sleeper| sleeper == worker) {
             Some(place) => {
-                sleepers.remove(place);
+                sleepers.list.remove(place);
                 false
             }
-            None => true,
+            None => !sleepers.closed,
         }
+    }
+
+    /// Wakes all workers, to end. Latches that tell them so are open.
+    pub(crate) fn close(&self) {
+        let woken = {
+            let mut sleepers = lock(&self.sleepers);
+            sleepers.closed = true;
+            sleepers.at_rest = sleepers.list.len() == sleepers.most;
+            self.set_call(false);
+            std::mem::take(&mut sleepers.list)
+        };
+        woken.into_iter().for_each(|worker| self.ring(worker));
+    }
+
+    /// Whether all workers slept when the pool was closed.
+    pub(crate) fn closed_at_rest(&self) -> bool {
+        lock(&self.sleepers).at_rest
     }
 
     /// A worker that was called has found work: from now on the next push may call the next sleeper. `more`: is there work already?
     pub(crate) fn pass_on(&self, more: impl FnOnce() -> bool) {
         {
             let sleepers = lock(&self.sleepers);
-            if sleepers.is_empty() {
+            if sleepers.list.is_empty() {
                 return;
             }
             self.set_call(true);

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use crate::job::{Job, Panic};
 use crate::scope::ScopeRef;
+use crate::state::WorkerSlot;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, lock};
 use crate::worker::Worker;
 
@@ -114,7 +115,7 @@ impl Task {
             Kind::Any { priority: 0 } => {
                 worker.push(self.into_job());
             }
-            Kind::Any { priority } => worker.shared().hurry(priority, self.into_job()),
+            Kind::Any { priority } => worker.hurry(priority, self.into_job()),
         }
     }
 
@@ -124,7 +125,7 @@ impl Task {
         unsafe { NonNull::new_unchecked(Arc::into_raw(self).cast_mut()) }.cast()
     }
 
-    unsafe fn run(job: NonNull<Job>, worker: Worker<'_>) {
+    unsafe fn run(job: NonNull<Job>, slot: &WorkerSlot) {
         // SAFETY: made by `into_job`, and run once. The job is the first field.
         let task = unsafe { Arc::from_raw(job.cast::<Task>().as_ptr()) };
         // SAFETY: run once, after whatever made it ready.
@@ -135,7 +136,8 @@ impl Task {
             // What it owns is dropped.
             _ => {}
         }));
-        task.end(outcome, worker);
+        // SAFETY: a job is run by the worker in that slot.
+        task.end(outcome, unsafe { Worker::at(slot) });
     }
 
     /// Ends it with a panic that goes another way than through the scope.

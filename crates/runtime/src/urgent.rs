@@ -1,4 +1,4 @@
-//! Jobs that are more urgent than what lies in queues: workers that look for something to do look here first.
+//! Jobs that are more urgent than those in queues: every search of a worker begins here.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,38 +6,41 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::injected::Sent;
-use crate::job::Job;
 use crate::sync::{AtomicUsize, Mutex, lock};
 
 /// The highest priority first; of equal ones the oldest.
-#[derive(Default)]
-pub(crate) struct Urgent {
-    jobs: Mutex<Jobs>,
-    /// So that looking costs no lock.
+pub(crate) struct Urgent<T> {
+    jobs: Mutex<Jobs<T>>,
+    /// So that a search costs no lock.
     len: AtomicUsize,
 }
 
-#[derive(Default)]
-struct Jobs {
-    heap: BinaryHeap<Entry>,
+struct Jobs<T> {
+    heap: BinaryHeap<UrgentJob<T>>,
     pushed: u64,
 }
 
-struct Entry {
+struct UrgentJob<T> {
     order: (u32, Reverse<u64>),
-    job: Sent,
+    job: Sent<T>,
 }
 
-impl Urgent {
-    pub(crate) fn push(&self, priority: u32, job: NonNull<Job>) {
+impl<T> Default for Urgent<T> {
+    fn default() -> Urgent<T> {
+        Urgent { jobs: Mutex::new(Jobs { heap: BinaryHeap::new(), pushed: 0 }), len: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Urgent<T> {
+    pub(crate) fn push(&self, priority: u32, job: NonNull<T>) {
         let mut jobs = lock(&self.jobs);
         let order = (priority, Reverse(jobs.pushed));
         jobs.pushed += 1;
-        jobs.heap.push(Entry { order, job: Sent(job) });
+        jobs.heap.push(UrgentJob { order, job: Sent(job) });
         self.len.store(jobs.heap.len(), Relaxed);
     }
 
-    pub(crate) fn pop(&self) -> Option<NonNull<Job>> {
+    pub(crate) fn pop(&self) -> Option<NonNull<T>> {
         if self.is_empty() {
             return None;
         }
@@ -52,25 +55,25 @@ impl Urgent {
     }
 }
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> std::cmp::Ordering {
+impl<T> Ord for UrgentJob<T> {
+    fn cmp(&self, other: &UrgentJob<T>) -> std::cmp::Ordering {
         self.order.cmp(&other.order)
     }
 }
 
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
+impl<T> PartialOrd for UrgentJob<T> {
+    fn partial_cmp(&self, other: &UrgentJob<T>) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
+impl<T> PartialEq for UrgentJob<T> {
+    fn eq(&self, other: &UrgentJob<T>) -> bool {
         self.order == other.order
     }
 }
 
-impl Eq for Entry {}
+impl<T> Eq for UrgentJob<T> {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -79,7 +82,7 @@ mod tests {
     #[test]
     fn highest_first_then_oldest() {
         let mut places = [0_usize; 5];
-        let jobs: Vec<NonNull<Job>> = places.iter_mut().map(|place| NonNull::from(place).cast()).collect();
+        let jobs: Vec<NonNull<usize>> = places.iter_mut().map(NonNull::from).collect();
         let urgent = Urgent::default();
         assert_eq!(urgent.pop(), None);
         for (&job, priority) in jobs.iter().zip([1, 7, 1, u32::MAX, 7]) {

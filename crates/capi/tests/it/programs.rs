@@ -36,11 +36,14 @@ fn compiler(source: &Path) -> Command {
 }
 
 fn compile(source: &Path, link: Link) -> PathBuf {
+    compile_with(compiler(source), source, link)
+}
+
+fn compile_with(mut command: Command, source: &Path, link: Link) -> PathBuf {
     let kind = match link {
         Link::Static => "static",
         Link::Dynamic => "dynamic",
     };
-    let mut command = compiler(source);
     command.args(STRICT).arg("-O1").arg("-I").arg(PREFIX.join("include")).arg(source);
     match link {
         Link::Static => command.arg(PREFIX.join("lib/libevenkeel.a")).args(["-lpthread", "-ldl", "-lm"]),
@@ -131,6 +134,20 @@ fn options_in_cpp() {
         "refused: no such techniques: expected none or base, then + and letters of p, s and m, as in base+psm\n\
          2 threads\n"
     );
+}
+
+#[test]
+fn forks_in_c() {
+    for link in [Link::Static, Link::Dynamic] {
+        let source = Path::new(HERE).join("tests/it/fork.c");
+        let mut command = compiler(&source);
+        // `fork` is of POSIX.
+        command.arg("-D_POSIX_C_SOURCE=200809L");
+        let output = run(&compile_with(command, &source, link));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let expected = "the global pool in a child: 0\nanother pool: 0\nthe parent's still work\n";
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
 }
 
 /// What `pkg-config` says is enough to compile and link.

@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
 use evenkeel_model::{CoreTypeId, Ns};
 
+use affinity::{Affinity, Kernel};
 pub(crate) use affinity::{Mask, Tid};
 pub(crate) use book::Books;
 pub use book::{Account, Spans};
@@ -116,11 +117,11 @@ impl Roster {
         (uneven.is_some() || books.is_some()).then(|| Self { hints: Hints::new(workers), uneven, books, kinds })
     }
 
-    /// The calling thread begins to be a worker, and goes to its core if it is free to. Answers what [`Self::leave`] needs.
-    pub fn arrive(&self, worker: usize, free: bool) -> Option<Mask> {
+    /// The calling thread begins to be a worker, with a task or without, and goes to its core if it is free to. Returns what [`Self::leave`] needs.
+    pub fn arrive(&self, worker: usize, free: bool, doing: Doing) -> Option<Mask> {
         let bound = self.uneven.as_ref().filter(|_| free);
         let before = bound.and_then(|uneven| uneven.arrive(worker, &self.hints, self.books.as_ref()));
-        self.turn(worker, Doing::Active);
+        self.turn(worker, doing);
         before
     }
 
@@ -130,6 +131,11 @@ impl Roster {
             uneven.leave(worker, &mask, &self.hints, self.books.as_ref());
         }
         self.turn(worker, Doing::Away);
+    }
+
+    /// The calling thread may go where it might before, in a process that has no roster.
+    pub fn unbind(before: &Mask) {
+        let _ = Kernel.restrict(affinity::own(), before);
     }
 
     /// To whom, who waits on a bigger core, a worker that has failed so often leaves what there is (work-biasing, III.C).
@@ -214,13 +220,17 @@ impl Roster {
     }
 
     fn turn(&self, worker: usize, doing: Doing) {
-        if self.hints.set(worker, doing) == doing {
+        let before = self.hints.set(worker, doing);
+        if before == doing {
             return;
         }
         if let Some(books) = &self.books {
             books.note(worker, doing, self.seat(worker));
         }
-        if let Some(uneven) = &self.uneven {
+        // Without a task it makes no difference to voltages and turns whether there is a thread: N of them may start without each concerning all others.
+        if let Some(uneven) = &self.uneven
+            && (before == Doing::Active || doing == Doing::Active)
+        {
             uneven.turned(doing, &self.hints);
         }
     }

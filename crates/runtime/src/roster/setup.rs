@@ -1,7 +1,6 @@
 //! What a pool gets of what it wants: a roster, and the names of what this machine does not allow.
 
 use std::path::Path;
-use std::sync::OnceLock;
 
 use evenkeel_model::CoreTypeId;
 use evenkeel_model::stealing::Techniques;
@@ -12,6 +11,7 @@ use super::places::{Places, Seat};
 use super::voltages::Voltages;
 use super::{Books, Roster, Uneven};
 use crate::dvfs::{self, Dvfs};
+use crate::fork::PerProcess;
 use crate::missing::Missing;
 
 /// What is wanted.
@@ -95,8 +95,9 @@ fn uneven(
 /// # Errors
 /// The kernel does not say what it is.
 pub fn this_machine() -> Result<Topology, String> {
-    static MACHINE: OnceLock<Result<Topology, String>> = OnceLock::new();
-    let topology = MACHINE.get_or_init(|| Topology::read(Path::new("/"))).as_ref().map_err(String::clone)?;
+    static MACHINE: PerProcess<Result<Topology, String>> = PerProcess::new();
+    let topology = MACHINE.get_or_make(|parent| parent.cloned().unwrap_or_else(|| Topology::read(Path::new("/"))));
+    let topology = topology.as_ref().map_err(String::clone)?;
     let allowed = Kernel.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);
     if within.cpus.is_empty() { Err("no CPU of this machine may be used".into()) } else { Ok(within) }

@@ -17,7 +17,7 @@ use super::voltages::Voltages;
 use super::*;
 use crate::dvfs::{Dvfs, Setting};
 use crate::job::{HeapJob, Job};
-use crate::pool::Shared;
+use crate::state::PoolState;
 use crate::worker::Worker;
 
 /// Keeps what it was asked for, and refuses some of it.
@@ -107,7 +107,7 @@ fn uneven(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>) -> Uneven
 fn roster(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>, doing: [Doing; 4]) -> Roster {
     let roster = Roster::new(4, Some(uneven(mock, techniques, clocks)), None, Vec::new()).unwrap();
     for (worker, doing) in doing.into_iter().enumerate() {
-        roster.arrive(worker, true);
+        roster.arrive(worker, true, Active);
         roster.turn(worker, doing);
     }
     mock.asked();
@@ -120,7 +120,7 @@ use Doing::{Active, Waiting};
 fn workers_take_the_biggest_cores_first_and_leave_as_they_came() {
     let mock = Mock::default();
     let roster = Roster::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), None, Vec::new()).unwrap();
-    let before: Vec<_> = (0..4).map(|worker| roster.arrive(worker, true)).collect();
+    let before: Vec<_> = (0..4).map(|worker| roster.arrive(worker, true, Active)).collect();
     assert_eq!(mock.asked(), [[0], [1], [2], [3]]);
     for (worker, before) in before.into_iter().enumerate() {
         roster.leave(worker, before);
@@ -322,13 +322,13 @@ fn little_workers_leave_work_to_big_ones_but_not_for_ever() {
 }
 
 /// What a worker finds that is urgent, after so many failures.
-fn finds_urgent(shared: &Shared, worker: usize, failed: u32) -> bool {
-    // SAFETY: nobody else works at this desk, and the pool outlives the call.
+fn finds_urgent(pool: &PoolState, worker: usize, failed: u32) -> bool {
+    // SAFETY: nobody else works in this slot, and the pool outlives the call.
     unsafe {
-        Worker::enter(&shared.desks[worker], |worker| {
+        Worker::enter(&pool.slots[worker], |worker| {
             let job = worker.find(worker.floor(), failed);
             job.is_some_and(|job| {
-                Job::run(job, worker);
+                Job::run(job, worker.slot());
                 true
             })
         })
@@ -338,25 +338,26 @@ fn finds_urgent(shared: &Shared, worker: usize, failed: u32) -> bool {
 #[test]
 fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
     let doing = [Active, Waiting, Active, Active];
-    let pool = |techniques, doing| Shared::new(4, Some(Arc::new(roster(&Mock::default(), techniques, None, doing))));
-    let hurry = |shared: &Shared| {
+    let state =
+        |techniques, doing| PoolState::new(4, Some(Arc::new(roster(&Mock::default(), techniques, None, doing))));
+    let hurry = |pool: &PoolState| {
         // SAFETY: it borrows nothing, does not unwind, and is run once.
-        shared.hurry(1, unsafe { HeapJob::leak(|_| ()) });
+        pool.hurry(1, unsafe { HeapJob::leak(|_| ()) });
     };
-    let shared = pool(Techniques::BASE, doing);
-    hurry(&shared);
-    assert!(!finds_urgent(&shared, 3, 0), "worker 1 waits on a big core");
-    assert!(finds_urgent(&shared, 1, 0));
-    hurry(&shared);
-    assert!(finds_urgent(&shared, 0, 0), "big workers leave nothing to each other");
-    hurry(&shared);
-    assert!(finds_urgent(&shared, 3, 100), "nobody came");
-    let shared = pool(Techniques::BASE, [Active; 4]);
-    hurry(&shared);
-    assert!(finds_urgent(&shared, 3, 0), "all big cores are active");
-    let shared = pool(Techniques { biasing: false, ..Techniques::BASE_M }, doing);
-    hurry(&shared);
-    assert!(finds_urgent(&shared, 3, 0), "without work-biasing whoever looks first has it");
+    let pool = state(Techniques::BASE, doing);
+    hurry(&pool);
+    assert!(!finds_urgent(&pool, 3, 0), "worker 1 waits on a big core");
+    assert!(finds_urgent(&pool, 1, 0));
+    hurry(&pool);
+    assert!(finds_urgent(&pool, 0, 0), "big workers leave nothing to each other");
+    hurry(&pool);
+    assert!(finds_urgent(&pool, 3, 100), "nobody came");
+    let pool = state(Techniques::BASE, [Active; 4]);
+    hurry(&pool);
+    assert!(finds_urgent(&pool, 3, 0), "all big cores are active");
+    let pool = state(Techniques { biasing: false, ..Techniques::BASE_M }, doing);
+    hurry(&pool);
+    assert!(finds_urgent(&pool, 3, 0), "without work-biasing whoever looks first has it");
 }
 
 #[test]
@@ -417,7 +418,7 @@ fn books_tell_busy_from_waiting_by_core_type() {
     let mock = Mock::default();
     let roster = Roster::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), Some(books), Vec::new()).unwrap();
     for worker in 0..4 {
-        roster.arrive(worker, true);
+        roster.arrive(worker, true, Active);
     }
     roster.turn(1, Waiting);
     let mut patience = Patience { failed: 2, since: None };

@@ -1,4 +1,4 @@
-//! The runtime from outside. What changes the whole process is tested in binaries of its own: `global` and `refused`.
+//! The runtime from outside. What changes the whole process is tested in binaries of its own: `global`, `refused` and `fork`.
 
 mod forkjoin;
 mod graph;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use evenkeel_runtime::{BuildError, MAX_THREADS, Pool, PoolBuilder, join, par_map_reduce};
+use evenkeel_runtime::{BuildError, MAX_THREADS, Pool, PoolBuilder, join, par_map_reduce, scope};
 
 #[test]
 fn a_pool_has_a_thread() {
@@ -217,6 +217,125 @@ fn the_task_that_drops_a_pool_may_be_waited_for_in_it() {
         pool.spawn(task);
     }
     assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(()), "the two wait for each other");
+}
+
+/// Ends the process if `f` hangs, and returns what `f` does.
+fn within_a_minute<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || send.send(f()));
+    receive.recv_timeout(Duration::from_secs(60)).expect("they wait for each other")
+}
+
+/// A pool that a task drops while others may still know it.
+type Dropped = Arc<Mutex<Option<Pool>>>;
+
+fn dropped(threads: usize) -> Dropped {
+    Arc::new(Mutex::new(Pool::new(threads).ok()))
+}
+
+fn spawn_in(pool: &Dropped, task: impl FnOnce() + Send + 'static) {
+    if let Ok(pool) = pool.lock()
+        && let Some(pool) = &*pool
+    {
+        pool.spawn(task);
+    }
+}
+
+fn drop_it(pool: &Dropped) {
+    let pool = pool.lock().ok().and_then(|mut pool| pool.take());
+    assert!(pool.is_some());
+}
+
+/// Has `task` run by a thread of `pool`, while the calling thread waits for that.
+fn by_a_thread_of(pool: &Pool, task: impl FnOnce() + Send) {
+    let stolen = AtomicUsize::new(0);
+    let left = || {
+        while stolen.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+    };
+    pool.join(left, || {
+        stolen.store(1, Ordering::SeqCst);
+        task();
+    });
+}
+
+#[test]
+fn a_pool_may_be_dropped_by_a_task_of_another_pool_that_its_worker_waits_for() {
+    within_a_minute(|| {
+        let (pool, (send, receive)) = (dropped(2), mpsc::channel());
+        let own = Arc::clone(&pool);
+        spawn_in(&pool, move || {
+            by_a_thread_of(&Pool::new(2).unwrap(), || drop_it(&own));
+            send.send(()).unwrap();
+        });
+        receive.recv().unwrap();
+    });
+}
+
+#[test]
+fn a_pool_may_be_dropped_at_the_end_of_a_chain_of_pools() {
+    within_a_minute(|| {
+        let (pool, (send, receive)) = (dropped(3), mpsc::channel());
+        let own = Arc::clone(&pool);
+        let others = [2, 2, 3].map(|threads| Pool::new(threads).unwrap());
+        spawn_in(&pool, move || {
+            let [second, third, fourth] = &others;
+            by_a_thread_of(second, || by_a_thread_of(third, || by_a_thread_of(fourth, || drop_it(&own))));
+            send.send(()).unwrap();
+        });
+        receive.recv().unwrap();
+    });
+}
+
+#[test]
+fn a_pool_may_be_dropped_by_a_task_of_its_scope_that_another_pool_runs() {
+    within_a_minute(|| {
+        let (pool, (send, receive)) = (dropped(2), mpsc::channel());
+        let (own, other) = (Arc::clone(&pool), Pool::new(2).unwrap());
+        spawn_in(&pool, move || {
+            let own = &own;
+            scope(|scope| by_a_thread_of(&other, || scope.spawn(move |_| drop_it(own))));
+            send.send(()).unwrap();
+        });
+        receive.recv().unwrap();
+    });
+}
+
+#[test]
+fn two_pools_may_be_dropped_by_each_other_s_tasks() {
+    within_a_minute(|| {
+        let (one, other, (send, receive)) = (dropped(2), dropped(2), mpsc::channel());
+        let both = Arc::new(Barrier::new(2));
+        for (pool, dropped) in [(&one, &other), (&other, &one)] {
+            let (dropped, both, send) = (Arc::clone(dropped), Arc::clone(&both), send.clone());
+            spawn_in(pool, move || {
+                both.wait();
+                drop_it(&dropped);
+                send.send(()).unwrap();
+            });
+        }
+        receive.recv().unwrap();
+        receive.recv().unwrap();
+    });
+}
+
+#[test]
+fn install_waits_for_a_pool_that_the_calling_thread_has_dropped_in_a_task() {
+    within_a_minute(|| {
+        for _ in 0..20 {
+            let ran = Arc::new(AtomicUsize::new(0));
+            let outer = Pool::new(2).unwrap();
+            outer.install(|| {
+                let inner = Pool::new(2).unwrap();
+                for _ in 0..100 {
+                    let ran = Arc::clone(&ran);
+                    inner.spawn(move || _ = ran.fetch_add(1, Ordering::Relaxed));
+                }
+            });
+            assert_eq!(ran.load(Ordering::Relaxed), 100);
+        }
+    });
 }
 
 #[test]

@@ -1,0 +1,225 @@
+//! The threads of a pool: how they start, and how they end.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+
+use evenkeel_model::stealing::Techniques;
+use evenkeel_topology::Topology;
+
+use crate::enter::unbind_forked;
+use crate::error::Shortage;
+use crate::fork::{self, Process};
+use crate::latch::Latch;
+use crate::missing::Missing;
+use crate::roster::{self, Roster, Uneven, Wanted};
+use crate::state::PoolState;
+use crate::worker::Worker;
+
+/// How long a pool exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// Until it is dropped, which puts back what was changed.
+    Scoped,
+    /// Until the process ends, which is not announced: nothing must be changed that outlives it.
+    Process,
+}
+
+/// What a pool has decided on, so that it can start its workers, in a forked process as well.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolPlan {
+    /// With the calling thread.
+    pub(crate) threads: usize,
+    pub(crate) name: String,
+    pub(crate) cores: Option<Topology>,
+    pub(crate) techniques: Option<Techniques>,
+    pub(crate) turns: bool,
+    pub(crate) times: bool,
+    pub(crate) events: bool,
+    pub(crate) told: Option<fn(&Missing)>,
+    pub(crate) lifetime: Lifetime,
+}
+
+/// What a thread does.
+pub(crate) type Body = Box<dyn FnOnce() + Send>;
+
+/// The threads of a pool in one process, and what they share.
+pub(crate) struct Workers {
+    pub(crate) state: Arc<PoolState>,
+    threads: Vec<JoinHandle<()>>,
+    pub(crate) shortage: Option<Shortage>,
+    pub(crate) missing: Vec<Missing>,
+    /// Lets tasks take turns, where cores differ.
+    turns: Option<JoinHandle<()>>,
+}
+
+thread_local! {
+    /// Workers of pools that tasks of this thread have dropped.
+    static DROPPED: RefCell<Vec<Workers>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Default for PoolPlan {
+    fn default() -> PoolPlan {
+        PoolPlan {
+            threads: 1,
+            name: "evenkeel".to_owned(),
+            cores: None,
+            techniques: None,
+            turns: true,
+            times: false,
+            events: false,
+            told: None,
+            lifetime: Lifetime::Scoped,
+        }
+    }
+}
+
+impl PoolPlan {
+    /// The roster of a pool, if it needs one.
+    fn roster(&self) -> (Option<Roster>, Vec<Missing>) {
+        let own = || roster::this_machine().ok();
+        let Some(topology) = self.cores.clone().or_else(|| (self.threads > 1).then(own).flatten()) else {
+            return (None, Vec::new());
+        };
+        // The files of cpufreq belong to the parent.
+        let files = self.lifetime == Lifetime::Scoped && !Process::is_child();
+        roster::roster(Wanted {
+            topology: &topology,
+            workers: self.threads,
+            techniques: self.techniques,
+            times: self.times,
+            events: self.events,
+            files,
+            told: self.told,
+        })
+    }
+
+    /// Starts the workers; fewer if the system refuses threads.
+    pub(crate) fn start(&self) -> Workers {
+        self.start_with(|thread, body| thread.spawn(body))
+    }
+
+    /// As [`start`](Self::start), with threads from elsewhere.
+    pub(crate) fn start_with(
+        &self,
+        mut spawn: impl FnMut(thread::Builder, Body) -> io::Result<JoinHandle<()>>,
+    ) -> Workers {
+        fork::count_forks();
+        if Process::is_child() {
+            unbind_forked();
+        }
+        let PoolPlan { threads: wanted, name, .. } = self;
+        let wanted = *wanted;
+        let (roster, missing) = self.roster();
+        let state = PoolState::new(wanted, roster.map(Arc::new));
+        let mut threads = Vec::with_capacity(wanted - 1);
+        let mut shortage = None;
+        for index in 1..wanted {
+            let own = Arc::clone(&state);
+            match spawn(thread::Builder::new().name(format!("{name}-{index}")), Box::new(move || own.work(index))) {
+                Ok(thread) => threads.push(thread),
+                Err(reason) => {
+                    shortage = Some(Shortage { got: index, wanted, reason });
+                    break;
+                }
+            }
+        }
+        state.sleep.begin(1..threads.len() + 1);
+        state.alone.store(threads.is_empty(), Ordering::Relaxed);
+        let mugs = state.roster.as_deref().and_then(Roster::uneven).is_some_and(Uneven::mugs);
+        let own = Arc::clone(&state);
+        let turns = (mugs && self.turns)
+            .then(|| spawn(thread::Builder::new().name(format!("{name}-turns")), Box::new(move || own.take_turns())));
+        // Without that thread tasks stay where they are, which is said like the other threads that are missing.
+        let turns = match turns {
+            Some(Err(reason)) => {
+                shortage.get_or_insert(Shortage { got: threads.len() + 1, wanted, reason });
+                None
+            }
+            turns => turns.and_then(Result::ok),
+        };
+        Workers { state, threads, shortage, missing, turns }
+    }
+}
+
+impl Workers {
+    /// How many there are, the calling thread included.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// Lets the workers finish and end.
+    ///
+    /// A task does not wait for that: any of these workers may wait for what this thread is doing, by a chain of tasks in any number of pools, or for the thread itself. The
+    /// thread that called [`Pool::install`](crate::Pool::install) waits when it is back; a thread of a pool does not.
+    pub(crate) fn end(self) {
+        self.close();
+        match Worker::outermost() {
+            None => self.join(),
+            // It is a thread of a pool, or its own pool is the one that ends: they end by themselves.
+            Some(outermost) if outermost.index > 0 || Worker::slot_in(&self.state).is_some() => {}
+            Some(_) => DROPPED.with_borrow_mut(|dropped| {
+                dropped.retain(|workers| !workers.are_finished());
+                dropped.push(self);
+            }),
+        }
+    }
+
+    fn close(&self) {
+        for slot in &self.state.slots {
+            // SAFETY: the slot exists.
+            #[allow(unsafe_code)]
+            let _ = unsafe { Latch::open(&slot.closed) };
+        }
+        self.state.sleep.close();
+        if let Some(uneven) = self.state.roster.as_deref().and_then(Roster::uneven) {
+            uneven.stop();
+        }
+    }
+
+    fn are_finished(&self) -> bool {
+        self.threads.iter().chain(&self.turns).all(JoinHandle::is_finished)
+    }
+
+    fn join(mut self) {
+        if self.state.is_lost() {
+            // There is no such thread here.
+            std::mem::forget(self);
+            return;
+        }
+        for thread in self.threads.drain(..).chain(self.turns.take()) {
+            // Threads of a pool do not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Waits for the workers of pools that this thread has dropped in tasks, if it is in none now.
+pub(crate) fn join_dropped() {
+    while Worker::outermost().is_none()
+        && let Some(workers) = DROPPED.with_borrow_mut(Vec::pop)
+    {
+        workers.join();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A search goes through all queues, so one search by each worker would make N workers cost N squared.
+    #[test]
+    fn workers_start_and_end_without_a_search() {
+        for threads in [1, 2, 300] {
+            let workers = PoolPlan { threads, ..PoolPlan::default() }.start();
+            assert_eq!(workers.count(), threads);
+            let state = Arc::clone(&workers.state);
+            workers.end();
+            let searches: u64 = state.slots.iter().map(|slot| slot.stats().failed_steals).sum();
+            assert_eq!(searches, 0, "{threads} threads");
+            assert_eq!(Arc::strong_count(&state), 1, "all have ended");
+        }
+    }
+}
