@@ -134,7 +134,10 @@ pub enum Command {
     #[command(name = evenkeel_linux::guard::COMMAND, hide = true)]
     Guard,
     #[command(name = evenkeel_linux::vm::guest::COMMAND, hide = true)]
-    Guest,
+    Guest {
+        /// Its cores, if they differ in speed
+        machine: Option<String>,
+    },
     #[command(name = evenkeel_linux::launch::TIED, hide = true, disable_help_flag = true)]
     Tied {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -210,7 +213,8 @@ Examples:
   evenkeel vm --machine 2B4S:3 --policy pfs -- ./app --threads 6
   evenkeel vm bench --machine 2B2S:3 --policy pfs,colab
 
-Exit code: the command's own; 2 if it could not be run, 124 after --timeout.
+Exit code: the command's own; 124 after --timeout, 125 if the guest failed, 126 if the
+command cannot be executed, 127 if there is none, 2 if the request is wrong.
 Read on: docs/vm.md.";
 
 /// How results are printed.

@@ -54,8 +54,8 @@ fn main() -> ExitCode {
         Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => commands::vm_bench::run(&args),
         Command::Vm(args) => return status(commands::vm::run(&args)),
         Command::Emulate(args) => return status(commands::emulate::run(&args)),
-        Command::Guest => {
-            evenkeel_linux::vm::guest::main();
+        Command::Guest { machine } => {
+            evenkeel_linux::vm::guest::main(machine.as_deref());
             return ExitCode::SUCCESS;
         }
         Command::Tied { args } => {

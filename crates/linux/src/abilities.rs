@@ -11,7 +11,7 @@ use perf_event::events::Hardware;
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity};
 
-use crate::vm::shares;
+use crate::vm::{kvm, shares};
 
 /// Something that Evenkeel uses where it can.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,11 @@ pub fn abilities(online: &[u16]) -> Vec<Ability> {
         ("sched_ext", sched_ext(), "threads are steered through affinity masks instead of scheduled"),
         ("SCHED_FIFO", tried(|| shares::fifo(0)), "QEMU's own threads wait their turn, so that `vm` is less exact"),
         ("SCHED_DEADLINE", tried(|| shares::reserve(0, 0.01)), "`vm` cannot make its cores unequal, only --symmetric"),
-        ("KVM", kvm(), "`vm` translates every instruction: about ten times slower"),
+        (
+            "KVM",
+            kvm::works().map(|()| "runs a guest".into()),
+            "`vm` translates every instruction: about ten times slower",
+        ),
     ];
     all.map(|(name, state, without)| Ability::new(name, state, without)).into()
 }
@@ -129,12 +133,5 @@ fn tried(act: impl Fn() -> std::io::Result<()> + Send) -> Result<String, String>
         Ok(Ok(())) => Ok("allowed".into()),
         Ok(Err(error)) => Err(format!("{error}; root may")),
         Err(_) => Err("cannot be tried".into()),
-    }
-}
-
-fn kvm() -> Result<String, String> {
-    match fs::OpenOptions::new().read(true).write(true).open("/dev/kvm") {
-        Ok(_) => Ok("works".into()),
-        Err(error) => Err(format!("/dev/kvm: {error}")),
     }
 }

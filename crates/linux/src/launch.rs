@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +25,12 @@ use crate::host::poll;
 pub const COMMAND: &str = "__start";
 /// The exit status of a command that could not be started, as shells have it.
 const NOT_STARTED: u8 = 127;
+/// The exit status where not the command failed, but what was to run it, as `env` and `timeout` have it.
+pub const OWN_FAILURE: u8 = 125;
+/// The exit status of a command that exists and cannot be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// The exit status of a command that does not exist.
+pub const NOT_FOUND: u8 = 127;
 
 /// A program that waits to be released, runs, or has ended.
 pub struct Launched {
@@ -244,6 +250,24 @@ pub fn gate(args: &[OsString]) -> io::Result<()> {
     drop(gate);
     let why = failure(program, &Command::new(program).args(rest).exec());
     said.write_all(why.as_bytes())
+}
+
+/// Why a program could not be started, and the exit status for that.
+pub fn refused(program: &OsStr, error: &io::Error) -> (String, u8) {
+    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+    (failure(program, error), code)
+}
+
+/// Finds a program as `execvp` does.
+///
+/// # Errors
+/// Why it could not be started, and the exit status for that.
+pub fn find(program: &OsStr) -> Result<PathBuf, (String, u8)> {
+    which::which(program).map_err(|_| {
+        let there = program.as_bytes().contains(&b'/') && Path::new(program).exists();
+        let kind = if there { io::ErrorKind::PermissionDenied } else { io::ErrorKind::NotFound };
+        refused(program, &kind.into())
+    })
 }
 
 /// Why a program could not be started.

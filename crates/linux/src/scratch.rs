@@ -42,7 +42,7 @@ impl Scratch {
         let unnamed = folder.path().join("lock.new");
         let lock = File::create(&unnamed)?;
         flock(&lock, FlockOperation::LockExclusive)?;
-        fs::write(&unnamed, boot())?;
+        fs::write(&unnamed, boot_id())?;
         fs::rename(&unnamed, folder.path().join(LOCK))?;
         Ok(Self { folder, _lock: lock })
     }
@@ -68,13 +68,13 @@ fn sweep(place: &Path) {
 /// Whether nobody holds a lock any more.
 fn abandoned(lock: &Path) -> bool {
     // Of another kernel, such as the host of a guest that shares its /tmp, locks are not seen here.
-    let here = fs::read_to_string(lock).is_ok_and(|boot| boot == self::boot());
+    let here = fs::read_to_string(lock).is_ok_and(|boot| boot == boot_id());
     let held = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     here && File::open(lock).is_ok_and(|file| !held(file))
 }
 
 /// Tells one run of a kernel from all others.
-fn boot() -> String {
+pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 

@@ -49,7 +49,7 @@ needs! {
     rt_app_files: || exists(RT_APP_FILES);
     /// Programs in the kernel that report on threads.
     #[cfg(feature = "linux")]
-    ebpf: linux::ebpf;
+    ebpf: || linux::ability("eBPF");
     /// A counter of the kernel's own for each thread and CPU.
     #[cfg(feature = "linux")]
     counting: linux::counting;
@@ -59,6 +59,9 @@ needs! {
     /// A virtual machine: QEMU and a kernel. That it boots is what tests find out.
     #[cfg(feature = "linux")]
     vm: linux::vm;
+    /// CPU time that threads reserve (SCHED_DEADLINE), which makes virtual cores unequal.
+    #[cfg(feature = "linux")]
+    reservations: || linux::ability("SCHED_DEADLINE");
 }
 
 /// Where rt-app's own files are.
@@ -96,11 +99,11 @@ mod linux {
     use perf_event::events::Software;
 
     /// By what `evenkeel topology` says, which tries it.
-    pub fn ebpf() -> Result<(), String> {
-        let ebpf = abilities(&[0]).into_iter().find(|ability| ability.name == "eBPF");
-        match ebpf {
-            Some(ebpf) if ebpf.available => Ok(()),
-            Some(ebpf) => Err(ebpf.detail),
+    pub fn ability(name: &str) -> Result<(), String> {
+        let found = abilities(&[0]).into_iter().find(|ability| ability.name == name);
+        match found {
+            Some(ability) if ability.available => Ok(()),
+            Some(ability) => Err(ability.detail),
             None => Err("`evenkeel topology` does not mention it".into()),
         }
     }

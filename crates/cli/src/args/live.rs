@@ -102,9 +102,12 @@ pub struct VmRun {
     /// Leave all cores equally fast; needs no privileges for CPU time
     #[arg(long)]
     pub symmetric: bool,
-    /// Give up after this time
+    /// Give up if the command takes longer than this
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Ns>,
+    /// Let the command write to this directory, too; it may write to the current one and to /tmp
+    #[arg(long, value_name = "DIR")]
+    pub writable: Vec<PathBuf>,
     /// Say nothing about the guest
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,11 +1,12 @@
 //! `evenkeel vm`: an asymmetric machine on any Linux box.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::launch::{self, Signals};
 use evenkeel_linux::spec::Spec;
-use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
+use evenkeel_linux::vm::{Error, Job, Options, Stream, Vm, kernel};
 
 use serde::Serialize;
 
@@ -13,10 +14,10 @@ use crate::args::{Accel, Format, VmRun};
 use crate::clock::Stopwatch;
 use crate::{catalog, json, live, messages};
 
-/// What `timeout` answers.
+/// As `timeout` has it.
 const TIMED_OUT: u8 = 124;
 
-/// Runs the command and answers the exit status.
+/// Runs the command and returns the exit status.
 pub fn run(args: &VmRun) -> Result<u8> {
     let spec: Spec = args.machine.parse().map_err(anyhow::Error::msg)?;
     let policy = args.policy.as_deref().map(catalog::live_policy).transpose()?;
@@ -26,8 +27,12 @@ pub fn run(args: &VmRun) -> Result<u8> {
         None => words(&args.command)?,
         Some(policy) => under(&spec, policy, format, &words(&args.command)?)?,
     };
-    live::find(&args.command[0])?;
+    if let Err((reason, code)) = launch::find(&args.command[0]) {
+        messages::error(reason);
+        return Ok(code);
+    }
     let directory = std::env::current_dir().context("there is no working directory")?;
+    let writable = args.writable.iter().map(|path| folder(path)).collect::<Result<Vec<_>>>()?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let mut guest = None;
     let ended = boot(args, spec, &signals).and_then(|mut vm| {
@@ -36,7 +41,8 @@ pub fn run(args: &VmRun) -> Result<u8> {
             Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
             Stream::Errors => io::stderr().write_all(bytes),
         };
-        let ended = vm.run(&command, &directory, args.timeout, &signals, &mut forward);
+        let job = Job { command: &command, directory: &directory, writable: &writable, timeout: args.timeout };
+        let ended = vm.run(&job, &signals, &mut forward, &mut |text| messages::warning(text));
         guest = Some((vm.accelerator(), vm.shares(), watch.seconds()));
         ended
     });
@@ -44,7 +50,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
     {
         messages::plain(&json::print(&Account {
             machine: spec.to_string(),
-            accelerator: format!("{accelerator:?}").to_lowercase(),
+            accelerator: accelerator.to_string().to_lowercase(),
             big_share: shares.map(|shares| shares.big),
             little_share: shares.map(|shares| shares.little),
             policy,
@@ -52,19 +58,36 @@ pub fn run(args: &VmRun) -> Result<u8> {
             elapsed_s: elapsed,
         })?);
     }
-    match ended {
-        Ok(ended) => Ok(ended.code),
-        Err(Error::Interrupted(signal)) => Ok(launch::killed_by(signal)),
-        Err(Error::Timeout(time)) => {
-            messages::error(format_args!("the command did not end within {time}"));
-            Ok(TIMED_OUT)
+    ended.map(|ended| ended.code).or_else(status)
+}
+
+/// The exit status for what went wrong, which is said; `Err` for a mistake in the request.
+fn status(error: Error) -> Result<u8> {
+    let code = match &error {
+        Error::NoSuchKernel(_) => return Err(error.into()),
+        // Without a word, as programs end whose output has no reader any more.
+        Error::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
+            return Ok(launch::killed_by(libc::SIGPIPE));
         }
-        Err(error) if error.emulators_fault() => Err(anyhow::Error::new(error).context(
-            "the guest died of a known race between the emulator and kernels that patch their own code, not of the \
-             command; please start it again",
-        )),
-        Err(error) => Err(error.into()),
+        Error::Interrupted(signal) => return Ok(launch::killed_by(*signal)),
+        Error::Timeout(_) => TIMED_OUT,
+        Error::Command { code, .. } => *code,
+        _ => launch::OWN_FAILURE,
+    };
+    messages::error(&error);
+    if error.emulators_fault() {
+        messages::note("that is a fault of the emulator, not of the command; please start it again");
     }
+    Ok(code)
+}
+
+/// A directory for the guest, as the guest finds it.
+fn folder(path: &Path) -> Result<PathBuf> {
+    let absolute = path.canonicalize().with_context(|| path.display().to_string())?;
+    if !absolute.is_dir() {
+        bail!("{}: expected a directory for the command to write to", path.display());
+    }
+    Ok(absolute)
 }
 
 /// What became of a command in a guest.
@@ -92,7 +115,7 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
     if let Some(shares) = vm.shares().filter(|_| !args.quiet && args.format.format == Format::Table) {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         messages::note(format_args!(
-            "{spec} under {:?}: a big core has {} of a real one, a little core {}",
+            "{spec} under {}: a big core has {} of a real one, a little core {}",
             vm.accelerator(),
             percent(shares.big),
             percent(shares.little)

@@ -6,3 +6,4 @@ mod golden;
 mod help;
 mod recordings;
 mod results;
+mod vm_faults;

@@ -51,6 +51,26 @@ fn a_policy_runs_in_the_guest() {
     assert!(guest.as_object().unwrap().keys().all(|field| section.contains(&format!("`{field}`"))));
 }
 
+/// Programs in the guest find in sysfs which cores are big. A recording made there has them, and comes back.
+#[test(vm, reservations)]
+fn programs_in_the_guest_know_big_from_little() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "cat /sys/devices/system/cpu/cpu[0-9]*/cpu_capacity; $EVENKEEL topology --format json; \
+                $EVENKEEL record -q -o app.ek -- sh -c 'i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done'";
+    let line = line.replace("$EVENKEEL", &assert_cmd::cargo::cargo_bin!("evenkeel").display().to_string());
+    let args = ["-q", "-m", "2B2S:3", "--accel", "tcg", "--", "sh", "-c", &line];
+    let output = vm(folder.path(), &args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let found = text.strip_prefix("1024\n1024\n341\n341\n").unwrap_or_else(|| panic!("{text}: {errors}"));
+    let found: serde_json::Value = serde_json::from_str(found).unwrap();
+    assert_eq!((&found["kinds"][0]["cpus"], &found["kinds"][1]["cpus"]), (&[0, 1].into(), &[2, 3].into()), "{found}");
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let recording = fs::read_to_string(folder.path().join("app.ek")).unwrap();
+    let machine: serde_json::Value = serde_json::from_str(recording.lines().next().unwrap()).unwrap();
+    assert!(machine["machine"].as_str().unwrap().contains("[core.little]"), "{machine}");
+}
+
 #[test(vm)]
 fn what_cannot_be_booted_is_an_error_of_the_request() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +78,7 @@ fn what_cannot_be_booted_is_an_error_of_the_request() {
         (&["-m", "many", "--", "true"][..], "expected big and little cores"),
         (&["--kernel", "/no/such/kernel", "--", "true"], "/no/such/kernel: no such kernel"),
         (&["--policy", "fast", "--", "true"], "fast"),
-        (&["--", "no-such-command"], "no-such-command: no such command"),
+        (&["--writable", "/no/such/folder", "--", "true"], "/no/such/folder"),
     ] {
         let output = vm(folder.path(), args);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -74,7 +94,7 @@ fn a_signal_switches_the_guest_off() {
     let output = vm(folder.path(), &["--symmetric", "-q", "--accel", "tcg", "--", "true"]);
     assert!(output.status.success(), "{output:?}");
     for (signal, code) in [("-HUP", 129), ("-TERM", 143)] {
-        // Who has started these tests may ignore signals (`nohup`).
+        // The shell that started these tests may ignore signals (`nohup`).
         let mut command = Command::new("env");
         command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
         command.args(["vm", "--symmetric", "-q", "--accel", "tcg", "--", "sh", "-c", "echo up; sleep 1000"]);

@@ -9,13 +9,13 @@ use super::Error;
 /// Names a kernel for all commands.
 pub const VARIABLE: &str = "EVENKEEL_KERNEL";
 
-/// The kernel to boot: the one that is asked for, else what `EVENKEEL_KERNEL` names, else the newest that
+/// The kernel to boot: the wanted one, else what `EVENKEEL_KERNEL` names, else the newest that
 /// `scripts/kernel` has fetched, else the one that this machine runs.
 ///
 /// # Errors
 /// There is none.
-pub fn find(asked: Option<&Path>) -> Result<PathBuf, Error> {
-    let named = asked.map(Path::to_path_buf).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
+pub fn find(wanted: Option<&Path>) -> Result<PathBuf, Error> {
+    let named = wanted.map(Path::to_path_buf).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
     if let Some(path) = named {
         return if path.is_file() { Ok(path) } else { Err(Error::NoSuchKernel(path)) };
     }

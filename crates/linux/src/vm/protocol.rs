@@ -1,4 +1,4 @@
-//! What host and guest say to each other: one JSON object a line, over a virtual serial port.
+//! The messages between host and guest: one JSON object a line, over a virtual serial port.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,8 @@ pub struct Run {
     pub environment: Vec<(String, String)>,
     /// Its working directory, which it may write to.
     pub directory: String,
+    /// Further directories that it may write to.
+    pub writable: Vec<String>,
     /// The file that its standard output goes to.
     pub output: String,
     /// The file that its standard error goes to.
@@ -33,12 +35,14 @@ pub struct Run {
 /// From the guest to the host.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum Reply {
     /// The guest is up.
     Ready,
+    /// The next thing that the guest does is to start the command.
+    Begins,
     /// The command has ended.
     Ended {
-        /// As a shell would tell it: 128 + signal if a signal ended it.
+        /// Its exit status as shells have it: 128 + signal if a signal ended it.
         code: u8,
         /// From its start to its end, by the guest's clock.
         nanoseconds: u64,
@@ -47,5 +51,7 @@ pub enum Answer {
     Failed {
         /// Why.
         reason: String,
+        /// The exit status for that, as shells have it.
+        code: u8,
     },
 }

@@ -7,15 +7,16 @@ use super::Accelerator;
 use super::guest;
 use super::kernel;
 use super::protocol::PORT;
+use crate::spec::Spec;
 
 /// What QEMU is to run.
 pub(super) struct Machine<'a> {
-    pub cores: u16,
+    pub spec: &'a Spec,
     pub memory_mb: u32,
     pub kernel: &'a Path,
     pub accelerator: Accelerator,
-    /// One thread a virtual core. Otherwise one thread for all, which is slower and which some kernels need.
-    pub threads: bool,
+    /// Whether the cores differ in speed. That takes a thread for each; with one for all, which is slower, TCG has no race.
+    pub shares: bool,
     /// Where the sockets are.
     pub sockets: &'a Path,
     /// What emulates it.
@@ -31,21 +32,21 @@ pub(super) const QEMU: &str = "qemu-system-x86_64";
 /// QEMU, and where the firmware is that belongs to it.
 #[derive(Clone, Debug)]
 pub(super) struct Emulator {
-    program: PathBuf,
+    pub program: PathBuf,
     firmware: Vec<PathBuf>,
 }
 
 impl Emulator {
     /// What `scripts/qemu` has fetched, else what is installed.
     pub fn find() -> Option<Self> {
-        let fetched = kernel::cache().map(|cache| cache.join("qemu/usr")).filter(|usr| usr.is_dir());
-        match fetched {
-            Some(usr) => Some(Self {
-                program: usr.join("bin").join(QEMU),
-                firmware: vec![usr.join("share/seabios"), usr.join("share/qemu")],
-            }),
-            None => Some(Self { program: which::which(QEMU).ok()?, firmware: Vec::new() }),
-        }
+        let fetched = kernel::cache().and_then(|cache| {
+            let usr = cache.join("qemu/usr");
+            let program = usr.join("bin").join(QEMU);
+            let firmware = vec![usr.join("share/seabios"), usr.join("share/qemu")];
+            program.is_file().then_some(Self { program, firmware })
+        });
+        let installed = || Some(Self { program: which::which(QEMU).ok()?, firmware: Vec::new() });
+        fetched.or_else(installed)
     }
 }
 
@@ -54,18 +55,22 @@ impl Machine<'_> {
         let (accelerator, cpu) = match self.accelerator {
             Accelerator::Kvm => ("kvm".to_owned(), "host"),
             // A CPU that QEMU emulates without gaps; `max` crashes version 7.2.
-            Accelerator::Tcg => (format!("tcg,thread={}", if self.threads { "multi" } else { "single" }), "Nehalem"),
+            Accelerator::Tcg => (format!("tcg,thread={}", if self.shares { "multi" } else { "single" }), "Nehalem"),
         };
         let memory = format!("memory-backend-memfd,id=mem,size={}M,share=on", self.memory_mb);
         let files = format!("socket,id=files,path={}", escaped(&self.files()));
         let port = format!("socket,id=port,path={}", escaped(&self.port()));
+        let monitor = format!("socket,id=monitor,path={}", escaped(&self.monitor()));
         let console = format!("file,id=console,path={}", escaped(self.console));
-        let append = format!(
+        let mut append = format!(
             "console=ttyS0 quiet panic=-1 root=files rootfstype=virtiofs rw init=\"{}\" -- {}",
             self.program.display(),
             guest::COMMAND
         );
-        let (cores, mb) = (self.cores.to_string(), self.memory_mb.to_string());
+        if self.shares {
+            append += &format!(" {}", self.spec);
+        }
+        let (cores, mb) = (self.spec.cores().to_string(), self.memory_mb.to_string());
         // Dies with its parent, whatever happens to that.
         let mut command = crate::launch::tied(&self.emulator.program);
         command.args(self.emulator.firmware.iter().flat_map(|folder| [Path::new("-L"), folder]));
@@ -76,6 +81,7 @@ impl Machine<'_> {
         command.args(["-chardev", &files, "-device", "vhost-user-fs-pci,chardev=files,tag=files"]);
         command.args(["-device", "virtio-serial", "-chardev", &port]);
         command.args(["-device", &format!("virtserialport,chardev=port,name={PORT}")]);
+        command.args(["-chardev", &monitor, "-mon", "chardev=monitor,mode=control"]);
         command.args(["-chardev", &console, "-serial", "chardev:console"]);
         command.arg("-kernel").arg(self.kernel).args(["-append", &append]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -97,6 +103,10 @@ impl Machine<'_> {
 
     pub fn port(&self) -> PathBuf {
         self.sockets.join("port")
+    }
+
+    pub fn monitor(&self) -> PathBuf {
+        self.sockets.join("monitor")
     }
 }
 

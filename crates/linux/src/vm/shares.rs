@@ -9,7 +9,7 @@ use crate::spec::Spec;
 /// SCHED_DEADLINE period: a virtual core gets its share within every such span.
 const PERIOD_NS: u64 = 10_000_000;
 /// The kernel admits reservations up to 95 % of each CPU (sched_rt_runtime_us); the rest of this is left to QEMU's other
-/// threads and to whoever watches.
+/// threads and to Evenkeel.
 const RESERVED: f64 = 0.85;
 /// No virtual core can use more than one real one, and a reservation must stay below all of it.
 const MOST: f64 = 0.95;
@@ -32,8 +32,8 @@ impl Shares {
         Self { big, little: big / spec.ratio }
     }
 
-    /// Reserves the shares for the threads of the virtual cores, the big ones first, and answers what was reserved:
-    /// less if others have reservations as well.
+    /// Reserves the shares for the threads of the virtual cores, the big ones first, and returns what was reserved: less if
+    /// others have reservations as well.
     ///
     /// # Errors
     /// No privilege, or no time left to reserve.
@@ -80,6 +80,8 @@ pub fn virtual_cores(qemu: Tid) -> io::Result<Vec<Tid>> {
     Ok(cores.into_iter().map(|(_, tid)| tid).collect())
 }
 
+const SCHED_DEADLINE: u32 = 6;
+
 /// `struct sched_attr` of sched_setattr(2), version 0.
 #[repr(C)]
 struct SchedAttr {
@@ -114,7 +116,6 @@ pub(crate) fn fifo(tid: Tid) -> io::Result<()> {
 
 /// Gives a thread (0: this one) a share of a CPU, and no more.
 pub(crate) fn reserve(tid: Tid, share: f64) -> io::Result<()> {
-    const SCHED_DEADLINE: u32 = 6;
     const SCHED_FLAG_RESET_ON_FORK: u64 = 1;
     set(
         tid,
@@ -127,6 +128,17 @@ pub(crate) fn reserve(tid: Tid, share: f64) -> io::Result<()> {
             ..SchedAttr::EMPTY
         },
     )
+}
+
+/// The share of a CPU that a thread has reserved, if it has.
+pub(crate) fn reserved(tid: Tid) -> Option<f64> {
+    let mut attr = SchedAttr::EMPTY;
+    // SAFETY: the kernel writes at most the given size to `attr`, which lives until the call returns.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_getattr, tid, std::ptr::from_mut(&mut attr), size_of::<SchedAttr>(), 0)
+    };
+    (result == 0 && attr.policy == SCHED_DEADLINE).then(|| attr.runtime as f64 / attr.period.max(1) as f64)
 }
 
 fn set(tid: Tid, attr: &SchedAttr) -> io::Result<()> {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use evenkeel_linux::launch::Signals;
 use evenkeel_linux::scratch::Scratch;
 use evenkeel_linux::spec::Spec;
-use evenkeel_linux::vm::{Error, Options, Stream, Vm, kernel};
+use evenkeel_linux::vm::{Error, Job, Options, Stream, Vm, kernel};
 use evenkeel_model::Ns;
 
 use super::vm::{inside, under};
@@ -182,14 +182,13 @@ impl Guest<'_> {
             let mut errors = Vec::new();
             let (folder, signals) = (self.folder, self.signals);
             let vm = self.vm()?;
-            let ended = vm.run(command, folder, Some(timeout), signals, &mut |stream, bytes| {
-                if stream == Stream::Output {
-                    text.extend_from_slice(bytes)
-                } else {
-                    errors.extend_from_slice(bytes)
-                }
+            let job = Job { command, directory: folder, writable: &[], timeout: Some(timeout) };
+            let mut keep = |stream, bytes: &[u8]| {
+                let kept = if stream == Stream::Output { &mut text } else { &mut errors };
+                kept.extend_from_slice(bytes);
                 Ok(())
-            });
+            };
+            let ended = vm.run(&job, signals, &mut keep, &mut |text| messages::warning(text));
             match ended {
                 Ok(ended) if ended.code == 0 => return Ok(times(&String::from_utf8_lossy(&text))),
                 Ok(ended) => {

@@ -1,5 +1,7 @@
 //! The first process of the guest: this same program, run by the guest's kernel from the host's files.
 
+mod capacities;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,48 +11,56 @@ use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
 use rustix::process::{Pid, WaitOptions};
 use rustix::system::{RebootCommand, reboot};
 
-use super::protocol::{Answer, PORT, Request, Run};
+use super::protocol::{PORT, Reply, Request, Run};
 use crate::host::clock;
-use crate::launch::exit_code;
+use crate::launch::{self, exit_code};
+use crate::spec::Spec;
 
 /// The hidden command that runs [`main`].
 pub const COMMAND: &str = "__guest";
 
-/// Runs what the host asks for until it has no more, then switches the machine off.
-pub fn main() {
+/// Runs the host's commands until it has no more, then switches the machine off. `machine` is the [`Spec`] of the cores if
+/// they differ in speed.
+pub fn main(machine: Option<&str>) {
     if rustix::process::getpid() != Pid::INIT {
         eprintln!("this command is the first process of a virtual machine, and does nothing elsewhere");
         return;
     }
-    if let Err(error) = serve() {
-        // The serial console is where the host looks when the guest says nothing.
-        eprintln!("evenkeel: the guest gives up: {error}");
+    if let Err(error) = serve(machine) {
+        // The host shows the end of the console of a guest that ended.
+        eprintln!("evenkeel: the guest cannot continue: {error}");
     }
     rustix::fs::sync();
     let _ = reboot(RebootCommand::PowerOff);
 }
 
-fn serve() -> io::Result<()> {
+fn serve(machine: Option<&str>) -> io::Result<()> {
     mount_all()?;
+    if let Some(machine) = machine {
+        let spec: Spec = machine.parse().map_err(io::Error::other)?;
+        capacities::publish(&spec)
+            .map_err(|error| io::Error::other(format!("cannot publish the cores' capacities: {error}")))?;
+    }
     let port = port()?;
     let port = OpenOptions::new().read(true).write(true).open(&port).map_err(|error| cannot_open(&port, &error))?;
-    let mut answers = port.try_clone()?;
-    let mut say = |answer: &Answer| -> io::Result<()> {
-        let mut line = serde_json::to_string(answer)?;
+    let mut replies = port.try_clone()?;
+    let mut send = |reply: &Reply| -> io::Result<()> {
+        let mut line = serde_json::to_string(reply)?;
         line.push('\n');
-        answers.write_all(line.as_bytes())
+        replies.write_all(line.as_bytes())
     };
-    // Waits until the kernel knows that the host is at the other end; it learns that after the port's name, and says until then
-    // that nobody is there.
-    say(&Answer::Ready)?;
+    // Waits until the kernel knows that the host is at the other end; it learns that after the port's name, and reports the
+    // end of the connection until then.
+    send(&Reply::Ready)?;
     switch_off_with_the_host(&port)?;
     let mut requests = BufReader::new(&port).lines();
     while let Some(line) = requests.next().transpose()? {
         match serde_json::from_str(&line)? {
             Request::Run(run) => {
-                let answer = execute(&run).unwrap_or_else(|error| Answer::Failed { reason: error.to_string() });
+                send(&Reply::Begins)?;
+                let reply = execute(&run);
                 rustix::fs::sync();
-                say(&answer)?;
+                send(&reply)?;
             }
             Request::Off => break,
         }
@@ -98,7 +108,7 @@ fn port() -> io::Result<PathBuf> {
     Err(io::Error::other("there is no port to the host"))
 }
 
-/// The host's end closes when the host's process ends, however it ends: then nobody wants this machine any more.
+/// The host's end closes when the host's process ends, however it ends. Then this machine has no use any more.
 fn switch_off_with_the_host(port: &File) -> io::Result<()> {
     let port = port.try_clone()?;
     std::thread::Builder::new().name("host".into()).spawn(move || {
@@ -117,22 +127,42 @@ fn cannot_open(path: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!("cannot open {}: {error}", path.display()))
 }
 
-fn execute(run: &Run) -> io::Result<Answer> {
-    writable(&run.directory)?;
-    let (program, arguments) = run.command.split_first().ok_or_else(|| io::Error::other("no command"))?;
+fn execute(run: &Run) -> Reply {
+    let failed = |error: io::Error| Reply::Failed { reason: error.to_string(), code: launch::OWN_FAILURE };
+    let directories = || [&run.directory].into_iter().chain(&run.writable);
+    if let Err(error) = directories().try_for_each(|directory| writable(directory)) {
+        return failed(error);
+    }
+    let streams = File::create(&run.output).and_then(|output| Ok((output, File::create(&run.errors)?)));
+    let ((output, errors), Some((program, arguments))) = (
+        match streams {
+            Ok(streams) => streams,
+            Err(error) => return failed(error),
+        },
+        run.command.split_first(),
+    ) else {
+        return failed(io::Error::other("no command"));
+    };
     let began = clock();
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(run.environment.iter().cloned())
         .current_dir(&run.directory)
         .stdin(Stdio::null())
-        .stdout(File::create(&run.output)?)
-        .stderr(File::create(&run.errors)?)
-        .spawn()?;
-    let status = child.wait()?;
+        .stdout(output)
+        .stderr(errors)
+        .spawn();
+    let status = match child.map(|mut child| child.wait()) {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => return failed(error),
+        Err(error) => {
+            let (reason, code) = launch::refused(program.as_ref(), &error);
+            return Reply::Failed { reason, code };
+        }
+    };
     let nanoseconds = clock().since(began).0;
-    // Orphans are the first process's to bury.
+    // The first process inherits orphans, and waits for those that have ended.
     while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-    Ok(Answer::Ended { code: exit_code(status), nanoseconds })
+    Reply::Ended { code: exit_code(status), nanoseconds }
 }

@@ -1,0 +1,114 @@
+//! What can go wrong with a guest.
+
+use std::fmt::Write;
+use std::io;
+use std::path::PathBuf;
+
+use evenkeel_model::Ns;
+
+use super::kernel;
+use super::reservations::{self, Holder};
+
+/// With a thread for each virtual core, some kernels die of a race between code patching and QEMU's translation in about
+/// one boot in twenty. It leaves this on the console.
+const PATCHING_RACE: &str = "int3";
+
+/// Why a guest could not be booted, or a command not be run in it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No kernel was found.
+    #[error(
+        "there is no kernel for the guest: `scripts/kernel` fetches one, or name one with --kernel or {}",
+        kernel::VARIABLE
+    )]
+    NoKernel,
+    /// The named kernel does not exist.
+    #[error("{0}: no such kernel; expected an image such as /boot/vmlinuz-7.0")]
+    NoSuchKernel(PathBuf),
+    /// QEMU or its file server is not installed.
+    #[error("{0} is not installed; on Debian: apt install qemu-system-x86")]
+    NotInstalled(&'static str),
+    /// The guest ended, or never began.
+    #[error("the guest {what}{}", console_tail(console))]
+    Guest {
+        /// What it did.
+        what: String,
+        /// Its console.
+        console: String,
+        /// Whether QEMU itself crashed.
+        crashed: bool,
+    },
+    /// The shares could not be reserved.
+    #[error("cannot reserve CPU time for the guest's cores (SCHED_DEADLINE): {error}; {}", shares_hint(error, holders))]
+    Shares {
+        /// Why.
+        error: io::Error,
+        /// Which processes have reservations.
+        holders: Vec<Holder>,
+    },
+    /// The guest could not run the command.
+    #[error("{reason}")]
+    Command {
+        /// Why.
+        reason: String,
+        /// The exit status for that, as shells have it.
+        code: u8,
+    },
+    /// What the command wrote could not be passed on.
+    #[error("cannot pass on what the command wrote: {0}")]
+    Output(io::Error),
+    /// Ctrl-C, or another signal that ends a process.
+    #[error("interrupted")]
+    Interrupted(i32),
+    /// The time was over.
+    #[error("the command did not end within {0}")]
+    Timeout(Ns),
+    /// Anything else that the system refused.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether QEMU crashed, or the guest's kernel died of a race in QEMU: not the fault of the command, and another boot
+    /// may succeed.
+    pub fn emulators_fault(&self) -> bool {
+        matches!(self, Self::Guest { console, crashed, .. } if *crashed || console.contains(PATCHING_RACE))
+    }
+
+    /// No reservation: with the processes that have one.
+    pub(super) fn shares(error: io::Error) -> Self {
+        let busy = error.raw_os_error() == Some(libc::EBUSY);
+        Self::Shares { holders: if busy { reservations::holders() } else { Vec::new() }, error }
+    }
+}
+
+/// Turns an error of the system into one that says what was tried.
+pub(super) fn tried(what: &'static str) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Io { what, error }
+}
+
+fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
+    if error.raw_os_error() != Some(libc::EBUSY) {
+        return "this needs root; --symmetric does without".into();
+    }
+    if holders.is_empty() {
+        return "others have reserved too much of it, and none of them is visible here: in another container?".into();
+    }
+    let mut text = String::from("others have reserved too much of it:");
+    for (position, holder) in holders.iter().enumerate() {
+        let _ = write!(text, "{} {holder}", if position == 0 { "" } else { "," });
+    }
+    text
+}
+
+fn console_tail(console: &str) -> String {
+    const LINES: usize = 8;
+    let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let tail = &lines[lines.len().saturating_sub(LINES)..];
+    if tail.is_empty() { String::new() } else { format!("; the end of its console:\n{}", tail.join("\n")) }
+}
