@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evenkeel_linux::host::PERIODS;
+use evenkeel_linux::record::BUFFER;
 use evenkeel_model::Ns;
 
 use super::{Output, duration, duration_within};
@@ -68,6 +69,9 @@ pub struct Record {
     pub file: PathBuf,
     #[command(flatten)]
     pub cores: Cores,
+    /// Memory for events that were not read yet, in MB; more of it, if `record` says that events were lost
+    #[arg(long, value_name = "MB", default_value_t = BUFFER >> 20, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub buffer: u32,
     /// Say nothing at the end
     #[arg(long, short)]
     pub quiet: bool,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
-use evenkeel_linux::record::Tape;
+use evenkeel_linux::record::Recorder;
 use evenkeel_workload::recording::Step;
 use serde::Serialize;
 
@@ -20,19 +20,19 @@ pub fn run(args: &Record) -> Result<u8> {
     let target = Target::open(&args.file)?;
     live::find(&args.command[0])?;
     let mut launched = Launched::new(&args.command).context("cannot start a process")?;
-    let mut tape =
-        Tape::new(&machine, &cpus, launched.pid()).map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
+    let mut recorder = Recorder::new(&machine, &cpus, launched.pid(), args.buffer << 20)
+        .map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
     launched.release()?;
     let status = loop {
-        tape.advance()?;
+        recorder.advance()?;
         if let Some(status) = launched.poll()? {
             break status;
         }
-        tape.wait(launched.end())?;
+        recorder.wait(launched.end())?;
     };
-    tape.advance()?;
-    let (events, missing) = (tape.events(), Vec::from_iter(tape.missing()));
-    let mut recording = tape.finish();
+    recorder.advance()?;
+    let (events, missing) = (recorder.events(), Vec::from_iter(recorder.missing()));
+    let mut recording = recorder.finish();
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
     let written = target.write_somewhere(recording.to_text().as_bytes());

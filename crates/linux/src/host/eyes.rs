@@ -41,7 +41,7 @@ impl Eyes {
     pub fn look(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
         living.clear();
         match self {
-            Self::Watch { watch, .. } => watch.look(now, living, gone),
+            Self::Watch { watch, .. } => watch.sample(now, living, gone),
             Self::Proc { sampler, .. } => sampler.sample(living),
         }
     }
@@ -101,7 +101,10 @@ impl Eyes {
 
     /// What cannot be seen, and why.
     pub fn missing(&self) -> Option<String> {
-        let Self::Proc { why, .. } = self else { return None };
+        let why = match self {
+            Self::Watch { watch, .. } => return watch.missing(),
+            Self::Proc { why, .. } => why,
+        };
         Some(format!("No eBPF: {why}. Without it nobody knows which thread waits for which, and looking costs more."))
     }
 }

@@ -11,8 +11,8 @@
 //! its own wake-ups only, no other order can do worse.
 
 mod cpus;
+mod recorder;
 mod rounds;
-mod tape;
 mod thread;
 mod wakes;
 mod work;
@@ -28,8 +28,8 @@ use evenkeel_workload::recording::{Recording, Step};
 
 use crate::event::{Event, Off, Tid, What};
 use cpus::Cpus;
+pub use recorder::{BUFFER, Recorder};
 use rounds::Rounds;
-pub use tape::Tape;
 use thread::{Place, Thread};
 use wakes::Wakes;
 use work::{Moment, Unit};
@@ -39,7 +39,7 @@ const WINDOW: usize = 1 << 16;
 
 /// Turns events into a recording.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RecordingBuilder {
     cpus: Cpus,
     wakes: Wakes,
     rounds: Rounds,
@@ -56,8 +56,8 @@ pub struct Recorder {
     processes: u32,
 }
 
-impl Recorder {
-    /// A recorder of a program that runs on the cores of `machine`, in the order in which Linux numbers the CPUs. Its
+impl RecordingBuilder {
+    /// Builds the recording of a program that runs on the cores of `machine`, in the order in which Linux numbers the CPUs. Its
     /// capacities scale CPU time; what it charges for switches and moves is taken off, since the machine that plays the
     /// recording charges its own.
     pub fn new(machine: &Machine) -> Self {

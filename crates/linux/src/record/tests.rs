@@ -41,7 +41,7 @@ fn recorded(machine: &Machine, events: &[(u64, Tid, u16, What)]) -> Recording {
 
 /// Events also say what the counter of their CPU reads.
 fn counted(machine: &Machine, events: &[(u64, Tid, u16, Option<u64>, What)]) -> Recording {
-    let mut recorder = Recorder::new(machine);
+    let mut recorder = RecordingBuilder::new(machine);
     for &(at, tid, cpu, count, what) in events {
         recorder.event(Event { at: Ns(at), tid, cpu, instructions: count.map(Instructions), what });
     }
@@ -264,7 +264,7 @@ fn events_are_put_in_order() {
 
 #[test]
 fn threads_that_were_there_before_start_at_once() {
-    let mut recorder = Recorder::new(&machine());
+    let mut recorder = RecordingBuilder::new(&machine());
     [7, 8, 9].into_iter().for_each(|tid| recorder.alive(tid));
     recorder.name(8, "waiter");
     let events = [

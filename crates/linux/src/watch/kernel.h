@@ -31,18 +31,16 @@ enum {
 	BPF_RB_FORCE_WAKEUP = 2,
 };
 
+enum {
+	BPF_F_NO_PREALLOC = 1 << 0,
+	BPF_F_MMAPABLE = 1 << 10,
+};
+
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
 /* The arguments of a raw tracepoint. */
 struct bpf_raw_tracepoint_args {
 	__u64 args[0];
-};
-
-/* The arguments of the tracepoint of a system call's beginning. */
-struct syscall {
-	__u64 common;
-	__s64 number;
-	__u64 args[6];
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -51,12 +49,39 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 
+struct thread_info {
+	unsigned long flags;
+#if defined(__TARGET_ARCH_x86)
+	__u32 status;
+#endif
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	int pid;
 	int tgid;
 	unsigned int __state;
 	struct sched_entity se;
 };
 
+/* What a thread had in its registers when it entered the kernel. */
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long bx;
+	unsigned long cx;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long orig_ax;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+#else
+#error "where does this architecture keep the number of a system call? Say it here and in calls.h."
+#endif
 
 #pragma clang attribute pop

@@ -1,11 +1,16 @@
-//! Looks at the threads of a program with eBPF: what the kernel does with them, at no cost to them between two context
-//! switches, and who waits for whom.
+//! Samples the threads of a program with eBPF: what the kernel does with them, at no cost to them between two context
+//! switches, and which thread waits for which.
 //!
-//! The part in the kernel is `watch.bpf.c`. It keeps one record a thread, in memory that is mapped here, so that a look
-//! at all threads needs no system call.
+//! The part in the kernel is `watch.bpf.c`. It keeps one record a thread, in memory that is mapped here, so that a sample
+//! of all threads needs no system call.
 
 mod counters;
+mod raw;
+mod records;
 mod skeleton;
+
+#[cfg(test)]
+mod tests;
 
 pub use counters::Counters;
 
@@ -18,25 +23,25 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use evenkeel_model::{Instructions, Ns};
+use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
 use rustix::thread::CpuSet;
 
-use crate::event::{Event, Off, Tid, What};
-use crate::host::sample::{Birth, Inside, MAX_TYPES, PairWaits, Sample, State, Turn};
+use crate::event::{Event, Tid};
+use crate::host::sample::{PairWaits, Sample};
 use crate::mask;
+use raw::RawEvent;
+use records::{BLOCKED, EXITED, FREE, RUNNING, Records};
 use skeleton::types::record as Record;
 use skeleton::{WatchSkel, WatchSkelBuilder};
 
-/// The ring holds this much when every event is wanted: a million events.
-const RING_BYTES: u32 = 32 << 20;
-
-/// What to look at.
+/// What to watch.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Whether every event is wanted, not only the records.
-    pub events: bool,
+    /// How many bytes of events are kept until they are read; `None` if only the records are wanted. Rounded up to a power
+    /// of two.
+    pub events: Option<u32>,
     /// What counts the instructions that events tell; none by default.
     pub counters: Counters,
     /// The core type of each CPU.
@@ -45,14 +50,25 @@ pub struct Options {
     pub tell_idle: Vec<u16>,
 }
 
+/// What was missed for lack of room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Events that came while the buffer was full.
+    pub events: u64,
+    /// Threads that started while [`Watch::most_threads`] others lived.
+    pub threads: u64,
+    /// Waits of a pair of threads that came after [`Watch::most_pairs`] other pairs.
+    pub waits: u64,
+}
+
 /// Why threads cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel describes its types to nobody.
-    #[error("the kernel has no type information (CONFIG_DEBUG_INFO_BTF)")]
+    /// The kernel has no description of its types.
+    #[error("the kernel has no type information; expected one with CONFIG_DEBUG_INFO_BTF")]
     NoTypes,
     /// This user may not.
-    #[error("this needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE")]
+    #[error("this user may not; it needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE")]
     NotAllowed,
     /// The kernel refuses the program.
     #[error("the kernel refuses it: {0}")]
@@ -62,25 +78,14 @@ pub enum Error {
 /// Watches the threads of some processes, and of all that these start.
 pub struct Watch {
     skeleton: WatchSkel<'static>,
+    records: Records,
     ring: RingBuffer<'static>,
     ring_fd: OwnedFd,
     raw: Rc<RefCell<Vec<RawEvent>>>,
     type_of: Vec<u8>,
-    /// How many masks the thread of each record had been given when somebody last asked.
+    /// How many masks the thread of each record had been given when [`Self::wish`] was last called for it.
     noticed: Vec<u32>,
     wished: Vec<Tid>,
-}
-
-/// `struct event` of `watch.bpf.c`.
-#[derive(Clone, Copy)]
-struct RawEvent {
-    at: u64,
-    tid: u32,
-    other: u32,
-    cpu: u32,
-    kind: u32,
-    call: u32,
-    instructions: u64,
 }
 
 impl Watch {
@@ -101,11 +106,12 @@ impl Watch {
         // The skeleton borrows its object for as long as it lives, which is as long as this process watches.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = WatchSkelBuilder::default().open(object).map_err(refused)?;
-        if options.events {
-            open.maps.ring.set_max_entries(RING_BYTES).map_err(refused)?;
+        if let Some(bytes) = options.events {
+            let bytes = bytes.max(rustix::param::page_size() as u32).checked_next_power_of_two().unwrap_or(1 << 31);
+            open.maps.ring.set_max_entries(bytes).map_err(refused)?;
         }
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
-            settings.stream = options.events;
+            settings.stream = options.events.is_some();
             settings.counts = !options.counters.of_cpus.is_empty();
             for (place, core_type) in settings.type_of.iter_mut().zip(&options.type_of) {
                 *place = *core_type;
@@ -122,6 +128,11 @@ impl Watch {
             let (cpu, counter) = (u32::from(*cpu).to_ne_bytes(), counter.as_raw_fd().to_ne_bytes());
             skeleton.maps.counters.update(&cpu, &counter, MapFlags::ANY).map_err(refused)?;
         }
+        let records = {
+            let map = &skeleton.maps.records;
+            assert_eq!(map.value_size() as usize, size_of::<Record>(), "one source describes both");
+            Records::new(map.as_fd(), map.max_entries() as usize).map_err(|error| Error::Refused(error.to_string()))?
+        };
         skeleton.attach().map_err(refused)?;
         let raw = Rc::new(RefCell::new(Vec::new()));
         let sink = raw.clone();
@@ -137,7 +148,7 @@ impl Watch {
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
         let (noticed, wished) = (Vec::new(), Vec::new());
-        Ok(Self { skeleton, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
+        Ok(Self { skeleton, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -164,46 +175,53 @@ impl Watch {
 
     /// Whether there was such a thread, and room for it.
     fn add(&mut self, process: Tid, tid: Tid) -> io::Result<bool> {
-        let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).unwrap_or_default();
-        let fields = stat.rfind(')').map_or("", |end| stat[end + 1..].trim_start());
-        if fields.is_empty() || fields.starts_with(['Z', 'X']) {
-            // It has ended, though its number may stay until the whole process has.
-            return Ok(false);
-        }
+        let Some(stat) = Stat::of(process, tid) else { return Ok(false) };
         let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return Ok(false) };
         // SAFETY: the counter is mapped for as long as the skeleton lives, aligned, and changed atomically on both sides.
         #[allow(unsafe_code)]
         let used = unsafe { AtomicU32::from_ptr(&raw mut memory.used) };
         let slot = used.fetch_add(1, Ordering::Relaxed);
-        let Some(place) = memory.records.get_mut(slot as usize) else { return Ok(false) };
-        let running = fields.starts_with('R');
-        let cpu = stat.rsplit(' ').nth(13).and_then(|cpu| cpu.trim().parse().ok()).unwrap_or_default();
-        let state = if running { RUNNING } else { BLOCKED };
-        *place = Record { since: crate::host::clock().0, tid, tgid: process, state, cpu, ..Record::default() };
-        let updated = self.skeleton.maps.slots.update(&tid.to_ne_bytes(), &slot.to_ne_bytes(), MapFlags::ANY);
-        updated.map(|()| true).map_err(io::Error::other)
+        let state = if stat.running { RUNNING } else { BLOCKED };
+        let since = crate::host::clock().0;
+        let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, ..Record::default() };
+        if !self.records.write(slot as usize, record) {
+            used.fetch_sub(1, Ordering::Relaxed);
+            return Ok(false);
+        }
+        let (key, value) = (tid.to_ne_bytes(), slot.to_ne_bytes());
+        self.skeleton.maps.slots.update(&key, &value, MapFlags::ANY).map_err(io::Error::other)?;
+        // What came before this line was not seen.
+        match Stat::of(process, tid) {
+            Some(Stat { exiting: true, .. }) => self.records.exits(slot as usize),
+            Some(_) => {}
+            None => {
+                let _ = self.skeleton.maps.slots.delete(&key);
+                self.records.write(slot as usize, Record { state: EXITED, ..self.records.read(slot as usize) });
+            }
+        }
+        Ok(true)
     }
 
-    /// Looks at every followed thread. `gone` gets the last of those that have exited since.
-    pub fn look(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
-        let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
-        let used = (memory.used as usize).min(memory.records.len());
-        self.noticed.resize(used, 0);
+    /// Samples every followed thread. `gone` gets the last sample of those that have exited since.
+    pub fn sample(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
+        let Some(memory) = self.skeleton.maps.bss_data.as_deref() else { return };
+        let used = memory.used.min(self.most_threads()) as usize;
+        self.noticed.resize(used.max(self.noticed.len()), 0);
         self.wished.clear();
         for slot in 0..used {
-            let record = consistent(&memory.records[slot]);
+            let record = self.records.read(slot);
             match record.state {
                 FREE => {}
                 EXITED => {
-                    gone.push(sample(&record, now, &self.type_of));
-                    memory.records[slot].state = FREE;
+                    gone.push(records::sample(&record, now, &self.type_of));
+                    self.records.write(slot, Record::default());
                     self.noticed[slot] = 0;
                     let slot = (slot as u32).to_ne_bytes();
                     let _ = self.skeleton.maps.reusable.update(&[], &slot, MapFlags::ANY);
                 }
                 _ => {
-                    living.push(sample(&record, now, &self.type_of));
-                    if memory.wishes[slot].count != self.noticed[slot] {
+                    living.push(records::sample(&record, now, &self.type_of));
+                    if record.wishes != self.noticed[slot] {
                         self.wished.push(record.tid);
                     }
                 }
@@ -211,37 +229,44 @@ impl Watch {
         }
     }
 
-    /// The threads that the last look found to have been given a mask that [`Self::wish`] has not told.
+    /// The threads that the last sample found to have been given a mask that [`Self::wish`] has not returned.
     pub fn wished(&mut self) -> Vec<Tid> {
         std::mem::take(&mut self.wished)
     }
 
-    /// The mask that the program last gave one of its threads, or is about to, if this has not told it before.
+    /// The mask that the program last gave one of its threads, or is about to, if this has not returned it before.
     pub fn wish(&mut self, tid: Tid) -> Option<CpuSet> {
-        let slot = self.skeleton.maps.slots.lookup(&tid.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let key = tid.to_ne_bytes();
+        let slot = self.skeleton.maps.slots.lookup(&key, MapFlags::ANY).ok()??;
         let slot = u32::from_ne_bytes(slot.try_into().ok()?) as usize;
-        let place = self.skeleton.maps.bss_data.as_deref()?.wishes.get(slot)?;
         if self.noticed.len() <= slot {
             self.noticed.resize(slot + 1, 0);
         }
         loop {
-            // SAFETY: it is mapped for as long as it is borrowed, and consists of integers, so that any bits are a wish.
-            // The kernel changes it while it is read: hence volatile, and the comparison below.
-            #[allow(unsafe_code)]
-            let (wish, count) =
-                unsafe { (std::ptr::read_volatile(place), std::ptr::read_volatile(&raw const place.count)) };
+            let count = self.records.wishes(slot);
             if count == self.noticed[slot] {
                 return None;
             }
             // Odd for as long as it takes to copy a mask.
-            if wish.count == count && count.is_multiple_of(2) {
-                self.noticed[slot] = count;
-                return Some(mask::of_words(wish.cpus));
+            if !count.is_multiple_of(2) {
+                std::hint::spin_loop();
+                continue;
             }
+            let wish = self.skeleton.maps.wishes.lookup(&key, MapFlags::ANY).ok().flatten();
+            if self.records.wishes(slot) != count {
+                continue;
+            }
+            self.noticed[slot] = count;
+            let words = wish?;
+            let words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+            let mut cpus = [0; 16];
+            cpus.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+            // The kernel refuses a mask without a CPU. Where the mask could not be read, it looks like that as well.
+            return (cpus != [0; 16]).then(|| mask::of_words(cpus));
         }
     }
 
-    /// Who waited for whom in the futex system call, of all threads ever followed.
+    /// Which thread waited for which in the futex system call, of all threads ever followed.
     pub fn pairs(&self) -> Vec<PairWaits> {
         let map = &self.skeleton.maps.pairs;
         let pair = |key: Vec<u8>| {
@@ -275,103 +300,67 @@ impl Watch {
         Ok(())
     }
 
-    /// How many events or threads were missed because there was no room.
-    pub fn lost(&self) -> u64 {
-        self.skeleton.maps.bss_data.as_deref().map_or(0, |memory| memory.lost)
-    }
-}
-
-// `enum state` of `watch.bpf.c`.
-const FREE: u32 = 0;
-const READY: u32 = 1;
-const RUNNING: u32 = 2;
-const IN_FUTEX: u32 = 3;
-const BLOCKED: u32 = 4;
-const EXITED: u32 = 5;
-
-/// A copy of a record that the kernel did not change in the meantime.
-fn consistent(record: &Record) -> Record {
-    let mut copy = Record::default();
-    for _ in 0..4 {
-        // SAFETY: the record is mapped for as long as it is borrowed, and consists of integers, so that any bits are a
-        // record. The kernel changes it while it is read: hence volatile, and the comparison below.
-        #[allow(unsafe_code)]
-        let (first, second) =
-            unsafe { (std::ptr::read_volatile(record), std::ptr::read_volatile(&raw const record.since)) };
-        copy = first;
-        if copy.since == second {
-            break;
-        }
-    }
-    copy
-}
-
-fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
-    let mut sample = Sample {
-        tid: record.tid,
-        process: record.tgid,
-        state: match record.state {
-            READY | RUNNING => State::Runnable,
-            IN_FUTEX => State::Futex,
-            _ => State::Blocked,
-        },
-        cpu: record.cpu as u16,
-        run: record.run.map(Ns),
-        delay: Ns(record.delay),
-        switches: u64::from(record.voluntary) + u64::from(record.involuntary),
-        birth: (record.parent != 0).then_some(Birth { parent: record.parent, at: Ns(record.born) }),
-        instructions: None,
-        inside: Some(Inside {
-            // Its time was last counted when it left its CPU.
-            turn: if record.state == RUNNING { Turn::On(Ns(record.since)) } else { Turn::Off(Ns(record.counted_at)) },
-            preempted: u64::from(record.involuntary),
-            waited: Ns(record.waited),
-            blame: Ns(record.blame),
-        }),
-    };
-    // What is not over yet is not in the sums yet.
-    match record.state {
-        RUNNING => {
-            let core_type = usize::from(type_of.get(record.cpu as usize).copied().unwrap_or_default());
-            sample.run[core_type.min(MAX_TYPES - 1)] += now.since(Ns(record.counted_at));
-        }
-        READY => sample.delay += now.since(Ns(record.since)),
-        IN_FUTEX => {
-            if let Some(inside) = &mut sample.inside {
-                inside.waited += now.since(Ns(record.since));
-            }
-        }
-        _ => {}
-    }
-    sample
-}
-
-impl RawEvent {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let (at, instructions) = (long(0)?, long(32)?);
-        let [tid, other, cpu, kind, call] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
-        Some(Self { at, tid, other, cpu, kind, call, instructions })
-    }
-
-    /// `None` for what only ends a wait.
-    fn event(self) -> Option<Event> {
-        // `enum kind` of `watch.bpf.c`.
-        let what = match self.kind {
-            0 => What::Forked { child: self.other, process: false },
-            1 => What::Forked { child: self.other, process: true },
-            2 => What::Exec,
-            3 | 10 => What::On,
-            4 => What::Off(Off::Preempted),
-            5 => What::Off(Off::Futex),
-            6 => What::Off(Off::Blocked),
-            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call },
-            8 => What::Exited,
-            _ => return None,
+    /// What was missed for lack of room.
+    pub fn missed(&self) -> Missed {
+        let missed = |memory: &skeleton::types::bss| Missed {
+            events: memory.lost_events,
+            threads: memory.lost_threads,
+            waits: memory.lost_pairs,
         };
-        let instructions = Some(Instructions(self.instructions)).filter(|count| count.0 > 0);
-        Some(Event { at: Ns(self.at), tid: self.tid, cpu: self.cpu as u16, instructions, what })
+        self.skeleton.maps.bss_data.as_deref().map(missed).unwrap_or_default()
+    }
+
+    /// The threads and waits that were missed, and why, in words.
+    pub fn missing(&self) -> Option<String> {
+        let Missed { threads, waits, .. } = self.missed();
+        let (most_threads, most_pairs) = (self.most_threads(), self.most_pairs());
+        let threads = (threads > 0).then(|| {
+            format!(
+                "{threads} threads were not followed: eBPF follows {most_threads} at a time, and all of those lived."
+            )
+        });
+        let waits = (waits > 0)
+            .then(|| format!("{waits} waits are in no pair of waiter and waker: eBPF tells {most_pairs} pairs apart."));
+        let missing: Vec<String> = threads.into_iter().chain(waits).collect();
+        (!missing.is_empty()).then(|| missing.join(" "))
+    }
+
+    /// So many bytes of events are kept until they are read.
+    pub fn buffer(&self) -> u32 {
+        self.skeleton.maps.ring.max_entries()
+    }
+
+    /// So many living threads are followed.
+    pub fn most_threads(&self) -> u32 {
+        self.skeleton.maps.records.max_entries()
+    }
+
+    /// So many pairs of a thread that waited and one that ended the wait are told apart.
+    pub fn most_pairs(&self) -> u32 {
+        self.skeleton.maps.pairs.max_entries()
+    }
+}
+
+/// What `/proc` says of a thread.
+struct Stat {
+    running: bool,
+    exiting: bool,
+    cpu: u32,
+}
+
+impl Stat {
+    /// `None` when the thread has ended, though its number may stay until the whole process has.
+    fn of(process: Tid, tid: Tid) -> Option<Self> {
+        const PF_EXITING: u64 = 4;
+        let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).ok()?;
+        let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3).and_then(|field| field.parse::<u64>().ok());
+        let state = *fields.first()?;
+        (!matches!(state, "Z" | "X")).then(|| Self {
+            running: state == "R",
+            exiting: number(9).is_some_and(|flags| flags & PF_EXITING != 0),
+            cpu: number(39).unwrap_or_default() as u32,
+        })
     }
 }
 

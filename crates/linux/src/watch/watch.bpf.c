@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Looks at what the kernel does with the threads of some processes and of all that they start.
+/* Samples what the kernel does with the threads of some processes and of all that they start.
  *
- * Keeps one record a thread, which the host reads without a system call, and, if asked to, writes every event to a ring.
- * Threads of other processes cost two lookups a context switch. */
+ * Keeps one record a thread, which the host reads without a system call, and, if the host wants events, writes each to a
+ * ring. Threads of other processes cost two lookups a context switch, and a comparison a system call.
+ *
+ * Every program is attached to a raw tracepoint, by type where its arguments are pointers to the kernel's types. That
+ * needs no tracefs, and detaching needs no wait for all CPUs as tracepoints of perf do. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
+#include "calls.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define MAX_THREADS 4096
+/* So many living threads are followed; a power of two. */
+#define MAX_THREADS 32768
+#define MAX_PAIRS 16384
 #define MAX_CPUS 1024
 #define MAX_TYPES 8
 
@@ -34,11 +40,13 @@ struct record {
 	__u32 cpu;
 	__u32 voluntary;
 	__u32 involuntary;
-	__u32 migrations;
-	__u32 in_futex;
 	/* How many futex calls it has made. */
 	__u32 futex_calls;
 	__u32 parent;
+	/* How many masks it was given by a followed thread (sched_setaffinity), twice; odd while one is copied. */
+	__u32 wishes;
+	/* Whether it has begun to exit. */
+	__u32 exiting;
 };
 
 /* One thread that waited, and one that ended its waits. */
@@ -65,11 +73,8 @@ struct event {
 	__u64 instructions;
 };
 
-/* The CPUs that a thread was last given by one of the followed threads (sched_setaffinity). */
+/* The CPUs that a thread was last given by a followed thread. */
 struct wish {
-	/* Odd while it is written. */
-	__u32 count;
-	__u32 unused;
 	__u64 cpus[MAX_CPUS / 64];
 };
 
@@ -80,20 +85,39 @@ const volatile __u8 type_of[MAX_CPUS] = {};
 const volatile __u8 tell_idle[MAX_CPUS] = {};
 
 /* Read by the host. */
-struct record records[MAX_THREADS] = {};
-struct wish wishes[MAX_THREADS] = {};
 __u32 used = 0;
-__u64 lost = 0;
+__u64 lost_events = 0;
+__u64 lost_threads = 0;
+__u64 lost_pairs = 0;
 
 /* How deep in interrupts each CPU is. */
 __u32 interrupts[MAX_CPUS] = {};
 
+/* Mapped by the host. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAX_THREADS);
+	__type(key, __u32);
+	__type(value, struct record);
+} records SEC(".maps");
+
+/* Which record a thread has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2 * MAX_THREADS);
+	__uint(max_entries, MAX_THREADS);
 	__type(key, __u32);
 	__type(value, __u32);
 } slots SEC(".maps");
+
+/* Few threads are ever given a mask. Elements come and go where a program may allocate: in a system call, at an exit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_THREADS);
+	__type(key, __u32);
+	__type(value, struct wish);
+} wishes SEC(".maps");
 
 /* Records that the host has read to their end. */
 struct {
@@ -102,10 +126,10 @@ struct {
 	__type(value, __u32);
 } reusable SEC(".maps");
 
-/* When this is full, further pairs only show in the records. */
+/* Waits of further pairs, when this is full, are in the records only. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4 * MAX_THREADS);
+	__uint(max_entries, MAX_PAIRS);
 	__type(key, struct pair);
 	__type(value, struct pair_waits);
 } pairs SEC(".maps");
@@ -127,7 +151,7 @@ static struct record *record_of(__u32 tid)
 {
 	__u32 *slot = bpf_map_lookup_elem(&slots, &tid);
 
-	return slot ? &records[*slot & (MAX_THREADS - 1)] : 0;
+	return slot ? bpf_map_lookup_elem(&records, slot) : 0;
 }
 
 /* What the counter of this CPU reads; 0 if there is none. */
@@ -147,7 +171,7 @@ static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 		return;
 	event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
 	if (!event) {
-		__sync_fetch_and_add(&lost, 1);
+		__sync_fetch_and_add(&lost_events, 1);
 		return;
 	}
 	event->at = at;
@@ -166,8 +190,8 @@ static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
 	tell_call(at, tid, other, kind, 0);
 }
 
-/* Interrupts run in the name of whatever thread they interrupt, which wakes nobody by that. Those that can wake a thread
- * are device interrupts, timers, and what both leave for later. */
+/* An interrupt runs in the name of the thread that it interrupts: a wake-up there is not that thread's. Interrupts that can
+ * wake a thread are those of devices, timers, and what both leave for later. */
 static __u32 *interrupts_here(void)
 {
 	return &interrupts[bpf_get_smp_processor_id() & (MAX_CPUS - 1)];
@@ -189,7 +213,7 @@ static int enter(void)
 	return 0;
 }
 
-/* The ends first: programs are attached in this order. */
+/* The ends come first, since programs are attached in this order. */
 SEC("raw_tp/irq_handler_exit")
 int irq_exit(void *ctx)
 {
@@ -226,20 +250,31 @@ int hrtimer_entry(void *ctx)
 	return enter();
 }
 
-static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
+/* A record that no thread has; MAX_THREADS if all are taken. */
+static __u32 free_slot(void)
 {
-	struct record *record;
 	__u32 slot;
 
-	if (bpf_map_pop_elem(&reusable, &slot))
-		slot = __sync_fetch_and_add(&used, 1);
-	if (slot >= MAX_THREADS) {
-		__sync_fetch_and_add(&lost, 1);
+	if (!bpf_map_pop_elem(&reusable, &slot))
+		return slot;
+	/* Counts no further, so that it never wraps. */
+	if (used >= MAX_THREADS)
+		return MAX_THREADS;
+	return __sync_fetch_and_add(&used, 1);
+}
+
+static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
+{
+	__u32 slot = free_slot();
+	struct record *record = bpf_map_lookup_elem(&records, &slot);
+
+	if (!record || bpf_map_update_elem(&slots, &tid, &slot, BPF_ANY)) {
+		__sync_fetch_and_add(&lost_threads, 1);
+		if (record)
+			bpf_map_push_elem(&reusable, &slot, BPF_ANY);
 		return;
 	}
-	record = &records[slot & (MAX_THREADS - 1)];
 	__builtin_memset(record, 0, sizeof(*record));
-	wishes[slot & (MAX_THREADS - 1)].count = 0;
 	record->since = now;
 	record->born = now;
 	record->parent = parent;
@@ -247,7 +282,6 @@ static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
 	record->tgid = tgid;
 	record->cpu = bpf_get_smp_processor_id();
 	record->state = BLOCKED;
-	bpf_map_update_elem(&slots, &tid, &slot, BPF_ANY);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -268,32 +302,40 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *task, int old_pid)
 {
-	__u32 old = old_pid, *slot;
+	__u32 old = old_pid, tid = task->pid, *slot, own;
 	struct record *record;
 
-	if ((__u32)task->pid != old) {
-		slot = bpf_map_lookup_elem(&slots, &old);
-		if (slot) {
-			__u32 tid = task->pid, own = *slot & (MAX_THREADS - 1);
-
-			records[own].tid = tid;
-			bpf_map_update_elem(&slots, &tid, &own, BPF_ANY);
-			bpf_map_delete_elem(&slots, &old);
-		}
+	slot = tid != old ? bpf_map_lookup_elem(&slots, &old) : 0;
+	if (slot) {
+		own = *slot;
+		/* The first thread's record, if it has not left its last CPU yet, ends here. */
+		record = record_of(tid);
+		if (record && record->exiting)
+			record->state = EXITED;
+		bpf_map_delete_elem(&slots, &old);
+		bpf_map_update_elem(&slots, &tid, &own, BPF_ANY);
+		record = bpf_map_lookup_elem(&records, &own);
+		if (record)
+			record->tid = tid;
 	}
-	record = record_of(task->pid);
+	record = record_of(tid);
 	if (record)
-		tell(bpf_ktime_get_ns(), task->pid, 0, EXECUTED);
+		tell(bpf_ktime_get_ns(), tid, 0, EXECUTED);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exits, struct task_struct *task)
 {
-	struct record *record = record_of(task->pid);
+	__u32 tid = task->pid;
+	struct record *record = record_of(tid);
 
-	if (record)
-		tell(bpf_ktime_get_ns(), task->pid, 0, EXITS);
+	if (!record)
+		return 0;
+	record->exiting = 1;
+	if (record->wishes)
+		bpf_map_delete_elem(&wishes, &tid);
+	tell(bpf_ktime_get_ns(), tid, 0, EXITS);
 	return 0;
 }
 
@@ -305,7 +347,8 @@ static void waited_for(__u32 waiter, __u32 waker, __u64 waited)
 	struct pair_waits first = { .waited = waited, .times = 1 };
 
 	if (!known) {
-		bpf_map_update_elem(&pairs, &pair, &first, BPF_NOEXIST);
+		if (bpf_map_update_elem(&pairs, &pair, &first, BPF_NOEXIST))
+			__sync_fetch_and_add(&lost_pairs, 1);
 		return;
 	}
 	known->waited += waited;
@@ -326,7 +369,7 @@ static void runnable(struct task_struct *task)
 	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
 	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
-	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && by->in_futex ? by->futex_calls : 0);
+	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && in_futex(waker) ? by->futex_calls : 0);
 	if (record->state != IN_FUTEX && record->state != BLOCKED)
 		return;
 	waited = now - record->since;
@@ -390,8 +433,6 @@ int ran(struct bpf_raw_tracepoint_args *args)
 		tell(now, record->tid, 0, ON);
 		record->state = RUNNING;
 		record->since = now;
-		if (record->cpu != cpu)
-			record->migrations++;
 		record->cpu = cpu;
 	}
 	return 0;
@@ -402,9 +443,15 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 {
 	struct record *off = prev->pid ? record_of(prev->pid) : 0;
 	struct record *on = next->pid ? record_of(next->pid) : 0;
+	unsigned int state = BPF_CORE_READ(prev, __state);
+	/* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
+	bool ended = state & (0x10 | 0x20 | 0x80);
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 now;
 
+	/* This was a process's first thread: another one that calls exec has its number and its record now. */
+	if (off && ended && !off->exiting)
+		off = 0;
 	/* Two branches: the verifier forbids what the compiler would make of one test of both. */
 	if (!off) {
 		if (!on)
@@ -413,7 +460,6 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	}
 	now = bpf_ktime_get_ns();
 	if (off) {
-		unsigned int state = BPF_CORE_READ(prev, __state);
 		__u32 kind;
 
 		count(off, prev, now);
@@ -422,15 +468,17 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 			kind = PREEMPTED;
 			off->state = READY;
 			off->involuntary++;
-		} else if (state & (0x10 | 0x20 | 0x80)) { /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
+		} else if (ended) {
 			__u32 tid = prev->pid;
 
 			kind = WAITS;
 			off->state = EXITED;
 			bpf_map_delete_elem(&slots, &tid);
 		} else {
-			kind = off->in_futex ? WAITS_FUTEX : WAITS;
-			off->state = off->in_futex ? IN_FUTEX : BLOCKED;
+			bool futex = in_futex(prev);
+
+			kind = futex ? WAITS_FUTEX : WAITS;
+			off->state = futex ? IN_FUTEX : BLOCKED;
 			off->voluntary++;
 		}
 		if (off->state != EXITED)
@@ -441,8 +489,6 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if (on) {
 		if (on->state == READY)
 			on->delay += now - on->since;
-		if (on->cpu != cpu)
-			on->migrations++;
 		on->cpu = cpu;
 		on->state = RUNNING;
 		on->since = now;
@@ -452,60 +498,47 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	return 0;
 }
 
-static int futex(bool entered)
+/* A thread gives itself (0) or another one a mask. */
+static void gives_mask(__u32 self, __u32 to, __u64 bytes, const void *mask)
 {
-	struct record *record = record_of((__u32)bpf_get_current_pid_tgid());
+	__u32 tid = to ?: self;
+	struct record *record = record_of(tid);
+	struct wish none = {}, *wish;
 
-	if (record) {
-		record->in_futex = entered;
-		record->futex_calls += entered;
-	}
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_enter_futex")
-int futex_enter(void *ctx)
-{
-	return futex(true);
-}
-
-SEC("tracepoint/syscalls/sys_exit_futex")
-int futex_exit(void *ctx)
-{
-	return futex(false);
-}
-
-SEC("tracepoint/syscalls/sys_enter_futex_waitv")
-int futex_waitv_enter(void *ctx)
-{
-	return futex(true);
-}
-
-SEC("tracepoint/syscalls/sys_exit_futex_waitv")
-int futex_waitv_exit(void *ctx)
-{
-	return futex(false);
-}
-
-/* When it begins, since the mask may be in place before it ends: a host that has seen no wish has overwritten none. */
-SEC("tracepoint/syscalls/sys_enter_sched_setaffinity")
-int affinity_enter(struct syscall *call)
-{
-	__u32 self = bpf_get_current_pid_tgid(), tid = call->args[0] ?: self, *slot;
-	__u64 bytes = call->args[1];
-	struct wish *wish;
-
-	if (!record_of(self))
-		return 0;
-	slot = bpf_map_lookup_elem(&slots, &tid);
-	if (!slot)
-		return 0;
-	wish = &wishes[*slot & (MAX_THREADS - 1)];
-	__sync_fetch_and_add(&wish->count, 1);
-	__builtin_memset(wish->cpus, 0, sizeof(wish->cpus));
+	if (!record || !record_of(self))
+		return;
+	bpf_map_update_elem(&wishes, &tid, &none, BPF_NOEXIST);
+	wish = bpf_map_lookup_elem(&wishes, &tid);
+	if (!wish)
+		return;
+	__sync_fetch_and_add(&record->wishes, 1);
+	__builtin_memset(wish, 0, sizeof(*wish));
 	if (bytes > sizeof(wish->cpus))
 		bytes = sizeof(wish->cpus);
-	bpf_probe_read_user(wish->cpus, bytes, (void *)call->args[2]);
-	__sync_fetch_and_add(&wish->count, 1);
+	bpf_probe_read_user(wish->cpus, bytes, mask);
+	__sync_fetch_and_add(&record->wishes, 1);
+}
+
+/* A mask is read when the call begins, since it may be in place before the call ends: a host that has seen no wish has
+ * overwritten none. */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(call_begins, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	enum call call = call_of(task, number);
+	struct record *record;
+	bool compat;
+
+	if (call == OTHER)
+		return 0;
+	if (call == AFFINITY) {
+		compat = is_compat(task);
+		gives_mask(task->pid, argument(regs, compat, 0), argument(regs, compat, 1),
+			   (const void *)argument(regs, compat, 2));
+		return 0;
+	}
+	record = record_of(task->pid);
+	if (record)
+		record->futex_calls++;
 	return 0;
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use evenkeel_linux::event::{Event, Off, Tid, What};
-use evenkeel_linux::record::Recorder;
+use evenkeel_linux::record::RecordingBuilder;
 use evenkeel_model::{Behaviour, CoreId, Instructions, Machine, Ns, ThreadId};
 use evenkeel_sim::{Error, Observer, Options, Outcome, Stop};
 use evenkeel_workload::recording::Recording;
@@ -150,7 +150,7 @@ pub fn play(machine: &Machine, workload: &Workload, policy: &str, watch: &mut Ta
 }
 
 pub fn record(machine: &Machine, tap: &Tap) -> Recording {
-    let mut recorder = Recorder::new(machine);
+    let mut recorder = RecordingBuilder::new(machine);
     tap.events.iter().for_each(|event| recorder.event(*event));
     tap.names.iter().for_each(|(tid, name)| recorder.name(*tid, name));
     recorder.finish()

@@ -1,4 +1,4 @@
-//! Records a real run: what the kernel tells goes to the recorder.
+//! Records a real run: the kernel's events become a recording.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use std::os::fd::BorrowedFd;
 use evenkeel_model::{Machine, Ns};
 use evenkeel_workload::recording::Recording;
 
-use super::Recorder;
+use super::RecordingBuilder;
 use crate::event::{Event, Tid, What};
 use crate::host::{clock, poll};
-use crate::watch::{self, Counters, Options, Watch};
+use crate::watch::{self, Counters, Missed, Options, Watch};
 
 /// How often the kernel's ring is emptied.
 const PERIOD: Ns = Ns::from_ms(10);
@@ -20,11 +20,14 @@ const NAMED_AFTER: Ns = Ns::from_ms(50);
 /// A CPU that the machine lacks.
 const NO_CORE: u16 = u16::MAX;
 
+/// So many bytes of events are kept until they are read, unless more are wanted: half a million events.
+pub const BUFFER: u32 = 32 << 20;
+
 /// A recording that is being made.
-pub struct Tape {
+pub struct Recorder {
     watch: Watch,
-    recorder: Recorder,
-    /// The recorder's cores by CPU.
+    recording: RecordingBuilder,
+    /// The machine's cores by CPU.
     core_of: BTreeMap<u16, u16>,
     /// Threads whose name is to be read again, and when.
     unnamed: BTreeMap<Tid, Ns>,
@@ -33,14 +36,15 @@ pub struct Tape {
     uncounted: Option<String>,
 }
 
-impl Tape {
+impl Recorder {
     /// Gets everything in place to record a process, its threads, and the processes that it starts. Core `i` of the
-    /// machine is the CPU `cpus[i]`.
+    /// machine is the CPU `cpus[i]`. The kernel keeps `buffer` bytes of events until they are read, [`BUFFER`] being enough
+    /// unless this process hardly gets to run.
     ///
     /// # Errors
     /// Threads cannot be watched here.
-    pub fn new(machine: &Machine, cpus: &[u16], process: Tid) -> Result<Self, watch::Error> {
-        Self::counting(machine, cpus, process, Counters::instructions(cpus))
+    pub fn new(machine: &Machine, cpus: &[u16], process: Tid, buffer: u32) -> Result<Self, watch::Error> {
+        Self::counting(machine, cpus, process, buffer, Counters::instructions(cpus))
     }
 
     /// The same with these counters, or without any for a reason.
@@ -48,18 +52,20 @@ impl Tape {
         machine: &Machine,
         cpus: &[u16],
         process: Tid,
+        buffer: u32,
         counters: Result<Counters, String>,
     ) -> Result<Self, watch::Error> {
         let (counters, uncounted) = match counters {
             Ok(counters) => (counters, None),
             Err(why) => (Counters::default(), Some(why)),
         };
-        let mut watch = Watch::new(Options { events: true, counters, ..Options::default() })?;
-        let mut recorder = Recorder::new(machine);
-        recorder.alive(process);
+        let mut watch = Watch::new(Options { events: Some(buffer), counters, ..Options::default() })?;
+        let mut recording = RecordingBuilder::new(machine);
+        recording.alive(process);
         watch.follow(process).map_err(|error| watch::Error::Refused(error.to_string()))?;
         let core_of = cpus.iter().zip(0..).map(|(cpu, core)| (*cpu, core)).collect();
-        Ok(Self { watch, recorder, core_of, unnamed: BTreeMap::from([(process, Ns::ZERO)]), events: 0, uncounted })
+        let unnamed = BTreeMap::from([(process, Ns::ZERO)]);
+        Ok(Self { watch, recording, core_of, unnamed, events: 0, uncounted })
     }
 
     /// Takes what the kernel has told since the last time.
@@ -67,7 +73,7 @@ impl Tape {
     /// # Errors
     /// None in practice.
     pub fn advance(&mut self) -> io::Result<()> {
-        let (recorder, unnamed, events) = (&mut self.recorder, &mut self.unnamed, &mut self.events);
+        let (recording, unnamed, events) = (&mut self.recording, &mut self.unnamed, &mut self.events);
         let core_of = &self.core_of;
         self.watch.events(|mut event: Event| {
             *events += 1;
@@ -77,12 +83,12 @@ impl Tape {
                 What::Exec => drop(unnamed.insert(event.tid, event.at)),
                 _ => {}
             }
-            recorder.event(event);
+            recording.event(event);
         })?;
         let now = clock();
         unnamed.retain(|tid, since| {
             if let Ok(name) = fs::read_to_string(format!("/proc/{tid}/comm")) {
-                recorder.name(*tid, name.trim_end());
+                recording.name(*tid, name.trim_end());
             }
             now.since(*since) < NAMED_AFTER
         });
@@ -111,19 +117,45 @@ impl Tape {
         self.events
     }
 
-    /// Ends the recording. If events were lost, its notes say so.
+    /// Ends the recording. If something was lost, its notes say what, and how to avoid it.
     pub fn finish(self) -> Recording {
-        let lost = self.watch.lost();
-        let mut recording = self.recorder.finish();
+        let lost = self.lost();
+        let mut recording = self.recording.finish();
         if self.uncounted.is_none() && !recording.counted && recording.notes.is_empty() {
             recording.notes.push("the hardware counters told nothing, so that work is recorded as time".into());
         }
-        if lost > 0 {
-            recording.notes.push(format!(
-                "{lost} events were lost because they came faster than they could be read; the recording has gaps there"
+        recording.notes.extend(lost);
+        recording
+    }
+
+    /// What the recording lacks because there was no room for it.
+    fn lost(&self) -> Vec<String> {
+        let Missed { events, threads, .. } = self.watch.missed();
+        let mut notes = Vec::new();
+        if events > 0 {
+            notes.push(format!(
+                "{events} of {} events were lost, because they came faster than they were read and the buffer of {} was \
+                 full; the recording has gaps there. A larger --buffer loses fewer",
+                self.events + events,
+                size(self.watch.buffer())
             ));
         }
-        recording
+        if threads > 0 {
+            notes.push(format!(
+                "{threads} threads were not recorded, because they started while {} others lived, which is the most that \
+                 are recorded at a time; start fewer at a time",
+                self.watch.most_threads()
+            ));
+        }
+        notes
+    }
+}
+
+/// Bytes in words.
+fn size(bytes: u32) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        _ => format!("{} MiB", bytes >> 20),
     }
 }
 
@@ -170,10 +202,10 @@ mod tests {
         let (machine, cpus) = machine();
         let counters = Counters::open(Path::new("/"), &cpus, || Builder::new(Software::CPU_CLOCK));
         let Ok(counters) = counters.inspect_err(|why| eprintln!("skipped: {why}")) else { return };
-        let Some(mut watch) = watch(Options { events: true, counters, ..Options::default() }) else { return };
+        let Some(mut watch) = watch(Options { events: Some(BUFFER), counters, ..Options::default() }) else { return };
         let mut program = Command::new("sh").args(["-c", PROGRAM]).stdin(Stdio::piped()).spawn().unwrap();
         watch.follow(program.id()).unwrap();
-        let [mut counting, mut timing] = [Recorder::new(&machine), Recorder::new(&machine)];
+        let [mut counting, mut timing] = [RecordingBuilder::new(&machine), RecordingBuilder::new(&machine)];
         program.stdin.take().unwrap().write_all(b"\n").unwrap();
         program.wait().unwrap();
         let each = |event| {
@@ -205,10 +237,29 @@ mod tests {
     fn what_is_missing_is_said() {
         let (machine, cpus) = machine();
         if watch(Options::default()).is_some() {
-            let tape = |counters| Tape::counting(&machine, &cpus, std::process::id(), counters).unwrap();
-            let missing = tape(Err("there are none".into())).missing().unwrap();
+            let recorder =
+                |counters| Recorder::counting(&machine, &cpus, std::process::id(), BUFFER, counters).unwrap();
+            let missing = recorder(Err("there are none".into())).missing().unwrap();
             assert!(missing.starts_with("No hardware counters: there are none. Without them work is"), "{missing}");
-            assert_eq!(tape(Ok(Counters::default())).missing(), None);
+            assert_eq!(recorder(Ok(Counters::default())).missing(), None);
         }
+    }
+
+    #[test]
+    fn events_that_are_lost_are_counted_and_the_recording_says_how_to_avoid_it() {
+        let (machine, cpus) = machine();
+        if watch(Options::default()).is_none() {
+            return;
+        }
+        // Each of these processes is some ten events, of which the buffer holds some seventy.
+        let many = "read go; for i in 1 2 3 4 5 6 7 8 9 10; do (:); (:); (:); (:); done";
+        let mut program = Command::new("sh").args(["-c", many]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut recorder = Recorder::new(&machine, &cpus, program.id(), 1).unwrap();
+        program.stdin.take().unwrap().write_all(b"\n").unwrap();
+        program.wait().unwrap();
+        recorder.advance().unwrap();
+        let notes = recorder.finish().notes;
+        let lost = notes.iter().find(|note| note.contains("events were lost")).unwrap();
+        assert!(lost.contains("the buffer of 4 KiB was full") && lost.contains("--buffer"), "{lost}");
     }
 }

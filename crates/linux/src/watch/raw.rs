@@ -1,0 +1,47 @@
+//! An event as the part in the kernel writes it.
+
+use evenkeel_model::{Instructions, Ns};
+
+use crate::event::{Event, Off, What};
+
+/// `struct event` of `watch.bpf.c`.
+#[derive(Clone, Copy)]
+pub(super) struct RawEvent {
+    at: u64,
+    tid: u32,
+    other: u32,
+    cpu: u32,
+    kind: u32,
+    call: u32,
+    instructions: u64,
+}
+
+impl RawEvent {
+    /// `None` if there are too few bytes.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let (at, instructions) = (long(0)?, long(32)?);
+        let [tid, other, cpu, kind, call] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
+        Some(Self { at, tid, other, cpu, kind, call, instructions })
+    }
+
+    /// `None` for what only ends a wait.
+    pub fn event(self) -> Option<Event> {
+        // `enum kind` of `watch.bpf.c`.
+        let what = match self.kind {
+            0 => What::Forked { child: self.other, process: false },
+            1 => What::Forked { child: self.other, process: true },
+            2 => What::Exec,
+            3 | 10 => What::On,
+            4 => What::Off(Off::Preempted),
+            5 => What::Off(Off::Futex),
+            6 => What::Off(Off::Blocked),
+            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call },
+            8 => What::Exited,
+            _ => return None,
+        };
+        let instructions = Some(Instructions(self.instructions)).filter(|count| count.0 > 0);
+        Some(Event { at: Ns(self.at), tid: self.tid, cpu: self.cpu as u16, instructions, what })
+    }
+}
