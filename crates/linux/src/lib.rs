@@ -1,7 +1,6 @@
-//! Host 2: real programs. Evenkeel looks at what the Linux kernel does with the threads of a program and moves them
+//! Host 2: real programs. Evenkeel samples what the Linux kernel does with the threads of a program and moves them
 //! through their affinity masks. Around it: what can be used on this machine, what its threads wait for, recording, emulation.
 
-pub mod abilities;
 pub mod emulate;
 pub mod event;
 pub mod guard;
@@ -9,6 +8,7 @@ pub mod host;
 pub mod launch;
 pub mod mask;
 mod pmu;
+pub mod probe;
 pub mod record;
 pub mod scratch;
 pub mod spec;

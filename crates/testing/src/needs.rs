@@ -90,8 +90,8 @@ fn exists(path: &str) -> Result<(), String> {
 
 #[cfg(feature = "linux")]
 mod linux {
-    use evenkeel_linux::abilities::abilities;
     use evenkeel_linux::emulate::{Emulation, Plan};
+    use evenkeel_linux::probe::abilities;
     use evenkeel_linux::spec::Spec;
     use evenkeel_linux::vm::kernel;
     use evenkeel_model::Ns;

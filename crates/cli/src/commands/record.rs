@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
-use evenkeel_linux::record::Recorder;
+use evenkeel_linux::record::{Recorder, speeds};
 use evenkeel_workload::recording::Step;
 use serde::Serialize;
 
@@ -13,12 +13,13 @@ use crate::{json, live, messages};
 /// What the recording calls the machine that it was made on.
 const NAME: &str = "recorded";
 
-/// Records the command and answers its exit status.
+/// Records the command and returns its exit status.
 pub fn run(args: &Record) -> Result<u8> {
     let topology = live::topology(&args.cores)?;
     let (machine, cpus) = topology.machine(NAME).map_err(Error::msg)?;
     let target = Target::open(&args.file)?;
     live::find(&args.command[0])?;
+    let uneven = if topology.kinds.len() == 1 { speeds::uneven(&cpus) } else { None };
     let mut launched = Launched::new(&args.command).context("cannot start a process")?;
     let mut recorder = Recorder::new(&machine, &cpus, launched.pid(), args.buffer << 20)
         .map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
@@ -33,6 +34,7 @@ pub fn run(args: &Record) -> Result<u8> {
     recorder.advance()?;
     let (events, missing) = (recorder.events(), Vec::from_iter(recorder.missing()));
     let mut recording = recorder.finish();
+    recording.notes.extend(uneven.map(|uneven| uneven.note()));
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
     let written = target.write_somewhere(recording.to_text().as_bytes());

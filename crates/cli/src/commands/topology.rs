@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Error, Result};
-use evenkeel_linux::abilities::{Ability, abilities};
+use evenkeel_linux::probe::{Ability, abilities};
 use evenkeel_model::Hz;
 use evenkeel_topology::{Cpu, Kind, Shared, Topology, list};
 use serde::Serialize;
@@ -51,10 +51,11 @@ fn text(name: &str, topology: &Topology, abilities: Option<&[Ability]>) -> Strin
     text += &kinds(topology);
     text += &clusters(topology);
     if let Some(abilities) = abilities {
-        let mut rows = table::new(&["use", "", "state", "without it"]);
+        let mut rows = table::new(&["use", "", "state", "what helps", "without it"]);
         for ability in abilities {
             let (mark, without) = if ability.available { ("yes", "") } else { ("no", ability.without) };
-            rows.add_row([ability.name, mark, &ability.detail, without]);
+            let helps = ability.remedy.as_deref().unwrap_or_default();
+            rows.add_row([ability.name, mark, &ability.detail, helps, without]);
         }
         let _ = write!(text, "\n{}", table::text(&rows));
     }
@@ -156,6 +157,7 @@ struct JsonAbility<'a> {
     name: &'a str,
     available: bool,
     detail: &'a str,
+    remedy: Option<&'a str>,
     without: &'a str,
 }
 
@@ -180,6 +182,7 @@ impl<'a> JsonTopology<'a> {
             name: ability.name,
             available: ability.available,
             detail: &ability.detail,
+            remedy: ability.remedy.as_deref(),
             without: ability.without,
         };
         let cluster = |shared: &'a Shared| JsonCluster { cpus: &shared.cpus, shared: &shared.what };

@@ -304,7 +304,7 @@ fn topology_prints_this_machine_or_another_and_saves_it() {
     fields(&report["kinds"][0], &["name", "design", "capacity", "source", "cpus"]);
     fields(&report["clusters"][0], &["cpus", "shared"]);
     fields(&report["cpus"][0], &["id", "kind", "cluster", "siblings", "node", "frequencies_hz"]);
-    fields(&report["abilities"][0], &["name", "available", "detail", "without"]);
+    fields(&report["abilities"][0], &["name", "available", "detail", "remedy", "without"]);
     assert_eq!(report["kinds"][0]["capacity"], 1024);
 
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../topology/tests/it/files/big-little.dtb");

@@ -13,6 +13,7 @@
 mod cpus;
 mod recorder;
 mod rounds;
+pub mod speeds;
 mod thread;
 mod wakes;
 mod work;
