@@ -15,7 +15,8 @@
 //! | [`Action::Swap`] | the second thread does not run on its core, or the first neither runs on nor waits for its own | counted; both stay where they are | both are `ready(Taken)` by the other's core; `next` for both cores |
 //! | [`Action::Affinity`], [`Action::Frequency`] | never | | done |
 //!
-//! Actions are carried out in the order in which they were made; what they lead to comes after them ([`drain`]).
+//! Actions are carried out in the order in which they were made; what they lead to comes after them ([`drain`]). One about
+//! a core whose switch is still under way waits for it, if it was made after the pick.
 //!
 //! A host may be late in three places, each of which it chooses for itself: an action can reach it late
 //! ([`Host::send`] keeps it, [`Requests::arrived`] brings it back), a stop can be requested now and reported later
@@ -136,9 +137,13 @@ impl Request {
 /// What is requested of a host and not yet carried out, and what became of the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    pending: VecDeque<Action>,
-    /// By core: a switch is under way.
-    awaited: Vec<bool>,
+    /// In order, each with its number; 0 for those that arrived late.
+    pending: VecDeque<(u64, Action)>,
+    numbers: u64,
+    /// By core: a switch is under way, picked when the latest action had this number.
+    awaited: Vec<Option<u64>>,
+    /// Actions that wait for a switch of this core.
+    postponed: Vec<(CoreId, u64, Action)>,
     stale: u64,
     preemptions: u64,
 }
@@ -146,7 +151,7 @@ pub struct Requests {
 impl Requests {
     /// None yet, for a machine with so many cores.
     pub fn new(cores: usize) -> Self {
-        Self { awaited: vec![false; cores], ..Self::default() }
+        Self { awaited: vec![None; cores], ..Self::default() }
     }
 
     /// How many decisions were stale when they were to be carried out.
@@ -161,12 +166,42 @@ impl Requests {
 
     /// A thread left its core by itself, which needs another one: after all that is pending.
     pub fn vacated(&mut self, core: CoreId) {
-        self.pending.push_back(Action::Reschedule(core));
+        self.push(Action::Reschedule(core));
     }
 
-    /// An action that [`Host::send`] kept has arrived.
+    /// An action that [`Host::send`] kept has arrived. Actions and switches arrive in the order in which they were made.
     pub fn arrived(&mut self, action: Action) {
-        self.pending.push_back(action);
+        self.pending.push_back((0, action));
+    }
+
+    /// The core whose switch an action waits for: what it is about was picked before the action was made, and is not
+    /// there yet. An older action is part of what led to the pick.
+    fn waits_for(&self, number: u64, action: Action) -> Option<CoreId> {
+        let cores = match action {
+            Action::Reschedule(core) | Action::Take { from: core, .. } => [Some(core), None],
+            Action::Swap { cores, .. } => cores.map(Some),
+            Action::Affinity { .. } | Action::Frequency { .. } => [None, None],
+        };
+        let awaited = |core: &CoreId| self.awaited[core.index()].is_some_and(|picked| number > picked);
+        cores.into_iter().flatten().find(awaited)
+    }
+
+    /// The switch of a core is over: what waits for it is pending again.
+    fn switched(&mut self, core: CoreId) {
+        self.awaited[core.index()] = None;
+        let pending = &mut self.pending;
+        self.postponed.retain(|(waits_for, number, action)| {
+            let waits = *waits_for != core;
+            if !waits {
+                pending.push_back((*number, *action));
+            }
+            waits
+        });
+    }
+
+    fn push(&mut self, action: Action) {
+        self.numbers += 1;
+        self.pending.push_back((self.numbers, action));
     }
 
     /// Drops what is pending: for a host that lets no policy decide without end.
@@ -182,16 +217,21 @@ impl Requests {
 pub fn drain<H: Host + ?Sized>(host: &mut H, most: u32) -> Result<u32, H::Error> {
     let mut performed = 0;
     while performed < most
-        && let Some(action) = host.parts().1.pending.pop_front()
+        && let Some((number, action)) = host.parts().1.pending.pop_front()
     {
         performed += 1;
-        perform(host, action)?;
+        perform(host, number, action)?;
     }
     Ok(performed)
 }
 
 /// Carries an action out, if it is not stale.
-fn perform<H: Host + ?Sized>(host: &mut H, action: Action) -> Result<(), H::Error> {
+fn perform<H: Host + ?Sized>(host: &mut H, number: u64, action: Action) -> Result<(), H::Error> {
+    let requests = host.parts().1;
+    if let Some(core) = requests.waits_for(number, action) {
+        requests.postponed.push((core, number, action));
+        return Ok(());
+    }
     let (running, stale) = match action {
         Action::Reschedule(core) => ([host.running(core).map(|thread| (core, thread)), None], false),
         Action::Take { thread, from, to } => {
@@ -282,7 +322,7 @@ pub fn ready<H: Host + ?Sized>(host: &mut H, thread: ThreadId, why: Why) {
 /// # Errors
 /// The host cannot continue.
 pub fn dispatch<H: Host + ?Sized>(host: &mut H, core: CoreId) -> Result<(), H::Error> {
-    if host.parts().1.awaited[core.index()] || host.running(core).is_some() {
+    if host.parts().1.awaited[core.index()].is_some() || host.running(core).is_some() {
         return Ok(());
     }
     host.before_decision();
@@ -292,29 +332,35 @@ pub fn dispatch<H: Host + ?Sized>(host: &mut H, core: CoreId) -> Result<(), H::E
     let Next::Run { thread, slice } = next else { return Ok(()) };
     match host.dispatch(core, thread, slice)? {
         Progress::Done => {}
-        Progress::Late => host.parts().1.awaited[core.index()] = true,
+        Progress::Late => {
+            let requests = host.parts().1;
+            requests.awaited[core.index()] = Some(requests.numbers);
+        }
         Progress::Stale => refuse(host, core, thread),
     }
     Ok(())
 }
 
-/// A switch that [`Host::dispatch`] requested has arrived at its core.
+/// A switch that [`Host::dispatch`] requested has arrived at its core. A host that learns only then that the core cannot
+/// make it reports [`refuse`] instead.
 ///
 /// # Errors
 /// The host cannot continue.
 pub fn arrive<H: Host + ?Sized>(host: &mut H, core: CoreId, thread: ThreadId) -> Result<(), H::Error> {
-    host.parts().1.awaited[core.index()] = false;
     let meant = host.scheduler().state().core(core).current == Some(thread);
-    if meant && host.waiting(thread) && host.running(core).is_none() {
-        return host.begin(core, thread);
+    if !meant || !host.waiting(thread) || host.running(core).is_some() {
+        refuse(host, core, thread);
+        return Ok(());
     }
-    refuse(host, core, thread);
-    Ok(())
+    host.parts().1.switched(core);
+    host.begin(core, thread)
 }
 
 /// A core cannot run the thread that was picked for it.
-fn refuse<H: Host + ?Sized>(host: &mut H, core: CoreId, thread: ThreadId) {
-    host.parts().1.stale += 1;
+pub fn refuse<H: Host + ?Sized>(host: &mut H, core: CoreId, thread: ThreadId) {
+    let requests = host.parts().1;
+    requests.switched(core);
+    requests.stale += 1;
     if host.waiting(thread) {
         ready(host, thread, Why::Preempted);
     }
@@ -341,7 +387,7 @@ pub fn refresh<H: Host + ?Sized>(host: &mut H) {
 pub fn collect<H: Host + ?Sized>(host: &mut H) {
     while let Some(action) = host.parts().0.action() {
         if let Some(action) = host.send(action) {
-            host.parts().1.pending.push_back(action);
+            host.parts().1.push(action);
         }
     }
 }

@@ -4,6 +4,7 @@ mod allocations;
 mod big_little;
 mod bounds;
 mod common;
+mod conformance;
 mod conservation;
 mod everything;
 mod java;

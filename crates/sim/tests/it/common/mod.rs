@@ -7,11 +7,7 @@ use evenkeel_workload::{Op, Program, Thread, Workload};
 
 pub mod random;
 
-#[path = "../../../../sched/tests/it/common/mod.rs"]
-#[allow(dead_code, reason = "the scheduler's own tests need more of it")]
-mod scheduler;
-
-pub use scheduler::machine;
+pub use evenkeel_conformance::machine;
 
 /// Switches and moves cost what they cost on a phone.
 pub fn with_costs(mut machine: Machine) -> Machine {

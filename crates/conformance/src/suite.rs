@@ -1,0 +1,80 @@
+//! Plays every scenario under every policy, and judges.
+
+use evenkeel_model::{CoreSet, Ns};
+use evenkeel_sched::policy::check as accepts;
+use evenkeel_sched::{POLICIES, PolicyInfo, Setup};
+
+use crate::scenario::scenarios;
+use crate::{Arm, Facts, Played, Policies, RATIO, Report, Scenario, Script, Step};
+
+/// The policies by which an idle big core takes over the thread of a little one at once.
+const TAKE_OVER: [&str; 4] = ["pfs", "colab", "fcf", "bias"];
+
+/// Plays every scenario under every policy that it is for.
+pub fn check(arm: &mut impl Arm) -> Report {
+    let facts = arm.facts();
+    let mut report = Report { arm: facts.name.clone(), ..Report::default() };
+    for scenario in scenarios(&facts) {
+        if scenario.big > facts.big || scenario.little > facts.little {
+            let Scenario { name, big, little, .. } = scenario;
+            report.skipped.push(format!("{name}: {big} big and {little} little cores are needed"));
+            continue;
+        }
+        for policy in POLICIES.iter().filter(|policy| is_for(&scenario, &facts, policy)) {
+            let setup = Setup::from(policy);
+            let judged = arm.play(&scenario, &setup).and_then(|played| judge(&scenario, &facts, &played));
+            match judged {
+                Ok(()) => report.passed += 1,
+                Err(found) => report.failed.push(format!("{}, {}: {found}", scenario.name, policy.name)),
+            }
+        }
+    }
+    report
+}
+
+fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static PolicyInfo) -> bool {
+    let made = Setup::from(policy).make();
+    let named = match scenario.policies {
+        Policies::All => true,
+        Policies::TakeOver => TAKE_OVER.contains(&policy.name),
+    };
+    named && (facts.foretells || !made.foresight()) && accepts(&*made, &scenario.machine()).is_ok()
+}
+
+/// What every run must meet, and what its scenario expects.
+///
+/// # Errors
+/// What was found and what was expected.
+pub fn judge(scenario: &Scenario, facts: &Facts, played: &Played) -> Result<(), String> {
+    if played.threads.len() != scenario.threads.len() {
+        return Err(format!("{} threads of {} were seen", played.threads.len(), scenario.threads.len()));
+    }
+    for (number, (script, thread)) in scenario.threads.iter().zip(&played.threads).enumerate() {
+        if !thread.ended {
+            return Err(format!("thread {number} did not end: {thread:?}"));
+        }
+        let outside = thread.cores.minus(may_use(scenario, script));
+        if !outside.is_empty() {
+            return Err(format!("thread {number} ran on {outside:?}, which it does not allow"));
+        }
+        if let Some(grain) = facts.grain {
+            let (done, work) = (thread.big.0 + thread.little.0 / RATIO, script.work());
+            let off = grain.0 * (script.steps.len() as u64 + 1);
+            if done.abs_diff(work.0) > off {
+                return Err(format!("thread {number} had {} of the work of {work}", Ns(done)));
+            }
+        }
+    }
+    (scenario.expect)(scenario, facts, played)
+}
+
+/// Every core that a thread allows itself at some time, or is moved to.
+fn may_use(scenario: &Scenario, script: &Script) -> CoreSet {
+    let all = CoreSet::first(usize::from(scenario.big + scenario.little));
+    let later = script.steps.iter().fold(CoreSet::EMPTY, |cores, step| match step {
+        Step::Restrict(more) => cores.or(*more),
+        Step::Displaced(core) => cores.with(*core),
+        Step::Work(_) | Step::Sleep(_) => cores,
+    });
+    all.and(script.cores.or(later))
+}

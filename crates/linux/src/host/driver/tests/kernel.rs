@@ -1,0 +1,198 @@
+//! A mock of the kernel under the driver: CPUs that share time equally among their threads, and know nothing of big and
+//! little.
+
+use std::collections::VecDeque;
+
+use evenkeel_conformance::{PlayedThread, Step};
+use evenkeel_model::{ClusterId, Core, CoreType, CoreTypeId, machines};
+
+use super::*;
+use crate::spec::Spec;
+
+/// Big cores, and the same again at a part of their frequency.
+fn machine(spec: &Spec) -> Machine {
+    let mut machine = machines::by_name("2B2S").unwrap();
+    let big = machine.core_types[0].clone();
+    let mut little = CoreType { name: "slow".into(), ..big.clone() };
+    for opp in &mut little.opps {
+        opp.frequency.0 = (opp.frequency.0 as f64 / spec.ratio) as u64;
+    }
+    machine.core_types = vec![big, little];
+    let kind = |core: u16| u8::from(core >= spec.big);
+    let cores = 0..spec.cores();
+    let core = |core| Core { core_type: CoreTypeId(kind(core)), cluster: ClusterId(kind(core).into()) };
+    machine.cores = cores.clone().map(core).collect();
+    for (id, cluster) in (0..).zip(&mut machine.clusters) {
+        cluster.core_type = CoreTypeId(id);
+        cluster.cores = cores.clone().filter(|core| kind(*core) == id).map(CoreId).collect();
+    }
+    if spec.little == 0 {
+        machine.core_types.truncate(1);
+        machine.clusters.truncate(1);
+    }
+    machine
+}
+
+/// The time from one sample to the next.
+pub(super) const PERIOD: Ns = Ns::from_ms(10);
+/// In between, the CPUs share their time in steps of this length.
+pub(super) const QUANTUM: Ns = Ns::from_us(100);
+
+/// A thread of the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub sample: Sample,
+    /// What is left of its present work, as time on a big core.
+    pub left: Ns,
+    /// What it does then.
+    pub steps: VecDeque<Step>,
+    /// When it wakes up by itself.
+    pub wakes: Ns,
+    /// The cores that it allows itself.
+    pub cores: CoreSet,
+    /// It has changed them since the last sample.
+    pub restricted: bool,
+}
+
+/// CPUs and threads, sampled by a driver.
+pub(super) struct Kernel {
+    pub spec: Spec,
+    pub driver: Driver,
+    pub now: Ns,
+    pub tasks: Vec<Task>,
+    /// What became of every thread, in the order in which they were started.
+    pub played: Vec<PlayedThread>,
+}
+
+const FIRST: Tid = 100;
+
+impl Kernel {
+    pub fn new(spec: &str, policy: &Setup) -> Self {
+        let spec: Spec = spec.parse().unwrap();
+        let cpus: Vec<u16> = (0..spec.cores()).collect();
+        let driver = Driver::new(machine(&spec), &cpus, policy, Ns::ZERO);
+        Self { spec, driver, now: Ns::ZERO, tasks: Vec::new(), played: Vec::new() }
+    }
+
+    /// Starts a thread with this work.
+    pub fn start(&mut self, cpu: u16, work: Ns) -> Tid {
+        let all = CoreSet::first(usize::from(self.spec.cores()));
+        self.start_script(cpu, all, [Step::Work(work)].into())
+    }
+
+    /// Starts a thread that does this, on one of these cores.
+    pub fn start_script(&mut self, cpu: u16, cores: CoreSet, steps: VecDeque<Step>) -> Tid {
+        let tid = FIRST + self.played.len() as Tid;
+        let sample = Sample { tid, process: FIRST, cpu, ..Sample::default() };
+        let wakes = Ns::NEVER;
+        self.tasks.push(Task { sample, left: Ns::ZERO, steps, wakes, cores, restricted: false });
+        self.played.push(PlayedThread::default());
+        self.proceed();
+        tid
+    }
+
+    pub fn task(&mut self, tid: Tid) -> &mut Task {
+        self.tasks.iter_mut().find(|task| task.sample.tid == tid).unwrap()
+    }
+
+    /// Lets every CPU run its threads in turn until the next sample, then does what the driver decides.
+    pub fn sample(&mut self) {
+        let next = self.now + PERIOD;
+        while self.now < next {
+            self.share();
+            self.now += QUANTUM;
+            self.proceed();
+        }
+        let samples: Vec<Sample> = self.tasks.iter().map(|task| task.sample).collect();
+        let cores: BTreeMap<Tid, CoreSet> = self.tasks.iter().map(|task| (task.sample.tid, task.cores)).collect();
+        for task in &mut self.tasks {
+            if std::mem::take(&mut task.restricted) {
+                self.driver.allow(self.now, task.sample.tid, task.cores);
+            }
+        }
+        self.driver.step(self.now, &samples, |sample| Newcomer {
+            kind: Kind::Application,
+            class: Class::fair(0),
+            cores: cores[&sample.tid],
+        });
+        for order in self.driver.orders().to_vec() {
+            match order {
+                Order::Move { tid, to } => {
+                    let task = self.task(tid);
+                    assert!(task.cores.contains(to), "{tid} may not run on {to:?}");
+                    task.sample.cpu = to.0;
+                }
+                Order::Bind { tid, cores } => {
+                    let task = self.task(tid);
+                    let may = |core: &CoreId| cores.contains(*core) && task.cores.contains(*core);
+                    let first = cores.iter().find(may).unwrap_or_else(|| panic!("{tid} is left without a core"));
+                    if !cores.contains(CoreId(task.sample.cpu)) {
+                        task.sample.cpu = first.0;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every CPU runs its threads for equal parts of a quantum.
+    fn share(&mut self) {
+        for cpu in 0..self.spec.cores() {
+            let here = |task: &&mut Task| task.sample.cpu == cpu && task.sample.state == State::Runnable;
+            let here: Vec<&mut Task> = self.tasks.iter_mut().filter(here).collect();
+            let each = Ns(QUANTUM.0 / here.len().max(1) as u64);
+            let core_type = usize::from(cpu >= self.spec.big);
+            let slowdown = if core_type == 0 { 1.0 } else { self.spec.ratio };
+            for task in here {
+                task.sample.run[core_type] += each;
+                task.sample.delay += QUANTUM.since(each);
+                task.left = task.left.since(Ns((each.0 as f64 / slowdown) as u64));
+                let played = &mut self.played[(task.sample.tid - FIRST) as usize];
+                *(if core_type == 0 { &mut played.big } else { &mut played.little }) += each;
+                played.cores = played.cores.with(CoreId(cpu));
+            }
+        }
+    }
+
+    /// Threads whose work is done begin their next steps; those without another one exit.
+    fn proceed(&mut self) {
+        for task in &mut self.tasks {
+            if task.wakes <= self.now {
+                task.wakes = Ns::NEVER;
+                task.sample.state = State::Runnable;
+            }
+            while task.left == Ns::ZERO && task.sample.state == State::Runnable {
+                match task.steps.pop_front() {
+                    Some(Step::Work(work)) => task.left = work,
+                    Some(Step::Sleep(span)) => {
+                        task.sample.state = State::Blocked;
+                        task.wakes = self.now + span;
+                    }
+                    Some(Step::Restrict(cores)) => {
+                        task.cores = cores;
+                        task.restricted = true;
+                        if !cores.contains(CoreId(task.sample.cpu)) {
+                            task.sample.cpu = cores.iter().next().unwrap().0;
+                        }
+                    }
+                    Some(Step::Displaced(core)) => task.sample.cpu = core.0,
+                    None => {
+                        self.played[(task.sample.tid - FIRST) as usize].ended = true;
+                        break;
+                    }
+                }
+            }
+        }
+        self.tasks.retain(|task| !self.played[(task.sample.tid - FIRST) as usize].ended);
+    }
+
+    /// How long it takes until all is done, at most ten seconds.
+    pub fn finish(&mut self) -> Ns {
+        for _ in 0..1000 {
+            if self.tasks.is_empty() {
+                return self.now;
+            }
+            self.sample();
+        }
+        panic!("not done: {:?}", self.tasks);
+    }
+}
