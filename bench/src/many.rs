@@ -59,7 +59,7 @@ pub fn workload(cores: usize, load: Load) -> Workload {
             programs.extend([team(), pipeline()]);
         }
     }
-    let duration = Some(Ns(64_000_000_000 / cores as u64));
+    let duration = Some(Ns(256_000_000_000 / cores as u64));
     Workload { name: "many".into(), programs, duration, ..Workload::default() }
 }
 

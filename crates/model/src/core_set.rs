@@ -125,11 +125,38 @@ impl CoreSet {
         Iter { rest: u64::from(self.summary), word: 0, bits: 0, set: self }
     }
 
+    /// Whether a core is in both sets.
+    #[inline]
+    pub fn intersects(&self, other: &Self) -> bool {
+        bits(u64::from(self.summary & other.summary)).any(|word| self.words[word] & other.words[word] != 0)
+    }
+
+    /// The first core of the set.
+    #[inline]
+    pub fn lowest(&self) -> Option<CoreId> {
+        let word = self.summary.trailing_zeros();
+        let bit = self.words.get(word as usize)?.trailing_zeros();
+        Some(CoreId((word * u64::BITS + bit) as u16))
+    }
+
+    /// The first core of the set that has this number or a higher one.
+    #[inline]
+    pub fn at_or_above(&self, from: CoreId) -> Option<CoreId> {
+        let word = from.index() / BITS;
+        let here = self.words.get(word)? & u64::MAX << (from.index() % BITS);
+        if here != 0 {
+            return Some(CoreId((word * BITS) as u16 + here.trailing_zeros() as u16));
+        }
+        let later = u32::from(self.summary) & u32::MAX << (word + 1);
+        let word = later.trailing_zeros();
+        let bit = self.words.get(word as usize)?.trailing_zeros();
+        Some(CoreId((word * u64::BITS + bit) as u16))
+    }
+
     /// The cores of the set in a circle: from one number up, then those below it.
     #[inline]
-    pub fn around(self, from: CoreId) -> impl Iterator<Item = CoreId> {
-        let below = Self::first(from.index());
-        self.minus(below).iter().chain(self.and(below).iter())
+    pub fn around(self, from: CoreId) -> Circle {
+        Circle { set: self, next: Some(from), from, wrapped: false }
     }
 }
 
@@ -171,6 +198,32 @@ impl Iterator for Iter {
         let bit = self.bits.trailing_zeros();
         self.bits &= self.bits.wrapping_sub(1);
         Some(CoreId((self.word * u64::BITS + bit) as u16))
+    }
+}
+
+/// The cores of a [`CoreSet`] in a circle.
+#[derive(Clone, Debug)]
+pub struct Circle {
+    set: CoreSet,
+    /// Where to search on; `None` once all cores have been.
+    next: Option<CoreId>,
+    from: CoreId,
+    wrapped: bool,
+}
+
+impl Iterator for Circle {
+    type Item = CoreId;
+
+    #[inline]
+    fn next(&mut self) -> Option<CoreId> {
+        let mut found = self.set.at_or_above(self.next?);
+        if found.is_none() && !self.wrapped {
+            self.wrapped = true;
+            found = self.set.lowest();
+        }
+        let found = found.filter(|core| !self.wrapped || *core < self.from);
+        self.next = found.map(|core| CoreId(core.0 + 1));
+        found
     }
 }
 
@@ -216,6 +269,12 @@ mod tests {
             assert_eq!(x.minus(y), set(&(&a - &b)));
             assert_eq!((x.len(), x.is_empty()), (a.len(), a.is_empty()));
             assert_eq!(x.iter().map(|core| core.0).collect::<Vec<_>>(), a.iter().copied().collect::<Vec<_>>());
+            assert_eq!(x.intersects(&y), !a.is_disjoint(&b));
+            let from = draw(spread) as u16;
+            let circle: Vec<u16> = a.range(from..).chain(a.range(..from)).copied().collect();
+            assert_eq!(x.around(CoreId(from)).map(|core| core.0).collect::<Vec<_>>(), circle);
+            assert_eq!(x.lowest().map(|core| core.0), a.first().copied());
+            assert_eq!(x.at_or_above(CoreId(from)).map(|core| core.0), a.range(from..).next().copied());
             let emptied = a.iter().fold(x, |set, core| set.without(CoreId(*core)));
             assert_eq!(emptied, CoreSet::EMPTY);
         }

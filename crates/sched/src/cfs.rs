@@ -66,16 +66,23 @@ pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
 /// and in it the core with the least weight, in the parent's own from the parent's core on.
 fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> CoreId {
     let mut best: Option<(u64, bool, CoreId)> = None;
-    for group in &s.caches {
+    for (cache, group) in s.caches.iter().enumerate() {
         let cores = group.and(allowed);
         if cores.is_empty() {
             continue;
         }
-        let weight: u64 = cores.iter().map(|core| s.weight(core)).sum();
+        let weight: u64 =
+            if cores == *group { s.cache_weight(cache) } else { cores.iter().map(|core| s.weight(core)).sum() };
         let per_core = weight * 1024 / cores.len() as u64;
         let foreign = !group.contains(parent);
+        if best.is_some_and(|best| (per_core, foreign) > (best.0, best.1)) {
+            continue;
+        }
         let first = if foreign { CoreId(0) } else { parent };
-        let Some(core) = cores.around(first).min_by_key(|core| s.weight(*core)) else { continue };
+        // Without any weight the first is as good as any.
+        let mut around = cores.around(first);
+        let least = if weight == 0 { around.next() } else { around.min_by_key(|core| s.weight(*core)) };
+        let Some(core) = least else { continue };
         let candidate = (per_core, foreign, core);
         if best.is_none_or(|best| candidate < best) {
             best = Some(candidate);
@@ -104,14 +111,14 @@ fn wake_affine(s: &State, previous: CoreId, waker: Option<CoreId>, allowed: Core
 /// select_idle_sibling: the target if idle, else where the thread was if idle and in the same cluster, else the next
 /// idle core that shares the target's last-level cache, else the target.
 fn idle_sibling(s: &State, target: CoreId, previous: CoreId, allowed: CoreSet) -> CoreId {
-    let siblings = s.domains[target.index()][0].and(allowed);
     if s.idle(target) {
         return target;
     }
-    if siblings.contains(previous) && s.idle(previous) {
+    let siblings = s.domains[target.index()][0].and(allowed).and(s.idle_cores());
+    if siblings.contains(previous) {
         return previous;
     }
-    siblings.around(target).find(|core| s.idle(*core)).unwrap_or(target)
+    siblings.around(target).next().unwrap_or(target)
 }
 
 /// What a core runs next: the first in its queue, or, when that is empty, a waiting thread from the busiest core around
@@ -120,7 +127,7 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
     if let Some(first) = s.core(core).queue.first() {
         return Pick::Queued(first);
     }
-    for domain in &s.domains[core.index()] {
+    for domain in s.domains[core.index()].iter() {
         if let Some(thread) = pull_from_busiest(s, core, *domain, 0) {
             return Pick::Queued(thread);
         }
@@ -153,7 +160,7 @@ pub(crate) fn busiest<L: PartialOrd>(
     load: impl Fn(CoreId) -> Option<L>,
 ) -> Option<CoreId> {
     let mut busiest: Option<(L, CoreId)> = None;
-    for other in domain.without(core).around(core) {
+    for other in domain.and(s.queued_cores()).without(core).around(core) {
         let Some(load) = load(other) else { continue };
         let more = busiest.as_ref().is_none_or(|(most, _)| load > *most);
         if more && pullable(s, other, core).next().is_some() {
@@ -170,7 +177,7 @@ pub(crate) fn pullable(s: &State, from: CoreId, to: CoreId) -> impl Iterator<Ite
         let thread = s.thread(thread);
         thread.executed == Ns::ZERO || s.now.since(thread.last_ran) >= MIGRATION_COST
     };
-    let movable = move || s.core(from).queue.iter().rev().filter(move |t| s.thread(*t).allowed().contains(to));
+    let movable = move || s.core(from).queue.iter().rev().filter(move |t| s.thread(*t).may_run_on(to));
     movable().filter(move |t| cold(*t)).chain(movable().filter(move |t| !cold(*t)))
 }
 
@@ -194,22 +201,29 @@ pub(crate) const PATIENCE: u8 = 3;
 /// A running thread of the cluster with the most weight a core, if that cluster would still have no less of it than the
 /// idle core's after the move (find_busiest_group: balanced clusters have equally many idle cores).
 fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
-    let weight = |cores: CoreSet| cores.iter().map(|core| s.weight(core)).sum::<u64>();
-    let local = s.domains[core.index()][0];
-    let others = s.caches.iter().copied().filter(|cores| !cores.contains(core));
+    let local = s.occupancy.cache_of(core);
+    let others = (0..s.caches.len()).filter(|cache| *cache != local);
+    let size = |cache: usize| s.caches[cache].len() as u64;
     // Weights a core, compared by cross-multiplication.
-    let busiest = others.max_by(|a, b| (weight(*a) * b.len() as u64).cmp(&(weight(*b) * a.len() as u64)))?;
-    let thread = busiest.iter().find_map(|other| s.movable_current(other, core))?;
+    let busiest = others.max_by(|a, b| (s.cache_weight(*a) * size(*b)).cmp(&(s.cache_weight(*b) * size(*a))))?;
+    let thread = s.caches[busiest].and(s.busy_cores()).iter().find_map(|other| s.movable_current(other, core))?;
     let own = s.thread(thread).weight();
-    let (theirs, ours) = (weight(busiest).saturating_sub(own), weight(local) + own);
-    (theirs * local.len() as u64 >= ours * busiest.len() as u64).then_some(thread)
+    let (theirs, ours) = (s.cache_weight(busiest).saturating_sub(own), s.cache_weight(local) + own);
+    (theirs * size(local) >= ours * size(busiest)).then_some(thread)
 }
 
 /// Whether a core should look for work in one of its domains again.
 pub(crate) fn balance_due(s: &State, core: CoreId, level: usize) -> bool {
-    let factor = if s.occupancy(core) > 0 { BUSY_FACTOR } else { 1 };
-    let interval = Ns::from_ms(s.domains[core.index()][level].len() as u64 * factor);
+    let factor = if s.idle(core) { 1 } else { BUSY_FACTOR };
+    let interval = Ns::from_ms(s.domain_size(core, level) * factor);
     s.now.since(s.core(core).balanced[level]) >= interval
+}
+
+/// When an idle core should search in one of its domains next.
+pub(crate) fn next_balance(s: &State, core: CoreId) -> Ns {
+    let levels = 0..s.domains[core.index()].len();
+    let due = levels.map(|level| s.core(core).balanced[level] + Ns::from_ms(s.domain_size(core, level)));
+    due.min().unwrap_or(Ns::NEVER)
 }
 
 /// How long a thread may run while others wait (sched_slice): its share of a period that gives everybody at least the

@@ -5,6 +5,8 @@
 
 pub mod cfs;
 pub mod governor;
+mod idle;
+mod occupancy;
 pub mod policy;
 pub mod protocol;
 
@@ -14,6 +16,7 @@ mod run_queue;
 mod scheduler;
 mod state;
 mod thread;
+mod usage;
 
 pub use action::{Action, Next, Why};
 pub use governor::Governor;

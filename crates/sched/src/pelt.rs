@@ -9,7 +9,7 @@ use evenkeel_model::Ns;
 pub const FULL: u32 = 1024;
 
 /// 2^20 ns, Linux's 1024 us.
-const PERIOD: u64 = 1 << 20;
+pub(crate) const PERIOD: u64 = 1 << 20;
 
 /// y^n in units of 2^-32, with y^32 = 1/2.
 const DECAY: [u64; 32] = [
@@ -99,6 +99,11 @@ impl Pelt {
         let mut later = *self;
         later.accrue(now, 0);
         later.load()
+    }
+
+    /// When within [`PERIOD`] one of its periods ends and the next begins: only then does [`Self::load`] change.
+    pub(crate) fn phase(&self) -> u64 {
+        (self.last.0 % PERIOD + PERIOD - self.elapsed) % PERIOD
     }
 
     /// A load that has always been the same. A new thread counts as having always been runnable, so that it is not

@@ -10,6 +10,7 @@ use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Instr
 use crate::action::{Action, Next, Why};
 use crate::cfs;
 use crate::governor::{self, Governor};
+use crate::idle::IdleTurns;
 use crate::pelt::{self, Pelt};
 use crate::policy::{Changes, Pick, Policy};
 use crate::state::{LEVELS, State};
@@ -45,19 +46,23 @@ pub struct Scheduler {
     changes: Changes,
     /// When each cluster's frequency last followed its use.
     followed: Vec<Option<Ns>>,
+    idle_turns: IdleTurns,
 }
 
 impl Scheduler {
     /// A scheduler for a machine. Without `predict`, policies fall back on the machine's capacities.
     pub fn new(machine: Machine, policy: Box<dyn Policy>, predict: Option<Predict>) -> Self {
-        Self {
+        let mut scheduler = Self {
             followed: vec![None; machine.clusters.len()],
+            idle_turns: IdleTurns::default(),
             state: State::new(machine),
             policy,
             predict,
             outbox: VecDeque::new(),
             changes: Changes::default(),
-        }
+        };
+        scheduler.state.machine.all().iter().for_each(|core| scheduler.list_idle(core));
+        scheduler
     }
 
     /// The same scheduler with a governor of frequencies. Without one, clusters run at their highest unless the policy
@@ -108,8 +113,10 @@ impl Scheduler {
         let id = ThreadId(self.state.threads.len() as u32);
         self.state.threads.push(Thread::new(spec, self.state.machine.core_types.len()));
         let threads = self.state.threads.len();
-        for core in &mut self.state.cores {
-            core.queue.reserve(threads);
+        if threads.is_power_of_two() {
+            // Room for all threads, or on many cores for as many as are likely to wait for one.
+            let room = (2 * threads).min((4096 / self.state.cores.len()).max(8));
+            self.state.cores.iter_mut().for_each(|core| core.queue.reserve(room));
         }
         self.outbox.reserve(2 * threads + 2 * self.state.cores.len());
         self.changes.affinities.reserve(threads);
@@ -193,10 +200,12 @@ impl Scheduler {
             *window.counters.get_or_insert_default() += counters;
         }
         let vruntime = t.vruntime;
-        if t.run == Run::Ready {
+        self.state.touch(thread);
+        if self.state.ready(thread) {
             // It had the core in between, as the host's kernel decided: its place in the queue changes.
+            let t = self.state.thread(thread);
             let (at, since) = (t.core, t.since);
-            self.state.cores[at.index()].queue.remove(thread);
+            self.dequeue(thread, at);
             self.enqueue(thread, at);
             self.state.threads[thread.index()].since = since;
         }
@@ -234,6 +243,7 @@ impl Scheduler {
         t.run = Run::Blocked(on);
         t.since = now;
         let core = t.core;
+        self.state.touch(thread);
         self.follow_usage(core);
     }
 
@@ -242,6 +252,7 @@ impl Scheduler {
         self.state.now = now;
         self.leave(thread);
         self.state.threads[thread.index()].run = Run::Absent;
+        self.state.touch(thread);
         self.follow_usage(self.state.thread(thread).core);
     }
 
@@ -257,7 +268,9 @@ impl Scheduler {
         self.rebalance(core);
         self.kick_idle_core(core);
         self.balance_idle_cores(core);
-        (0..self.followed.len() as u16).for_each(|cluster| self.govern(ClusterId(cluster)));
+        if self.state.governor == Governor::Schedutil {
+            (0..self.followed.len() as u16).for_each(|cluster| self.govern(ClusterId(cluster)));
+        }
     }
 
     /// Once a [`Self::period`], after the host has reported what ran on every core.
@@ -276,10 +289,8 @@ impl Scheduler {
         for thread in &mut self.state.threads {
             thread.window.on_type.fill(OnType::default());
         }
-        for core in self.state.machine.all().iter() {
-            if self.state.core(core).current.is_none() {
-                self.outbox.push_back(Action::Reschedule(core));
-            }
+        for core in self.state.machine.all().minus(self.state.busy_cores()).iter() {
+            self.outbox.push_back(Action::Reschedule(core));
         }
     }
 
@@ -294,7 +305,7 @@ impl Scheduler {
         let queued = self.state.ready(thread);
         let core = self.state.thread(thread).core;
         if queued {
-            self.state.cores[core.index()].queue.remove(thread);
+            self.dequeue(thread, core);
         }
         let t = &mut self.state.threads[thread.index()];
         t.class = class;
@@ -303,11 +314,26 @@ impl Scheduler {
         if queued {
             self.enqueue(thread, core);
         }
+        self.note(core);
+        self.state.touch(thread);
         self.leave_forbidden_core(thread);
     }
 
     fn may_run(&self, thread: ThreadId, core: CoreId) -> bool {
-        self.state.thread(thread).allowed().contains(core)
+        self.state.thread(thread).may_run_on(core)
+    }
+
+    /// To be called when what runs on or waits for a core has changed.
+    fn note(&mut self, core: CoreId) {
+        if self.state.note(core) {
+            self.list_idle(core);
+        }
+    }
+
+    fn list_idle(&mut self, core: CoreId) {
+        if !self.policy.balances_always() && self.idle_turns.misses(core) {
+            self.idle_turns.put(core, cfs::next_balance(&self.state, core));
+        }
     }
 
     /// First steps of a new thread: counts as busy until its history says otherwise.
@@ -321,6 +347,7 @@ impl Scheduler {
             t.affinity = cores;
             self.outbox.push_back(Action::Affinity { thread, cores: t.allowed() });
         }
+        self.state.touch(thread);
     }
 
     /// Takes a thread out of the queue that it waits in or off the core that it runs on, if it is at either.
@@ -329,7 +356,7 @@ impl Scheduler {
             Run::Ready => {
                 self.policy.leave(&self.state, thread);
                 let core = self.state.thread(thread).core;
-                self.state.cores[core.index()].queue.remove(thread);
+                self.dequeue(thread, core);
             }
             Run::Running => {
                 self.policy.leave(&self.state, thread);
@@ -345,6 +372,7 @@ impl Scheduler {
             let current = &mut self.state.cores[core.index()].current;
             if *current == Some(thread) {
                 *current = None;
+                self.note(core);
             }
         }
     }
@@ -374,7 +402,7 @@ impl Scheduler {
                     let runs = s.core(*core).current.map(|current| s.thread(current).class);
                     !matches!(runs, Some(Class::RealTime { .. }))
                 };
-                let idle = allowed.iter().find(|core| s.idle(*core));
+                let idle = allowed.and(s.idle_cores()).lowest();
                 let previous = s.thread(thread).core;
                 idle.or(Some(previous).filter(|core| allowed.contains(*core) && fair(core)))
                     .or_else(|| allowed.iter().find(fair))
@@ -397,11 +425,18 @@ impl Scheduler {
             Class::Fair { .. } => queue.push_fair(thread, vruntime, weight),
             Class::RealTime { priority } => queue.push_real_time(thread, priority, weight),
         }
+        self.note(core);
+        self.state.touch(thread);
+    }
+
+    fn dequeue(&mut self, thread: ThreadId, core: CoreId) {
+        if self.state.cores[core.index()].queue.remove(thread) {
+            self.note(core);
+        }
     }
 
     fn dispatch(&mut self, thread: ThreadId, core: CoreId) {
         self.move_queue(thread, core);
-        self.state.cores[core.index()].queue.remove(thread);
         let now = self.state.now;
         let t = &mut self.state.threads[thread.index()];
         t.waited += now.since(t.since);
@@ -410,6 +445,10 @@ impl Scheduler {
         t.run = Run::Running;
         t.stint = Ns::ZERO;
         self.state.cores[core.index()].current = Some(thread);
+        self.state.cores[core.index()].queue.remove(thread);
+        self.note(core);
+        self.state.touch(thread);
+        self.policy.arrive(&self.state, thread, core);
     }
 
     /// Moves a waiting thread to the queue of another core. Its time of waiting goes on.
@@ -419,7 +458,7 @@ impl Scheduler {
             return;
         }
         self.policy.leave(&self.state, thread);
-        self.state.cores[from.index()].queue.remove(thread);
+        self.dequeue(thread, from);
         let vruntime = self.policy.enter(&self.state, thread, to, Why::Taken { by: to });
         let t = &mut self.state.threads[thread.index()];
         t.vruntime = vruntime;
@@ -503,29 +542,43 @@ impl Scheduler {
     /// them look.
     fn balance_idle_cores(&mut self, core: CoreId) {
         let s = &self.state;
-        let busy = s.domains[core.index()][0].iter().filter(|other| s.core(*other).current.is_some()).count();
-        if busy < 2 {
+        if s.domains[core.index()][0].and(s.busy_cores()).iter().nth(1).is_none() {
             return;
         }
-        for other in self.state.machine.all().iter() {
+        let mut from = CoreId(0);
+        while let Some(other) = self.next_idle(from) {
+            from = CoreId(other.0 + 1);
             // One at a time: the others would name the same thread.
-            if self.state.idle(other) && self.rebalance(other) {
+            let takes = self.rebalance(other);
+            if self.state.idle(other) {
+                self.list_idle(other);
+            }
+            if takes {
                 return;
             }
+        }
+    }
+
+    /// The first idle core from a number up that may have something to balance.
+    fn next_idle(&mut self, from: CoreId) -> Option<CoreId> {
+        let idle = self.state.idle_cores();
+        if self.policy.balances_always() {
+            idle.at_or_above(from)
+        } else {
+            self.idle_turns.take(self.state.now, from, &idle)
         }
     }
 
     /// nohz_balancer_kick: somebody waits here while a core that may run it sleeps.
     fn kick_idle_core(&mut self, core: CoreId) {
         let s = &self.state;
-        if s.core(core).queue.is_empty() {
+        if s.core(core).queue.is_empty() || s.idle_cores().is_empty() {
             return;
         }
-        for domain in &s.domains[core.index()] {
-            let helper = domain.iter().find(|other| {
-                s.idle(*other) && s.core(core).queue.iter().any(|thread| s.thread(thread).allowed().contains(*other))
-            });
-            if let Some(helper) = helper {
+        let allowed = s.core(core).queue.iter().map(|thread| s.thread(thread).allowed());
+        let helpers = allowed.fold(CoreSet::EMPTY, |all, cores| all.or(cores)).and(s.idle_cores());
+        for domain in s.domains[core.index()].iter() {
+            if let Some(helper) = domain.and(helpers).lowest() {
                 self.outbox.push_back(Action::Reschedule(helper));
                 return;
             }

@@ -1,10 +1,15 @@
 //! What a policy sees: the machine, the threads, and who runs and waits where.
 
+use std::cell::{RefCell, RefMut};
+use std::sync::Arc;
+
 use evenkeel_model::{Cluster, CoreId, CoreSet, CoreTypeId, Hz, Machine, Ns, ThreadId};
 
 use crate::governor::Governor;
+use crate::occupancy::Occupancy;
 use crate::run_queue::RunQueue;
 use crate::thread::{Run, Thread};
+use crate::usage::Usages;
 
 /// The scheduler's knowledge of the world. Policies read it; only [`crate::Scheduler`] changes it.
 #[derive(Clone, Debug)]
@@ -19,7 +24,9 @@ pub struct State {
     pub cores: Vec<Core>,
     /// For each core the scheduling domains around it, smallest first: the cores that share its last-level cache, its
     /// memory node, the machine. Those that are the same cores are one.
-    pub domains: Vec<Vec<CoreSet>>,
+    pub domains: Vec<Arc<[CoreSet]>>,
+    /// How many cores each of these has.
+    domain_sizes: Vec<[u16; LEVELS]>,
     /// The cores of each last-level cache.
     pub caches: Vec<CoreSet>,
     /// The cores of the fastest type.
@@ -30,8 +37,12 @@ pub struct State {
     pub governor: Governor,
     /// The frequency that each cluster was last told to run at.
     pub frequencies: Vec<Hz>,
+    pub(crate) occupancy: Occupancy,
+    /// Computed when it is read, whence the cell.
+    usages: RefCell<Usages>,
     /// By core type.
     capacities: Vec<u32>,
+    of_type: Vec<CoreSet>,
     capacity_speedup: f64,
 }
 
@@ -55,11 +66,20 @@ impl State {
     pub(crate) fn new(machine: Machine) -> Self {
         let all = machine.all();
         let highest = |cluster: &Cluster| machine.core_types[cluster.core_type.index()].max_frequency();
-        let domains = all.iter().map(|core| {
-            let mut domains = vec![machine.sharing_cache(core), machine.node_of(core), all];
-            domains.dedup();
-            domains
-        });
+        // Cores of a cluster have the same domains, and share the list.
+        let mut by_cluster: Vec<Option<Arc<[CoreSet]>>> = vec![None; machine.clusters.len()];
+        let domains_of = |core: CoreId| {
+            let known = &mut by_cluster[machine.cores[core.index()].cluster.index()];
+            let domains = known.get_or_insert_with(|| {
+                let mut domains = vec![machine.sharing_cache(core), machine.node_of(core), all];
+                domains.dedup();
+                domains.into()
+            });
+            Arc::clone(domains)
+        };
+        let domains: Vec<_> = all.iter().map(domains_of).collect();
+        let size = |cores: &CoreSet| cores.len() as u16;
+        let sizes = |domains: &Arc<[CoreSet]>| std::array::from_fn(|level| domains.get(level).map_or(0, size));
         let mut caches: Vec<CoreSet> = Vec::new();
         for cluster in &machine.clusters {
             let cache = cluster.cores.iter().next().map(|core| machine.sharing_cache(core)).unwrap_or_default();
@@ -68,7 +88,10 @@ impl State {
             }
         }
         Self {
-            domains: domains.collect(),
+            domain_sizes: domains.iter().map(sizes).collect(),
+            domains,
+            occupancy: Occupancy::new(&machine, &caches),
+            usages: RefCell::default(),
             caches,
             now: Ns::ZERO,
             threads: Vec::new(),
@@ -78,6 +101,7 @@ impl State {
             governor: Governor::default(),
             frequencies: machine.clusters.iter().map(highest).collect(),
             capacities: (0..machine.core_types.len() as u8).map(|id| machine.capacity(CoreTypeId(id))).collect(),
+            of_type: (0..machine.core_types.len() as u8).map(|id| machine.cores_of(CoreTypeId(id))).collect(),
             capacity_speedup: {
                 let smallest = CoreTypeId(machine.core_types.len() as u8 - 1);
                 1024.0 / f64::from(machine.capacity(smallest))
@@ -104,8 +128,43 @@ impl State {
 
     /// Whether a core has neither a thread nor a queue.
     pub fn idle(&self, core: CoreId) -> bool {
-        let core = self.core(core);
-        core.current.is_none() && core.queue.is_empty()
+        self.occupancy.idle.contains(core)
+    }
+
+    /// All cores that have neither a thread nor a queue.
+    pub fn idle_cores(&self) -> CoreSet {
+        self.occupancy.idle
+    }
+
+    /// All cores that run a thread.
+    pub fn busy_cores(&self) -> CoreSet {
+        self.occupancy.busy
+    }
+
+    /// All cores for which a thread waits.
+    pub fn queued_cores(&self) -> CoreSet {
+        self.occupancy.queued
+    }
+
+    /// The cores of each type.
+    pub fn cores_by_type(&self) -> &[CoreSet] {
+        &self.of_type
+    }
+
+    /// Of these idle cores the first of each type whose capacity is right.
+    pub(crate) fn idle_of(&self, idle: CoreSet, capacity: impl Fn(u32) -> bool) -> impl Iterator<Item = CoreId> {
+        let types = self.of_type.iter().zip(&self.capacities).filter(move |(_, has)| capacity(**has));
+        types.filter_map(move |(cores, _)| idle.and(*cores).lowest())
+    }
+
+    /// How many cores a scheduling domain around a core has.
+    pub fn domain_size(&self, core: CoreId, level: usize) -> u64 {
+        self.domain_sizes[core.index()][level].into()
+    }
+
+    /// The summed weight of the threads on the cores of a last-level cache.
+    pub(crate) fn cache_weight(&self, cache: usize) -> u64 {
+        self.occupancy.cache_weight(cache)
     }
 
     /// How many threads run on or wait for a core.
@@ -116,8 +175,7 @@ impl State {
 
     /// The summed weight of the threads that run on or wait for a core.
     pub fn weight(&self, core: CoreId) -> u64 {
-        let core = self.core(core);
-        core.queue.weight() + core.current.map_or(0, |thread| self.thread(thread).weight())
+        self.occupancy.weight(core)
     }
 
     /// What a core can do at its highest frequency: 1024 is the biggest core's.
@@ -135,21 +193,34 @@ impl State {
     /// How much of a core its threads use, those that were on it last and sleep included: what they used recently, or
     /// usually use if they are runnable; at most its capacity (Linux's cpu_util). `without` is not counted.
     pub fn usage(&self, core: CoreId, without: Option<ThreadId>) -> u32 {
-        let (mut used, mut estimated) = (0, 0);
-        for thread in self.living().filter(|thread| Some(*thread) != without) {
-            let t = self.thread(thread);
-            if t.core == core {
-                let usage = t.usage(self.now);
-                used += usage;
-                estimated += if t.runnable() { usage.max(t.estimate) } else { 0 };
-            }
-        }
-        used.max(estimated).min(self.capacity(core))
+        self.usages().of(core, without, self.capacity(core))
+    }
+
+    /// Whether some core is used to more than 80 % of its capacity.
+    pub fn crowded(&self) -> bool {
+        !self.usages().crowded.is_empty()
+    }
+
+    /// The cores that run a thread which they are too small for: it needs more than 80 % of their capacity.
+    pub fn misfits(&self) -> CoreSet {
+        self.usages().misfits
+    }
+
+    /// The usage of all cores at this moment.
+    pub(crate) fn usages(&self) -> RefMut<'_, Usages> {
+        let mut usages = self.usages.borrow_mut();
+        usages.sync(self);
+        usages
+    }
+
+    /// Something about a thread has changed that the usage of a core may depend on.
+    pub(crate) fn touch(&mut self, thread: ThreadId) {
+        self.usages.get_mut().touch(thread);
     }
 
     /// The thread that runs on a core, if it is a thread that may move to `to`.
     pub fn movable_current(&self, core: CoreId, to: CoreId) -> Option<ThreadId> {
-        let movable = |thread: &ThreadId| self.thread(*thread).allowed().contains(to);
+        let movable = |thread: &ThreadId| self.thread(*thread).may_run_on(to);
         self.core(core).current.filter(movable)
     }
 
@@ -168,6 +239,14 @@ impl State {
             CoreTypeId(0) => self.speedup(thread).max(1.0),
             _ => f64::from(self.machine.capacity(on)) / f64::from(self.machine.capacity(smallest)),
         }
+    }
+
+    /// Notes that what runs on or waits for a core has changed. Returns whether it has just become idle.
+    pub(crate) fn note(&mut self, core: CoreId) -> bool {
+        let c = &self.cores[core.index()];
+        let running = c.current.map_or(0, |thread| self.threads[thread.index()].weight());
+        let weight = c.queue.weight() + running;
+        self.occupancy.note(core, c.current.is_some(), c.queue.len(), weight)
     }
 
     /// Whether a thread waits for a core.

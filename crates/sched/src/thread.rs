@@ -226,6 +226,11 @@ impl Thread {
         if both.is_empty() { self.requested } else { both }
     }
 
+    /// Whether [`Thread::allowed`] has a core.
+    pub fn may_run_on(&self, core: CoreId) -> bool {
+        self.requested.contains(core) && (self.affinity.contains(core) || !self.affinity.intersects(&self.requested))
+    }
+
     /// How busy it is, or asks to be taken for: its load average within its clamps.
     pub fn utilisation(&self) -> u32 {
         self.load.load().min(self.clamp.max).max(self.clamp.min)

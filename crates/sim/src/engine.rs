@@ -10,6 +10,7 @@ use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 use crate::calendar::{Calendar, Entry};
 use crate::code::Code;
 use crate::core::Core;
+use crate::earliest::Earliest;
 use crate::foresight::{Foresight, Score};
 use crate::hardware::NOISE_BURST;
 use crate::life::counts_for_the_end;
@@ -39,7 +40,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) runtimes: Vec<Runtime>,
     pub(crate) cores: Vec<Core>,
     /// When something happens on each core by itself: the earlier of completion and tick.
-    pub(crate) due: Vec<Ns>,
+    pub(crate) due: Earliest,
     pub(crate) calendar: Calendar,
     pub(crate) requests: Requests,
     /// Current operating point of each cluster.
@@ -106,7 +107,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             tasks: code.threads.iter().enumerate().map(task).collect(),
             runtimes: code.runtimes.iter().map(|runtime| Runtime::new(&code, runtime, options.seed)).collect(),
             cores: machine.cores.iter().map(|_| Core::default()).collect(),
-            due: vec![Ns::NEVER; machine.cores.len()],
+            due: Earliest::new(machine.cores.len()),
             calendar: Calendar::default(),
             requests: Requests::new(machine.cores.len()),
             opps: machine.clusters.iter().map(|cluster| highest_opp(machine, cluster)).collect(),
@@ -138,7 +139,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// Runs to the end.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
         while self.ended.is_none() {
-            let (core, at) = self.earliest_core();
+            let (core, at) = self.due.first();
             let due = self.calendar.due();
             let next = at.min(due);
             if next == Ns::NEVER || (at == Ns::NEVER && !self.calendar.can_revive() && self.workload.duration.is_none())
@@ -167,16 +168,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         self.close_books();
         Ok(())
-    }
-
-    fn earliest_core(&self) -> (CoreId, Ns) {
-        let mut earliest = (0, Ns::NEVER);
-        for (core, due) in self.due.iter().enumerate() {
-            if *due < earliest.1 {
-                earliest = (core, *due);
-            }
-        }
-        (CoreId(earliest.0 as u16), earliest.1)
     }
 
     fn core_event(&mut self, core: CoreId) -> Result<(), Error> {
@@ -296,7 +287,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         c.left = self.now;
         c.done_at = Ns::NEVER;
         c.tick_at = Ns::NEVER;
-        self.due[core.index()] = Ns::NEVER;
+        self.due.set(core, Ns::NEVER);
         self.tasks[thread.index()].since = self.now;
         if self.watched {
             self.observer.observe(self.now, &Event::Stop { core, thread, why });

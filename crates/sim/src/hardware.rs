@@ -115,7 +115,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     pub(crate) fn set_due(&mut self, core: CoreId) {
         let c = &self.cores[core.index()];
-        self.due[core.index()] = c.done_at.min(c.tick_at);
+        self.due.set(core, c.done_at.min(c.tick_at));
     }
 
     /// Overhead hits a core: noise, a change of frequency. Without effect on an idle core.

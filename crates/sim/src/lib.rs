@@ -6,6 +6,7 @@ pub mod workers;
 mod calendar;
 mod code;
 mod core;
+mod earliest;
 mod engine;
 mod foresight;
 mod hardware;

@@ -14,9 +14,11 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
+use super::running::Running;
 use super::{Changes, Pick, Policy};
 use crate::action::Why;
 use crate::cfs;
+use crate::scheduler::Span;
 use crate::state::State;
 
 /// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean.
@@ -28,6 +30,8 @@ const LABEL_MARGIN: f64 = 0.05;
 pub struct Colab {
     labels: Vec<Labels>,
     round_robin: RoundRobin,
+    /// What runs on little cores, for big ones to take over.
+    on_little: Running,
 }
 
 /// What the labeller knows of a thread: one label for the allocator, one for the selector (3.2).
@@ -95,20 +99,37 @@ impl Policy for Colab {
         if let Some(thread) = self.max_block_local(s, core) {
             return Pick::Queued(thread);
         }
-        for domain in &s.domains[core.index()] {
-            let waiting = domain.iter().flat_map(|other| s.core(other).queue.iter());
-            let waiting = waiting.filter(|thread| s.thread(*thread).allowed().contains(core));
+        for domain in s.domains[core.index()].iter() {
+            let waiting = domain.and(s.queued_cores()).iter().flat_map(|other| s.core(other).queue.iter());
+            let waiting = waiting.filter(|thread| s.thread(*thread).may_run_on(core));
             if let Some(thread) = self.max_block(s, core, waiting) {
                 return Pick::Queued(thread);
             }
         }
-        if s.big.contains(core) {
-            let running = s.little.iter().filter_map(|little| s.movable_current(little, core));
-            if let Some(thread) = self.max_block(s, core, running) {
-                return Pick::Running(thread);
-            }
+        if s.big.contains(core)
+            && let Some(thread) = self.max_block_running(s, core)
+        {
+            return Pick::Running(thread);
         }
         Pick::Idle
+    }
+
+    fn arrive(&mut self, s: &State, _thread: ThreadId, core: CoreId) {
+        self.rank(s, core);
+    }
+
+    fn leave(&mut self, s: &State, thread: ThreadId) {
+        let core = s.thread(thread).core;
+        if self.on_little.on(core) == Some(thread) {
+            self.on_little.set(s.cores.len(), core, None);
+        }
+    }
+
+    /// A host that measures speedups may have a new one.
+    fn ran(&mut self, s: &State, thread: ThreadId, core: CoreId, span: &Span) {
+        if span.speedup.is_some() && self.on_little.on(core) == Some(thread) {
+            self.rank(s, core);
+        }
     }
 
     /// "The slices of threads on big cores are relative shorter than on little cores" (3.2).
@@ -153,6 +174,7 @@ impl Policy for Colab {
                 _ => Sensitivity::Either,
             };
         }
+        s.little.iter().for_each(|core| self.rank(s, core));
     }
 }
 
@@ -192,6 +214,30 @@ impl Colab {
         best.map(|(_, _, thread)| thread)
     }
 
+    /// The running thread of a little core that a big core should take over.
+    fn max_block_running(&mut self, s: &State, core: CoreId) -> Option<ThreadId> {
+        while let Some((thread, little)) = self.on_little.first() {
+            if s.core(little).current != Some(thread) {
+                // The host found it elsewhere.
+                self.rank(s, little);
+            } else if s.thread(thread).may_run_on(core) {
+                return Some(thread);
+            } else {
+                break;
+            }
+        }
+        let running = s.little.and(s.busy_cores()).iter().filter_map(|little| s.movable_current(little, core));
+        self.max_block(s, core, running)
+    }
+
+    /// Ranks what runs on a little core as [`Self::max_block`] does for a big one.
+    fn rank(&mut self, s: &State, core: CoreId) {
+        if s.little.contains(core) {
+            let runs = s.core(core).current.map(|thread| (thread, (self.urgency(thread), s.speedup(thread))));
+            self.on_little.set(s.cores.len(), core, runs);
+        }
+    }
+
     /// The selector's priority: only threads with the label differ by how much they block.
     fn urgency(&self, thread: ThreadId) -> f64 {
         let labels = self.labels(thread);
@@ -203,8 +249,9 @@ impl Colab {
 /// same type with an empty runqueue").
 fn deal(s: &State, group: CoreSet, turn: &mut u16) -> CoreId {
     let cores = s.cores.len() as u16;
-    let in_turn = (0..cores).map(|step| CoreId((*turn + step) % cores)).filter(|core| group.contains(*core));
-    let chosen = in_turn.clone().find(|core| s.idle(*core)).or(in_turn.clone().next()).unwrap_or(CoreId(0));
+    let from = CoreId(*turn);
+    let idle = group.and(s.idle_cores()).around(from).next();
+    let chosen = idle.or(group.around(from).next()).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % cores;
     chosen
 }

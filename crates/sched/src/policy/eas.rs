@@ -9,8 +9,9 @@
 //!
 //! On a machine of equal cores EAS does not start (sched-energy.rst, 6.1), and all is CFS.
 
-use evenkeel_model::{Behaviour, ClusterId, CoreId, Ns, ThreadId};
+use evenkeel_model::{CoreId, Ns, ThreadId};
 
+use super::energy::Domains;
 use super::{Pick, Policy};
 use crate::action::Why;
 use crate::cfs;
@@ -20,8 +21,7 @@ use crate::state::State;
 /// Energy-aware scheduling.
 #[derive(Debug, Default)]
 pub struct Eas {
-    /// How much each core is used without the thread that is to be placed.
-    used: Vec<u32>,
+    domains: Option<Domains>,
 }
 
 impl Policy for Eas {
@@ -66,72 +66,40 @@ impl Eas {
     /// the most room of some cluster, if the thread fits there.
     fn most_frugal(&mut self, s: &State, thread: ThreadId) -> Option<CoreId> {
         let t = s.thread(thread);
-        let demand = t.demand(s.now);
-        if demand == 0 && t.allowed().contains(t.core) {
+        let (demand, allowed) = (t.demand(s.now), t.allowed());
+        if demand == 0 && allowed.contains(t.core) {
             return Some(t.core);
         }
-        self.used.clear();
-        self.used.extend(s.machine.all().iter().map(|core| s.usage(core, Some(thread))));
-        let room = |core: CoreId| s.capacity(core).saturating_sub(self.used[core.index()] + demand);
-        let mut best: Option<(f64, CoreId)> = None;
-        for cluster in &s.machine.clusters {
-            let fitting = |core: &CoreId| fits(self.used[core.index()] + demand, s.capacity(*core));
-            let open = cluster.cores.and(t.allowed());
-            // The first of the roomiest; where the thread was is a candidate whether it is roomy or not.
-            let roomiest = open.iter().filter(fitting).reduce(|a, b| if room(b) > room(a) { b } else { a });
-            let previous = Some(t.core).filter(|core| open.contains(*core) && fitting(core));
-            for core in previous.into_iter().chain(roomiest) {
-                let extra = self.energy(s, core, demand);
-                let saves = |(least, _)| extra < least || (extra == least && core == t.core);
-                if best.is_none_or(saves) {
-                    best = Some((extra, core));
-                }
-            }
-        }
-        best.map(|(_, core)| core)
+        self.domains.get_or_insert_with(|| Domains::new(s)).most_frugal(s, thread, demand, allowed)
     }
-
-    /// The power that a thread adds on a core, in watts (compute_energy): other clusters are not touched by it.
-    fn energy(&self, s: &State, core: CoreId, demand: u32) -> f64 {
-        let cluster = s.machine.cores[core.index()].cluster;
-        let without = cluster_power(s, cluster, |core| self.used[core.index()]);
-        let with = cluster_power(s, cluster, |other| self.used[other.index()] + if other == core { demand } else { 0 });
-        with - without
-    }
-}
-
-/// The power of a cluster whose cores are used so much, at the frequency that the governor chooses for it (em_cpu_energy):
-/// that of a core of it which is always busy, times the share of time for which its cores are.
-fn cluster_power(s: &State, cluster: ClusterId, used: impl Fn(CoreId) -> u32) -> f64 {
-    let cores = s.machine.clusters[cluster.index()].cores;
-    let Some(first) = cores.iter().next() else { return 0.0 };
-    let (kind, id, capacity) =
-        (s.machine.core_type(first), s.machine.cores[first.index()].core_type, s.capacity(first));
-    let (most, sum) = cores.iter().map(used).fold((0, 0), |(most, sum), used| (used.max(most), sum + used));
-    let opp = kind.opp_at(s.governor.frequency(kind, most, capacity));
-    let busy = kind.power(opp, s.machine.rate(id, opp.frequency, &Behaviour::REFERENCE)).0;
-    let capacity_there = f64::from(capacity) * opp.frequency.per_ns() / kind.max_frequency().per_ns();
-    busy * f64::from(sum) / capacity_there
 }
 
 /// The tipping point (sched-energy.rst, 5): some core is used to more than 80 %.
 fn overutilised(s: &State) -> bool {
-    s.machine.all().iter().any(|core| !fits(s.usage(core, None), s.capacity(core)))
+    s.crowded()
 }
 
 /// An idle core that is big enough, where the thread was before others, else the biggest idle one (select_idle_capacity).
 pub(super) fn idle_and_fit(s: &State, thread: ThreadId) -> Option<CoreId> {
     let t = s.thread(thread);
     let demand = t.demand(s.now);
-    let idle = || t.allowed().iter().filter(|core| s.idle(*core));
-    let fit = idle().filter(|core| fits(demand, s.capacity(*core))).min_by_key(|core| *core != t.core);
-    fit.or_else(|| idle().min_by_key(|core| (std::cmp::Reverse(s.capacity(*core)), *core != t.core)))
+    let idle = t.allowed().and(s.idle_cores());
+    let here = idle.contains(t.core).then_some(t.core);
+    let first = |capacity_is: &dyn Fn(u32) -> bool| {
+        let here = here.filter(|core| capacity_is(s.capacity(*core)));
+        here.or_else(|| s.idle_of(idle, capacity_is).min())
+    };
+    let biggest = || {
+        let most = s.idle_of(idle, |_| true).map(|core| s.capacity(core)).max()?;
+        first(&|capacity| capacity == most)
+    };
+    first(&|capacity| fits(demand, capacity)).or_else(biggest)
 }
 
 /// The most demanding thread that runs on a core which is too small for it, and smaller than this one
 /// (update_misfit_status, load_balance with migrate_misfit).
 pub(super) fn misfit(s: &State, core: CoreId) -> Option<ThreadId> {
-    let smaller = s.machine.all().iter().filter(|other| s.capacity(*other) < s.capacity(core));
+    let smaller = s.misfits().iter().filter(|other| s.capacity(*other) < s.capacity(core));
     let running = smaller.filter_map(|other| s.movable_current(other, core));
     let too_big = running.filter(|thread| !fits(s.thread(*thread).demand(s.now), s.capacity(s.thread(*thread).core)));
     too_big.reduce(|a, b| if s.thread(b).demand(s.now) > s.thread(a).demand(s.now) { b } else { a })
@@ -139,7 +107,7 @@ pub(super) fn misfit(s: &State, core: CoreId) -> Option<ThreadId> {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::{Hz, Machine, Opp, ProgramId, Volts, machines};
+    use evenkeel_model::{ClusterId, Hz, Machine, Opp, ProgramId, Volts, machines};
 
     use super::*;
     use crate::Governor;
@@ -190,7 +158,13 @@ mod tests {
         // P, which was on CPU 0, and what else is there.
         let s = state(&[(0, 160), (0, 160), (1, 80), (2, 480), (3, 400)]);
         let power = |used: [u32; 4]| -> f64 {
-            [0, 1].map(|cluster| cluster_power(&s, ClusterId(cluster), |core| used[core.index()])).iter().sum()
+            [(0, [2, 3]), (1, [0, 1])]
+                .map(|(cluster, cores)| {
+                    let [a, b] = cores.map(|core: usize| used[core]);
+                    Domains::new(&s).power(ClusterId(cluster), a.max(b), a + b)
+                })
+                .iter()
+                .sum()
         };
         let cases = [([160, 240, 480, 400], 1364.0), ([160, 80, 480, 560], 1485.0), ([320, 80, 480, 400], 1437.0)];
         for (used, documented) in cases {

@@ -70,6 +70,9 @@ impl Policy for Gts {
             None => offload(s, core),
         }
     }
+    fn balances_always(&self) -> bool {
+        true
+    }
 
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         let due = cfs::balance_due(s, core, 0);

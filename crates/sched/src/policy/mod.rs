@@ -9,6 +9,7 @@ mod cluster_switch;
 mod colab;
 mod eas;
 mod eevdf;
+mod energy;
 mod fair;
 mod fcf;
 mod gts;
@@ -18,6 +19,7 @@ mod oracle;
 mod pfs;
 mod pinned;
 mod registry;
+mod running;
 mod stalls;
 mod switcher;
 mod wash;
@@ -130,6 +132,9 @@ pub trait Policy: Send {
     /// had there.
     fn leave(&mut self, _s: &State, _thread: ThreadId) {}
 
+    /// A thread was sent to a core, and counts as running there. Nothing to decide: the counterpart of [`Policy::leave`].
+    fn arrive(&mut self, _s: &State, _thread: ThreadId, _core: CoreId) {}
+
     /// At a tick: whether the thread that runs on a core has had its turn while others wait.
     fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
         cfs::expired(s, running, core, self.slice(s, running, core))
@@ -144,9 +149,16 @@ pub trait Policy: Send {
     }
 
     /// At a tick: a thread that this core should pull from another one. A running thread comes only if it is named at
-    /// several ticks in a row, or in exchange, which is made at once.
+    /// several ticks in a row, or in exchange, which is made at once. An idle core is balanced when the interval of one of
+    /// its domains is over ([`cfs::balance`]), so that a tick costs the same on many cores as on few, unless
+    /// [`Policy::balances_always`].
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         cfs::balance(s, core)
+    }
+
+    /// Whether [`Policy::balance`] may name a thread for an idle core before the interval of one of its domains is over.
+    fn balances_always(&self) -> bool {
+        false
     }
 
     /// Once a period: looks at what the threads did and changes where they may run, or how fast.

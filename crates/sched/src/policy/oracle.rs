@@ -115,6 +115,10 @@ impl Policy for Oracle {
         waiting(s, core).any(|thread| self.view(s).comes_first(thread, running, core))
     }
 
+    fn balances_always(&self) -> bool {
+        true
+    }
+
     /// An exchange with one that waits for another core, or with a thread of a slower core.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         let Some(here) = s.core(core).current else { return self.pick(s, core) };
