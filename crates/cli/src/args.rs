@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use evenkeel_model::{CoreOrder, Ns};
+use evenkeel_experiment::{GivenPredictor, catalog};
+use evenkeel_model::{CoreOrder, Ns, Predictor};
 use evenkeel_sched::Governor;
-use serde::Deserialize;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
-pub use tasks::{Main, Queue, Tasks};
+pub use tasks::Tasks;
 pub use topology::Topology;
 
 /// A scheduler laboratory for asymmetric multicores.
@@ -260,17 +260,23 @@ pub struct Conditions {
     pub tasks: Tasks,
 }
 
-impl Default for Conditions {
-    fn default() -> Self {
-        Self {
-            delay: Ns::ZERO,
-            noise: false,
-            governor: Governor::default(),
-            oracle: false,
-            predictor: None,
-            max_time: evenkeel_sim::Options::default().max_time,
-            tasks: Tasks::default(),
-        }
+impl Conditions {
+    /// The conditions of a plan. Reads the predictor.
+    pub fn plan(&self) -> anyhow::Result<evenkeel_experiment::Conditions> {
+        let read = |path: &PathBuf| -> anyhow::Result<GivenPredictor> {
+            let name = path.display().to_string();
+            let predictor = Predictor::from_toml(&catalog::read(&name)?, &name)?;
+            Ok(GivenPredictor { name, predictor })
+        };
+        Ok(evenkeel_experiment::Conditions {
+            delay: self.delay,
+            noise: self.noise,
+            governor: self.governor,
+            oracle: self.oracle,
+            predictor: self.predictor.as_ref().map(read).transpose()?,
+            max_time: self.max_time,
+            tasks: self.tasks.into(),
+        })
     }
 }
 
@@ -359,9 +365,8 @@ pub struct Train {
     pub output: Output,
 }
 
-/// Core orders on the command line and in experiment files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+/// Core orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
     /// As the machine file lists them
     Declared,
@@ -379,6 +384,12 @@ impl From<Order> for CoreOrder {
             Order::LittleFirst => Self::LittleFirst,
         }
     }
+}
+
+/// What the user typed, without the path of this program.
+pub fn command_line() -> String {
+    let quote = |word: String| if word.contains(' ') { format!("{word:?}") } else { word };
+    std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
 }
 
 /// A duration with its unit.

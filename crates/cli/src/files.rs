@@ -12,11 +12,6 @@ use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile, TempPath};
 
-/// The text of a file.
-pub fn read(path: &str) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
-}
-
 /// A file that is going to be written, whole or not at all: without a name, so that nothing is left if this process is
 /// killed, or under another one where a file system cannot do that; then it gets its own. Links are followed first, so that
 /// what they lead to is replaced. What is no regular file, such as a pipe or a terminal, or is open already and named

@@ -1,27 +1,24 @@
 //! The `evenkeel` command: parses, calls, prints. It holds no scheduling code.
 
 mod args;
-mod calibration;
 mod catalog;
 mod clock;
 mod closed;
 mod commands;
 mod files;
+mod hints;
 mod json;
-mod lab;
 mod live;
 mod messages;
 mod page;
 mod progress;
-mod reproduce;
-mod table;
 mod trace;
-mod training;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use evenkeel_report::table;
 
 use crate::args::{Cli, Command, VmCommand, VmRun};
 
@@ -46,7 +43,7 @@ fn main() -> ExitCode {
         Command::Workloads(output) => commands::list::workloads(output),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
-        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
         Command::Topology(args) => commands::topology::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
@@ -88,7 +85,10 @@ fn status(result: anyhow::Result<u8>) -> ExitCode {
 
 /// Says what went wrong.
 fn failure(error: &anyhow::Error) -> ExitCode {
-    messages::error(format_args!("{error:#}"));
+    match hints::hint(error) {
+        Some(hint) => messages::error(format_args!("{error:#}; {hint}")),
+        None => messages::error(format_args!("{error:#}")),
+    }
     ExitCode::from(if error.is::<files::Unwritten>() { OUTPUT_ERROR } else { USER_ERROR })
 }
 

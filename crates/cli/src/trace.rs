@@ -1,4 +1,4 @@
-//! `--trace`: what ran where, as a Perfetto trace, of simulated runs and of real ones.
+//! `run --trace`: what ran where, as a Perfetto trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write};
@@ -8,24 +8,9 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::Timeline;
 use evenkeel_model::Ns;
 use evenkeel_perfetto::{Track, Tracks};
-use evenkeel_sim::Outcome;
-use evenkeel_sim::perfetto::Writer;
 
 use crate::files::Target;
-use crate::json;
-use crate::lab::{Job, Lab};
 use crate::live::Account;
-
-/// Does a run and writes its trace, packet by packet.
-pub fn record(lab: &Lab<'_>, job: Job, mut target: Target) -> Result<(json::Run, Outcome)> {
-    let machine = lab.machine(job);
-    let unwritten = target.unwritten();
-    let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
-    let done = lab.run(job, &mut writer)?;
-    writer.finish().map_err(unwritten)?;
-    target.keep()?;
-    Ok(done)
-}
 
 /// Writes the trace of a real run.
 pub fn live(account: &Account<'_>, timeline: &Timeline, mut target: Target) -> Result<()> {

@@ -1,13 +1,10 @@
 //! How a task-parallel program is run: what the command line puts in place of what the program says.
 
-use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use evenkeel_workload::Workload;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
-use serde::Deserialize;
 
 /// `--tasks` and `--main`.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Tasks {
     /// Which ready task a worker takes, of programs made of tasks; else as the program says
     #[arg(long = "tasks", value_name = "QUEUE", value_enum)]
@@ -17,9 +14,8 @@ pub struct Tasks {
     pub main: Option<Main>,
 }
 
-/// Ready queues, on the command line and in experiment files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+/// Ready queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Queue {
     /// The oldest, from one queue with a lock
     Fifo,
@@ -31,9 +27,8 @@ pub enum Queue {
     Heft,
 }
 
-/// Places of the main thread, likewise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+/// Places of the main thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Main {
     /// On whichever worker is free first
     Default,
@@ -43,26 +38,9 @@ pub enum Main {
     Little,
 }
 
-impl Tasks {
-    /// Changes a workload.
-    ///
-    /// # Errors
-    /// There is something to change, but no task in it.
-    pub fn apply(&self, workload: &mut Workload) -> Result<()> {
-        if self.ready.is_none() && self.main.is_none() {
-            return Ok(());
-        }
-        let mut found = false;
-        for tasking in workload.programs.iter_mut().filter_map(|program| program.tasking.as_mut()) {
-            found = true;
-            tasking.ready = self.ready.map_or(tasking.ready, Into::into);
-            tasking.main = self.main.map_or(tasking.main, Into::into);
-        }
-        if !found {
-            let option = if self.ready.is_some() { "--tasks" } else { "--main" };
-            bail!("{option} is for programs made of tasks, and {} has none: leave it out", workload.name);
-        }
-        Ok(())
+impl From<Tasks> for evenkeel_experiment::Tasks {
+    fn from(tasks: Tasks) -> Self {
+        Self { ready: tasks.ready.map(Into::into), main: tasks.main.map(Into::into) }
     }
 }
 

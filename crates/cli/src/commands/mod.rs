@@ -4,6 +4,7 @@ pub mod compare;
 pub mod emulate;
 pub mod list;
 pub mod record;
+pub mod reproduce;
 pub mod run;
 pub mod sim;
 pub mod topology;

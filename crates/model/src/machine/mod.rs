@@ -7,6 +7,8 @@ mod part;
 pub use bundled::{NoMachine, by_name, names};
 pub use file::MachineError;
 
+use serde::Deserialize;
+
 use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts, Watts};
 
 /// An asymmetric (or symmetric) multicore machine.
@@ -102,7 +104,8 @@ pub struct Costs {
 }
 
 /// The order in which the operating system numbers the cores (COLAB 5.1 simulates both).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CoreOrder {
     /// As the machine file lists them.
     Declared,
@@ -110,6 +113,17 @@ pub enum CoreOrder {
     BigFirst,
     /// Slowest type first.
     LittleFirst,
+}
+
+impl CoreOrder {
+    /// Its name in files, in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Declared => "declared",
+            Self::BigFirst => "big-first",
+            Self::LittleFirst => "little-first",
+        }
+    }
 }
 
 impl Machine {

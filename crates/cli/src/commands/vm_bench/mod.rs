@@ -103,7 +103,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {
     }
     let find = |name: &String| {
         let found = BENCHES.iter().find(|bench| bench.name == name);
-        found.ok_or_else(|| catalog::unknown("program", name, BENCHES.iter().map(|bench| bench.name), None))
+        found.ok_or_else(|| catalog::unknown("program", name, BENCHES.iter().map(|bench| bench.name)).into())
     };
     names.iter().map(find).collect()
 }

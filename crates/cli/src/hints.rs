@@ -1,0 +1,24 @@
+//! What to do about an error, in the words of the command line.
+
+use evenkeel_experiment::{Error, TaskSetting};
+
+/// What to do about an error, if that is known. It stands behind the message.
+pub fn hint(error: &anyhow::Error) -> Option<String> {
+    of(error.chain().find_map(|cause| cause.downcast_ref::<Error>())?)
+}
+
+fn of(error: &Error) -> Option<String> {
+    Some(match error {
+        Error::In { source, .. } => return of(source),
+        Error::Policy(_) => "`evenkeel policies` lists what there is".into(),
+        Error::Run { source: evenkeel_sim::Error::MaxTime { .. }, .. } => "--max-time allows more".into(),
+        Error::NoModel { predictor, machine } => {
+            format!("make one with `evenkeel train --machine {machine} -o {predictor}`")
+        }
+        Error::WorsePredictor { .. } => "leave out --predictor".into(),
+        Error::NoTasks { setting: TaskSetting::ReadyQueue, .. } => "leave out --tasks".into(),
+        Error::NoTasks { setting: TaskSetting::MainThread, .. } => "leave out --main".into(),
+        Error::NoSpeedups { .. } => "leave out --oracle".into(),
+        _ => return None,
+    })
+}

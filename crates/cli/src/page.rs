@@ -1,0 +1,205 @@
+//! The page of `evenkeel run --report`.
+
+use std::collections::BTreeMap;
+
+use evenkeel_experiment::timeline::Recorder;
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::{ThreadSummary, Timeline};
+use evenkeel_model::{CoreId, Ns, ThreadId};
+use evenkeel_report::page::{self, COLOURS, Made, Marks, frame};
+use evenkeel_sched::Kind;
+use evenkeel_sim::{Event, Observer, Stop};
+use maud::{Markup, html};
+
+use crate::args::command_line;
+use crate::live::Account;
+
+/// So many threads, or pairs of threads, are shown: enough to find out what matters.
+const SHOWN: usize = 20;
+
+/// The page. `title` is what was followed.
+pub fn run(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
+    let summary = account.summary;
+    let content = html! {
+        h1 { (title) ": " (summary.elapsed) " under " (account.plan.policy.name()) }
+        p.soft {
+            (summary.threads.len()) " threads on " (cores(account)) ". The policy moved a thread to another core type "
+            (summary.moves) " times. Following cost " (format!("{:.2}", 100.0 * account.cost())) " % of one CPU."
+        }
+        @for note in account.notes() { p.note { (note) } }
+        div.scroll {
+            table.rows {
+                @for (name, value, remark) in account.facts() {
+                    tr { td { (name) } td.n { (value) } td.soft { (remark) } }
+                }
+            }
+        }
+        h2 { "What ran where" }
+        (lanes(account, timeline))
+        h2 { "Who held others up" }
+        (blame(account))
+        h2 { "What each thread did" }
+        (where_time_went(account))
+    };
+    let made = Made { command: &command_line(), remark: "Real programs differ from run to run." };
+    frame(&format!("evenkeel run: {title}"), &content, made)
+}
+
+/// `2 big and 4 little cores`.
+fn cores(account: &Account<'_>) -> String {
+    let machine = &account.plan.machine;
+    let count = |core_type: usize| machine.cores.iter().filter(|core| core.core_type.index() == core_type).count();
+    let kinds: Vec<String> =
+        account.types().iter().enumerate().map(|(core_type, name)| format!("{} {name}", count(core_type))).collect();
+    format!("{} cores", kinds.join(" and "))
+}
+
+fn where_time_went(account: &Account<'_>) -> Markup {
+    let threads = &account.summary.threads;
+    let longest = threads.iter().map(|thread| (thread.total() + thread.delay).0).max().unwrap_or_default();
+    let types = account.types();
+    html! {
+        div.legend {
+            @for (colour, name) in types.iter().enumerate() {
+                span class={ "t" (colour % COLOURS) } { b { "ran on " (name) " cores" } }
+            }
+            span.ready { b { "ready, and had no core" } }
+        }
+        table.bars {
+            @for thread in threads.iter().take(SHOWN) { (stacked(thread, &account.thread_name(thread.tid), types.len(), longest)) }
+        }
+        (more(threads.len()))
+    }
+}
+
+/// A thread's time by core type, one part after the other.
+fn stacked(thread: &ThreadSummary, label: &str, types: usize, longest: u64) -> Markup {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    let runs = thread.run[..types].iter().enumerate().map(|(core_type, run)| (Some(core_type), *run));
+    for (core_type, time) in runs.chain([(None, thread.delay)]) {
+        parts.push((core_type, from, time));
+        from += time.0;
+    }
+    html! {
+        tr {
+            th scope="row" {
+                (label) @if thread.kind == Kind::Service { span.soft { " service" } }
+            }
+            td {
+                div.track {
+                    @for (core_type, from, time) in parts.into_iter().filter(|(_, _, time)| *time > Ns::ZERO) {
+                        @let class = core_type.map_or("ready".to_owned(), |index| format!("k{}", index % COLOURS));
+                        i class=(class) style=(span(from, time.0, longest)) title=(time) {}
+                    }
+                }
+            }
+            td.n { (thread.total()) }
+        }
+    }
+}
+
+/// A part of a bar of which `whole` is the full width.
+fn span(from: u64, length: u64, whole: u64) -> String {
+    let percent = |part: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    format!("left:{:.2}%;width:{:.2}%", percent(from), percent(length))
+}
+
+fn more(count: usize) -> Markup {
+    html! { @if count > SHOWN { p.note { "... and " (count - SHOWN) " more." } } }
+}
+
+fn blame(account: &Account<'_>) -> Markup {
+    let Some(pairs) = &account.summary.pairs else {
+        return html! { p.soft { "Not seen: that needs eBPF, and so root." } };
+    };
+    let blamed =
+        |thread: &ThreadSummary| Some((thread.inside?.blame, thread.tid)).filter(|(blame, _)| *blame > Ns::ZERO);
+    let mut threads: Vec<(Ns, Tid)> = account.summary.threads.iter().filter_map(blamed).collect();
+    threads.sort_by_key(|(blame, tid)| (std::cmp::Reverse(*blame), *tid));
+    let most = threads.first().map_or(0, |(blame, _)| blame.0);
+    if threads.is_empty() {
+        return html! { p.soft { "No thread waited for another one (in the futex system call)." } };
+    }
+    html! {
+        p.soft {
+            "For how long other threads waited (in the futex system call) until this one woke them, all of them together. "
+            "Whoever is waited for most is worth a fast core."
+        }
+        table.bars {
+            @for (blame, tid) in threads.iter().take(SHOWN) {
+                tr {
+                    th scope="row" { (account.thread_name(*tid)) }
+                    td { div.track { i.k3 style=(span(0, blame.0, most)) {} } }
+                    td.n { (blame) }
+                }
+            }
+        }
+        (more(threads.len()))
+        details {
+            summary { "Who waited for whom" }
+            div.scroll {
+                table.rows {
+                    tr { th { "who waited" } th { "for whom" } th.n { "how long" } th.n { "times" } }
+                    @for pair in pairs.iter().take(SHOWN) {
+                        tr {
+                            td { (account.thread_name(pair.waiter)) }
+                            td { (account.thread_name(pair.waker)) }
+                            td.n { (pair.waited) }
+                            td.n { (pair.times) }
+                        }
+                    }
+                }
+            }
+            (more(pairs.len()))
+        }
+    }
+}
+
+fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
+    let (plan, elapsed) = (account.plan, account.summary.elapsed);
+    let cores: BTreeMap<u16, CoreId> =
+        plan.cpus.iter().enumerate().map(|(core, cpu)| (*cpu, CoreId(core as u16))).collect();
+    let drawn = played(account, timeline, &cores).finish(elapsed);
+    let moments = timeline.moves().iter().filter_map(|moved| Some((*cores.get(&moved.cpu)?, moved.at)));
+    let marks = Marks { numbers: Some(plan.cpus.clone()), moments: moments.collect() };
+    html! {
+        p.soft {
+            "One lane a CPU, big cores tall and on top; grey is idle, or busy with something else. A tick is a move by the "
+            "policy. Point at a slice to see whose it is. How long a thread ran between two looks is exact; when, not always."
+        }
+        @if let Some(grid) = timeline.resolution() {
+            p.note { "This was long: of its older part only what had most of each " (grid) " of a CPU is kept." }
+        }
+        (page::timeline_legend(&drawn))
+        (page::timeline(&drawn, &plan.machine, &marks))
+    }
+}
+
+/// The timeline, played to the recorder that draws simulated runs.
+fn played(account: &Account<'_>, timeline: &Timeline, cores: &BTreeMap<u16, CoreId>) -> Recorder {
+    let summary = account.summary;
+    let mut recorder = Recorder::new(&account.plan.machine, summary.elapsed);
+    let mut ids: BTreeMap<Tid, ThreadId> = BTreeMap::new();
+    let mut introduce = |recorder: &mut Recorder, tid: Tid, program: &str| {
+        let next = ThreadId(ids.len() as u32);
+        *ids.entry(tid).or_insert_with(|| {
+            let name = account.thread_name(tid);
+            recorder.observe(Ns::ZERO, &Event::Created { thread: next, program, name: &name });
+            next
+        })
+    };
+    // The recorder gives a colour to each program: here, to each thread that ran long, and the last one to all others.
+    for thread in summary.threads.iter().take(COLOURS - 1) {
+        introduce(&mut recorder, thread.tid, &account.thread_name(thread.tid));
+    }
+    for (cpu, slices) in timeline.lanes() {
+        let Some(&core) = cores.get(&cpu) else { continue };
+        for slice in slices {
+            let thread = introduce(&mut recorder, slice.tid, "others");
+            recorder.observe(slice.from, &Event::Run { core, thread });
+            recorder.observe(slice.to, &Event::Stop { core, thread, why: Stop::Yielded });
+        }
+    }
+    recorder
+}

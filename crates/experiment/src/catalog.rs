@@ -1,0 +1,230 @@
+//! Names become machines, workloads and policies. What has a slash or the ending of a file is a path; any other name is that of
+//! something bundled.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::Path;
+
+use evenkeel_model::{Machine, Ns, machines as bundled, names};
+use evenkeel_sched::{Setup, policy};
+use evenkeel_topology::Topology;
+use evenkeel_workload::recording::Recording;
+use evenkeel_workload::{Workload, format, rtapp, validate};
+
+use crate::{Error, Result};
+
+/// A machine, and what is worth knowing about how it was found.
+#[derive(Clone, Debug)]
+pub struct FoundMachine {
+    /// The machine.
+    pub machine: Machine,
+    /// Sentences about a description by another tool: sources that contradict each other, what was assumed.
+    pub notes: Vec<String>,
+}
+
+impl From<Machine> for FoundMachine {
+    fn from(machine: Machine) -> Self {
+        Self { machine, notes: Vec::new() }
+    }
+}
+
+/// A workload, and what is worth knowing about how it was found.
+#[derive(Clone, Debug)]
+pub struct FoundWorkload {
+    /// The workload.
+    pub workload: Workload,
+    /// What the importer could not carry over, a sentence each.
+    pub warnings: Vec<String>,
+    /// The machine that it was recorded on, if it is a recording that says so.
+    pub recorded_on: Option<Machine>,
+    /// How long the recorded run took, if it is a recording.
+    pub recorded: Option<Ns>,
+}
+
+impl From<Workload> for FoundWorkload {
+    fn from(workload: Workload) -> Self {
+        Self { workload, warnings: Vec::new(), recorded_on: None, recorded: None }
+    }
+}
+
+/// A machine by its name, or from a file: Evenkeel's own (`.toml`), hwloc's (`.xml`) or a devicetree (`.dtb`). With only so
+/// many of its big and other cores: `odroid-xu3:2+2`.
+///
+/// # Errors
+/// There is no such machine, or its file has a mistake.
+pub fn machine(name: &str) -> Result<FoundMachine> {
+    if let Some((whole, big, little)) = part(name) {
+        let FoundMachine { machine, notes } = machine(whole)?;
+        let machine = machine
+            .with_cores(big, little)
+            .map_err(|why| Error::Machine { name: name.to_owned(), why: why.to_string() })?;
+        return Ok(FoundMachine { machine, notes });
+    }
+    if is_path(name) { machine_file(name) } else { Ok(bundled_machine(name)?.into()) }
+}
+
+/// Every bundled machine.
+///
+/// # Errors
+/// A file of a bundled machine has a mistake.
+pub fn all_machines() -> Result<Vec<Machine>> {
+    bundled::names().map(bundled_machine).collect()
+}
+
+/// A workload by its name, or from a file: rt-app's (`.json`), Evenkeel's own (`.toml`) or a recording (`.ek`).
+///
+/// # Errors
+/// There is no such workload, or its file has a mistake.
+pub fn workload(name: &str) -> Result<FoundWorkload> {
+    if is_path(name) { workload_file(name) } else { Ok(evenkeel_workload::by_name(name)?.into()) }
+}
+
+/// A policy by its name, with its knobs.
+///
+/// # Errors
+/// There is no such policy, or it has no such knob.
+pub fn policy(name: &str) -> Result<Setup> {
+    Ok(Setup::parse(name)?)
+}
+
+/// Makes sure that a policy can schedule a machine.
+///
+/// # Errors
+/// The policy refuses it, and says why.
+pub fn accepted(policy: &Setup, machine: &Machine) -> Result<()> {
+    policy::check(policy.make().as_ref(), machine).map_err(Error::Refused)
+}
+
+/// Names in the order given, without repetitions.
+pub fn once<S: AsRef<str>>(names: &[S]) -> impl Iterator<Item = &str> {
+    let first = |position: usize, name: &str| names.iter().position(|other| other.as_ref() == name) == Some(position);
+    let names = names.iter().map(AsRef::as_ref).enumerate();
+    names.filter(move |(position, name)| first(*position, name)).map(|(_, name)| name)
+}
+
+/// The error for a name that does not exist: with the nearest one, if one is near, or with all.
+pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Error {
+    Error::Unknown { kind, name: name.to_owned(), hint: names::suggestion(name, known) }
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &str) -> Result<String> {
+    fs::read_to_string(path).map_err(|source| Error::Unreadable { path: path.into(), source })
+}
+
+/// `MACHINE:BIG+LITTLE`, taken apart.
+fn part(name: &str) -> Option<(&str, usize, usize)> {
+    let (whole, counts) = name.rsplit_once(':')?;
+    let (big, little) = counts.split_once('+')?;
+    Some((whole, big.parse().ok()?, little.parse().ok()?))
+}
+
+/// Whether a name is meant as a path: no bundled name has a slash or one of these endings.
+fn is_path(name: &str) -> bool {
+    name.contains(std::path::is_separator)
+        || [".toml", ".json", ".ek", ".xml", ".dtb"].iter().any(|ending| name.ends_with(ending))
+}
+
+fn bundled_machine(name: &str) -> Result<Machine> {
+    Ok(bundled::by_name(name)?)
+}
+
+fn machine_file(path: &str) -> Result<FoundMachine> {
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    if matches!(ending, Some("xml" | "dtb")) {
+        return described_machine(path);
+    }
+    Ok(Machine::from_toml(&read(path)?, path)?.into())
+}
+
+/// A machine as another tool describes it.
+fn described_machine(path: &str) -> Result<FoundMachine> {
+    // What is wrong with the file names it already.
+    let topology = Topology::from_file(Path::new(path)).map_err(Error::File)?;
+    let notes = topology.notes.iter().map(|note| format!("{path}: {note}")).collect();
+    let machine = topology.machine(&stem(path));
+    let (machine, _) = machine.map_err(|why| Error::Machine { name: path.to_owned(), why })?;
+    Ok(FoundMachine { machine, notes })
+}
+
+fn stem(path: &str) -> Cow<'_, str> {
+    Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy())
+}
+
+fn workload_file(path: &str) -> Result<FoundWorkload> {
+    let text = read(path)?;
+    let stem = stem(path);
+    let found = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+        Some("json") => rt_app(path, &text)?,
+        Some("toml") => format::load(&stem, &text, path, None).map_err(invalid)?.into(),
+        Some("ek") => recording(path, &stem, &text)?,
+        _ => {
+            let expected = "expected an rt-app file (.json), a native workload (.toml) or a recording (.ek)";
+            return Err(Error::File(format!("{path}: {expected}")));
+        }
+    };
+    validate::workload(&found.workload).map_err(|problem| Error::File(format!("{path}: {problem}")))?;
+    Ok(found)
+}
+
+/// A mistake that names its file.
+fn invalid(mistake: impl std::error::Error) -> Error {
+    Error::File(mistake.to_string())
+}
+
+fn rt_app(path: &str, text: &str) -> Result<FoundWorkload> {
+    let rtapp::Imported { workload, warnings } = rtapp::load(path, text).map_err(invalid)?;
+    Ok(FoundWorkload { warnings: warnings.iter().map(ToString::to_string).collect(), ..workload.into() })
+}
+
+fn recording(path: &str, stem: &str, text: &str) -> Result<FoundWorkload> {
+    let recording = Recording::from_text(text, path).map_err(invalid)?;
+    let machine = recording.machine.as_ref().map(|text| Machine::from_toml(text, &format!("{path}, machine")));
+    let mut recorded_on = machine.transpose()?;
+    if let (Some(machine), Some(wake)) = (&mut recorded_on, recording.wake) {
+        machine.costs.wake = wake;
+    }
+    let warnings = recording.notes.iter().map(|note| format!("{path}: {}", one_line(note))).collect();
+    let workload = recording.workload(stem, recorded_on.as_ref());
+    Ok(FoundWorkload { workload, warnings, recorded_on, recorded: Some(recording.makespan) })
+}
+
+/// What a file says, so that it cannot be taken for what this program says: without line breaks and codes for the terminal.
+fn one_line(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_gets_its_nearest_neighbour_or_all_names() {
+        let message = |name| unknown("experiment", name, ["colab", "wash"]).to_string();
+        assert_eq!(message("colba"), "unknown experiment \"colba\": did you mean \"colab\"?");
+        assert_eq!(message("zzz"), "unknown experiment \"zzz\": known are colab, wash");
+    }
+
+    #[test]
+    fn a_part_of_a_machine_is_named_by_counts_of_cores() {
+        assert_eq!(part("odroid-xu3:2+0"), Some(("odroid-xu3", 2, 0)));
+        assert_eq!(part("./m.toml:4+4"), Some(("./m.toml", 4, 4)));
+        assert_eq!([part("2B2S:3"), part("2B2S"), part("2B2S:+1"), part("2B2S:1+-1")], [None; 4]);
+        let error = machine("odroid-xu3:5+0").unwrap_err().to_string();
+        assert_eq!(error, "odroid-xu3:5+0: odroid-xu3 has 4 big and 4 little cores, of which some must stay");
+    }
+
+    #[test]
+    fn paths_are_told_from_names() {
+        assert!(is_path("./x") && is_path("browser.json") && is_path("/m.toml") && is_path("app.ek"));
+        assert!(!is_path("ferret:8") && !is_path("Sync-2"));
+    }
+
+    #[test]
+    fn a_name_counts_once_where_it_stands_first() {
+        assert_eq!(once(&["b", "a", "b"]).collect::<Vec<_>>(), ["b", "a"]);
+    }
+}

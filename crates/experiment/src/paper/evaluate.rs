@@ -1,0 +1,151 @@
+//! Computes published numbers from runs.
+//!
+//! The unit of everything is a *cell*: one workload on one machine, or one program of it. Its value is a metric averaged
+//! over core orders (COLAB 5.1) and seeds, its effect is that value against the baseline's, as the figures normalise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use statrs::statistics::Statistics;
+
+use super::file::{Experiment, Member};
+use super::judge::{Verdict, verdict};
+use super::published::{Aggregate, Published, Selector, Threads};
+use super::ran::{Arm, Ran};
+use crate::spread::mean;
+
+/// A published number, and what came out here.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What the experiment file says.
+    pub published: Published,
+    /// The same number here; `None` if nothing was run that it could come from.
+    pub simulated: Option<f64>,
+    /// How it came out.
+    pub verdict: Verdict,
+}
+
+impl Row {
+    /// A published number beside a simulated one.
+    pub fn of(published: &Published, simulated: Option<f64>) -> Self {
+        let verdict = simulated.map_or(Verdict::Miss, |simulated| verdict(published, simulated));
+        Self { published: published.clone(), simulated, verdict }
+    }
+
+    /// `simulated - published`.
+    pub fn difference(&self) -> Option<f64> {
+        self.simulated.map(|simulated| simulated - self.published.published)
+    }
+}
+
+/// Every row of an experiment, in the order of its file.
+pub fn rows(experiment: &Experiment, ran: &[Ran]) -> Vec<Row> {
+    let row = |published| Row::of(published, simulated(published, ran).filter(|value| value.is_finite()));
+    experiment.rows.iter().map(row).collect()
+}
+
+/// The number here that corresponds to a published one.
+fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
+    let ran = all.iter().find(|ran| ran.set.name == published.select.set)?;
+    let cells = cells(&published.select, ran);
+    let Some(policy) = &published.policy else {
+        let per_cell = |cell: &(&Member, &str, Option<usize>)| policies_run(ran, &cell.0.name, cell.1);
+        return Some(cells.iter().map(per_cell).sum::<usize>() as f64);
+    };
+    let mut groups: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    for (member, machine, program) in cells {
+        let cluster = published.select.cluster.as_deref();
+        let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
+        let mut value = arm.value(published.metric)?;
+        if let Some(baseline) = &published.baseline {
+            value /= arm.baseline(baseline, all)?.value(published.metric)?;
+        }
+        let class = if published.equal_classes { member.class() } else { "" };
+        groups.entry((machine, class)).or_default().push(value);
+    }
+    let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for ((machine, _), values) in groups {
+        let values = if published.equal_classes { vec![average(published, &values)?] } else { values };
+        by_machine.entry(machine).or_default().extend(values);
+    }
+    aggregate(published, by_machine).map(|value| if published.is_effect() { value - 1.0 } else { value })
+}
+
+/// The mean of a row's kind: of ratios the geometric one, if the paper says so.
+fn average(published: &Published, values: &[f64]) -> Option<f64> {
+    match published.aggregate {
+        Aggregate::Geomean => Some(values.geometric_mean()),
+        _ => mean(values.iter().copied()),
+    }
+}
+
+/// What the values of all cells, by machine, come to.
+fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Option<f64> {
+    let means = || by_machine.values().filter_map(|values| mean(values.iter().copied()));
+    let mut all: Vec<f64> = by_machine.values().flatten().copied().collect();
+    match published.aggregate {
+        Aggregate::Mean | Aggregate::Geomean => average(published, &all),
+        Aggregate::Median => {
+            all.sort_by(f64::total_cmp);
+            let middle = all.len() / 2;
+            let upper = all.get(middle).copied()?;
+            Some(if all.len().is_multiple_of(2) { (all[middle - 1] + upper) / 2.0 } else { upper })
+        }
+        Aggregate::Largest => all.into_iter().reduce(f64::max),
+        Aggregate::ThirdLargest => {
+            all.sort_by(|a, b| b.total_cmp(a));
+            all.get(2).copied()
+        }
+        Aggregate::Smallest => all.into_iter().reduce(f64::min),
+        Aggregate::Best | Aggregate::Worst => {
+            let most = published.metric.more_is_better() == (published.aggregate == Aggregate::Best);
+            means().reduce(if most { f64::max } else { f64::min })
+        }
+    }
+}
+
+/// The workloads, machines and programs that a row is about.
+fn cells<'a>(select: &Selector, ran: &'a Ran) -> Vec<(&'a Member, &'a str, Option<usize>)> {
+    let largest = ran.cores.iter().copied().max().unwrap_or(0);
+    let mut cells = Vec::new();
+    for (machine, cores) in ran.set.machines.iter().zip(&ran.cores) {
+        for member in &ran.set.workloads {
+            let programs = ran.programs(&member.name);
+            let threads_fit = |class: Threads| match (class, member.threads) {
+                (Threads::Few, Some(threads)) => threads < *cores,
+                (Threads::Many, Some(threads)) => threads >= 2 * largest,
+                (_, None) => false,
+            };
+            let fits = select.class.as_ref().is_none_or(|class| member.is(class))
+                && select.workload.as_ref().is_none_or(|workload| *workload == member.called())
+                && select.machine.as_ref().is_none_or(|wanted| wanted == machine)
+                && select.threads.is_none_or(threads_fit)
+                && select.programs.is_none_or(|wanted| programs.len() == wanted);
+            match &select.program {
+                _ if !fits => {}
+                None => cells.push((member, machine.as_str(), None)),
+                Some(name) => {
+                    let programs = programs.into_iter().enumerate();
+                    let wanted = |index: usize, program: &str| match name.as_str() {
+                        "*" => true,
+                        "first" => index == 0,
+                        "others" => index > 0,
+                        name => program == name,
+                    };
+                    let wanted = programs.filter(|(index, program)| wanted(*index, program));
+                    cells.extend(wanted.map(|(index, _)| (member, machine.as_str(), Some(index))));
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// How many policies ran a workload on a machine.
+fn policies_run(ran: &Ran, workload: &str, machine: &str) -> usize {
+    let of_cell = ran.samples.iter().filter(|sample| sample.workload == workload && sample.machine == machine);
+    let names: BTreeSet<&str> = of_cell.map(|sample| sample.policy.as_str()).collect();
+    names.len()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! What an experiment file says: what to run, and every published number with the way it is computed.
+
+use std::collections::BTreeMap;
+
+use evenkeel_model::CoreOrder;
+use evenkeel_sched::Setup;
+use evenkeel_workload::program::{MainThread, ReadyQueue};
+use serde::Deserialize;
+
+use super::metric::Metric;
+use super::published::Published;
+use crate::{Error, Result, catalog};
+
+/// An experiment file (`experiments/*.toml`).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The name that commands use.
+    pub name: String,
+    /// The paper.
+    pub title: String,
+    /// Policies, in the order of their tables; the first is the baseline of the overview.
+    pub policies: Vec<String>,
+    /// What stands for a policy with its knobs where it would be long, as `wash:own`.
+    #[serde(default)]
+    pub shorthands: BTreeMap<String, String>,
+    /// Whether the policies are listed from the worst to the best as published.
+    #[serde(default)]
+    pub ranked: bool,
+    /// Core orders that every value is averaged over.
+    #[serde(default = "declared")]
+    pub orders: Vec<CoreOrder>,
+    /// The seed of all runs.
+    pub seed: u64,
+    /// What is run.
+    #[serde(rename = "set")]
+    pub sets: Vec<Set>,
+    /// What was published.
+    #[serde(rename = "row")]
+    pub rows: Vec<Published>,
+    /// Power over time.
+    #[serde(default)]
+    pub power: Vec<PowerChart>,
+    /// Activity and voltage over time.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
+}
+
+fn declared() -> Vec<CoreOrder> {
+    vec![CoreOrder::Declared]
+}
+
+/// Workloads and the machines on which they run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// The name that selectors use.
+    pub name: String,
+    /// Machines.
+    pub machines: Vec<String>,
+    /// Workloads.
+    pub workloads: Vec<Member>,
+    /// Policies, if they are not those of the experiment.
+    pub policies: Option<Vec<String>>,
+    /// With how many seeds everything is run, from the experiment's seed on.
+    #[serde(default = "one")]
+    pub seeds: u64,
+    /// Whether there is background noise.
+    #[serde(default)]
+    pub noise: bool,
+    /// The ready queue of programs made of tasks, if it is not their own.
+    pub tasks: Option<ReadyQueue>,
+    /// Where the main thread of programs made of tasks runs, if not where they say.
+    pub main: Option<MainThread>,
+    /// What the overview shows.
+    #[serde(default = "h_antt")]
+    pub overview: Metric,
+    /// What carries it out.
+    #[serde(default)]
+    pub host: Host,
+}
+
+/// What carries out a set.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// Threads under an operating system's scheduler: policies are policies.
+    #[default]
+    Threads,
+    /// Simulated workers: policies are techniques, workloads are kernels.
+    Workers(Workers),
+    /// The first-order model: machines are its parameters, workloads are active cores, policies are ranges of voltage.
+    Equations,
+}
+
+/// What workers run on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    /// Until another core takes an interrupt, in cycles of a little core.
+    pub interrupt_cycles: f64,
+    /// For each 0.15 V by which a voltage changes.
+    pub step_ns: u64,
+}
+
+/// Activity over time, of the experiment's first seed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// A sentence.
+    pub what: String,
+    /// Section and figure.
+    pub source: String,
+    /// A set of workers.
+    pub set: String,
+    /// The kernel.
+    pub workload: String,
+    /// The machine.
+    pub machine: String,
+    /// The techniques, one below the other.
+    pub policies: Vec<String>,
+}
+
+/// A chart of an experiment file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerChart {
+    /// A sentence.
+    pub what: String,
+    /// Section and figure.
+    pub source: String,
+    /// The workload, by what selectors call it.
+    pub workload: String,
+    /// The machine.
+    pub machine: String,
+    /// One of its clusters; all of them if there is none.
+    pub cluster: Option<String>,
+    /// The interval, in ms.
+    pub every_ms: u64,
+    /// What is compared.
+    #[serde(rename = "line")]
+    pub lines: Vec<PowerLine>,
+}
+
+/// A line of a chart.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerLine {
+    /// What it is called.
+    pub name: String,
+    /// The set.
+    pub set: String,
+    /// The policy.
+    pub policy: String,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn h_antt() -> Metric {
+    Metric::HAntt
+}
+
+/// A workload of a set.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What selectors call it, and by which it is found in another set: one program may be there in several forms.
+    #[serde(rename = "as")]
+    pub alias: Option<String>,
+    /// The classes that it belongs to, besides the part of its name before the dash.
+    #[serde(default)]
+    pub classes: Vec<String>,
+    /// The number of threads that the paper gives for it, where it gives one.
+    pub threads: Option<u32>,
+}
+
+impl Member {
+    /// What selectors call it.
+    pub fn called(&self) -> &str {
+        self.alias.as_ref().unwrap_or(&self.name)
+    }
+
+    /// The first class, or the part of the name before the dash: `Sync` of `Sync-2`.
+    pub fn class(&self) -> &str {
+        let before_dash = || self.name.split_once('-').map_or(self.name.as_str(), |(class, _)| class);
+        self.classes.first().map_or_else(before_dash, String::as_str)
+    }
+
+    /// Whether it belongs to a class.
+    pub fn is(&self, class: &str) -> bool {
+        self.class() == class || self.classes.iter().any(|own| own == class)
+    }
+}
+
+/// What stands for every experiment.
+const ALL: &str = "all";
+
+/// The experiments that come with Evenkeel.
+const BUNDLED: &[(&str, &str)] = &[
+    ("colab", include_str!("../../../../experiments/colab.toml")),
+    ("odroid", include_str!("../../../../experiments/odroid.toml")),
+    ("wash", include_str!("../../../../experiments/wash.toml")),
+    ("bias", include_str!("../../../../experiments/bias.toml")),
+    ("aaws", include_str!("../../../../experiments/aaws.toml")),
+];
+
+impl Experiment {
+    /// A bundled experiment, or all of them.
+    ///
+    /// # Errors
+    /// There is no such experiment, or its file has a mistake.
+    pub fn by_name(name: &str) -> Result<Vec<Self>> {
+        let names = BUNDLED.iter().map(|(known, _)| *known).chain([ALL]);
+        let wanted: Vec<_> = BUNDLED.iter().filter(|(known, _)| name == ALL || name == *known).collect();
+        if wanted.is_empty() {
+            return Err(catalog::unknown("experiment", name, names));
+        }
+        let parse = |(name, text): &&(&str, &str)| {
+            Self::parse(text).map_err(|error| error.within(format!("experiments/{name}.toml")))
+        };
+        wanted.iter().map(parse).collect()
+    }
+
+    /// Whether it has policies that are told the speedups of threads.
+    pub fn knows_speedups(&self) -> bool {
+        self.sets.iter().any(|set| matches!(set.host, Host::Threads))
+    }
+
+    /// The policies of a set.
+    pub fn policies_of<'a>(&'a self, set: &'a Set) -> &'a [String] {
+        set.policies.as_ref().unwrap_or(&self.policies)
+    }
+
+    /// The policies of a set as they are set up, under the names that rows use.
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn setups_of(&self, set: &Set) -> Result<Vec<Setup>> {
+        let setup = |name: &String| {
+            let short = self.shorthands.iter().find(|(short, _)| name.strip_prefix(short.as_str()).is_some());
+            let long = short.map(|(short, long)| name.replacen(short.as_str(), long, 1));
+            Ok(catalog::policy(long.as_ref().unwrap_or(name))?.called(name))
+        };
+        self.policies_of(set).iter().map(setup).collect()
+    }
+
+    /// An experiment from the text of its file.
+    ///
+    /// # Errors
+    /// The text has a mistake.
+    pub fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|mistake| Error::ExperimentFile(mistake.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::paper::published::{Baseline, Compare};
+
+    fn every_row_of(experiment: &Experiment) {
+        let mut ids = BTreeSet::new();
+        for row in &experiment.rows {
+            assert!(ids.insert(&row.id), "{} is there twice", row.id);
+            let set = |name: &str| experiment.sets.iter().find(|set| set.name == name);
+            let own = set(&row.select.set).unwrap_or_else(|| panic!("{}: no such set", row.id));
+            let other = row.baseline.as_ref().and_then(Baseline::set).unwrap_or(&own.name);
+            let other = set(other).unwrap_or_else(|| panic!("{}: no set {other}", row.id));
+            assert_eq!(row.policy.is_none(), row.metric == Metric::Runs, "{}", row.id);
+            let runs = |set: &Set, policy: &str| experiment.policies_of(set).iter().any(|known| known == policy);
+            assert!(row.policy.iter().all(|policy| runs(own, policy)), "{}: {:?} is not run", row.id, row.policy);
+            if let Some(baseline) = &row.baseline {
+                let policy = baseline.policy().or(row.policy.as_deref()).unwrap();
+                assert!(runs(other, policy), "{}: {policy} is not run", row.id);
+                for machine in baseline.machine().iter().chain(&row.select.machine.as_deref()) {
+                    assert!(
+                        [own, other].iter().any(|set| set.machines.iter().any(|known| known == machine)),
+                        "{machine}"
+                    );
+                }
+            }
+            let effect = row.baseline.is_some() && row.compare == Compare::Effect && !row.metric.more_is_better();
+            assert!(!effect || row.published >= -1.0, "{}: effects are fractions", row.id);
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_bundled_experiments_can_be_computed() {
+        Experiment::by_name(ALL).unwrap().iter().for_each(every_row_of);
+    }
+
+    #[test]
+    fn the_paper_ran_312_experiments() {
+        let experiment = &Experiment::by_name("colab").unwrap()[0];
+        let mixes = &experiment.sets[0];
+        assert_eq!(mixes.workloads.len() * mixes.machines.len() * experiment.policies.len(), 312);
+        // Both files took the thread counts from Table 4.
+        let bundled = evenkeel_workload::mix::table_4().map(|mix| (mix.id.as_str(), Some(mix.threads)));
+        assert!(mixes.workloads.iter().map(|mix| (mix.name.as_str(), mix.threads)).eq(bundled));
+    }
+}

@@ -1,0 +1,45 @@
+//! Judges a simulated number by the published one.
+
+use super::published::{Bound, Published};
+
+/// How a row came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The right sign and within a third of the published number; or within the published bound; or no effect where the paper
+    /// saw none.
+    Close,
+    /// The right sign.
+    Sign,
+    /// Another sign, or nothing.
+    Miss,
+}
+
+/// Judges what was simulated. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
+/// prints as 0 % is also below any limit, and any gain is "no loss", no effect or above.
+pub fn verdict(published: &Published, simulated: f64) -> Verdict {
+    let of = |value: f64| if published.is_ratio() { value - 1.0 } else { value };
+    let (expected, simulated) = (of(published.published), of(simulated));
+    if expected == 0.0 {
+        let nothing = simulated.abs() < published.within.unwrap_or(0.005);
+        let gain = published.bound == Some(Bound::Above) && (simulated > 0.0) == published.metric.more_is_better();
+        return if nothing || gain { Verdict::Close } else { Verdict::Miss };
+    }
+    if simulated.abs() < 0.005 && published.bound == Some(Bound::Below) {
+        return Verdict::Close;
+    }
+    if simulated * expected <= 0.0 {
+        return Verdict::Miss;
+    }
+    let near = (simulated - expected).abs() <= expected.abs() / 3.0;
+    let close = match published.bound {
+        None => near,
+        Some(Bound::Below) => simulated.abs() <= expected.abs(),
+        Some(Bound::Above) => simulated.abs() >= expected.abs(),
+    };
+    if close { Verdict::Close } else { Verdict::Sign }
+}
+
+/// Whether the paper saw no effect.
+pub(super) fn expects_nothing(published: &Published) -> bool {
+    published.published == if published.is_ratio() { 1.0 } else { 0.0 }
+}

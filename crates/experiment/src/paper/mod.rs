@@ -1,0 +1,31 @@
+//! The evaluations of papers: what they ran, what they published, and the same numbers here.
+//!
+//! An [`Experiment`] is a file of `experiments/`. A [`Reproduction`] runs it and holds a [`Row`] for each published number.
+//! How a number is computed from the samples stands in `evaluate.rs`, how it is judged in `judge.rs`.
+
+mod breakdown;
+mod equations;
+mod evaluate;
+mod file;
+mod judge;
+mod metric;
+mod power;
+mod published;
+mod ran;
+mod reproduction;
+mod sample;
+mod tally;
+mod workers;
+
+pub use breakdown::{Breakdown, breakdown};
+pub use evaluate::Row;
+pub use file::{Experiment, Host, Member, PowerChart, PowerLine, Profile, Set, Workers};
+pub use judge::Verdict;
+pub use metric::Metric;
+pub use power::{MeasuredLine, Power};
+pub use published::{Aggregate, Baseline, Bound, Compare, Kind, Other, Published, Selector, Threads};
+pub use ran::Ran;
+pub use reproduction::{Ranking, Reproduction, check_oracle};
+pub use sample::{Measured, Sample};
+pub use tally::Summary;
+pub use workers::{Profiled, ProfiledArm};

@@ -1,0 +1,202 @@
+//! A published number, and which runs it is about.
+
+use serde::Deserialize;
+
+use super::metric::Metric;
+
+/// What a row of an experiment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Comes out of the mechanisms.
+    Result,
+    /// Was used to choose a constant.
+    Calibration,
+    /// Was put in.
+    Input,
+}
+
+/// A published number.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Stable name.
+    pub id: String,
+    /// A sentence.
+    pub what: String,
+    /// The number; effects are signed fractions.
+    pub published: f64,
+    /// Section and figure.
+    pub source: String,
+    /// Result, calibration or input.
+    pub kind: Kind,
+    /// Which runs it is about.
+    pub select: Selector,
+    /// What was measured.
+    pub metric: Metric,
+    /// The policy that it is about; only [`Metric::Runs`] has none.
+    pub policy: Option<String>,
+    /// What it is compared with; `None`: the number is absolute.
+    pub baseline: Option<Baseline>,
+    /// How it is compared.
+    #[serde(default)]
+    pub compare: Compare,
+    /// How workloads and machines become one number.
+    #[serde(default)]
+    pub aggregate: Aggregate,
+    /// Whether the classes of a machine's workloads count the same, however many workloads each has (CGO 2016, section 8).
+    #[serde(default)]
+    pub equal_classes: bool,
+    /// Set if the paper gives a limit instead of a number.
+    pub bound: Option<Bound>,
+    /// How near counts where the paper says that there is no difference: what it could measure, or else what its words mean, for
+    /// which the file gives a reason.
+    pub within: Option<f64>,
+    /// Why the row misses, as far as it is known.
+    pub note: Option<String>,
+}
+
+impl Published {
+    /// Whether the number is the share by which something differs from its baseline.
+    pub fn is_effect(&self) -> bool {
+        self.baseline.is_some() && self.compare == Compare::Effect
+    }
+
+    /// Whether the number is how many times its baseline something is.
+    pub fn is_ratio(&self) -> bool {
+        self.baseline.is_some() && self.compare == Compare::Ratio
+    }
+}
+
+/// What a number is compared with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Baseline {
+    /// The same workload on the same machine under another policy.
+    Policy(String),
+    /// The same workload where these differ.
+    Other(Other),
+}
+
+/// What differs in a baseline. What is not given is the same.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Other {
+    /// The policy.
+    pub policy: Option<String>,
+    /// The machine.
+    pub machine: Option<String>,
+    /// The set, which has the workload under the same name or [`Member::alias`].
+    pub set: Option<String>,
+    /// The workload, by what selectors call it.
+    pub workload: Option<String>,
+}
+
+impl Baseline {
+    /// The policy, if it is another one.
+    pub fn policy(&self) -> Option<&str> {
+        match self {
+            Self::Policy(policy) => Some(policy),
+            Self::Other(other) => other.policy.as_deref(),
+        }
+    }
+
+    /// The machine, if it is another one.
+    pub fn machine(&self) -> Option<&str> {
+        self.other()?.machine.as_deref()
+    }
+
+    /// The set, if it is another one.
+    pub fn set(&self) -> Option<&str> {
+        self.other()?.set.as_deref()
+    }
+
+    /// The workload, if it is another one.
+    pub fn workload(&self) -> Option<&str> {
+        self.other()?.workload.as_deref()
+    }
+
+    fn other(&self) -> Option<&Other> {
+        match self {
+            Self::Policy(_) => None,
+            Self::Other(other) => Some(other),
+        }
+    }
+}
+
+/// How a value is compared with the baseline's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compare {
+    /// Value / baseline - 1.
+    #[default]
+    Effect,
+    /// Value / baseline.
+    Ratio,
+}
+
+/// Which workloads and machines a row is about. What is not given is not restricted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selector {
+    /// The set.
+    pub set: String,
+    /// A class of the workload.
+    pub class: Option<String>,
+    /// The workload.
+    pub workload: Option<String>,
+    /// One of its programs, which [`Metric::Time`] and [`Metric::Performance`] are then about: by its name, `*` for each
+    /// of them, `first`, or `others` for each but the first.
+    pub program: Option<String>,
+    /// The machine.
+    pub machine: Option<String>,
+    /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
+    pub cluster: Option<String>,
+    /// The thread count against the core count.
+    pub threads: Option<Threads>,
+    /// The number of programs.
+    pub programs: Option<usize>,
+}
+
+/// Thread classes (COLAB 5.3, Figure 8).
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Threads {
+    /// Fewer than the machine has cores.
+    Few,
+    /// At least twice the cores of the largest machine of the set.
+    Many,
+}
+
+/// How the values of workloads and machines become one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregate {
+    /// The mean over all of them.
+    #[default]
+    Mean,
+    /// The geometric mean of the ratios.
+    Geomean,
+    /// The one in the middle.
+    Median,
+    /// The largest of them.
+    Largest,
+    /// The third largest of them: "three of them more than".
+    ThirdLargest,
+    /// The smallest of them.
+    Smallest,
+    /// The mean over the workloads of each machine, on the machine where that is best.
+    Best,
+    /// The same, on the machine where that is worst.
+    Worst,
+}
+
+/// A limit in place of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// The effect is smaller than the number.
+    Below,
+    /// The effect is larger than the number.
+    Above,
+}

@@ -1,0 +1,123 @@
+//! Sets that simulated workers play (`evenkeel_sim::workers`).
+
+use evenkeel_model::stealing::{NoTechniques, Techniques};
+use evenkeel_model::{CoreOrder, Machine, Ns};
+use evenkeel_sim::workers::{self, Options, Outcome};
+use evenkeel_workload::kernels::{Kernel, Table};
+
+use super::file::{Experiment, Host, Profile, Set, Workers};
+use super::metric::Metric;
+use super::sample::{Measured, Sample};
+use crate::control::{Control, Stage};
+use crate::{Error, Plan, Result, catalog};
+
+/// Activity and voltage over time, with what they are of.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// A sentence.
+    pub what: String,
+    /// Section and figure.
+    pub source: String,
+    /// The machine, its cores from the biggest type on.
+    pub machine: Machine,
+    /// One entry for each of the techniques.
+    pub arms: Vec<ProfiledArm>,
+}
+
+/// What one of the techniques did.
+#[derive(Clone, Debug)]
+pub struct ProfiledArm {
+    /// The techniques.
+    pub policy: String,
+    /// How long the kernel took.
+    pub time: Ns,
+    /// Every core over time.
+    pub profile: workers::Profile,
+}
+
+/// Runs a set, spread over all cores. Also returns how many events the simulator processed.
+pub fn run(
+    experiment: &Experiment,
+    set: &Set,
+    conditions: Workers,
+    plan: &Plan,
+    control: &Control<'_>,
+) -> Result<(Vec<Sample>, u64)> {
+    let mut jobs = Vec::new();
+    for member in &set.workloads {
+        let kernel = kernel(&member.name)?;
+        for machine in &plan.machines {
+            for policy in experiment.policies_of(set) {
+                jobs.extend(plan.seeds.iter().map(|seed| (kernel, machine, policy, *seed)));
+            }
+        }
+    }
+    let done = control.each(Stage::Runs, &jobs, |(kernel, machine, policy, seed)| {
+        let options = options(conditions, policy, *seed)?;
+        let outcome = workers::run(machine, Table::iii(), kernel, &options, &mut ());
+        Ok((measured(kernel, machine, policy, &options, &outcome), outcome.events))
+    })?;
+    let events = done.iter().map(|(_, events)| events).sum();
+    Ok((done.into_iter().map(|(sample, _)| sample).collect(), events))
+}
+
+/// Runs what a profile shows.
+pub fn profile(profile: &Profile, experiment: &Experiment) -> Result<Profiled> {
+    let set = experiment.sets.iter().find(|set| set.name == profile.set);
+    let Some(Host::Workers(conditions)) = set.map(|set| set.host) else {
+        return Err(Error::ExperimentFile(format!("{}: no set {} of workers", profile.what, profile.set)));
+    };
+    let machine = catalog::machine(&profile.machine)?.machine;
+    let kernel = kernel(&profile.workload)?;
+    let arm = |policy: &String| {
+        let mut watched = workers::Profile::default();
+        let options = options(conditions, policy, experiment.seed)?;
+        let outcome = workers::run(&machine, Table::iii(), kernel, &options, &mut watched);
+        Ok(ProfiledArm { policy: policy.clone(), time: outcome.time, profile: watched })
+    };
+    Ok(Profiled {
+        what: profile.what.clone(),
+        source: profile.source.clone(),
+        arms: profile.policies.iter().map(arm).collect::<Result<_>>()?,
+        machine: machine.ordered(CoreOrder::BigFirst),
+    })
+}
+
+fn kernel(name: &str) -> Result<&'static Kernel> {
+    let table = Table::iii();
+    let names = table.kernels.iter().map(|kernel| kernel.name.as_str());
+    table.kernel(name).ok_or_else(|| catalog::unknown("kernel", name, names))
+}
+
+fn options(conditions: Workers, techniques: &str, seed: u64) -> Result<Options> {
+    let techniques: Techniques =
+        techniques.parse().map_err(|unknown: NoTechniques| Error::ExperimentFile(unknown.to_string()))?;
+    let Workers { interrupt_cycles, step_ns } = conditions;
+    Ok(Options { techniques, seed, interrupt_cycles, step: Ns(step_ns), ..Options::default() })
+}
+
+fn measured(kernel: &Kernel, machine: &Machine, policy: &str, options: &Options, outcome: &Outcome) -> Sample {
+    let seconds = outcome.time.as_secs_f64();
+    let (little, big) = workers::serial(machine, kernel, options);
+    let share = |part: Ns| part.as_secs_f64() / seconds;
+    let parts = &outcome.parts;
+    Sample {
+        workload: kernel.name.clone(),
+        machine: machine.name.clone(),
+        policy: policy.to_owned(),
+        measured: Measured::Values(vec![
+            (Metric::Time, seconds),
+            (Metric::Energy, outcome.energy.0),
+            (Metric::Edp, outcome.energy.0 * seconds),
+            (Metric::OverLittle, little.as_secs_f64() / seconds),
+            (Metric::OverBig, big.as_secs_f64() / seconds),
+            (Metric::Mugs, outcome.mugs_per_million()),
+            (Metric::Transitions, outcome.transitions_per_10_us()),
+            (Metric::Serial, share(parts.serial)),
+            (Metric::HighParallel, share(parts.high)),
+            (Metric::Scarce, share(parts.scarce)),
+            (Metric::Ample, share(parts.ample)),
+            (Metric::OtherLow, share(parts.other)),
+        ]),
+    }
+}

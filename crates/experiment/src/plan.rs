@@ -1,0 +1,151 @@
+//! What is to be run: workloads on machines under policies, and the conditions of every run.
+
+use evenkeel_model::predict::Predictor;
+use evenkeel_model::{CoreOrder, Machine, Ns};
+use evenkeel_sched::{Governor, Setup};
+use evenkeel_workload::Workload;
+use evenkeel_workload::program::{MainThread, ReadyQueue};
+
+use crate::error::TaskSetting;
+use crate::{Error, Result};
+
+/// Everything that is to be run: the product of its lists.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Workloads.
+    pub workloads: Vec<Workload>,
+    /// Machines.
+    pub machines: Vec<Machine>,
+    /// Policies.
+    pub policies: Vec<Setup>,
+    /// Orders in which the operating system numbers the cores.
+    pub orders: Vec<CoreOrder>,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// How every run is carried out.
+    pub conditions: Conditions,
+}
+
+/// One run of a plan, by position in its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Position of the workload.
+    pub workload: usize,
+    /// Position of the machine.
+    pub machine: usize,
+    /// Position of the policy.
+    pub policy: usize,
+    /// The core order.
+    pub order: CoreOrder,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Default for Plan {
+    /// Nothing yet, in the two core orders that COLAB 5.1 averages over, with seed 1.
+    fn default() -> Self {
+        Self {
+            workloads: Vec::new(),
+            machines: Vec::new(),
+            policies: Vec::new(),
+            orders: vec![CoreOrder::BigFirst, CoreOrder::LittleFirst],
+            seeds: vec![1],
+            conditions: Conditions::default(),
+        }
+    }
+}
+
+impl Plan {
+    /// The runs, in the order workload, machine, policy, core order, seed.
+    pub fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for workload in 0..self.workloads.len() {
+            for machine in 0..self.machines.len() {
+                for policy in 0..self.policies.len() {
+                    for &order in &self.orders {
+                        jobs.extend(self.seeds.iter().map(|&seed| Job { workload, machine, policy, order, seed }));
+                    }
+                }
+            }
+        }
+        jobs
+    }
+
+    /// How many runs a workload on a machine under a policy has: core orders x seeds.
+    pub fn repetitions(&self) -> usize {
+        self.orders.len() * self.seeds.len()
+    }
+}
+
+/// How a run is carried out.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// Every action of the scheduler takes effect this much later, as with an asynchronous host. Zero: at once.
+    pub delay: Ns,
+    /// Background noise: short kernel work and interrupts, drawn from the seed, which also decides from which core programs
+    /// are started.
+    pub noise: bool,
+    /// What sets the frequencies of the clusters.
+    pub governor: Governor,
+    /// Policies see the true speedup of every thread instead of the predicted one.
+    pub oracle: bool,
+    /// A predictor that was trained before; `None`: one is trained where a policy wants it.
+    pub predictor: Option<GivenPredictor>,
+    /// A run that takes longer than this in simulated time ends with an error.
+    pub max_time: Ns,
+    /// How programs made of tasks are run.
+    pub tasks: Tasks,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self {
+            delay: Ns::ZERO,
+            noise: false,
+            governor: Governor::default(),
+            oracle: false,
+            predictor: None,
+            max_time: evenkeel_sim::Options::default().max_time,
+            tasks: Tasks::default(),
+        }
+    }
+}
+
+/// A predictor, and what errors call it.
+#[derive(Clone, Debug)]
+pub struct GivenPredictor {
+    /// What errors call it, such as its file.
+    pub name: String,
+    /// The predictor.
+    pub predictor: Predictor,
+}
+
+/// How a program made of tasks is run, in place of what the program says. `None`: as it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tasks {
+    /// Which ready task a worker takes.
+    pub ready: Option<ReadyQueue>,
+    /// Where the thread runs that creates the tasks.
+    pub main: Option<MainThread>,
+}
+
+impl Tasks {
+    /// Changes a workload.
+    ///
+    /// # Errors
+    /// There is something to change, but no task in it.
+    pub fn apply(self, workload: &mut Workload) -> Result<()> {
+        let setting = match self {
+            Self { ready: Some(_), .. } => TaskSetting::ReadyQueue,
+            Self { main: Some(_), .. } => TaskSetting::MainThread,
+            Self { ready: None, main: None } => return Ok(()),
+        };
+        let mut found = false;
+        for tasking in workload.programs.iter_mut().filter_map(|program| program.tasking.as_mut()) {
+            found = true;
+            tasking.ready = self.ready.unwrap_or(tasking.ready);
+            tasking.main = self.main.unwrap_or(tasking.main);
+        }
+        found.then_some(()).ok_or_else(|| Error::NoTasks { setting, workload: workload.name.clone() })
+    }
+}

@@ -1,0 +1,127 @@
+//! Reference runs: every program alone on as many cores as the machine has, all of them big, under CFS (`T_SB` of COLAB 5.1).
+
+use evenkeel_model::{CoreTypeId, Machine};
+use evenkeel_sim::{Options, Outcome, ProgramOutcome};
+use evenkeel_workload::{Program, Workload};
+
+use crate::control::{Control, Stage};
+use crate::{Error, Plan, Result, catalog};
+
+/// The references of a plan. Threads are part of a program, so equal references are run once.
+#[derive(Default)]
+pub struct References {
+    wanted: Vec<Reference>,
+    /// For each workload, machine and seed the references of its programs, in `wanted`.
+    of: Vec<Vec<usize>>,
+}
+
+/// A program alone.
+struct Reference {
+    machine: Machine,
+    workload: Workload,
+    seed: u64,
+}
+
+/// References that have been run.
+pub struct Alone {
+    programs: Vec<ProgramOutcome>,
+    of: Vec<Vec<usize>>,
+    /// Simulator events of all reference runs.
+    pub events: u64,
+}
+
+impl References {
+    /// Adds those of a workload on a machine, one set for each seed.
+    pub fn add(&mut self, workload: &Workload, machine: &Machine, seeds: &[u64]) {
+        let symmetric = machine.symmetric(CoreTypeId(0));
+        for &seed in seeds {
+            let wanted = &mut self.wanted;
+            let of_programs = workload.programs.iter().map(|program| {
+                let alone = alone(workload, program);
+                // Two machines of a plan may share their big cores, such as 2B4S and 4B2S.
+                let same = |known: &Reference| {
+                    known.seed == seed && known.workload == alone && same_hardware(&known.machine, &symmetric)
+                };
+                wanted.iter().position(same).unwrap_or_else(|| {
+                    wanted.push(Reference { machine: symmetric.clone(), workload: alone, seed });
+                    wanted.len() - 1
+                })
+            });
+            self.of.push(of_programs.collect());
+        }
+    }
+
+    /// Runs them all.
+    pub fn run(self, plan: &Plan, control: &Control<'_>) -> Result<Alone> {
+        let outcomes = control.each(Stage::References, &self.wanted, |reference| reference.run(plan))?;
+        let events = outcomes.iter().map(|outcome| outcome.events).sum();
+        let programs = outcomes.into_iter().flat_map(|outcome| outcome.programs).collect();
+        Ok(Alone { programs, of: self.of, events })
+    }
+}
+
+impl Reference {
+    /// Without noise and delay, which belong to the run that is measured.
+    fn run(&self, plan: &Plan) -> Result<Outcome> {
+        let options = Options { seed: self.seed, max_time: plan.conditions.max_time, ..Options::default() };
+        let policy = catalog::policy("cfs")?;
+        evenkeel_sim::run(&self.machine, &self.workload, policy.make(), None, &options, &mut ()).map_err(|source| {
+            Error::Run { what: format!("{} alone on {}", self.workload.name, self.machine.name), source }
+        })
+    }
+}
+
+impl Alone {
+    /// How many programs were run alone.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// `T_M` and `T_SB` of every program of a run, whose ratio is its slowdown. `position` is that of the workload, machine and
+    /// seed, in the order in which they were added.
+    pub fn pairs(&self, here: &[ProgramOutcome], position: usize) -> Vec<(f64, f64)> {
+        against_alone(here, self.of[position].iter().map(|&program| &self.programs[program]))
+    }
+}
+
+/// A program that the end of the run cuts off has no turnaround; since both runs then last equally long, the work done takes
+/// its place: the ratio is then work alone / work here, infinite for a program that got nothing done here.
+fn against_alone<'a>(here: &[ProgramOutcome], alone: impl IntoIterator<Item = &'a ProgramOutcome>) -> Vec<(f64, f64)> {
+    let pair = |(here, alone): (&ProgramOutcome, &ProgramOutcome)| match (here.turnaround, alone.turnaround) {
+        (Some(here), Some(alone)) if alone.0 > 0 => (here.as_secs_f64(), alone.as_secs_f64()),
+        _ if alone.instructions == here.instructions => (1.0, 1.0),
+        _ => (alone.instructions.0 as f64, here.instructions.0 as f64),
+    };
+    here.iter().zip(alone).map(pair).collect()
+}
+
+/// A workload of one program out of several.
+fn alone(workload: &Workload, program: &Program) -> Workload {
+    Workload { name: program.name.clone(), programs: vec![program.clone()], ..workload.clone() }
+}
+
+/// Whether two machines differ in their names only.
+fn same_hardware(a: &Machine, b: &Machine) -> bool {
+    a.cores == b.cores && a.core_types == b.core_types && a.clusters == b.clusters && a.costs == b.costs
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::{Instructions, Ns, ProgramId};
+
+    use super::*;
+
+    fn outcome(turnaround_ms: Option<u64>, instructions: u64) -> ProgramOutcome {
+        let turnaround = turnaround_ms.map(Ns::from_ms);
+        ProgramOutcome { id: ProgramId(0), name: "p".into(), turnaround, instructions: Instructions(instructions) }
+    }
+
+    #[test]
+    fn a_program_that_ends_is_measured_by_time_and_one_that_is_cut_off_by_work() {
+        let here = [outcome(Some(30), 100), outcome(None, 50), outcome(None, 0), outcome(None, 0)];
+        let alone = [outcome(Some(20), 100), outcome(None, 75), outcome(Some(5), 75), outcome(None, 0)];
+        let slowdowns: Vec<f64> = against_alone(&here, &alone).into_iter().map(|(here, alone)| here / alone).collect();
+        assert_eq!(slowdowns, [1.5, 1.5, f64::INFINITY, 1.0]);
+    }
+}

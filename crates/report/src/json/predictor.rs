@@ -1,0 +1,80 @@
+//! What `train` prints.
+
+use evenkeel_experiment::training;
+use serde::Serialize;
+
+/// What `train` prints.
+#[derive(Debug, Serialize)]
+pub struct Trained<'a> {
+    /// The machine's name.
+    pub machine: &'a str,
+    /// One model for each core type on which counters may be read.
+    pub models: Vec<Model<'a>>,
+}
+
+/// One model: for counters that were read on one core type.
+#[derive(Debug, Serialize)]
+pub struct Model<'a> {
+    /// The core type on which the counters are read, with its highest frequency.
+    pub observed_on: &'a str,
+    /// The biggest core type: the predicted speedup is that of `faster` over `slower`.
+    pub faster: &'a str,
+    /// The smallest core type.
+    pub slower: &'a str,
+    /// Speedup = `intercept` + sum of `weight` x `counter` / instructions.
+    pub intercept: f64,
+    /// The terms of that sum.
+    pub terms: Vec<Term>,
+    /// Mean over threads of the distance from the truth as a share of the truth, each program predicted by the model of all
+    /// others.
+    pub mean_error: f64,
+    /// Those predictions by program.
+    pub programs: Vec<PredictedProgram<'a>>,
+}
+
+/// A term of a model.
+#[derive(Debug, Serialize)]
+pub struct Term {
+    /// The counter.
+    pub counter: &'static str,
+    /// Its weight.
+    pub weight: f64,
+}
+
+/// A program, predicted by the model of the others: means over its threads.
+#[derive(Debug, Serialize)]
+pub struct PredictedProgram<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The true speedup.
+    pub speedup: f64,
+    /// The predicted one.
+    pub predicted: f64,
+}
+
+impl<'a> From<&'a training::Trained> for Trained<'a> {
+    fn from(trained: &'a training::Trained) -> Self {
+        Self { machine: &trained.machine, models: trained.models.iter().map(Model::from).collect() }
+    }
+}
+
+impl<'a> From<&'a training::TrainedModel> for Model<'a> {
+    fn from(model: &'a training::TrainedModel) -> Self {
+        let term =
+            |(counter, weight): &(evenkeel_model::Counter, f64)| Term { counter: counter.name(), weight: *weight };
+        let program = |program: &'a training::PredictedProgram| PredictedProgram {
+            name: &program.name,
+            speedup: program.speedup,
+            predicted: program.predicted,
+        };
+        Self {
+            observed_on: &model.observed_on,
+            faster: &model.faster,
+            slower: &model.slower,
+            intercept: model.intercept,
+            terms: model.terms.iter().map(term).collect(),
+            mean_error: model.mean_error,
+            programs: model.programs.iter().map(program).collect(),
+        }
+    }
+}

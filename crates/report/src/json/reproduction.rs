@@ -1,0 +1,220 @@
+//! What `reproduce` prints.
+
+use evenkeel_experiment::paper;
+use serde::Serialize;
+
+/// What `reproduce all` prints.
+#[derive(Debug, Serialize)]
+pub struct Reproductions<'a> {
+    /// One paper an entry.
+    pub experiments: Vec<Reproduction<'a>>,
+}
+
+/// What `reproduce` prints: a paper's evaluation.
+#[derive(Debug, Serialize)]
+pub struct Reproduction<'a> {
+    /// The experiment's name.
+    pub experiment: &'a str,
+    /// Simulator events of all runs, reference runs included.
+    pub events: u64,
+    /// Wall-clock time that the runs took, in seconds.
+    pub seconds: f64,
+    /// What the rows come to.
+    pub summary: Summary,
+    /// One published number a row.
+    pub rows: Vec<Row<'a>>,
+    /// Power over time, where the paper shows it.
+    pub power: Vec<Chart<'a>>,
+    /// Where the time of every kernel goes, where workers ran some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breakdown: Vec<Breakdown>,
+}
+
+/// A kernel run by workers, the mean over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Breakdown {
+    /// The set of the experiment.
+    pub set: String,
+    /// The kernel.
+    pub workload: String,
+    /// The machine.
+    pub machine: String,
+    /// The techniques.
+    pub policy: String,
+    /// Time, in seconds.
+    pub seconds: f64,
+    /// Energy of all cores, in joules.
+    pub energy_j: f64,
+    /// The share of the time in serial parts.
+    pub serial: f64,
+    /// With all cores active.
+    pub high_parallel: f64,
+    /// With fewer big cores waiting than little ones active.
+    pub scarce: f64,
+    /// With enough big cores waiting to mug all work.
+    pub ample: f64,
+    /// With some cores waiting and nothing to mug.
+    pub other_low: f64,
+    /// Mugs for each million instructions.
+    pub mugs_per_minst: f64,
+    /// Changes of voltage of all cores for each 10 us.
+    pub transitions_per_10_us: f64,
+}
+
+/// Power over time.
+#[derive(Debug, Serialize)]
+pub struct Chart<'a> {
+    /// A sentence.
+    pub what: &'a str,
+    /// Section and figure.
+    pub source: &'a str,
+    /// The time between two samples, in seconds.
+    pub every_s: f64,
+    /// What is compared.
+    pub lines: Vec<Line<'a>>,
+}
+
+/// A line of a chart.
+#[derive(Debug, Serialize)]
+pub struct Line<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// The mean power of each interval.
+    pub watts: Vec<f64>,
+}
+
+/// What the rows of kind `result` come to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How many there are.
+    pub results: usize,
+    /// Of those, how many compare two things; the others are amounts, which have no sign that could be wrong.
+    pub compared: usize,
+    /// Of those that compare, how many have the right sign, or no effect where the paper saw none.
+    pub sign: usize,
+    /// How many are numbers other than zero, not limits.
+    pub effects: usize,
+    /// Of those, how many are within a third of the published number.
+    pub within_a_third: usize,
+    /// Of all, how many are close: within a third of the published number, within a published limit, or no effect where the
+    /// paper saw none.
+    pub close: usize,
+    /// How many are within 10 % of the published ratio (1 + effect) or amount.
+    pub within_ten_percent: usize,
+    /// Spearman's rank correlation of the published and the simulated ratios; null if there is no order.
+    pub rank_correlation: Option<f64>,
+}
+
+/// One published number and what came out here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row<'a> {
+    /// Stable name.
+    pub id: &'a str,
+    /// A sentence.
+    pub what: &'a str,
+    /// The published number; effects are signed fractions.
+    pub published: f64,
+    /// The same number here; null if nothing was run that it could come from.
+    pub simulated: Option<f64>,
+    /// `simulated - published`.
+    pub difference: Option<f64>,
+    /// Section and figure of the paper.
+    pub source: &'a str,
+    /// Whether the row is a result, was used to calibrate, or was an input.
+    pub kind: Kind,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Comes out of the mechanisms.
+    Result,
+    /// Was used to choose a constant.
+    Calibration,
+    /// Was put in.
+    Input,
+}
+
+impl<'a> Reproduction<'a> {
+    /// Of a reproduction that took so many seconds.
+    pub fn of(reproduction: &'a paper::Reproduction, seconds: f64) -> Self {
+        Self {
+            experiment: &reproduction.experiment.name,
+            events: reproduction.events,
+            seconds,
+            summary: reproduction.summary().into(),
+            rows: reproduction.rows.iter().map(Row::from).collect(),
+            power: reproduction.power.iter().map(Chart::from).collect(),
+            breakdown: reproduction.sets.iter().flat_map(paper::breakdown).map(Breakdown::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a paper::Row> for Row<'a> {
+    fn from(row: &'a paper::Row) -> Self {
+        Self {
+            id: &row.published.id,
+            what: &row.published.what,
+            published: row.published.published,
+            simulated: row.simulated,
+            difference: row.difference(),
+            source: &row.published.source,
+            kind: match row.published.kind {
+                paper::Kind::Result => Kind::Result,
+                paper::Kind::Calibration => Kind::Calibration,
+                paper::Kind::Input => Kind::Input,
+            },
+        }
+    }
+}
+
+impl From<paper::Summary> for Summary {
+    fn from(of: paper::Summary) -> Self {
+        Self {
+            results: of.results,
+            compared: of.compared,
+            sign: of.sign,
+            effects: of.effects,
+            within_a_third: of.within_a_third,
+            close: of.close,
+            within_ten_percent: of.within_ten_percent,
+            rank_correlation: of.rank_correlation,
+        }
+    }
+}
+
+impl<'a> From<&'a paper::Power> for Chart<'a> {
+    fn from(power: &'a paper::Power) -> Self {
+        let line = |line: &'a paper::MeasuredLine| Line {
+            name: &line.name,
+            watts: line.samples.iter().map(|sample| sample.0).collect(),
+        };
+        Self {
+            what: &power.what,
+            source: &power.source,
+            every_s: power.every.as_secs_f64(),
+            lines: power.lines.iter().map(line).collect(),
+        }
+    }
+}
+
+impl From<paper::Breakdown> for Breakdown {
+    fn from(of: paper::Breakdown) -> Self {
+        Self {
+            set: of.set,
+            workload: of.workload,
+            machine: of.machine,
+            policy: of.policy,
+            seconds: of.seconds,
+            energy_j: of.energy_j,
+            serial: of.serial,
+            high_parallel: of.high_parallel,
+            scarce: of.scarce,
+            ample: of.ample,
+            other_low: of.other_low,
+            mugs_per_minst: of.mugs_per_minst,
+            transitions_per_10_us: of.transitions_per_10_us,
+        }
+    }
+}

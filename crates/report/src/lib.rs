@@ -1,0 +1,9 @@
+//! Views of Evenkeel's results: [`json`] documents for programs, [`text`] for people at a terminal, [`page`]s for browsers.
+//!
+//! A view takes results and returns text. It runs nothing, reads nothing and prints nothing.
+
+pub mod json;
+pub mod number;
+pub mod page;
+pub mod table;
+pub mod text;

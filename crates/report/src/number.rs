@@ -1,0 +1,58 @@
+//! Numbers for people.
+
+use evenkeel_model::Ns;
+
+/// A span in the unit that fits.
+pub fn seconds(seconds: f64) -> String {
+    Ns((seconds * 1e9).round() as u64).to_string()
+}
+
+/// A signed share as a percentage: `-11.0 %`.
+pub fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "-".into();
+    }
+    // Adding zero turns the -0.0 of a rounding into 0.0.
+    let rounded = (share * 1000.0).round() / 10.0 + 0.0;
+    format!("{rounded:+.1} %")
+}
+
+/// A number with four significant digits.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".into();
+    }
+    format!("{value:.*}", decimals(value))
+}
+
+/// A mean with four significant digits and its deviation to the same decimal place, if it has one there.
+pub fn spread(mean: f64, deviation: f64) -> String {
+    let shown = number(mean);
+    let deviation = format!("{deviation:.*}", decimals(mean));
+    let zero = deviation.chars().all(|digit| matches!(digit, '0' | '.'));
+    if zero || !mean.is_finite() { shown } else { format!("{shown} ±{deviation}") }
+}
+
+/// The decimals with which a number has four significant digits.
+fn decimals(value: f64) -> usize {
+    let before_point = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
+    (4 - before_point).clamp(0, 6) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_signed_where_they_are_effects() {
+        assert_eq!(percent(-0.1104), "-11.0 %");
+        assert_eq!(percent(-0.00001), "+0.0 %");
+        assert_eq!(percent(f64::NAN), "-");
+        assert_eq!(number(1.23456), "1.235");
+        assert_eq!(number(1234.6), "1235");
+        assert_eq!(number(0.012345), "0.01235");
+        assert_eq!(seconds(0.25), "250.000 ms");
+        assert_eq!(spread(1.5, 0.0126), "1.500 ±0.013");
+        assert_eq!(spread(1.5, 1e-9), "1.500");
+    }
+}

@@ -1,0 +1,141 @@
+//! The page of a comparison.
+
+use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::{Cell, Comparison, Spread, Value};
+use maud::{Markup, html};
+
+use super::bars::{Bar, Group, figure};
+use super::timeline::{Marks, draw, legend};
+use super::{Made, colour_of, frame, policies};
+use crate::number;
+
+/// What is drawn: name, remark, value, and whether lower is better.
+const FIGURES: [(&str, &str, Value, bool); 3] = [
+    ("Turnaround", "H_ANTT, lower is better", |m| m.h_antt, true),
+    ("Throughput", "H_STP, higher is better", |m| m.h_stp, false),
+    ("Energy", "lower is better", |m| m.energy.0, true),
+];
+
+/// The page.
+pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> String {
+    let counts = compared.counts;
+    let content = html! {
+        h1 { (headline(compared)) }
+        p.soft {
+            (count(counts.workloads, "workload")) " on " (count(counts.machines, "machine")) " under "
+            (count(compared.policies.len(), "scheduler")) "; each value is the mean over "
+            (count(counts.orders, "core order")) " and " (count(counts.seeds, "seed"))
+            ", lines show the standard deviation. Effects are against " (compared.policies[compared.baseline]) "."
+        }
+        (policies(compared.policies.iter().copied()))
+        div.panels {
+            @for (title, remark, value, lower) in FIGURES {
+                (figure(title, remark, &groups(compared, value, lower)))
+            }
+        }
+        h2 { "In numbers" }
+        (numbers(compared))
+        h2 { "Who ran where" }
+        p.soft {
+            "One lane a core, big cores tall and on top; grey is idle. Point at a slice to see whose it is. "
+            "Little-first core order where it was run, the first seed."
+        }
+        (lanes(compared, timelines))
+    };
+    frame("evenkeel compare", &content, Made::simulated(command))
+}
+
+/// `1 machine`, `2 machines`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Which policy wins, and by how much.
+fn headline(compared: &Comparison<'_>) -> String {
+    let baseline = compared.policies[compared.baseline];
+    let others = (0..compared.policies.len()).filter(|policy| *policy != compared.baseline);
+    let effects = others.map(|policy| (compared.mean_effect(policy, |m| m.h_antt), compared.policies[policy]));
+    match effects.min_by(|a, b| a.0.total_cmp(&b.0)) {
+        None => format!("{baseline} alone"),
+        Some((effect, name)) if effect < -0.005 => {
+            format!("{name} brings programs home {:.0} % sooner than {baseline}", -100.0 * effect)
+        }
+        Some((_, name)) => format!("Nothing beats {baseline}; {name} comes closest"),
+    }
+}
+
+fn groups(compared: &Comparison<'_>, value: Value, lower: bool) -> Vec<Group> {
+    let base = compared.baseline;
+    let group = |cell: &Cell<'_>| {
+        let baseline = cell.spread(base, value).mean;
+        let effects: Vec<Spread> = (0..compared.policies.len())
+            .map(|policy| {
+                let of = cell.spread(policy, value);
+                Spread { mean: of.mean / baseline - 1.0, deviation: of.deviation / baseline }
+            })
+            .collect();
+        let means = effects.iter().map(|effect| effect.mean);
+        let best = if lower { means.fold(0.0, f64::min) } else { means.fold(0.0, f64::max) };
+        let bars = compared.policies.iter().zip(&effects).enumerate().map(|(index, (policy, effect))| Bar {
+            label: (*policy).to_string(),
+            effect: (index != base).then_some(effect.mean),
+            deviation: effect.deviation,
+            colour: colour_of(policy),
+            best: effect.mean == best && index != base,
+        });
+        Group { name: name(cell), bars: bars.collect() }
+    };
+    compared.cells.iter().map(group).collect()
+}
+
+fn name(cell: &Cell<'_>) -> String {
+    format!("{} on {}", cell.workload, cell.machine)
+}
+
+fn numbers(compared: &Comparison<'_>) -> Markup {
+    let columns: [(&str, Value); 6] = [
+        ("H_ANTT", |m| m.h_antt),
+        ("H_STP", |m| m.h_stp),
+        ("makespan, s", |m| m.makespan.as_secs_f64()),
+        ("energy, J", |m| m.energy.0),
+        ("EDP, Js", |m| m.edp()),
+        ("migrations", |m| m.migrations as f64),
+    ];
+    html! {
+        div.scroll {
+            table.rows {
+                tr { th { "" } th { "scheduler" } @for (name, _) in columns { th.n { (name) } } }
+                @for cell in &compared.cells {
+                    @for (policy, policy_name) in compared.policies.iter().enumerate() {
+                        tr {
+                            td { @if policy == 0 { (name(cell)) } }
+                            td { (policy_name) }
+                            @for (_, value) in columns {
+                                @let spread = cell.spread(policy, value);
+                                td.n { (number::spread(spread.mean, spread.deviation)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn lanes(compared: &Comparison<'_>, timelines: &Timelines) -> Markup {
+    html! {
+        @for (index, panel) in timelines.panels.iter().enumerate() {
+            details open[index == 0] {
+                summary { (panel.workload) " on " (panel.machine.name) }
+                @if let Some(first) = panel.timelines.first() { (legend(first)) }
+                @for (policy, timeline) in compared.policies.iter().zip(&panel.timelines) {
+                    h3 { (policy) }
+                    (draw(timeline, &panel.machine, &Marks::default()))
+                }
+            }
+        }
+        @if timelines.left > 0 {
+            p.note { (timelines.left) " more combinations are not drawn; compare them by themselves to see them." }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The page of papers' evaluations.
+
+use evenkeel_experiment::mean;
+use evenkeel_experiment::paper::{Host, Kind, Metric, Ran, Reproduction, Row, Verdict};
+use maud::{Markup, html};
+
+use super::bars::{Bar, Group, Scale, dumbbell, figure};
+use super::{Made, colour_of, frame, policies};
+use crate::{number, text};
+
+/// The page: one experiment after the other.
+pub fn page(name: &str, all: &[Reproduction], command: &str) -> String {
+    let content = html! { @for reproduction in all { (one(reproduction)) } };
+    frame(&format!("evenkeel reproduce {name}"), &content, Made::simulated(command))
+}
+
+fn one(reproduction: &Reproduction) -> Markup {
+    let Reproduction { experiment, sets, rows, power, profiles, .. } = reproduction;
+    html! {
+        h1 { (experiment.title) }
+        p.lead { (text::summary(&reproduction.summary())) }
+        @if let Some(ranking) = reproduction.ranking() { p.soft { (text::order(&ranking)) } }
+        h2 { "Every published number" }
+        p.soft {
+            "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
+            "Effects in percent of the baseline. Rows marked calibration were used to choose a constant, and do not count."
+        }
+        (published(rows))
+        @if !power.is_empty() {
+            h2 { "Power over time" }
+            (super::power::draw(power))
+        }
+        @if experiment.sets.iter().any(|set| matches!(set.host, Host::Equations)) {
+            h2 { "The first-order model" }
+            (super::marginal::draw())
+        }
+        @for ran in sets { (super::breakdown::draw(ran)) }
+        @if !profiles.is_empty() {
+            h2 { "Who ran when at which voltage" }
+            @for profiled in profiles { (super::profile::draw(profiled)) }
+        }
+        (policies(experiment.policies.iter().map(String::as_str)))
+        @for ran in sets.iter().filter(|ran| ran.policies.len() > 1) {
+            h2 { "By class: " (ran.set.name) }
+            p.soft {
+                "Each policy against " (ran.policies[0]) " on the same machine, the mean over the workloads of the class."
+            }
+            div.panels {
+                @for metric in metrics(ran.set.overview) {
+                    @let better = if metric.more_is_better() { "higher" } else { "lower" };
+                    (figure(metric.title(), &format!("{better} is better"), &classes(ran, metric)))
+                }
+            }
+        }
+        @for ran in sets.iter().filter(|ran| ran.policies.len() > 1) {
+            h2 { "Every workload: " (ran.set.name) }
+            p.soft { (ran.set.overview.title()) " against " (ran.policies[0]) ", the mean over core orders and seeds." }
+            (heat(ran))
+        }
+    }
+}
+
+/// What the bars of a set show.
+fn metrics(overview: Metric) -> [Metric; 2] {
+    match overview {
+        Metric::HAntt => [Metric::HAntt, Metric::HStp],
+        other => [other, Metric::Energy],
+    }
+}
+
+/// A group a class and machine; a set of single programs has a group a program.
+fn classes(ran: &Ran, metric: Metric) -> Vec<Group> {
+    let mut classes: Vec<&str> = Vec::new();
+    for member in &ran.set.workloads {
+        if !classes.contains(&member.class()) {
+            classes.push(member.class());
+        }
+    }
+    let group = |class: &&str, machine: &String| {
+        let members = || ran.set.workloads.iter().filter(|member| member.class() == *class);
+        let of = |policy: &String| {
+            let effects =
+                members().filter_map(|member| ran.effect(&member.name, machine, metric, policy, &ran.policies[0]));
+            mean(effects).unwrap_or(f64::NAN)
+        };
+        let effects: Vec<f64> = ran.policies.iter().map(of).collect();
+        let values = effects.iter().copied();
+        let best = values.fold(0.0, if metric.more_is_better() { f64::max } else { f64::min });
+        let bars = ran.policies.iter().zip(&effects).skip(1).map(|(policy, effect)| Bar {
+            label: policy.clone(),
+            effect: Some(*effect),
+            deviation: 0.0,
+            colour: colour_of(policy),
+            best: *effect == best,
+        });
+        Group { name: format!("{class} on {machine}"), bars: bars.collect() }
+    };
+    classes.iter().flat_map(|class| ran.set.machines.iter().map(move |machine| group(class, machine))).collect()
+}
+
+fn published(rows: &[Row]) -> Markup {
+    let on_scale = |row: &&Row| row.published.is_effect() && row.published.published.abs() <= 0.5;
+    let ends = rows.iter().filter(on_scale).flat_map(|row| [Some(row.published.published), row.simulated]).flatten();
+    let scale = Scale::of(ends);
+    html! {
+        div.scroll {
+            table.rows {
+                tr {
+                    th { "what" } th.n { "published" } th.n { "simulated" } th { "" } th { "" } th.where { "source" }
+                }
+                @for one in rows { (row(one, on_scale(&one).then_some(&scale))) }
+            }
+        }
+    }
+}
+
+fn row(row: &Row, scale: Option<&Scale>) -> Markup {
+    let Row { published, simulated, verdict } = row;
+    let show = |value: f64| text::published_value(published, value);
+    let miss = *verdict == Verdict::Miss && published.kind == Kind::Result;
+    let remark = match (published.kind, verdict) {
+        (Kind::Input, _) => "input",
+        (Kind::Calibration, _) => "calibration",
+        (Kind::Result, Verdict::Close) => "close",
+        (Kind::Result, Verdict::Sign) => "sign",
+        (Kind::Result, Verdict::Miss) => "miss",
+    };
+    html! {
+        tr id=(published.id) {
+            td.what {
+                (published.what)
+                @if let (Some(note), true) = (&published.note, *verdict != Verdict::Close) {
+                    div.note { (note) }
+                }
+            }
+            td.n { (show(published.published)) }
+            td.n { (simulated.map_or_else(|| "-".to_string(), show)) }
+            td.dumbbell {
+                @if let Some(scale) = scale { (dumbbell(scale, published.published, *simulated, miss)) }
+            }
+            td class=(if miss { "miss" } else { "hit" }) { (remark) }
+            td.note.where { (published.source) }
+        }
+    }
+}
+
+/// The effect of every policy on every workload, shaded by its size.
+fn heat(ran: &Ran) -> Markup {
+    let (others, metric) = (&ran.policies[1..], ran.set.overview);
+    let shade = |effect: f64| {
+        let colour = if (effect < 0.0) != metric.more_is_better() { "var(--c2)" } else { "var(--c3)" };
+        let strength = (effect.abs() * 120.0).min(60.0);
+        format!("background:color-mix(in srgb, {colour} {strength:.0}%, var(--paper))")
+    };
+    html! {
+        div.scroll {
+            table.heat {
+                tr {
+                    th { "" }
+                    @for machine in &ran.set.machines { @for policy in others { th.n { (machine) br; (policy) } } }
+                }
+                @for member in &ran.set.workloads {
+                    tr {
+                        th scope="row" { (member.name) }
+                        @for machine in &ran.set.machines {
+                            @for policy in others {
+                                @let effect = ran.effect(&member.name, machine, metric, policy, &ran.policies[0]);
+                                @let effect = effect.unwrap_or(f64::NAN);
+                                td style=(shade(effect)) { (number::percent(effect)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

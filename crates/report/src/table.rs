@@ -1,0 +1,43 @@
+//! Tables for people. Styles are always written; the stream that prints them strips what does not fit it.
+
+use anstyle::Style;
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+
+pub use crate::number::{number, percent, seconds, spread};
+
+const HEADING: Style = Style::new().bold();
+
+/// A table with these columns. Columns whose name begins with `>` are aligned to the right. Without any name there is
+/// no heading.
+pub fn new(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).enforce_styling();
+    table.style_text_only();
+    let heading = |name: &&str| Cell::new(name.trim_start_matches('>')).add_attribute(Attribute::Bold);
+    table.set_header(columns.iter().map(heading));
+    if columns.iter().all(|name| name.trim_start_matches('>').is_empty()) {
+        table.set_header(comfy_table::Row::new());
+    }
+    for (column, name) in table.column_iter_mut().zip(columns) {
+        column.set_padding((0, 2));
+        if name.starts_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A cell that stands out.
+pub fn bold(text: impl ToString) -> Cell {
+    Cell::new(text.to_string()).add_attribute(Attribute::Bold)
+}
+
+/// A heading over a table.
+pub fn heading(text: &str) -> String {
+    format!("{HEADING}{text}{HEADING:#}\n")
+}
+
+/// A table as text, without blanks at the ends of its lines.
+pub fn text(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+}

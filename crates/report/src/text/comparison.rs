@@ -1,0 +1,99 @@
+//! Policies beside each other, for people.
+
+use std::fmt::Write;
+
+use comfy_table::Cell;
+use evenkeel_experiment::{Cell as Results, Comparison, Spread, Value};
+
+use crate::table;
+
+/// A metric that a table shows.
+struct Column {
+    name: &'static str,
+    value: Value,
+    better: Better,
+    /// Whether its effect against the baseline stands beside it.
+    effect: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Better {
+    Lower,
+    Higher,
+}
+
+const COLUMNS: [Column; 6] = [
+    Column { name: "H_ANTT", value: |m| m.h_antt, better: Better::Lower, effect: true },
+    Column { name: "H_STP", value: |m| m.h_stp, better: Better::Higher, effect: true },
+    Column { name: "makespan s", value: |m| m.makespan.as_secs_f64(), better: Better::Lower, effect: false },
+    Column { name: "energy J", value: |m| m.energy.0, better: Better::Lower, effect: true },
+    Column { name: "EDP Js", value: |m| m.edp(), better: Better::Lower, effect: false },
+    Column { name: "migrations", value: |m| m.migrations as f64, better: Better::Lower, effect: false },
+];
+
+/// A table for each workload and machine, then the mean effect of each policy.
+pub fn comparison(compared: &Comparison<'_>) -> String {
+    let baseline = compared.policies[compared.baseline];
+    let mut text = String::new();
+    for cell in &compared.cells {
+        text += &table::heading(&format!("{} on {}", cell.workload, cell.machine));
+        text += &cell_table(compared, cell);
+        text.push('\n');
+    }
+    if compared.cells.len() > 1 {
+        let title = format!("Mean effect against {baseline} over {} combinations", compared.cells.len());
+        text += &table::heading(&title);
+        text += &effects(compared);
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "Mean ± standard deviation over {} core orders x {} seeds; percentages against {baseline}; best in bold.\n\
+         Lower is better, except for H_STP.",
+        compared.counts.orders, compared.counts.seeds,
+    );
+    text
+}
+
+fn cell_table(compared: &Comparison<'_>, cell: &Results<'_>) -> String {
+    let mut columns = vec!["policy".to_string()];
+    for column in &COLUMNS {
+        columns.push(format!(">{}", column.name));
+        if column.effect {
+            columns.push(">".into());
+        }
+    }
+    let mut rows = table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
+    let policies = || 0..compared.policies.len();
+    for policy in policies() {
+        let mut row = vec![Cell::new(compared.policies[policy])];
+        for column in &COLUMNS {
+            let all = policies().map(|policy| cell.spread(policy, column.value).mean);
+            let best = match column.better {
+                Better::Lower => all.fold(f64::INFINITY, f64::min),
+                Better::Higher => all.fold(f64::NEG_INFINITY, f64::max),
+            };
+            let Spread { mean, deviation } = cell.spread(policy, column.value);
+            let shown = table::spread(mean, deviation);
+            row.push(if mean == best { table::bold(shown) } else { Cell::new(shown) });
+            if column.effect {
+                row.push(Cell::new(table::percent(cell.effect(policy, compared.baseline, column.value))));
+            }
+        }
+        rows.add_row(row);
+    }
+    table::text(&rows)
+}
+
+/// The mean over cells of each policy's effect in the cell.
+fn effects(compared: &Comparison<'_>) -> String {
+    let shown: Vec<&Column> = COLUMNS.iter().filter(|column| column.effect).collect();
+    let mut columns = vec!["policy".to_string()];
+    columns.extend(shown.iter().map(|column| format!(">{}", column.name.split(' ').next().unwrap_or(column.name))));
+    let mut rows = table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
+    for (policy, name) in compared.policies.iter().enumerate() {
+        let effects = shown.iter().map(|column| table::percent(compared.mean_effect(policy, column.value)));
+        rows.add_row(std::iter::once((*name).to_string()).chain(effects));
+    }
+    table::text(&rows)
+}

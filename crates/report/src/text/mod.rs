@@ -1,0 +1,14 @@
+//! Results for people at a terminal. Styles are always written; the stream that prints a text removes what does not fit it.
+
+mod breakdown;
+mod comparison;
+mod lists;
+mod predictor;
+mod reproduction;
+mod run;
+
+pub use comparison::comparison;
+pub use lists::{machines, policies, workloads};
+pub use predictor::predictor;
+pub use reproduction::{order, published_value, reproductions, summary};
+pub use run::run;
