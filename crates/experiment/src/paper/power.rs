@@ -83,7 +83,7 @@ impl Meter {
         };
         Self {
             every,
-            cluster: cluster.map(|cluster| ClusterId(cluster as u8)),
+            cluster: cluster.map(|cluster| ClusterId(cluster as u16)),
             watts: machine.clusters.iter().map(idle).collect(),
             until: Ns::ZERO,
             joules: 0.0,

@@ -1,8 +1,6 @@
 //! The runner on a machine of the test's own.
 
-use evenkeel_model::{
-    Behaviour, Cluster, ClusterId, Core, CoreId, CoreOrder, CoreType, CoreTypeId, Costs, Hz, Ns, Opp, Volts,
-};
+use evenkeel_model::{Behaviour, Cluster, ClusterId, Core, CoreId, CoreType, CoreTypeId, Costs, Hz, Ns, Opp, Volts};
 use evenkeel_workload::program::{Calibration, Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
 use evenkeel_workload::{Op, Program, Thread};
 
@@ -25,9 +23,9 @@ fn machine() -> Machine {
         core_type: CoreTypeId(id),
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
-        cache: id,
+        cache: id.into(),
     };
-    let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id) };
+    let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
     let us = Ns::from_us;
     Machine {
         name: "test".into(),
