@@ -124,11 +124,11 @@ impl Late {
         self.events.push(event);
     }
 
-    fn to_cores(&mut self, event: Event) {
+    fn send_to_cores(&mut self, event: Event) {
         self.send_by(0, event);
     }
 
-    fn to_scheduler(&mut self, event: Event) {
+    fn send_to_scheduler(&mut self, event: Event) {
         self.send_by(1, event);
     }
 
@@ -168,13 +168,13 @@ impl Late {
                 if fits {
                     request.running().for_each(|(core, _)| self.leave(core));
                 }
-                self.to_scheduler(Event::Settled(request, if fits { Progress::Done } else { Progress::Stale }));
+                self.send_to_scheduler(Event::Settled(request, if fits { Progress::Done } else { Progress::Stale }));
             }
             Event::Switch(core, thread) => {
                 let free = self.cores[core.index()].is_none() && self.core_of(thread).is_none();
                 let runs = free && self.bodies[thread.index()].runnable;
                 // First the answer: what the thread does next comes after it.
-                self.to_scheduler(Event::Switched(core, thread, runs));
+                self.send_to_scheduler(Event::Switched(core, thread, runs));
                 if runs {
                     self.cores[core.index()] = Some(thread);
                     let body = &mut self.bodies[thread.index()];
@@ -191,7 +191,7 @@ impl Late {
     fn proceed(&mut self, thread: ThreadId) {
         let Some(core) = self.core_of(thread) else {
             self.bodies[thread.index()].runnable = true;
-            return self.to_scheduler(Event::Ready(thread, Why::Woken { by: None }));
+            return self.send_to_scheduler(Event::Ready(thread, Why::Woken { by: None }));
         };
         self.account(core, thread);
         loop {
@@ -200,14 +200,14 @@ impl Late {
                     self.bodies[thread.index()].left = work.0 * RATIO;
                     return self.plan(core, thread);
                 }
-                Some(Step::Restrict(cores)) => self.to_scheduler(Event::Restricted(thread, cores)),
+                Some(Step::Restrict(cores)) => self.send_to_scheduler(Event::Restricted(thread, cores)),
                 Some(Step::Sleep(span)) => {
                     self.leave(core);
                     let body = &mut self.bodies[thread.index()];
                     body.runnable = false;
                     let event = Event::Done(thread, body.doing);
                     self.at(self.now + span, event);
-                    return self.to_scheduler(Event::Left(core, thread, Some(Wait::Sleep)));
+                    return self.send_to_scheduler(Event::Left(core, thread, Some(Wait::Sleep)));
                 }
                 Some(Step::Displaced(_)) => unreachable!("nothing else moves its threads"),
                 None => {
@@ -215,7 +215,7 @@ impl Late {
                     let body = &mut self.bodies[thread.index()];
                     body.runnable = false;
                     body.played.ended = true;
-                    return self.to_scheduler(Event::Left(core, thread, None));
+                    return self.send_to_scheduler(Event::Left(core, thread, None));
                 }
             }
         }
@@ -385,12 +385,12 @@ impl Host for Late {
     }
 
     fn preempt(&mut self, request: &Request) -> Result<Progress, Infallible> {
-        self.to_cores(Event::Preempt(*request));
+        self.send_to_cores(Event::Preempt(*request));
         Ok(Progress::Late)
     }
 
     fn dispatch(&mut self, core: CoreId, thread: ThreadId, _slice: Ns) -> Result<Progress, Infallible> {
-        self.to_cores(Event::Switch(core, thread));
+        self.send_to_cores(Event::Switch(core, thread));
         Ok(Progress::Late)
     }
 
