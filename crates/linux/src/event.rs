@@ -14,7 +14,7 @@ pub struct Event {
     pub tid: Tid,
     /// The CPU on which it happened.
     pub cpu: u16,
-    /// All instructions of that CPU up to then, counted from some beginning; `None` if nobody counts them.
+    /// All instructions of that CPU up to then, counted from some beginning; `None` if there is no counter.
     pub instructions: Option<Instructions>,
     /// What happened.
     pub what: What,

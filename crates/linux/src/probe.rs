@@ -72,13 +72,13 @@ pub fn abilities(online: &[u16]) -> Vec<Ability> {
         ("CPUs", cpus(online), "programs started here cannot use the others"),
         ("other users", other_users(), "only programs of this user can be followed"),
         ("frequencies", governors(), "frequencies cannot be set, and every core counts as running at its highest one"),
-        ("uclamp", uclamp(), "the kernel cannot be told how fast a thread has to run"),
+        ("uclamp", uclamp(), "a thread cannot have a lower or upper limit to how fast it runs"),
         (
             "counters",
             counters(online),
             "every thread gains as much from a big core as capacities say; `record` records time",
         ),
-        ("eBPF", ebpf(), "threads are sampled through /proc: slower, and without who waits for whom; no `record`"),
+        ("eBPF", ebpf(), "threads are sampled through /proc: slower, and without which waits for which; no `record`"),
         ("sched_ext", sched_ext(), "threads are steered through affinity masks instead of scheduled"),
         ("SCHED_FIFO", fifo(), "no `emulate`; QEMU's own threads wait their turn, so that `vm` is less exact"),
         ("SCHED_DEADLINE", deadline(), "`vm` cannot make its cores unequal, only --symmetric"),
@@ -125,7 +125,7 @@ fn other_users() -> Probe {
     let mut sleep = Command::new("sleep");
     sleep.arg("10").uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = sleep.spawn() else {
-        // Who may not become another user can only say what is promised.
+        // Without another user's process there is only what is promised.
         let held = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
         return if held { Ok("CAP_SYS_NICE is held".into()) } else { Err(refused()) };
     };
@@ -234,7 +234,7 @@ fn ebpf() -> Probe {
             return Ok("loaded, attached and seen to work".into());
         }
     }
-    Err(lacks("loaded and attached, but the kernel tells it nothing"))
+    Err(lacks("loaded and attached, but no thread was seen to switch"))
 }
 
 fn sched_ext() -> Probe {

@@ -43,6 +43,8 @@ needs! {
     three_cpus: || cpus(3);
     /// Files that have no name until they are complete, where temporary files are.
     unnamed_files: unnamed;
+    /// A kernel that runs 32-bit programs, too.
+    programs_of_32_bits: compat;
     /// `pkg-config`.
     pkg_config: || installed("pkg-config");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.
@@ -77,6 +79,21 @@ fn unnamed() -> Result<(), String> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let opened = rustix::fs::open(std::env::temp_dir(), flags, Mode::from_raw_mode(0o600));
     opened.map(drop).map_err(|error| format!("{}: {error}", std::env::temp_dir().display()))
+}
+
+/// By how the kernel was configured: one that does not run them kills a thread that tries.
+fn compat() -> Result<(), String> {
+    let name = if cfg!(target_arch = "x86_64") { "CONFIG_IA32_EMULATION" } else { "CONFIG_COMPAT" };
+    let set = |config: &str| config.lines().any(|line| line.strip_prefix(name) == Some("=y"));
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let unpacked = Command::new("zcat").arg("/proc/config.gz").output();
+    let config = unpacked.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let file = || std::fs::read_to_string(format!("/boot/config-{}", release.trim())).ok();
+    match config.filter(|config| !config.is_empty()).or_else(file) {
+        Some(config) if set(&config) => Ok(()),
+        Some(_) => Err(format!("the kernel has no {name}")),
+        None => Err("how the kernel was configured is not known".into()),
+    }
 }
 
 fn installed(program: &str) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! The CPUs that a program was recorded on: how fast they are, who runs, what a switch costs.
+//! The CPUs that a program was recorded on: how fast they are, which thread runs, what a switch costs.
 
 use evenkeel_model::{Behaviour, Costs, Machine, Ns};
 
@@ -11,7 +11,7 @@ struct Cpu {
     running: Option<usize>,
     /// When a thread last left it.
     left: Ns,
-    /// Who ran last, of the threads that are recorded.
+    /// The recorded thread that ran last.
     last: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Cpus {
         self.list.get(usize::from(cpu)).and_then(|cpu| cpu.running)
     }
 
-    /// A thread begins to run. Answers how long its CPU is busy with the switch and with the thread's cold caches.
+    /// A thread begins to run. Returns how long its CPU is busy with the switch and with the thread's cold caches.
     pub(super) fn put_on(&mut self, cpu: u16, thread: usize, before: Option<u16>) -> Ns {
         let cluster = |cpu: u16| self.list.get(usize::from(cpu)).map(|cpu| cpu.cluster);
         let moved = match before {

@@ -1,13 +1,13 @@
 //! From what the kernel did with the threads of a program to what the program itself did: a [`Recording`] that any
 //! machine can play. Nothing here talks to a kernel.
 //!
-//! Kept is what the program decides: how much each thread computes between two blocking points, whom it wakes, whom it
+//! Kept is what the program decides: how much each thread computes between two blocking points, which threads it wakes and
 //! waits for, how long it sleeps. Left out is what the scheduler decided: where a thread ran, how long it was ready
 //! before it ran, when it was preempted. Work is instructions where a machine counts them; elsewhere it is CPU time, which
 //! counts as what the biggest core would have needed.
 //!
 //! A recording always comes to its end, whatever events were lost or came late: a wake-up is written down before the
-//! wait that it ends, so writing order is an order in which every thread can go on. And since a thread waits for
+//! wait that it ends, so writing order is an order in which no thread is stuck. And since a thread waits for
 //! its own wake-ups only, no other order can do worse.
 
 mod cpus;
@@ -50,7 +50,7 @@ pub struct RecordingBuilder {
     began: Option<Ns>,
     now: Moment,
     threads: Vec<Thread>,
-    /// Who has a number now: Linux gives numbers of threads that are gone to new ones.
+    /// The thread that has a number now: Linux gives numbers of threads that are gone to new ones.
     by_tid: BTreeMap<Tid, usize>,
     /// Names of threads that have not appeared.
     names: BTreeMap<Tid, String>,
@@ -103,7 +103,7 @@ impl RecordingBuilder {
         self.process(self.waiting.len());
         let (now, makespan) = (self.now, self.elapsed());
         (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
-        // Nobody needs to say that a thread that has exited left its CPU.
+        // A thread that has exited left its CPU, without an event.
         for thread in self.threads.iter_mut().filter(|thread| !thread.exited) {
             thread.settle(now, &self.cpus);
         }
@@ -174,7 +174,7 @@ impl RecordingBuilder {
         match self.threads[thread].place {
             Place::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
             Place::Blocked { since } => match self.threads[thread].early.take() {
-                // Who waits and who wakes met: the wake-up was seen before the waiter had left its CPU.
+                // Wait and wake-up met: the wake-up was seen before the waiter had left its CPU.
                 Some(_) => self.does(thread, Step::Wait),
                 None => self.does(thread, Step::Sleep(at.since(since))),
             },
@@ -192,7 +192,7 @@ impl RecordingBuilder {
         self.threads[thread].place = Place::Running { since: began, overhead };
     }
 
-    /// A thread is put on a CPU. If it was woken while nobody ran there, that is how long a wake-up takes.
+    /// A thread is put on a CPU. If it was woken while no thread ran there, that is how long a wake-up takes.
     fn observe_wake(&mut self, thread: usize, cpu: u16) {
         if let Place::Ready { since, woken: true } = self.threads[thread].place
             && self.cpus.running(cpu).is_none()

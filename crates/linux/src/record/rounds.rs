@@ -1,4 +1,4 @@
-//! Barriers, found by what they do: whoever comes last wakes all the others with one futex call.
+//! Barriers, found by what they do: the thread that comes last wakes all the others with one futex call.
 //!
 //! A wake-up alone says that the last thread went before the others, which on another machine would be another one. So
 //! a group of threads whose last one woke all the others, more than once and not always the same one, is taken to meet
@@ -31,7 +31,7 @@ struct Round {
 }
 
 impl Round {
-    /// Everybody who met, in order of their numbers.
+    /// All threads that met, in order of their numbers.
     fn parties(&self) -> Vec<usize> {
         let waker = self.wakes.first().map(|wake| wake.thread);
         let mut parties: Vec<usize> = self.waits.iter().map(|wait| wait.thread).chain(waker).collect();
@@ -59,7 +59,7 @@ impl Rounds {
             let round = Round { call, since: now, wakes: Vec::new(), waits: Vec::new() };
             self.complete.extend(self.open.insert(waker, round));
         }
-        // Only who had come before the first was woken was waited for.
+        // The last thread waited only for those that had come before the first one was woken.
         if since <= began.unwrap_or(now)
             && let Some(round) = self.open.get_mut(&waker)
         {

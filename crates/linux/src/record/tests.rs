@@ -179,7 +179,7 @@ fn what_the_machine_charges_is_taken_off() {
 
 #[test]
 fn a_wake_up_may_be_seen_before_its_waiter_has_left() {
-    // 2 is on its way to block when 1 wakes it. It leaves, and goes on without another wake-up.
+    // 2 is on its way to block when 1 wakes it. It leaves its CPU, and runs again without another wake-up.
     let found = steps(&[
         (0, 1, 0, On),
         (0, 2, 1, On),
@@ -201,7 +201,7 @@ fn a_thread_that_has_exited_does_not_go_on() {
     let found = steps(&[
         (0, 1, 0, On),
         (0, 2, 1, On),
-        (100, 1, 0, Exited), // Nobody says that it left.
+        (100, 1, 0, Exited), // No event says that it left.
         (200, 2, 1, Exited),
         (500, 3, 0, On),
         (600, 3, 0, Exited),
@@ -213,7 +213,7 @@ fn a_thread_that_has_exited_does_not_go_on() {
 
 #[test]
 fn a_thread_that_acts_runs() {
-    // Nobody says that 2 was put on CPU 1, or 1 on CPU 0.
+    // No event says that 2 was put on CPU 1, or 1 on CPU 0.
     let found = steps(&[
         (0, 1, 0, On),
         (10, 1, 0, Forked { child: 2, process: false }),
@@ -235,7 +235,7 @@ fn wake_ups_on_an_idle_cpu_are_timed() {
     events.extend([pause(100_000, 20_100), pause(300_000, 90_000), pause(500_000, 21_200)].concat());
     assert_eq!(recorded(&machine(), &events[..1]).wake, None);
     assert_eq!(recorded(&machine(), &events).wake, Some(Ns(21_500)));
-    // Where nobody says that it was put on its CPU, it was not there at once.
+    // Where no event says that it was put on its CPU, it was not there at once.
     events.extend([
         (700_000, 1, 0, What::Off(Blocked)),
         (800_000, 1, 0, BY_ITSELF),
@@ -360,8 +360,8 @@ fn instructions_of_switches_are_taken_off_as_their_time_is() {
     assert_eq!((found.threads[0].steps.as_slice(), found.threads[0].rates[0]), (&[Run(240)][..], Some(3.0)));
 }
 
-/// One thread on one CPU at 2 instructions a ns for a microsecond, then so long at a time that no counter tells of, and
-/// another thread that nobody counts.
+/// One thread on one CPU at 2 instructions a ns for a microsecond, then so long a time without a counter, and
+/// another thread without one.
 fn partly_counted(uncounted: u64) -> Recording {
     counted(
         &machine(),
@@ -392,7 +392,7 @@ fn what_is_not_counted_is_estimated_if_it_is_little() {
     assert!(found.threads.iter().all(|thread| thread.rates.is_empty()));
 }
 
-/// Some kernels do not tell that a thread began to run, which shows a while later.
+/// Some kernels do not report that a thread began to run, which shows a while later.
 #[test]
 fn a_start_that_is_told_late_is_work_without_a_count() {
     let found = counted(

@@ -44,8 +44,8 @@ pub(super) struct Thread {
     pub place: Place,
     pub last_cpu: Option<u16>,
     pub exited: bool,
-    /// A wake-up that came while it ran: by whom, and which of its steps. It is worth something only if the thread was
-    /// about to block and goes on without another.
+    /// A wake-up that came while it ran: the waker, and which of its steps. It counts only if the thread was about to block
+    /// and runs again without another.
     pub early: Option<(usize, usize)>,
     /// All that it did.
     pub total: Total,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which system call a thread makes, by number: the two tracepoints of all system calls exist on every kernel, those of
- * single ones only where tracefs is mounted. Include kernel.h and the helpers first. */
+/* Which system call a thread makes, by number: the tracepoint of all system calls can be had without tracefs, those of single
+ * ones cannot. Include kernel.h and the helpers first. */
 #pragma once
 
 enum call { OTHER, FUTEX, AFFINITY };
@@ -77,7 +77,7 @@ static __always_inline enum call compat_call(__s64 number)
 	return number == COMPAT_SCHED_SETAFFINITY ? AFFINITY : OTHER;
 }
 
-/* What a thread that is in a system call of this number does there. Most numbers mean nothing in either table. */
+/* What a thread does in a system call of this number. Most numbers are in neither table. */
 static __always_inline enum call call_of(struct task_struct *task, __s64 number)
 {
 	enum call native = native_call(number & ~(__s64)ABI_BIT), compat = compat_call(number);

@@ -14,7 +14,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts the instructions of these CPUs, whoever runs there.
+    /// Counts the instructions of these CPUs, whatever thread runs there.
     ///
     /// # Errors
     /// There is no PMU, or this user may not use it: what is missing and why, in words.
@@ -23,7 +23,10 @@ impl Counters {
     }
 
     /// Counts an event on these CPUs, each by the PMU of its core type that `/sys` below `root` lists.
-    pub(crate) fn open(root: &Path, cpus: &[u16], event: fn() -> Builder<'static>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// As of [`Self::instructions`].
+    pub fn open(root: &Path, cpus: &[u16], event: fn() -> Builder<'static>) -> Result<Self, String> {
         let pmus = pmu::of_cores(root);
         let open = |cpu: &u16| {
             let pmu = pmus.iter().find(|pmu| pmu.cpus.contains(cpu));

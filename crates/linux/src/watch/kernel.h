@@ -81,7 +81,7 @@ struct pt_regs {
 	__s32 syscallno;
 };
 #else
-#error "where does this architecture keep the number of a system call? Say it here and in calls.h."
+#error "expected x86 or arm64: add this architecture's registers here and its system calls to calls.h"
 #endif
 
 #pragma clang attribute pop

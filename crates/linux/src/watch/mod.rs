@@ -9,9 +9,6 @@ mod raw;
 mod records;
 mod skeleton;
 
-#[cfg(test)]
-mod tests;
-
 pub use counters::Counters;
 
 use std::cell::RefCell;
@@ -42,7 +39,7 @@ pub struct Options {
     /// How many bytes of events are kept until they are read; `None` if only the records are wanted. Rounded up to a power
     /// of two.
     pub events: Option<u32>,
-    /// What counts the instructions that events tell; none by default.
+    /// What counts the instructions of events; none by default.
     pub counters: Counters,
     /// The core type of each CPU.
     pub type_of: Vec<u8>,
@@ -261,7 +258,7 @@ impl Watch {
             let words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
             let mut cpus = [0; 16];
             cpus.iter_mut().zip(words).for_each(|(place, word)| *place = word);
-            // The kernel refuses a mask without a CPU. Where the mask could not be read, it looks like that as well.
+            // The kernel refuses a mask without a CPU. A mask that could not be read is empty as well.
             return (cpus != [0; 16]).then(|| mask::of_words(cpus));
         }
     }

@@ -102,7 +102,7 @@ fn deviation(machine: &Machine, workload: &Workload) -> f64 {
     again.0 as f64 / first.0 as f64 - 1.0
 }
 
-/// Programs whose work is dealt out as it comes: who does how much depends on who is fast.
+/// Programs whose work is dealt out as it comes: how much a thread does depends on how fast it is.
 const DYNAMIC: [&str; 2] = ["dedup", "ferret"];
 
 #[test]
@@ -127,7 +127,7 @@ fn pipelines_take_as_long_as_recorded_where_cores_are_alike() {
     }
 }
 
-/// Where threads compete for cores, a nanosecond can decide who goes first, and a barrier makes much of that. What one
+/// Where threads compete for cores, a nanosecond can decide which goes first, and a barrier makes much of that. What one
 /// program gains, another loses.
 #[test]
 fn crowded_machines_take_as_long_as_recorded_in_the_middle() {

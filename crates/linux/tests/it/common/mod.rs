@@ -17,7 +17,7 @@ pub struct Tap {
     pmu: Option<Pmu>,
 }
 
-/// Counters of a machine that has none: for each core, so much, and who has run there since when.
+/// Counters of a machine that has none: for each core, so much, and which thread has run there since when.
 pub struct Pmu {
     machine: Machine,
     /// What each thread's code is like.

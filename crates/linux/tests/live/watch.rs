@@ -1,23 +1,32 @@
-//! What the part in the kernel tells of threads of this process. None of it needs tracefs.
+//! What eBPF reports of threads of this process. None of it needs tracefs.
 
-use std::sync::mpsc;
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rustix::thread::{futex, gettid, sched_setaffinity};
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::sample::{Sample, State};
+use evenkeel_linux::mask;
+use evenkeel_linux::watch::{Options, Watch};
+use evenkeel_model::Ns;
+use rustix::thread::{CpuSet, futex, gettid, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
-use super::*;
-use crate::host::clock;
-use crate::host::sample::State;
+/// A watch of this process.
+fn watch() -> Watch {
+    let mut watch = Watch::new(Options::default()).unwrap();
+    watch.follow(std::process::id()).unwrap();
+    watch
+}
 
-fn watch() -> Option<Watch> {
-    match Watch::new(Options::default()) {
-        Err(Error::NoTypes | Error::NotAllowed) => {
-            eprintln!("skipped: this user may not watch threads here");
-            None
-        }
-        watch => Some(watch.unwrap()),
-    }
+fn samples(watch: &mut Watch) -> Vec<Sample> {
+    let now = clock_gettime(ClockId::Monotonic);
+    let (mut living, mut gone) = (Vec::new(), Vec::new());
+    watch.sample(Ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64), &mut living, &mut gone);
+    living
 }
 
 fn own_tid() -> Tid {
@@ -27,9 +36,8 @@ fn own_tid() -> Tid {
 /// The sample of a thread, once it is in a state.
 fn once(watch: &mut Watch, tid: Tid, state: State) -> Sample {
     for _ in 0..10_000 {
-        let (mut living, mut gone) = (Vec::new(), Vec::new());
-        watch.sample(clock(), &mut living, &mut gone);
-        if let Some(sample) = living.into_iter().find(|sample| sample.tid == tid && sample.state == state) {
+        let sample = samples(watch).into_iter().find(|sample| sample.tid == tid && sample.state == state);
+        if let Some(sample) = sample {
             return sample;
         }
         thread::sleep(Duration::from_millis(1));
@@ -69,10 +77,9 @@ fn wishes(watch: &mut Watch, set: impl FnOnce() + Send) -> [Option<CpuSet>; 2] {
     })
 }
 
-#[test]
+#[test(ebpf)]
 fn a_thread_that_waits_for_another_is_told_from_one_that_sleeps() {
-    let Some(mut watch) = watch() else { return };
-    watch.follow(std::process::id()).unwrap();
+    let mut watch = watch();
     let word = AtomicU32::new(0);
     let wait = || {
         while word.load(Ordering::Acquire) == 0 {
@@ -89,25 +96,44 @@ fn a_thread_that_waits_for_another_is_told_from_one_that_sleeps() {
     blocks(&mut watch, State::Blocked, || thread::sleep(Duration::from_millis(300)), || {});
 }
 
-#[test]
+#[test(ebpf)]
 fn a_mask_that_a_thread_gives_itself_is_seen_once() {
-    let Some(mut watch) = watch() else { return };
-    watch.follow(std::process::id()).unwrap();
+    let mut watch = watch();
     let chosen = mask::of(mask::own().unwrap().into_iter().take(1));
     let set = || sched_setaffinity(None, &chosen).unwrap();
     assert_eq!(wishes(&mut watch, set), [Some(chosen), None]);
 }
 
 /// Two hosts on one machine do not disturb each other, and the end of one leaves the other at work.
-#[test]
+#[test(ebpf)]
 fn two_watches_see_the_same() {
-    let (Some(mut first), Some(mut second)) = (watch(), watch()) else { return };
-    first.follow(std::process::id()).unwrap();
-    second.follow(std::process::id()).unwrap();
+    let (mut first, mut second) = (watch(), watch());
     once(&mut first, own_tid(), State::Runnable);
     drop(first);
     let own = once(&mut second, own_tid(), State::Runnable);
     assert!(own.inside.is_some());
+}
+
+/// Servers run thousands of threads.
+#[test(ebpf)]
+fn six_thousand_threads_are_followed_at_a_time() {
+    const THREADS: usize = 6000;
+    let mut watch = watch();
+    let (started, ended) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let wait = || {
+                started.wait();
+                ended.wait();
+            };
+            thread::Builder::new().stack_size(1 << 16).spawn_scoped(scope, wait).unwrap();
+        }
+        started.wait();
+        let found = samples(&mut watch);
+        ended.wait();
+        assert!(found.len() > THREADS, "{} of {THREADS}", found.len());
+    });
+    assert_eq!(watch.missed().threads, 0);
 }
 
 /// The numbers of 32-bit programs are others: what is a futex call here is something else there.
@@ -149,25 +175,11 @@ mod compat {
         place.unwrap() as usize as u32
     }
 
-    /// Whether this kernel runs 32-bit programs; one that does not kills a thread that tries.
-    fn supported() -> bool {
-        const IA32: &str = "CONFIG_IA32_EMULATION=y";
-        let says = |config: String| config.lines().any(|line| line == IA32);
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let unpacked = std::process::Command::new("zcat").arg("/proc/config.gz").output();
-        fs::read_to_string(format!("/boot/config-{}", release.trim())).is_ok_and(says)
-            || unpacked.is_ok_and(|output| says(String::from_utf8_lossy(&output.stdout).into_owned()))
-    }
-
-    #[test]
+    #[test(ebpf, programs_of_32_bits)]
     fn calls_of_32_bit_programs_are_known_by_their_own_numbers() {
         const FUTEX: u32 = 240;
         const SCHED_SETAFFINITY: u32 = 241;
-        let Some(mut watch) = watch().filter(|_| supported()) else {
-            eprintln!("skipped: needs eBPF and a kernel that runs 32-bit programs");
-            return;
-        };
-        watch.follow(std::process::id()).unwrap();
+        let mut watch = watch();
         let page = low_page();
         // A futex word that is 0, a time of 300 ms, a mask with CPU `cpu`.
         let (word, time, cpus) = (page, page + 64, page + 128);
