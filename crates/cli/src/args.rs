@@ -44,8 +44,9 @@ Start here:
 
 Units: seconds, joules, and joule seconds for EDP. H_ANTT is turnaround against a machine of big
 cores only: lower is better. H_STP is throughput against it: higher is better.
-Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written; where a
-program is run, its own.
+Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written. Where a
+program is started, its own; then 125 says that Evenkeel itself failed (a result that cannot be
+written included), 126 that the program cannot be executed, 127 that there is none.
 Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (the house).";
 
 /// The commands.
@@ -194,7 +195,8 @@ Examples:
   evenkeel run --pid 4711
 
 Who waited for whom is seen only with eBPF, and so by root. A trace opens at https://ui.perfetto.dev.
-Exit code: the program's own; 2 if it could not be started, 1 if a result cannot be written.
+Exit code: the program's own; 125 if Evenkeel itself failed, 126 if the program cannot be executed,
+127 if there is none, 2 if the request is wrong.
 Read on: docs/run.md, and docs/json.md for the fields of --format json.";
 
 const RECORD_EXAMPLES: &str = "\
@@ -203,8 +205,9 @@ Examples:
   evenkeel sim app.ek --machine i9-13900k --policy colab
   evenkeel record -o build.ek -- make -j4
 
-Exit code: the program's own; 2 if it could not be started or recorded, 1 if FILE cannot be
-written, when the error says where the recording is instead.
+Exit code: the program's own; 125 if Evenkeel itself failed, 126 if the program cannot be executed,
+127 if there is none, 2 if the request is wrong. If FILE cannot be written,
+the error says where the recording is instead.
 Read on: docs/recording.md.";
 
 const VM_EXAMPLES: &str = "\

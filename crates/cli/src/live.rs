@@ -1,7 +1,6 @@
 //! What the commands for real programs share: the machine that they run on, and the account that they give.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,16 +8,15 @@ use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::guard::Guard;
 use evenkeel_linux::host::sample::{Inside, PairWaits};
-use evenkeel_linux::host::{Follow, Plan, Summary, ThreadSummary};
-use evenkeel_linux::launch::{self, Launched};
+use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadSummary};
 use evenkeel_linux::mask;
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_sched::Kind;
 use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
-use crate::files::Target;
-use crate::{json, messages, table};
+use crate::failed::Own;
+use crate::{files, json, messages, table};
 
 /// How many threads the summary lists, and how many pairs of a thread that waited and one that was waited for.
 const LISTED: usize = 12;
@@ -42,31 +40,18 @@ pub fn machine(cores: &Cores) -> Result<(Machine, Vec<u16>)> {
     topology(cores)?.machine("this machine").map_err(Error::msg)
 }
 
-/// Makes sure that a command can be found.
-pub fn find(command: &OsStr) -> Result<()> {
-    which::which(command).map(|_| ()).with_context(|| {
-        format!("{}: no such command; is it installed, executable, and in PATH?", command.to_string_lossy())
-    })
+/// Follows a program as planned until it ends.
+pub fn follow(plan: &Plan, target: Target<'_>, guard: Guard) -> Result<Followed> {
+    Ok(host::follow(plan, target, guard, &mut |text| messages::warning(text))?)
 }
 
-/// Lets a command run, its threads scheduled as planned, and answers its exit status.
-pub fn follow(plan: &Plan, mut launched: Launched, guard: Guard) -> Result<(u8, Summary)> {
-    let mut follow = Follow::new(plan, launched.pid(), guard).context("cannot look at the started process")?;
-    let unguarded = "the process that gives affinity masks back has gone";
-    // It is there now; when it has been released, it may have ended before anybody looks.
-    follow.step().context(unguarded)?;
-    launched.release()?;
-    loop {
-        follow.step().context(unguarded)?;
-        if let Some(status) = launched.poll()? {
-            return Ok((launch::exit_code(status), follow.finish()));
-        }
-        follow.wait(launched.end())?;
-    }
+/// A guard, before anything is changed.
+pub fn guard() -> Result<Guard> {
+    Guard::spawn().context(Own("cannot start the process that gives affinity masks back"))
 }
 
 /// Writes an account to its file, or to standard error if there is none or it cannot be written.
-pub fn tell(text: &str, output: Option<Target>, quiet: bool) -> Result<()> {
+pub fn tell(text: &str, output: Option<files::Target>, quiet: bool) -> Result<()> {
     let written = output.map(|target| target.write(text.as_bytes()));
     if !quiet && !matches!(written, Some(Ok(()))) {
         messages::plain(text);
@@ -174,6 +159,15 @@ impl<'a> Account<'a> {
         for (name, run) in self.types().iter().zip(summary.run) {
             fact(&format!("on {name} cores"), run.to_string(), "of all threads".into());
         }
+        if summary.unseen > Ns::ZERO {
+            let remark = "not seen by samples: of threads too short-lived, and of others before they ended";
+            fact("elsewhere", summary.unseen.to_string(), remark.into());
+        }
+        let Short { threads, .. } = summary.short;
+        if threads > 0 {
+            let remark = format!("of {threads} threads that began and ended between two samples, not listed below");
+            fact("short-lived", summary.short.total().to_string(), remark);
+        }
         fact("ready", summary.delay.to_string(), "of all threads: could run, and had no core".into());
         let inside = summary.inside();
         if let Some((waited, _)) = inside {
@@ -185,12 +179,12 @@ impl<'a> Account<'a> {
         if summary.binds > 0 {
             fact("bindings", summary.binds.to_string(), "of a thread to a set of cores".into());
         }
-        let every = Ns(summary.elapsed.0 / summary.looks.max(1));
+        let every = Ns(summary.elapsed.0 / summary.samples.max(1));
         let share = 100.0 * self.cost();
         fact(
             "cost",
             summary.cost.to_string(),
-            format!("{share:.2} % of one CPU, a look every {every}, at most {} apart", summary.longest_gap),
+            format!("{share:.2} % of one CPU, a sample every {every}, at most {} apart", summary.longest_gap),
         );
         if summary.refused > 0 {
             fact("refused", summary.refused.to_string(), "changes of a mask that this user may not make".into());
@@ -278,6 +272,13 @@ impl<'a> Account<'a> {
             core_types: self.types(),
             elapsed_s: seconds(&summary.elapsed),
             run_s: by_type(&summary.run),
+            used_s: seconds(&summary.used),
+            unseen_s: seconds(&summary.unseen),
+            short: json::FollowedShort {
+                threads: summary.short.threads,
+                run_s: by_type(&summary.short.run),
+                delay_s: seconds(&summary.short.delay),
+            },
             delay_s: seconds(&summary.delay),
             waited_s: inside.map(|(waited, _)| seconds(&waited)),
             switches: summary.switches,
@@ -285,7 +286,7 @@ impl<'a> Account<'a> {
             moves: summary.moves,
             binds: summary.binds,
             refused: summary.refused,
-            looks: summary.looks,
+            samples: summary.samples,
             longest_gap_s: seconds(&summary.longest_gap),
             cost_s: seconds(&summary.cost),
             unenforced: self.unenforced(),

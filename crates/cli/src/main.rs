@@ -5,6 +5,7 @@ mod catalog;
 mod clock;
 mod closed;
 mod commands;
+mod failed;
 mod files;
 mod hints;
 mod json;
@@ -26,8 +27,6 @@ use crate::args::{Cli, Command, VmCommand, VmRun};
 const USER_ERROR: u8 = 2;
 /// Something is wrong with the place that results go to.
 const OUTPUT_ERROR: u8 = 1;
-/// A command could not be started, as shells have it.
-const NOT_STARTED: u8 = 127;
 
 fn main() -> ExitCode {
     let _ = evenkeel_linux::launch::outlive_file_limit();
@@ -56,17 +55,18 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Command::Tied { args } => {
-            messages::error(evenkeel_linux::launch::tie(&args));
-            return ExitCode::from(NOT_STARTED);
+            let (code, why) = evenkeel_linux::launch::tie(&args);
+            messages::error(why);
+            return ExitCode::from(code);
         }
         Command::Guard => {
             evenkeel_linux::guard::watch();
             return ExitCode::SUCCESS;
         }
         Command::Start { args } => {
-            // Whoever waits for it hears of errors.
+            // The process that waits for it hears of errors.
             let _ = evenkeel_linux::launch::gate(&args);
-            return ExitCode::from(NOT_STARTED);
+            return ExitCode::from(evenkeel_linux::launch::OWN_FAILURE);
         }
     };
     match report {
@@ -75,12 +75,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status of a command that wraps another: that one's.
+/// The exit status of a command that starts another: that one's. The others are those that `env` and `timeout` use, so that
+/// they are not taken for the command's, but for what is wrong with the request itself.
 fn status(result: anyhow::Result<u8>) -> ExitCode {
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => failure(&error),
-    }
+    let error = match result {
+        Ok(code) => return ExitCode::from(code),
+        Err(error) => error,
+    };
+    let _ = failure(&error);
+    ExitCode::from(failed::code(&error).unwrap_or(USER_ERROR))
 }
 
 /// Says what went wrong.

@@ -3,14 +3,19 @@
 //! A small process of its own, started before anything is changed, waits for the end of a pipe that only Evenkeel holds
 //! open. Before a mask is changed, a record of it goes into a file in memory that both share; when the pipe ends, the
 //! guard gives every thread on record its mask back, provided that it is still the same thread and still has the mask
-//! that Evenkeel gave it. So it does with what such threads have started since Evenkeel looked last, which has inherited
-//! their masks and is on nobody's record.
+//! that Evenkeel gave it. So it does with the threads that such a thread, or one that descends from it, has started since
+//! Evenkeel last saw all threads: they have inherited the mask, and no record says so. A change that is over stays on
+//! record, marked as such, for as long as a thread that has inherited it may still be on its way.
+//!
+//! If the guard is killed, Evenkeel sees it and starts another one, which gets the same file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use evenkeel_model::Ns;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -22,6 +27,10 @@ use crate::mask;
 
 /// The hidden command that runs [`watch`].
 pub const COMMAND: &str = "__guard";
+
+/// A thread that was being started when a mask was copied can be seen after these rounds.
+const ROUNDS: u32 = 6;
+const ROUND: Duration = Duration::from_millis(10);
 
 /// A process that undoes what is on record if this process ends without doing so itself.
 pub struct Guard {
@@ -46,6 +55,8 @@ pub struct Change {
     /// When it started, in clock ticks since boot (`/proc/TID/stat`, field 22): tells it from a later thread of the same
     /// number.
     pub started: u64,
+    /// Its process.
+    pub process: Tid,
     /// The mask that it had and should get back.
     pub before: CpuSet,
     /// The mask that it is given.
@@ -54,11 +65,23 @@ pub struct Change {
     pub inherited: bool,
 }
 
-/// What comes before the records: when Evenkeel looked last.
+/// A change with what the guard has to know besides.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    change: Change,
+    /// The session of the process, by which its descendants are found after their parents have ended.
+    session: Tid,
+    /// The thread has its own mask again.
+    over: bool,
+}
+
+/// What comes before the records: when Evenkeel last saw all threads.
 const LOOKED: usize = 8;
 const WORDS: usize = 1024 / 64;
-const HEAD: usize = 3;
+const HEAD: usize = 6;
 const RECORD: usize = 8 * (HEAD + 2 * WORDS);
+/// Which word of a record says that the change is over.
+const OVER: usize = 5;
 
 impl Guard {
     /// Starts the guard, which is this program with the argument [`COMMAND`].
@@ -68,14 +91,27 @@ impl Guard {
     pub fn spawn() -> io::Result<Self> {
         let records = File::from(memfd_create("evenkeel-guard", MemfdFlags::CLOEXEC)?);
         records.write_all_at(&Ns::NEVER.0.to_le_bytes(), 0)?;
-        let mut process = Command::new("/proc/self/exe")
-            .arg(COMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::from(records.try_clone()?))
-            .stderr(Stdio::null())
-            .spawn()?;
+        let mut process = start(&records)?;
         let alive = process.stdin.take();
         Ok(Self { process, alive, records, free: Vec::new(), slots: 0 })
+    }
+
+    /// Starts the guard again if it was killed, and returns whether it was.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn renew(&mut self) -> io::Result<bool> {
+        if self.process.try_wait()?.is_none() {
+            return Ok(false);
+        }
+        self.process = start(&self.records)?;
+        self.alive = self.process.stdin.take();
+        Ok(true)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Tid {
+        self.process.id()
     }
 
     /// Puts a change on record. To be called before the mask is changed.
@@ -87,12 +123,13 @@ impl Guard {
             self.slots += 1;
             self.slots - 1
         });
-        self.records.write_all_at(&encode(change), place(slot))?;
+        let session = mask::session(change.process).unwrap_or_default();
+        self.records.write_all_at(&encode(&Record { change: *change, session, over: false }), place(slot))?;
         Ok(Slot(slot))
     }
 
     /// Every thread that began before this time (`CLOCK_MONOTONIC`) was seen, and is on record if its mask was changed. To
-    /// be called after each look; without, nothing that is not on record is touched.
+    /// be called after each sample; without, nothing that is not on record is touched.
     ///
     /// # Errors
     /// None in practice.
@@ -100,10 +137,18 @@ impl Guard {
         self.records.write_all_at(&at.0.to_le_bytes(), 0)
     }
 
-    /// Takes a change off the record, after it was undone.
+    /// A change was undone. Threads that have inherited it may still come.
     ///
     /// # Errors
     /// None in practice: the record is memory that is already there.
+    pub fn over(&self, slot: &Slot) -> io::Result<()> {
+        self.records.write_all_at(&1u64.to_le_bytes(), place(slot.0) + 8 * OVER as u64)
+    }
+
+    /// Takes a change off the record.
+    ///
+    /// # Errors
+    /// None in practice.
     pub fn forget(&mut self, slot: Slot) -> io::Result<()> {
         self.records.write_all_at(&[0; 8], place(slot.0))?;
         self.free.push(slot.0);
@@ -119,6 +164,12 @@ impl Drop for Guard {
     }
 }
 
+fn start(records: &File) -> io::Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::from(records.try_clone()?)).stderr(Stdio::null());
+    command.spawn()
+}
+
 /// What the guard does: waits until its standard input ends, then undoes what is on record in its standard output.
 pub fn watch() {
     // A session of its own, so that what ends Evenkeel's process group does not end the guard.
@@ -131,8 +182,14 @@ pub fn watch() {
         return;
     }
     let Some((looked, records)) = bytes.split_first_chunk::<LOOKED>() else { return };
-    let changes: Vec<Change> = records.chunks_exact(RECORD).rev().filter_map(decode).collect();
-    undo_all(&changes, Ns(u64::from_le_bytes(*looked)));
+    let records: Vec<Record> = records.chunks_exact(RECORD).rev().filter_map(decode).collect();
+    if records.is_empty() {
+        return;
+    }
+    for _ in 0..ROUNDS {
+        undo_all(&records, Ns(u64::from_le_bytes(*looked)));
+        thread::sleep(ROUND);
+    }
 }
 
 fn place(slot: u32) -> u64 {
@@ -140,30 +197,51 @@ fn place(slot: u32) -> u64 {
 }
 
 /// Undoes changes, the latest first.
-fn undo_all(changes: &[Change], looked: Ns) {
-    let recorded: BTreeMap<Tid, u64> = changes.iter().map(|change| (change.tid, change.started)).collect();
+fn undo_all(records: &[Record], looked: Ns) {
+    let recorded: BTreeMap<Tid, u64> =
+        records.iter().map(|record| (record.change.tid, record.change.started)).collect();
     let unseen = |tid: Tid| {
         let known = recorded.get(&tid).is_some_and(|started| mask::started(tid) == Some(*started));
         !known && *mask::started_between(tid).end() >= looked
     };
     // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
     // And while some get theirs back, others start more. What is given back is larger than what it replaces, so this ends.
-    while changes.iter().filter(|change| undo(change, unseen)).count() > 0 {}
+    loop {
+        let orphans = orphans(records, unseen);
+        let mut families = BTreeMap::new();
+        let mut undone = 0;
+        for record in records {
+            let process = record.change.process;
+            let family = families.entry(process).or_insert_with(|| family(process));
+            let orphans = orphans.iter().filter(|(session, _)| *session == record.session);
+            let others: Vec<Tid> = family.iter().chain(orphans.flat_map(|(_, threads)| threads)).copied().collect();
+            undone += u32::from(undo(record, &others, unseen));
+        }
+        if undone == 0 {
+            return;
+        }
+    }
 }
 
-/// Whether there was something to be undone: for the thread itself, and for those that it has started `unseen`.
-fn undo(change: &Change, unseen: impl Fn(Tid) -> bool) -> bool {
-    if mask::started(change.tid) != Some(change.started) || change.before == change.after {
+/// Whether there was something to be undone: for the thread itself, and for those of others that are `unseen`.
+fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
+    let Change { tid, started, before, after, inherited, .. } = record.change;
+    if before == after {
         return false;
     }
     let give_back = |tid: &Tid| {
         let pid = Pid::from_raw(*tid as i32);
-        let changed = rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == change.after);
-        changed && rustix::thread::sched_setaffinity(pid, &change.before).is_ok()
+        let changed = rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == after);
+        changed && rustix::thread::sched_setaffinity(pid, &before).is_ok()
     };
-    let itself = give_back(&change.tid);
-    let inherits = |tid: &Tid| change.inherited || unseen(*tid);
-    let others = family(change.tid).iter().filter(|tid| inherits(tid) && give_back(tid)).count();
+    let same = mask::started(tid) == Some(started);
+    if inherited && !same {
+        // The process that the command was to be is another one by now.
+        return false;
+    }
+    let itself = same && !record.over && give_back(&tid);
+    let inherits = |other: &&Tid| **other != tid && (inherited || unseen(**other));
+    let others = others.iter().filter(inherits).filter(|other| give_back(other)).count();
     itself || others > 0
 }
 
@@ -172,8 +250,7 @@ fn family(process: Tid) -> Vec<Tid> {
     let mut threads = Vec::new();
     let mut processes = vec![process];
     while let Some(process) = processes.pop() {
-        let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-        for tid in tasks.filter_map(|task| task.file_name().to_str()?.parse::<Tid>().ok()) {
+        for tid in tasks(process) {
             let children = fs::read_to_string(format!("/proc/{process}/task/{tid}/children")).unwrap_or_default();
             processes.extend(children.split_ascii_whitespace().filter_map(|child| child.parse::<Tid>().ok()));
             threads.push(tid);
@@ -182,9 +259,36 @@ fn family(process: Tid) -> Vec<Tid> {
     threads
 }
 
-fn encode(change: &Change) -> [u8; RECORD] {
+/// Processes that began unseen in the session of one on record, whose parents may have ended: the session of each, and its
+/// threads.
+fn orphans(records: &[Record], unseen: impl Fn(Tid) -> bool) -> Vec<(Tid, Vec<Tid>)> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<Tid>().ok());
+    let session =
+        |process: &Tid| mask::session(*process).filter(|own| records.iter().any(|known| known.session == *own));
+    processes
+        .filter(|process| unseen(*process))
+        .filter_map(|process| Some((session(&process)?, tasks(process))))
+        .collect()
+}
+
+/// The threads of a process.
+fn tasks(process: Tid) -> Vec<Tid> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse::<Tid>().ok()).collect()
+}
+
+fn encode(record: &Record) -> [u8; RECORD] {
     let mut bytes = [0; RECORD];
-    let words: [u64; HEAD] = [change.tid.into(), change.started, change.inherited.into()];
+    let Record { change, session, over } = record;
+    let words: [u64; HEAD] = [
+        change.tid.into(),
+        change.started,
+        change.inherited.into(),
+        change.process.into(),
+        (*session).into(),
+        (*over).into(),
+    ];
     let masks = mask::words(&change.before).into_iter().chain(mask::words(&change.after));
     for (place, word) in bytes.chunks_exact_mut(8).zip(words.into_iter().chain(masks)) {
         place.copy_from_slice(&word.to_le_bytes());
@@ -193,12 +297,13 @@ fn encode(change: &Change) -> [u8; RECORD] {
 }
 
 /// `None` for a free slot.
-fn decode(bytes: &[u8]) -> Option<Change> {
+fn decode(bytes: &[u8]) -> Option<Record> {
     let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap_or_default());
     let words = |from: usize| std::array::from_fn(|i| word(from + i));
-    let tid = word(0) as Tid;
+    let (tid, started, process) = (word(0) as Tid, word(1), word(3) as Tid);
     let (before, after) = (mask::of_words(words(HEAD)), mask::of_words(words(HEAD + WORDS)));
-    (tid != 0).then_some(Change { tid, started: word(1), before, after, inherited: word(2) != 0 })
+    let change = Change { tid, started, process, before, after, inherited: word(2) != 0 };
+    (tid != 0).then_some(Record { change, session: word(4) as Tid, over: word(OVER) != 0 })
 }
 
 #[cfg(test)]
@@ -210,10 +315,11 @@ mod tests {
     #[test]
     fn a_record_comes_back_as_it_was() {
         let (before, after) = (mask::of([0, 1, 1000]), mask::of([63, 64]));
-        let change = Change { tid: 77, started: 12345, before, after, inherited: true };
-        let back = decode(&encode(&change)).unwrap();
-        assert_eq!((back.tid, back.started, back.inherited), (77, 12345, true));
-        assert!(back.before == change.before && back.after == change.after);
+        let change = Change { tid: 77, started: 12345, process: 76, before, after, inherited: true };
+        let Record { change: back, session, over } =
+            decode(&encode(&Record { change, session: 75, over: true })).unwrap();
+        assert_eq!((back.tid, back.started, back.process, back.inherited), (77, 12345, 76, true));
+        assert!(back.before == change.before && back.after == change.after && session == 75 && over);
         assert!(decode(&[0; RECORD]).is_none());
     }
 
@@ -242,10 +348,10 @@ mod tests {
         let seen = child();
         // The kernel tells starts to a hundredth of a second.
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let looked = crate::host::clock();
+        let looked = crate::clock::clock();
         let unseen = child();
-        let change = Change { tid: shell.id(), started, before, after, inherited: false };
-        undo_all(&[change], looked);
+        let change = Change { tid: shell.id(), started, process: shell.id(), before, after, inherited: false };
+        undo_all(&[Record { change, session: 0, over: false }], looked);
         assert!(set(shell.id()) == before && set(unseen) == before, "bound, and started by it");
         assert!(set(seen) == after, "its own choice");
         for tid in [seen, unseen, shell.id()] {
@@ -277,11 +383,12 @@ mod tests {
         while !settled(&family(shell.id())) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let change = Change { tid: shell.id(), started, before, after, inherited: true };
-        assert!(!undo(&Change { started: started + 1, ..change }, |_| false));
+        let change = Change { tid: shell.id(), started, process: shell.id(), before, after, inherited: true };
         let family = family(shell.id());
+        let undo = |change| undo(&Record { change, session: 0, over: false }, &family, |_| false);
+        assert!(!undo(Change { started: started + 1, ..change }));
         assert_eq!(family.iter().filter(|tid| set(**tid) == after).count(), 4, "it was another thread of that number");
-        assert!(undo(&change, |_| false) && !undo(&change, |_| false));
+        assert!(undo(change) && !undo(change));
         let masks = |wanted: &CpuSet| family.iter().filter(|tid| set(**tid) == *wanted).count();
         assert_eq!((masks(&before), masks(&other)), (4, 1));
         // Whoever has lost its child may have ended by itself.

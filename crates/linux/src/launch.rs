@@ -19,18 +19,73 @@ use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 
 use crate::event::Tid;
-use crate::host::poll;
+use crate::wait::poll;
 
 /// The hidden command that runs [`gate`].
 pub const COMMAND: &str = "__start";
-/// The exit status of a command that could not be started, as shells have it.
-const NOT_STARTED: u8 = 127;
-/// The exit status where not the command failed, but what was to run it, as `env` and `timeout` have it.
+
+/// The exit status if Evenkeel itself failed, as of `env`, `nohup` and `timeout`.
 pub const OWN_FAILURE: u8 = 125;
-/// The exit status of a command that exists and cannot be executed.
-pub const NOT_EXECUTABLE: u8 = 126;
-/// The exit status of a command that does not exist.
-pub const NOT_FOUND: u8 = 127;
+/// The exit status if the command was found and cannot be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// The exit status if the command was not found.
+const NOT_FOUND: u8 = 127;
+
+/// Why a command is not started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none.
+    #[error("{0}")]
+    NotFound(String),
+    /// The kernel does not execute it.
+    #[error("{0}")]
+    NotExecutable(String),
+    /// The process that was to become the command has gone.
+    #[error("the process that was to become the command has gone")]
+    Gone,
+    /// There is no process to be had.
+    #[error("cannot start a process: {0}")]
+    Process(io::Error),
+}
+
+impl Error {
+    /// The exit status that says so.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => NOT_FOUND,
+            Self::NotExecutable(_) => NOT_EXECUTABLE,
+            Self::Gone | Self::Process(_) => OWN_FAILURE,
+        }
+    }
+
+    fn of_code(code: u8, why: String) -> Self {
+        if code == NOT_FOUND { Self::NotFound(why) } else { Self::NotExecutable(why) }
+    }
+}
+
+/// Makes sure that a command can be found and may be executed.
+///
+/// # Errors
+/// It cannot, or may not.
+pub fn find(program: &OsStr) -> Result<(), Error> {
+    let name = program.to_string_lossy();
+    if which::which(program).is_ok() {
+        return Ok(());
+    }
+    let places: Vec<PathBuf> = if name.contains('/') {
+        vec![program.into()]
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|folder| folder.join(program)).collect()
+    };
+    match places.iter().find_map(|place| place.metadata().ok()) {
+        Some(found) if found.is_dir() => {
+            Err(Error::NotExecutable(format!("{name}: this is a directory; expected a program")))
+        }
+        Some(_) => Err(Error::NotExecutable(format!("{name}: not executable"))),
+        None => Err(Error::NotFound(format!("{name}: no such command; is it installed, and in PATH?"))),
+    }
+}
 
 /// A program that waits to be released, runs, or has ended.
 pub struct Launched {
@@ -108,8 +163,13 @@ impl Launched {
     /// Starts a process that will become the command. It keeps this process's standard streams.
     ///
     /// # Errors
-    /// No process to be had.
-    pub fn new(command: &[OsString]) -> io::Result<Self> {
+    /// No such command, or no process to be had.
+    pub fn new(command: &[OsString]) -> Result<Self, Error> {
+        command.first().map_or(Ok(()), |program| find(program))?;
+        Self::start(command).map_err(Error::Process)
+    }
+
+    fn start(command: &[OsString]) -> io::Result<Self> {
         // Until the command has ended this process stays; the terminal's Ctrl-C reaches both.
         let signals = Signals::of(&[&ENDING[..], &FREE].concat())?;
         let ((reader, writer), (mut answer, said)) = (io::pipe()?, io::pipe()?);
@@ -145,13 +205,15 @@ impl Launched {
     /// Lets it begin. Returns when it has become the command.
     ///
     /// # Errors
-    /// It is gone already, or cannot become the command: why, in words.
-    pub fn release(&mut self) -> io::Result<()> {
-        let gone = |_| io::Error::other("the started process has gone");
-        self.gate.take().map_or(Ok(()), |mut gate| gate.write_all(b"!")).map_err(gone)?;
-        let mut why = String::new();
-        self.answer.read_to_string(&mut why)?;
-        if why.is_empty() { Ok(()) } else { Err(io::Error::other(why)) }
+    /// It is gone already, or cannot become the command.
+    pub fn release(&mut self) -> Result<(), Error> {
+        self.gate.take().map_or(Ok(()), |mut gate| gate.write_all(b"!")).map_err(|_| Error::Gone)?;
+        let mut said = Vec::new();
+        self.answer.read_to_end(&mut said).map_err(Error::Process)?;
+        match said.split_first() {
+            Some((code, why)) => Err(Error::of_code(*code, String::from_utf8_lossy(why).into_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Passes on what arrived, and tells whether the command has ended, and how.
@@ -199,17 +261,18 @@ pub fn tied(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What a tied process does first: asks to be killed with its parent, then becomes the command. Returns only if it cannot.
-pub fn tie(args: &[OsString]) -> String {
+/// What a tied process does first: asks to be killed with its parent, then becomes the command. Returns only if it cannot:
+/// the exit status that says so, and why.
+pub fn tie(args: &[OsString]) -> (u8, String) {
     let mut parts = args.iter();
     let (parent, program) = (parts.next().and_then(|pid| pid.to_str()?.parse::<i32>().ok()), parts.next());
-    let Some(program) = program else { return "expected a process and a command".into() };
+    let Some(program) = program else { return (OWN_FAILURE, "expected a process and a command".into()) };
     if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return format!("cannot be tied to its parent: {error}");
+        return (OWN_FAILURE, format!("cannot be tied to its parent: {error}"));
     }
     // The parent may have gone before that.
     if rustix::process::getppid().map(Pid::as_raw_pid) != parent {
-        return "cancelled".into();
+        return (OWN_FAILURE, "cancelled".into());
     }
     failure(program, &Command::new(program).args(parts).exec())
 }
@@ -223,7 +286,7 @@ pub fn killed_by(signal: i32) -> u8 {
 pub fn exit_code(status: ExitStatus) -> u8 {
     match status.signal() {
         Some(signal) => killed_by(signal),
-        None => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_STARTED),
+        None => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE),
     }
 }
 
@@ -248,36 +311,29 @@ pub fn gate(args: &[OsString]) -> io::Result<()> {
     // It ends without a word if Evenkeel does, which has said why.
     gate.read_exact(&mut [0])?;
     drop(gate);
-    let why = failure(program, &Command::new(program).args(rest).exec());
-    said.write_all(why.as_bytes())
+    let (code, why) = failure(program, &Command::new(program).args(rest).exec());
+    said.write_all(&[&[code], why.as_bytes()].concat())
 }
 
 /// Why a program could not be started, and the exit status for that.
 pub fn refused(program: &OsStr, error: &io::Error) -> (String, u8) {
-    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-    (failure(program, error), code)
+    let (code, why) = failure(program, error);
+    (why, code)
 }
 
-/// Finds a program as `execvp` does.
-///
-/// # Errors
-/// Why it could not be started, and the exit status for that.
-pub fn find(program: &OsStr) -> Result<PathBuf, (String, u8)> {
-    which::which(program).map_err(|_| {
-        let there = program.as_bytes().contains(&b'/') && Path::new(program).exists();
-        let kind = if there { io::ErrorKind::PermissionDenied } else { io::ErrorKind::NotFound };
-        refused(program, &kind.into())
-    })
-}
-
-/// Why a program could not be started.
-fn failure(program: &OsStr, error: &io::Error) -> String {
+/// Why a program could not be started, and the exit status that says so: a script without its interpreter is not found, as
+/// the kernel, `env` and `timeout` have it.
+fn failure(program: &OsStr, error: &io::Error) -> (u8, String) {
     let name = program.to_string_lossy();
+    if let Err(error) = find(program) {
+        return (error.code(), error.to_string());
+    }
     match (error.kind(), which::which(program)) {
-        (io::ErrorKind::NotFound, Ok(file)) => format!("{name}: its interpreter{} does not exist", interpreter(&file)),
-        (io::ErrorKind::NotFound, Err(_)) => format!("{name}: no such command; is it installed, and in PATH?"),
-        (io::ErrorKind::PermissionDenied, _) => format!("{name}: not executable"),
-        _ => format!("{name}: cannot be started: {error}"),
+        (io::ErrorKind::NotFound, Ok(file)) => {
+            (NOT_FOUND, format!("{name}: its interpreter{} does not exist", interpreter(&file)))
+        }
+        (io::ErrorKind::PermissionDenied, _) => (NOT_EXECUTABLE, format!("{name}: not executable")),
+        _ => (NOT_EXECUTABLE, format!("{name}: cannot be executed: {error}")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Host 2: real programs. Evenkeel samples what the Linux kernel does with the threads of a program and moves them
 //! through their affinity masks. Around it: what can be used on this machine, what its threads wait for, recording, emulation.
 
+mod clock;
 pub mod emulate;
 pub mod event;
 pub mod guard;
@@ -8,9 +9,11 @@ pub mod host;
 pub mod launch;
 pub mod mask;
 mod pmu;
+mod presence;
 pub mod probe;
 pub mod record;
 pub mod scratch;
 pub mod spec;
 pub mod vm;
+mod wait;
 pub mod watch;

@@ -3,10 +3,12 @@
 use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::OnceLock;
 
 use evenkeel_model::Ns;
-use rustix::process::geteuid;
-use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity};
+use rustix::process::{Pid, geteuid};
+use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::Tid;
@@ -31,11 +33,46 @@ pub fn own() -> io::Result<Vec<u16>> {
     Ok(cpus(&sched_getaffinity(None)?).collect())
 }
 
+/// The CPUs that are in both.
+pub fn and(one: &CpuSet, other: &CpuSet) -> CpuSet {
+    of(cpus(one).filter(|cpu| other.is_set(usize::from(*cpu))))
+}
+
+/// The CPUs that this process could give itself: those that are online and in its cpuset.
+pub fn limit() -> CpuSet {
+    static LIMIT: OnceLock<CpuSet> = OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let all = of(0..CpuSet::MAX_CPU as u16);
+        // The mask of a thread of its own, which takes it along when it ends.
+        let tried = std::thread::spawn(move || {
+            let _ = sched_setaffinity(None, &all);
+            sched_getaffinity(None)
+        });
+        tried.join().ok().and_then(Result::ok).unwrap_or(all)
+    })
+}
+
+/// The mask of a thread.
+///
+/// # Errors
+/// It is gone.
+pub fn of_thread(tid: Tid) -> io::Result<CpuSet> {
+    Ok(sched_getaffinity(Pid::from_raw(tid as i32))?)
+}
+
 /// A mask as 64-bit words, the lowest CPUs first.
 pub fn words(mask: &CpuSet) -> [u64; 16] {
     let mut words = [0; 16];
     cpus(mask).for_each(|cpu| words[usize::from(cpu) / 64] |= 1 << (cpu % 64));
     words
+}
+
+/// A mask of bytes that are 64-bit words of this machine, the lowest CPUs first.
+pub fn of_bytes(bytes: &[u8]) -> CpuSet {
+    let mut words = [0; 16];
+    let read = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+    words.iter_mut().zip(read).for_each(|(place, word)| *place = word);
+    of_words(words)
 }
 
 /// A mask of 64-bit words, the lowest CPUs first.
@@ -69,15 +106,30 @@ pub fn started_between(tid: Tid) -> RangeInclusive<Ns> {
 
 /// When a thread started, in clock ticks since boot; `None` when it is gone.
 pub fn started(tid: Tid) -> Option<u64> {
+    stat(tid, 22)
+}
+
+/// The parent of a process; `None` when it is gone.
+pub fn parent(process: Tid) -> Option<Tid> {
+    stat(process, 4)
+}
+
+/// The session of a process; `None` when it is gone.
+pub fn session(process: Tid) -> Option<Tid> {
+    stat(process, 6)
+}
+
+/// A field of `/proc/TID/stat`, as proc_pid_stat(5) counts them.
+fn stat<T: FromStr>(tid: Tid, field: usize) -> Option<T> {
     let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-    // Field 22; field 3 is the first after the name.
-    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
+    // Field 3 is the first after the name, which may contain anything.
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(field - 3)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::clock;
+    use crate::clock::clock;
 
     #[test]
     fn the_start_of_a_thread_is_found_on_the_other_clock() {

@@ -17,8 +17,9 @@ Examples:
   evenkeel emulate --big 0-3 --little 4-7 --ratio 2.5 -o speeds.json --format json -- make -j8
 
 1B1L:3 is one big and one little core, the big one 3 times as fast; 1B1S:3 says the same.
-Exit code: the command's own; 2 if it could not be started, or its cores not be slowed down; 1 if
-the account cannot be written.
+Exit code: the command's own; 125 if Evenkeel itself failed (it may not slow cores down, or cannot
+write the account), 126 if the command cannot be executed, 127 if there is none, 2 if the request is
+wrong.
 Read on: docs/emulate.md.";
 
 /// Arguments of `emulate`.

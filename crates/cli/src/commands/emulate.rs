@@ -5,9 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_linux::emulate::duty::Account;
-use evenkeel_linux::emulate::{Emulation, Plan};
-use evenkeel_linux::guard::Guard;
-use evenkeel_linux::host::{self, Summary};
+use evenkeel_linux::emulate::{Emulation, Outcome, Plan};
+use evenkeel_linux::host::{self, Followed, Summary};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
 use evenkeel_model::Ns;
@@ -15,6 +14,7 @@ use evenkeel_topology::{Topology, list};
 use serde::Serialize;
 
 use crate::args::{Cores, Emulate, Format};
+use crate::failed::Own;
 use crate::files::Target;
 use crate::{catalog, json, live, messages, table};
 
@@ -27,16 +27,16 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let plan = plan(args)?;
     let host = args.policy.as_ref().map(|policy| host(&plan, policy)).transpose()?;
     let output = Target::open_some(args.output.as_ref())?;
-    live::find(&args.command[0])?;
+    launch::find(&args.command[0])?;
     shared_cores(&plan);
     // First, so that a refusal starts nothing.
     let emulation = Emulation::start(&plan)?;
     let (code, summary) = launch(&plan, host.as_ref(), &args.command)?;
-    let cores = emulation.finish();
+    let outcome = emulation.finish();
     if let (Some(host), Some(summary)) = (&host, &summary) {
         live::tell(&live::Account::new(host, summary).text(Format::Table)?, None, args.quiet)?;
     }
-    let report = Report { plan: &plan, cores: &cores };
+    let report = Report { plan: &plan, outcome: &outcome };
     report.warn();
     let text = report.text(args.format.format)?;
     live::tell(&text, output, args.quiet).map(|()| code)
@@ -64,11 +64,12 @@ fn host(plan: &Plan, policy: &str) -> Result<host::Plan> {
 
 /// In this process, so that whatever ends it ends the policy too.
 fn launch(plan: &Plan, host: Option<&host::Plan>, command: &[OsString]) -> Result<(u8, Option<Summary>)> {
-    let mut guard = Guard::spawn().context("cannot start the process that gives affinity masks back")?;
-    let mut launched = Launched::new(command).context("cannot start a process")?;
-    plan.confine(launched.pid(), &mut guard).context("cannot confine the command to the machine's CPUs")?;
+    let mut guard = live::guard()?;
+    let mut launched = Launched::new(command)?;
+    plan.confine(launched.pid(), &mut guard).context(Own("cannot confine the command to the machine's CPUs"))?;
     if let Some(host) = host {
-        return live::follow(host, launched, guard).map(|(code, summary)| (code, Some(summary)));
+        let Followed { status, summary } = live::follow(host, host::Target::Command(&mut launched), guard)?;
+        return Ok((status.map_or(0, launch::exit_code), Some(summary)));
     }
     launched.release()?;
     loop {
@@ -96,21 +97,36 @@ fn shared_cores(plan: &Plan) {
 /// What became of the little cores.
 struct Report<'a> {
     plan: &'a Plan,
-    cores: &'a [(u16, Account)],
+    outcome: &'a Outcome,
 }
 
 impl Report<'_> {
     fn warn(&self) {
-        for (cpu, account) in self.cores.iter().filter(|(_, account)| account.cycles >= SETTLED) {
+        for (cpu, account) in self.outcome.cores.iter().filter(|(_, account)| account.cycles >= SETTLED) {
             let reached = account.ratio().unwrap_or(f64::INFINITY);
             if (reached / self.plan.ratio - 1.0).abs() > TOLERANCE {
+                let why = self.why(*cpu);
                 messages::warning(format_args!(
-                    "CPU {cpu} was slower by {reached:.3} instead of {}: threads of a higher real-time priority or of \
-                     SCHED_DEADLINE (as those of `evenkeel vm`), or the kernel's limit of real-time time, came first",
+                    "CPU {cpu} was slower by {reached:.3} instead of {}: {why}",
                     self.plan.ratio
                 ));
             }
         }
+    }
+
+    /// Why a CPU was not as slow as it should have been.
+    fn why(&self, cpu: u16) -> String {
+        let others: Vec<String> =
+            self.outcome.neighbours.iter().filter(|(on, _)| *on == cpu).map(|(_, pid)| pid.to_string()).collect();
+        if !others.is_empty() {
+            return format!("another `evenkeel emulate` slowed it down as well (process {})", others.join(", "));
+        }
+        if self.outcome.stopped {
+            return "Evenkeel was stopped for a while (Ctrl-Z, SIGSTOP), and with it what slows the CPU down".into();
+        }
+        "threads of a higher real-time priority or of SCHED_DEADLINE (as those of `evenkeel vm`), or the kernel's limit of \
+         real-time time, came first"
+            .into()
     }
 
     fn text(&self, format: Format) -> Result<String> {
@@ -124,7 +140,7 @@ impl Report<'_> {
         let plan = self.plan;
         let heading = format!("evenkeel emulate: big {}, little {}", list::text(&plan.big), list::text(&plan.little));
         let mut cores = table::new(&["little CPU", ">ratio", ">reached", ">cycles", ">longest away"]);
-        for (cpu, account) in self.cores {
+        for (cpu, account) in &self.outcome.cores {
             let reached = account.ratio().map_or("-".into(), |ratio| format!("{ratio:.3}"));
             let cycles = account.cycles.to_string();
             cores.add_row([cpu.to_string(), plan.ratio.to_string(), reached, cycles, account.longest.to_string()]);
@@ -146,7 +162,7 @@ impl Report<'_> {
             big: &self.plan.big,
             ratio: self.plan.ratio,
             period_s: seconds(self.plan.period),
-            little: self.cores.iter().map(core).collect(),
+            little: self.outcome.cores.iter().map(core).collect(),
         }
     }
 }

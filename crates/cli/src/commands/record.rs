@@ -1,12 +1,13 @@
 //! `evenkeel record`: what a real program does, as a workload.
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::record::{Recorder, speeds};
 use evenkeel_workload::recording::Step;
 use serde::Serialize;
 
 use crate::args::{Format, Record};
+use crate::failed::Own;
 use crate::files::Target;
 use crate::{json, live, messages};
 
@@ -18,11 +19,10 @@ pub fn run(args: &Record) -> Result<u8> {
     let topology = live::topology(&args.cores)?;
     let (machine, cpus) = topology.machine(NAME).map_err(Error::msg)?;
     let target = Target::open(&args.file)?;
-    live::find(&args.command[0])?;
     let uneven = if topology.kinds.len() == 1 { speeds::uneven(&cpus) } else { None };
-    let mut launched = Launched::new(&args.command).context("cannot start a process")?;
+    let mut launched = Launched::new(&args.command)?;
     let mut recorder = Recorder::new(&machine, &cpus, launched.pid(), args.buffer << 20)
-        .map_err(|error| anyhow!("recording needs eBPF: {error}"))?;
+        .map_err(|error| anyhow!("recording needs eBPF: {error}").context(Own("cannot record")))?;
     launched.release()?;
     let status = loop {
         recorder.advance()?;

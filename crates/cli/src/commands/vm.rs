@@ -27,10 +27,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
         None => words(&args.command)?,
         Some(policy) => under(&spec, policy, format, &words(&args.command)?)?,
     };
-    if let Err((reason, code)) = launch::find(&args.command[0]) {
-        messages::error(reason);
-        return Ok(code);
-    }
+    launch::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;
     let writable = args.writable.iter().map(|path| folder(path)).collect::<Result<Vec<_>>>()?;
     let signals = Signals::new().context("cannot listen to signals")?;

@@ -172,10 +172,10 @@ fn choices_of_cores_and_descriptions_of_machines_are_checked() {
 
 /// A run is not lost because its account cannot be written; the status is that of the outputs, as help says.
 #[test]
-fn results_that_cannot_be_written_exit_with_1_and_are_not_lost() {
+fn results_that_cannot_be_written_are_a_failure_and_not_lost() {
     let output = evenkeel(&["run", "-o", "/dev/full", "--", "sh", "-c", "exit 4"]).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_eq!(output.status.code(), Some(125), "1 could be the program's own: {message}");
     assert!(message.contains("evenkeel run: pfs") && message.contains("cannot write /dev/full"), "{message}");
     let saved = evenkeel(&["topology", "--save", "/dev/full"]).output().unwrap();
     assert_eq!(saved.status.code(), Some(1));
@@ -209,6 +209,6 @@ fn a_limit_of_file_sizes_is_an_error() {
     shell.args(["-c", "ulimit -f 1; exec \"$0\" run -q --report page.html -- true"]);
     let output = shell.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).current_dir(folder.path()).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_eq!(output.status.code(), Some(125), "{message}");
     assert!(message.contains("cannot write page.html: File too large"), "{message}");
 }

@@ -4,8 +4,10 @@
 
 pub mod duty;
 
+mod neighbours;
 mod occupy;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -17,13 +19,15 @@ use evenkeel_model::Ns;
 use evenkeel_topology::list;
 use rustix::process::Pid;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use signal_hook::consts::SIGCONT;
 
+use crate::clock::clock;
 use crate::event::Tid;
 use crate::guard::{Change, Guard};
-use crate::host::clock;
 use crate::mask;
 use crate::spec::Spec;
 use duty::{Account, Duty};
+use neighbours::Neighbours;
 
 /// How long a cycle is. A slower core is slow all the time, an emulated one in slices, so short cycles are nearer to the
 /// truth; but each costs others two switches and cold caches, of which the account has an estimate only.
@@ -149,7 +153,7 @@ impl Plan {
             return Ok(());
         }
         let started = mask::started(process).unwrap_or_default();
-        guard.record(&Change { tid: process, started, before, after, inherited: true })?;
+        guard.record(&Change { tid: process, started, process, before, after, inherited: true })?;
         Ok(sched_setaffinity(pid, &after)?)
     }
 
@@ -195,6 +199,20 @@ fn highest(most: f64) -> f64 {
 pub struct Emulation {
     stop: Arc<AtomicBool>,
     threads: Vec<(u16, JoinHandle<Account>)>,
+    neighbours: Option<Neighbours>,
+    /// Set when this process goes on after it was stopped.
+    continued: Arc<AtomicBool>,
+}
+
+/// How slow the little cores were, and what came in between.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The account of each little CPU.
+    pub cores: Vec<(u16, Account)>,
+    /// Other Evenkeels that slowed a CPU down at the same time.
+    pub neighbours: BTreeSet<(u16, Tid)>,
+    /// This process was stopped for a while, by Ctrl-Z or SIGSTOP, and with it the threads that slow CPUs down.
+    pub stopped: bool,
 }
 
 impl Emulation {
@@ -205,7 +223,10 @@ impl Emulation {
     pub fn start(plan: &Plan) -> Result<Self, Error> {
         let most = most();
         plan.check(most)?;
-        let mut emulation = Self { stop: Arc::default(), threads: Vec::new() };
+        let continued = Arc::default();
+        let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&continued));
+        let neighbours = Neighbours::of(&plan.little).ok();
+        let mut emulation = Self { stop: Arc::default(), threads: Vec::new(), neighbours, continued };
         let began = clock();
         for (number, cpu) in (0..).zip(&plan.little) {
             // Little cores are not to be away all at the same time.
@@ -234,9 +255,11 @@ impl Emulation {
         }
     }
 
-    /// Gives the machine back, and answers how slow each little CPU was.
-    pub fn finish(mut self) -> Vec<(u16, Account)> {
-        self.end()
+    /// Gives the machine back, and returns how slow each little CPU was.
+    pub fn finish(mut self) -> Outcome {
+        let cores = self.end();
+        let neighbours = self.neighbours.take().map(Neighbours::finish).unwrap_or_default();
+        Outcome { cores, neighbours, stopped: self.continued.load(Ordering::Relaxed) }
     }
 
     fn end(&mut self) -> Vec<(u16, Account)> {
@@ -301,7 +324,7 @@ mod tests {
                 started => started.unwrap(),
             };
             thread::sleep(std::time::Duration::from_millis(300));
-            let accounts = emulation.finish();
+            let accounts = emulation.finish().cores;
             let [(on, account)] = accounts[..] else { panic!("{accounts:?}") };
             assert_eq!(on, cpu);
             assert!(account.cycles > 1 && account.elapsed >= Ns::from_ms(290), "{account:?}");

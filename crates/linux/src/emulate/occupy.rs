@@ -8,7 +8,7 @@ use rustix::thread::{clock_nanosleep_absolute, sched_setaffinity};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::duty::{Account, Duty};
-use crate::host::clock;
+use crate::clock::clock;
 use crate::mask;
 use crate::vm::shares;
 

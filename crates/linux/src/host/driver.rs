@@ -119,6 +119,11 @@ impl Driver {
         &self.sched.state().machine
     }
 
+    /// Whether the policy ever wants a thread to be elsewhere.
+    pub fn steers(&self) -> bool {
+        self.moves || self.binds
+    }
+
     /// Whether counted instructions would change what the policy does.
     pub fn wants_counters(&self) -> bool {
         self.sched.wants_counters() && self.machine().core_types.len() > 1

@@ -3,16 +3,23 @@
 pub mod driver;
 pub mod sample;
 
+mod affinity;
+mod claim;
 mod counters;
-mod eyes;
 mod follow;
-mod hands;
+mod orphans;
 mod proc;
+mod sampler;
 mod service;
+mod session;
 mod summary;
 mod timeline;
+mod used;
 
-pub use follow::{Follow, PERIOD, PERIODS, Plan};
-pub(crate) use follow::{clock, poll};
-pub use summary::{Summary, ThreadSummary};
+pub(crate) use crate::clock::clock;
+pub(crate) use crate::wait::poll;
+pub use claim::Error as Claimed;
+pub use follow::{PERIOD, PERIODS, Plan};
+pub use session::{Error, Followed, Target, follow};
+pub use summary::{Short, Summary, ThreadSummary};
 pub use timeline::{Move, Slice, Timeline};

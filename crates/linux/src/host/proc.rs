@@ -1,5 +1,5 @@
-//! Looks at threads through `/proc`: works everywhere and needs no privileges, but costs two system calls a thread and
-//! sees neither who waits for whom nor what came and went between two looks.
+//! Samples threads through `/proc`: works everywhere and needs no privileges, but costs some system calls a thread and
+//! sees neither which thread waits for which nor what came and went between two samples.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,19 +8,22 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use evenkeel_model::Ns;
+use rustix::process::{Resource, getrlimit};
 
 use super::sample::{MAX_TYPES, Sample, State};
 use crate::event::Tid;
 
-/// New children are looked for at every so many looks.
-const LOOK_FOR_CHILDREN: u32 = 4;
+/// Files of so many threads are kept open, unless this process may open few.
+const OPEN: usize = 4096;
 
 /// All threads of some processes and of the processes that they start.
 pub struct ProcSampler {
     processes: BTreeMap<Tid, Process>,
     /// The core type of each CPU.
     type_of: Vec<u8>,
-    looks: u32,
+    /// How many further threads' files may be kept open.
+    room: usize,
+    begun: bool,
 }
 
 #[derive(Default)]
@@ -29,8 +32,8 @@ struct Process {
 }
 
 struct Files {
-    stat: File,
-    schedstat: File,
+    /// Kept open where there is room.
+    open: Option<[File; 2]>,
     last: Option<Sample>,
     /// What it had done before it was followed.
     before: Done,
@@ -47,38 +50,51 @@ struct Done {
 impl ProcSampler {
     /// Follows a process. `type_of` gives the core type of each CPU.
     pub fn new(process: Tid, type_of: Vec<u8>) -> Self {
-        Self { processes: BTreeMap::from([(process, Process::default())]), type_of, looks: 0 }
+        // Half of what may be open is left to everything else.
+        let most = getrlimit(Resource::Nofile).current.map_or(OPEN, |most| most as usize / 4).min(OPEN);
+        Self { processes: BTreeMap::from([(process, Process::default())]), type_of, room: most, begun: false }
     }
 
-    /// Replaces `samples` by a look at every living thread.
-    pub fn sample(&mut self, samples: &mut Vec<Sample>) {
+    /// Whether a process is one of those that are followed.
+    pub fn follows(&self, process: Tid) -> bool {
+        self.processes.contains_key(&process)
+    }
+
+    /// Replaces `samples` by a sample of every living thread.
+    /// `orphans` are followed as well.
+    pub fn sample(&mut self, orphans: &[Tid], samples: &mut Vec<Sample>) {
         samples.clear();
-        if self.looks.is_multiple_of(LOOK_FOR_CHILDREN) {
-            self.find_children();
+        for orphan in orphans {
+            self.processes.entry(*orphan).or_default();
         }
-        // Whoever is there at the first look has a past that does not count; all others begin while they are followed.
-        let first = self.looks == 0;
-        self.looks += 1;
-        let type_of = &self.type_of;
+        self.find_children();
+        // What a thread that is there at first did before does not count; all others begin while they are followed.
+        let first = !std::mem::replace(&mut self.begun, true);
+        let (type_of, room) = (&self.type_of, &mut self.room);
         self.processes.retain(|pid, process| {
-            let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else { return false };
+            let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else {
+                *room += process.threads.values().filter(|files| files.open.is_some()).count();
+                return false;
+            };
             for tid in tids {
-                if let Entry::Vacant(entry) = process.threads.entry(tid)
-                    && let Ok(mut files) = Files::open(*pid, tid)
-                {
+                if let Entry::Vacant(entry) = process.threads.entry(tid) {
+                    let mut files = Files::new(*pid, tid, room);
                     if first {
-                        files.before = files.done().unwrap_or_default();
+                        files.before = files.done(*pid, tid).unwrap_or_default();
                     }
                     entry.insert(files);
                 }
             }
-            // Not the listing says who is gone: it may skip a thread when another one exits meanwhile.
-            process.threads.retain(|tid, files| match files.look(*pid, *tid, type_of) {
+            // A thread that is not listed may still be there: the listing may skip one when another exits meanwhile.
+            process.threads.retain(|tid, files| match files.sample(*pid, *tid, type_of) {
                 Some(sample) => {
                     samples.push(sample);
                     true
                 }
-                None => false,
+                None => {
+                    *room += usize::from(files.open.is_some());
+                    false
+                }
             });
             true
         });
@@ -100,6 +116,10 @@ impl ProcSampler {
     }
 }
 
+fn path(pid: Tid, tid: Tid, name: &str) -> String {
+    format!("/proc/{pid}/task/{tid}/{name}")
+}
+
 /// The entries of a folder that are numbers.
 fn numbers(folder: &str) -> io::Result<Vec<Tid>> {
     let entries = fs::read_dir(folder)?;
@@ -107,20 +127,25 @@ fn numbers(folder: &str) -> io::Result<Vec<Tid>> {
 }
 
 impl Files {
-    fn open(pid: Tid, tid: Tid) -> io::Result<Self> {
-        let open = |name: &str| File::open(format!("/proc/{pid}/task/{tid}/{name}"));
-        Ok(Self { stat: open("stat")?, schedstat: open("schedstat")?, last: None, before: Done::default() })
+    fn new(pid: Tid, tid: Tid, room: &mut usize) -> Self {
+        let open = |name: &str| File::open(path(pid, tid, name)).ok();
+        let open = if *room > 0 { open("stat").zip(open("schedstat")) } else { None };
+        *room -= usize::from(open.is_some());
+        Self { open: open.map(<[File; 2]>::from), last: None, before: Done::default() }
     }
 
     /// `None` when the thread is gone.
-    fn look(&mut self, pid: Tid, tid: Tid, type_of: &[u8]) -> Option<Sample> {
+    fn sample(&mut self, pid: Tid, tid: Tid, type_of: &[u8]) -> Option<Sample> {
         let mut buffer = [0; 1024];
-        let length = self.stat.read_at(&mut buffer, 0).ok()?;
+        let length = match &self.open {
+            Some([stat, _]) => stat.read_at(&mut buffer, 0).ok()?,
+            None => File::open(path(pid, tid, "stat")).ok()?.read_at(&mut buffer, 0).ok()?,
+        };
         let (state, cpu) = parse_stat(&buffer[..length])?;
-        let done = self.done()?;
+        let done = self.done(pid, tid)?;
         let run = done.run.since(self.before.run);
         let mut sample = self.last.unwrap_or(Sample { tid, process: pid, ..Sample::default() });
-        // What it ran since the last look is taken to have been where it is now.
+        // What it ran since the last sample is taken to have been where it is now.
         let before: u64 = sample.run.iter().map(|run| run.0).sum();
         let core_type = usize::from(type_of.get(usize::from(cpu)).copied().unwrap_or_default()).min(MAX_TYPES - 1);
         sample.run[core_type] += Ns(run.0.saturating_sub(before));
@@ -130,9 +155,12 @@ impl Files {
         Some(sample)
     }
 
-    fn done(&self) -> Option<Done> {
+    fn done(&self, pid: Tid, tid: Tid) -> Option<Done> {
         let mut buffer = [0; 128];
-        let length = self.schedstat.read_at(&mut buffer, 0).ok()?;
+        let length = match &self.open {
+            Some([_, schedstat]) => schedstat.read_at(&mut buffer, 0).ok()?,
+            None => File::open(path(pid, tid, "schedstat")).ok()?.read_at(&mut buffer, 0).ok()?,
+        };
         parse_schedstat(&buffer[..length])
     }
 }
@@ -183,7 +211,7 @@ mod tests {
         }
         let mut sampler = ProcSampler::new(std::process::id(), vec![0; 1024]);
         let mut samples = Vec::new();
-        sampler.sample(&mut samples);
+        sampler.sample(&[], &mut samples);
         let own = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
         let first = *samples.iter().find(|sample| sample.tid == own).unwrap();
         assert_eq!((first.state, first.process), (State::Runnable, std::process::id()));
@@ -192,7 +220,7 @@ mod tests {
         let mut sum = 0_u64;
         loop {
             sum = (0..1_000_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
-            sampler.sample(&mut samples);
+            sampler.sample(&[], &mut samples);
             let now = samples.iter().find(|sample| sample.tid == own).unwrap();
             if now.run[0] > first.run[0] {
                 break;

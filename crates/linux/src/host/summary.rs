@@ -3,7 +3,7 @@
 use evenkeel_model::Ns;
 use evenkeel_sched::Kind;
 
-use super::sample::{Inside, MAX_TYPES, PairWaits};
+use super::sample::{Inside, MAX_TYPES, PairWaits, Sample};
 use super::timeline::Timeline;
 use crate::event::Tid;
 
@@ -14,6 +14,14 @@ pub struct Summary {
     pub elapsed: Ns,
     /// Every thread that was seen, the ones that ran longest first.
     pub threads: Vec<ThreadSummary>,
+    /// The threads that began and ended between two samples, as far as they are known.
+    pub short: Short,
+    /// The CPU time that the program has used by the kernel's account, from when it was followed.
+    pub used: Ns,
+    /// What of that no sample saw.
+    pub unseen: Ns,
+    /// No thread could be moved, although the policy wanted to.
+    pub powerless: bool,
     /// Time that all threads together ran, by core type.
     pub run: [Ns; MAX_TYPES],
     /// Time that all threads together were ready and did not run.
@@ -28,9 +36,9 @@ pub struct Summary {
     pub binds: u64,
     /// How often the kernel refused a change of a mask.
     pub refused: u64,
-    /// How often the host looked.
-    pub looks: u64,
-    /// The longest time from one look to the next.
+    /// How often the host sampled all threads.
+    pub samples: u64,
+    /// The longest time from one sample to the next.
     pub longest_gap: Ns,
     /// The CPU time that the host itself used.
     pub cost: Ns,
@@ -38,6 +46,44 @@ pub struct Summary {
     pub missing: Vec<String>,
     /// What ran where, if that was asked for.
     pub timeline: Option<Timeline>,
+}
+
+/// The account of the threads that began and ended between two samples, together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Short {
+    /// How many.
+    pub threads: u64,
+    /// Time that they ran, by core type.
+    pub run: [Ns; MAX_TYPES],
+    /// Time that they waited for a core.
+    pub delay: Ns,
+    /// How often one left a CPU, or came onto one.
+    pub switches: u64,
+    /// Time that they waited in the futex system call.
+    pub waited: Ns,
+    /// How often one was preempted.
+    pub preempted: u64,
+}
+
+impl Short {
+    /// One more such thread, by its last sample.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        self.threads += 1;
+        for (sum, run) in self.run.iter_mut().zip(sample.run) {
+            *sum += run;
+        }
+        self.delay += sample.delay;
+        self.switches += sample.switches;
+        if let Some(inside) = sample.inside {
+            self.waited += inside.waited;
+            self.preempted += inside.preempted;
+        }
+    }
+
+    /// Time that they ran, on any core.
+    pub fn total(&self) -> Ns {
+        Ns(self.run.iter().map(|run| run.0).sum())
+    }
 }
 
 /// The account of a thread.
@@ -74,15 +120,17 @@ impl Summary {
     pub fn inside(&self) -> Option<(Ns, u64)> {
         self.pairs.as_ref()?;
         let seen = || self.threads.iter().filter_map(|thread| thread.inside);
-        Some((Ns(seen().map(|inside| inside.waited.0).sum()), seen().map(|inside| inside.preempted).sum()))
+        let waited = Ns(seen().map(|inside| inside.waited.0).sum()) + self.short.waited;
+        Some((waited, seen().map(|inside| inside.preempted).sum::<u64>() + self.short.preempted))
     }
 
-    /// Sums up and sorts.
-    pub(crate) fn finish(&mut self) {
+    /// Sums up and sorts, given the CPU time that the program has used by the kernel's account.
+    pub(crate) fn finish(&mut self, used: Ns) {
         self.threads.sort_by_key(|thread| (std::cmp::Reverse(thread.total()), thread.tid));
         if let Some(pairs) = &mut self.pairs {
             pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.waited), pair.waiter, pair.waker));
         }
+        (self.run, self.delay, self.switches) = (self.short.run, self.short.delay, self.short.switches);
         for thread in &self.threads {
             self.delay += thread.delay;
             self.switches += thread.switches;
@@ -90,5 +138,7 @@ impl Summary {
                 *sum += run;
             }
         }
+        let seen = Ns(self.run.iter().map(|run| run.0).sum());
+        (self.used, self.unseen) = (used.max(seen), used.since(seen));
     }
 }

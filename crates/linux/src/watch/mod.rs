@@ -83,6 +83,8 @@ pub struct Watch {
     /// How many masks the thread of each record had been given when [`Self::wish`] was last called for it.
     noticed: Vec<u32>,
     wished: Vec<Tid>,
+    /// The mask of every thread that descends from none that was given another.
+    first: Option<CpuSet>,
 }
 
 impl Watch {
@@ -109,6 +111,8 @@ impl Watch {
         }
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
             settings.stream = options.events.is_some();
+            settings.host = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+            settings.usable = mask::words(&mask::limit());
             settings.counts = !options.counters.of_cpus.is_empty();
             for (place, core_type) in settings.type_of.iter_mut().zip(&options.type_of) {
                 *place = *core_type;
@@ -145,7 +149,7 @@ impl Watch {
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
         let (noticed, wished) = (Vec::new(), Vec::new());
-        Ok(Self { skeleton, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
+        Ok(Self { skeleton, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished, first: None })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -153,6 +157,7 @@ impl Watch {
     /// # Errors
     /// There is no such process.
     pub fn follow(&mut self, process: Tid) -> io::Result<()> {
+        self.first = Some(mask::of_thread(process)?);
         // Threads that start meanwhile are started by threads that are followed already, or are found in the next round.
         loop {
             let mut found = false;
@@ -186,6 +191,10 @@ impl Watch {
             return Ok(false);
         }
         let (key, value) = (tid.to_ne_bytes(), slot.to_ne_bytes());
+        if let Some(own) = mask::of_thread(tid).ok().filter(|own| Some(*own) != self.first) {
+            let words: Vec<u8> = mask::words(&own).into_iter().flat_map(u64::to_ne_bytes).collect();
+            self.skeleton.maps.wishes.update(&key, &words, MapFlags::ANY).map_err(io::Error::other)?;
+        }
         self.skeleton.maps.slots.update(&key, &value, MapFlags::ANY).map_err(io::Error::other)?;
         // What came before this line was not seen.
         match Stat::of(process, tid) {
@@ -254,13 +263,16 @@ impl Watch {
                 continue;
             }
             self.noticed[slot] = count;
-            let words = wish?;
-            let words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
-            let mut cpus = [0; 16];
-            cpus.iter_mut().zip(words).for_each(|(place, word)| *place = word);
-            // The kernel refuses a mask without a CPU. A mask that could not be read is empty as well.
-            return (cpus != [0; 16]).then(|| mask::of_words(cpus));
+            return wish.map(|words| mask::of_bytes(&words));
         }
+    }
+
+    /// The mask that the program wants one of its threads to have, whatever it has; `None` if the thread is not followed.
+    pub fn own_mask(&self, tid: Tid) -> Option<CpuSet> {
+        let key = tid.to_ne_bytes();
+        self.skeleton.maps.slots.lookup(&key, MapFlags::ANY).ok()??;
+        let own = self.skeleton.maps.wishes.lookup(&key, MapFlags::ANY).ok().flatten();
+        own.map(|words| mask::of_bytes(&words)).or(self.first)
     }
 
     /// Which thread waited for which in the futex system call, of all threads ever followed.

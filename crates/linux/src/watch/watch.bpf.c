@@ -73,7 +73,8 @@ struct event {
 	__u64 instructions;
 };
 
-/* The CPUs that a thread was last given by a followed thread. */
+/* The CPUs that the program wants a thread to have: those that it was last given by others than the host, or else those that
+ * its parent had by the program's will when it was started. */
 struct wish {
 	__u64 cpus[MAX_CPUS / 64];
 };
@@ -83,6 +84,10 @@ const volatile bool stream = false;
 const volatile bool counts = false;
 const volatile __u8 type_of[MAX_CPUS] = {};
 const volatile __u8 tell_idle[MAX_CPUS] = {};
+/* The CPUs that a thread can be given: the kernel refuses a mask without any of them. */
+const volatile __u64 usable[MAX_CPUS / 64] = {};
+/* The thread of the host, whose masks are not the program's. */
+const volatile __u32 host = 0;
 
 /* Read by the host. */
 __u32 used = 0;
@@ -110,7 +115,8 @@ struct {
 	__type(value, __u32);
 } slots SEC(".maps");
 
-/* Few threads are ever given a mask. Elements come and go where a program may allocate: in a system call, at an exit. */
+/* Few threads are ever given a mask, or descend from one that was: the others have none here. Elements come and go where a
+ * program may allocate: in a system call, at an exit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -267,6 +273,7 @@ static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
 {
 	__u32 slot = free_slot();
 	struct record *record = bpf_map_lookup_elem(&records, &slot);
+	struct wish *wish;
 
 	if (!record || bpf_map_update_elem(&slots, &tid, &slot, BPF_ANY)) {
 		__sync_fetch_and_add(&lost_threads, 1);
@@ -282,6 +289,12 @@ static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
 	record->tgid = tgid;
 	record->cpu = bpf_get_smp_processor_id();
 	record->state = BLOCKED;
+	/* As the kernel does with masks, but this one is never the host's. */
+	wish = bpf_map_lookup_elem(&wishes, &parent);
+	if (wish)
+		bpf_map_update_elem(&wishes, &tid, wish, BPF_ANY);
+	else
+		bpf_map_delete_elem(&wishes, &tid);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -304,6 +317,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 {
 	__u32 old = old_pid, tid = task->pid, *slot, own;
 	struct record *record;
+	struct wish *wish;
 
 	slot = tid != old ? bpf_map_lookup_elem(&slots, &old) : 0;
 	if (slot) {
@@ -314,6 +328,12 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 			record->state = EXITED;
 		bpf_map_delete_elem(&slots, &old);
 		bpf_map_update_elem(&slots, &tid, &own, BPF_ANY);
+		wish = bpf_map_lookup_elem(&wishes, &old);
+		if (wish)
+			bpf_map_update_elem(&wishes, &tid, wish, BPF_ANY);
+		else
+			bpf_map_delete_elem(&wishes, &tid);
+		bpf_map_delete_elem(&wishes, &old);
 		record = bpf_map_lookup_elem(&records, &own);
 		if (record)
 			record->tid = tid;
@@ -333,8 +353,7 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (!record)
 		return 0;
 	record->exiting = 1;
-	if (record->wishes)
-		bpf_map_delete_elem(&wishes, &tid);
+	bpf_map_delete_elem(&wishes, &tid);
 	tell(bpf_ktime_get_ns(), tid, 0, EXITS);
 	return 0;
 }
@@ -499,23 +518,25 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 }
 
 /* A thread gives itself (0) or another one a mask. */
-static void gives_mask(__u32 self, __u32 to, __u64 bytes, const void *mask)
+static void gives_mask(struct task_struct *self, __u32 to, __u64 bytes, const void *mask)
 {
-	__u32 tid = to ?: self;
+	__u32 tid = to ?: self->pid;
 	struct record *record = record_of(tid);
-	struct wish none = {}, *wish;
+	struct wish given = {};
+	__u64 some = 0;
 
-	if (!record || !record_of(self))
+	if (!record || self->pid == host)
 		return;
-	bpf_map_update_elem(&wishes, &tid, &none, BPF_NOEXIST);
-	wish = bpf_map_lookup_elem(&wishes, &tid);
-	if (!wish)
+	if (bytes > sizeof(given.cpus))
+		bytes = sizeof(given.cpus);
+	if (bpf_probe_read_user(given.cpus, bytes, mask))
+		return;
+	for (int word = 0; word < MAX_CPUS / 64; word++)
+		some |= given.cpus[word] & usable[word];
+	if (!some)
 		return;
 	__sync_fetch_and_add(&record->wishes, 1);
-	__builtin_memset(wish, 0, sizeof(*wish));
-	if (bytes > sizeof(wish->cpus))
-		bytes = sizeof(wish->cpus);
-	bpf_probe_read_user(wish->cpus, bytes, mask);
+	bpf_map_update_elem(&wishes, &tid, &given, BPF_ANY);
 	__sync_fetch_and_add(&record->wishes, 1);
 }
 
@@ -533,7 +554,7 @@ int BPF_PROG(call_begins, struct pt_regs *regs, long number)
 		return 0;
 	if (call == AFFINITY) {
 		compat = is_compat(task);
-		gives_mask(task->pid, argument(regs, compat, 0), argument(regs, compat, 1),
+		gives_mask(task, argument(regs, compat, 0), argument(regs, compat, 1),
 			   (const void *)argument(regs, compat, 2));
 		return 0;
 	}

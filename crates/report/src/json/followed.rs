@@ -13,6 +13,12 @@ pub struct Followed<'a> {
     pub elapsed_s: f64,
     /// Time that all threads together ran on each core type, in seconds.
     pub run_s: Vec<f64>,
+    /// CPU time of the program by the kernel's own account.
+    pub used_s: f64,
+    /// What of that no sample saw.
+    pub unseen_s: f64,
+    /// The threads that began and ended between two samples, together; they are not among `threads`.
+    pub short: FollowedShort,
     /// Time that all threads together were ready and did not run.
     pub delay_s: f64,
     /// Time that all threads together waited in the futex system call; null where eBPF is not available.
@@ -27,9 +33,9 @@ pub struct Followed<'a> {
     pub binds: u64,
     /// Changes of a mask that the kernel refused.
     pub refused: u64,
-    /// How often the host looked.
-    pub looks: u64,
-    /// The longest time from one look to the next.
+    /// How often all threads were sampled.
+    pub samples: u64,
+    /// The longest time from one sample to the next.
     pub longest_gap_s: f64,
     /// CPU time that following took.
     pub cost_s: f64,
@@ -41,6 +47,17 @@ pub struct Followed<'a> {
     pub threads: Vec<FollowedThread<'a>>,
     /// Who waited for whom, the longest waits first; null where eBPF is not available.
     pub waits: Option<Vec<Waits>>,
+}
+
+/// Threads that began and ended between two samples, as far as they are known.
+#[derive(Debug, Serialize)]
+pub struct FollowedShort {
+    /// How many.
+    pub threads: u64,
+    /// Time that they ran on each core type.
+    pub run_s: Vec<f64>,
+    /// Time that they were ready and did not run.
+    pub delay_s: f64,
 }
 
 /// A thread of a followed program.

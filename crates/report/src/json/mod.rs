@@ -10,7 +10,7 @@ mod run;
 
 use serde::Serialize;
 
-pub use followed::{Followed, FollowedThread, Waits};
+pub use followed::{Followed, FollowedShort, FollowedThread, Waits};
 pub use lists::{
     ClusterEntry, GovernorEntry, KnobEntry, MachineEntry, Machines, MixEntry, Policies, PolicyEntry, ProgramEntry,
     TaskProgramEntry, Workloads,

@@ -1,4 +1,4 @@
-//! The best look at threads that this machine and this user's privileges allow.
+//! Samples threads in the best way that this machine and this user's privileges allow.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,21 +10,22 @@ use rustix::thread::CpuSet;
 use super::proc::ProcSampler;
 use super::sample::{Blame, PairWaits, Sample};
 use crate::event::Tid;
+use crate::mask;
 use crate::watch::{Options, Watch};
 
-/// Looks at threads.
-pub(super) enum Eyes {
+/// Samples threads.
+pub(super) enum Sampler {
     /// Through eBPF.
     Watch {
         watch: Box<Watch>,
-        /// The blame of each thread at the last look.
+        /// The blame of each thread at the last sample.
         blame: BTreeMap<Tid, Ns>,
     },
     /// Through `/proc`, and why.
     Proc { sampler: ProcSampler, why: String },
 }
 
-impl Eyes {
+impl Sampler {
     /// Follows a process. CPUs of `big` that go idle end a wait.
     pub fn open(process: Tid, type_of: Vec<u8>, big: Vec<u16>) -> io::Result<Self> {
         match Watch::new(Options { type_of: type_of.clone(), tell_idle: big, ..Options::default() }) {
@@ -38,15 +39,16 @@ impl Eyes {
 
     /// Replaces `living` by all living threads, and adds to `gone` the last of those that have exited, as far as it can
     /// be seen.
-    pub fn look(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
+    /// `orphans` are processes of the program that others than its processes are parents of.
+    pub fn sample(&mut self, now: Ns, orphans: &[Tid], living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
         living.clear();
         match self {
             Self::Watch { watch, .. } => watch.sample(now, living, gone),
-            Self::Proc { sampler, .. } => sampler.sample(living),
+            Self::Proc { sampler, .. } => sampler.sample(orphans, living),
         }
     }
 
-    /// The threads that the last look found to have been given a mask by their program that [`Self::wish`] has not told.
+    /// The threads that the last sample found to have been given a mask by their program that [`Self::wish`] has not returned.
     pub fn wished(&mut self) -> Vec<Tid> {
         match self {
             Self::Watch { watch, .. } => watch.wished(),
@@ -54,7 +56,7 @@ impl Eyes {
         }
     }
 
-    /// The mask that the program has given one of its threads, or is about to, if this has not told it before.
+    /// The mask that the program has given one of its threads, or is about to, if this has not returned it before.
     pub fn wish(&mut self, tid: Tid) -> Option<CpuSet> {
         match self {
             Self::Watch { watch, .. } => watch.wish(tid),
@@ -62,7 +64,30 @@ impl Eyes {
         }
     }
 
-    /// Who made others wait since the last call, as the last look saw it.
+    /// Whether [`Self::own_mask`] knows the masks of all threads.
+    pub fn knows_masks(&self) -> bool {
+        matches!(self, Self::Watch { .. })
+    }
+
+    /// The mask that the program wants one of its threads to have, whatever mask it has now.
+    pub fn own_mask(&self, tid: Tid) -> Option<CpuSet> {
+        match self {
+            Self::Watch { watch, .. } => watch.own_mask(tid),
+            Self::Proc { .. } => None,
+        }
+    }
+
+    /// The followed process that started the process of a thread, if the thread is the first one of it.
+    pub fn parent(&self, tid: Tid, process: Tid) -> Option<Tid> {
+        match self {
+            Self::Proc { sampler, .. } if tid == process => {
+                mask::parent(process).filter(|parent| sampler.follows(*parent))
+            }
+            _ => None,
+        }
+    }
+
+    /// Who made others wait since the last call, as the last sample saw it.
     pub fn blame<'a>(&mut self, seen: impl Iterator<Item = &'a Sample>, mut each: impl FnMut(Blame)) {
         let Self::Watch { blame, .. } = self else { return };
         for sample in seen {
@@ -105,6 +130,6 @@ impl Eyes {
             Self::Watch { watch, .. } => return watch.missing(),
             Self::Proc { why, .. } => why,
         };
-        Some(format!("No eBPF: {why}. Without it nobody knows which thread waits for which, and looking costs more."))
+        Some(format!("No eBPF: {why}. Without it which thread waits for which is not seen, and sampling costs more."))
     }
 }

@@ -1,0 +1,36 @@
+//! Which failures of a command that starts another are Evenkeel's own.
+
+use anyhow::Error;
+use evenkeel_linux::{emulate, host, launch};
+
+use crate::files;
+
+/// Something that Evenkeel needs is not to be had.
+#[derive(Debug)]
+pub struct Own(pub &'static str);
+
+impl std::fmt::Display for Own {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// The exit status for a failure that is none of the request; `None` for one that is.
+pub fn code(error: &Error) -> Option<u8> {
+    if let Some(error) = error.downcast_ref::<launch::Error>() {
+        return Some(error.code());
+    }
+    let followed = error.downcast_ref::<host::Error>().map(|error| match error {
+        host::Error::NotStarted(error) => Some(error.code()),
+        host::Error::NoProcess(_) | host::Error::Ended(_) | host::Error::Claimed(_) => None,
+        host::Error::Unseen { .. } | host::Error::Unguarded(_) | host::Error::Wait(_) => Some(launch::OWN_FAILURE),
+    });
+    let emulated = error.downcast_ref::<emulate::Error>().map(|error| match error {
+        emulate::Error::Forbade { .. } | emulate::Error::Thread { .. } | emulate::Error::Affinity(_) => {
+            Some(launch::OWN_FAILURE)
+        }
+        _ => None,
+    });
+    let own = error.is::<Own>() || error.is::<files::Unwritten>();
+    followed.or(emulated).unwrap_or_else(|| own.then_some(launch::OWN_FAILURE))
+}

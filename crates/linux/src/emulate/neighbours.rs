@@ -1,0 +1,48 @@
+//! Other Evenkeels that slow the same CPUs down at the same time, so that none of them is as slow as it should be.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::net::UnixDatagram;
+
+use crate::event::Tid;
+use crate::presence;
+
+/// Says which CPUs this process slows down, and hears of others that begin to slow down the same.
+pub(super) struct Neighbours {
+    names: Vec<(u16, UnixDatagram)>,
+    known: BTreeSet<(u16, Tid)>,
+}
+
+impl Neighbours {
+    /// Of these CPUs.
+    ///
+    /// # Errors
+    /// No socket to be had.
+    pub fn of(cpus: &[u16]) -> io::Result<Self> {
+        let own = std::process::id();
+        let mut all = Self { names: Vec::new(), known: BTreeSet::new() };
+        for cpu in cpus {
+            let beginning = format!("evenkeel-slows-{cpu}-");
+            // The own name comes first: of two that begin at the same time at least one finds the other and tells it.
+            // A process may do so twice, as tests do.
+            let name = (0..64).find_map(|number| presence::take(&format!("{beginning}{own}-{number}")).ok());
+            all.names.push((*cpu, name.ok_or(io::ErrorKind::AddrInUse)?));
+            for name in presence::taken(&beginning) {
+                let other = name.split('-').next().and_then(|pid| pid.parse().ok()).filter(|pid| *pid != own);
+                if let Some(other) = other {
+                    all.known.insert((*cpu, other));
+                    presence::tell(&format!("{beginning}{name}"), &own.to_string());
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The processes that have slowed a CPU down meanwhile as well.
+    pub fn finish(mut self) -> BTreeSet<(u16, Tid)> {
+        for (cpu, name) in &self.names {
+            self.known.extend(presence::told(name).iter().filter_map(|pid| Some((*cpu, pid.parse().ok()?))));
+        }
+        self.known
+    }
+}

@@ -1,0 +1,415 @@
+//! Changes affinity masks, and gives them back.
+//!
+//! A move narrows the mask to one CPU, which makes the kernel move the thread at once, and widens it again right after:
+//! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask sees
+//! its own. Only policies that bind threads leave masks behind, and those are given back at the end.
+//!
+//! # The program's own masks
+//! A mask that the program sets wins. With eBPF every such call is seen when it begins, before the mask is in place
+//! ([`Sampler::wish`]). So after each change here the program's wishes are read: one that came before the change may have
+//! been overwritten, and is set once more; one that comes after is carried out by the kernel. Without eBPF a mask that is
+//! not what it was left as is the program's.
+//!
+//! # No thread stays bound
+//! A thread that is started while its parent's mask is changed inherits the changed mask, at any depth, and before anything
+//! can be seen of it. So a new thread's mask says nothing about what the program wants. With eBPF the kernel part keeps the
+//! program's own mask of every thread: it is copied at a fork, as the kernel copies masks, and replaced when the program sets
+//! one. A new thread with another mask has inherited one of these, and gets its own at once. Without eBPF
+//! [`inherit`] decides, and errs on the side of the wider mask.
+//!
+//! At the end every mask is given back, and new threads are looked for until none can be in flight any more that was copied
+//! before ([`Affinity::settled`]). After `kill -9` the guard does the same, by what is on record: a change stays on record
+//! until no thread can be in flight any more that has inherited it.
+
+mod inherit;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use evenkeel_model::{CoreId, CoreSet, Ns};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::sample::Sample;
+use super::sampler::Sampler;
+use crate::clock::clock;
+use crate::event::Tid;
+use crate::guard::{Change, Guard, Slot};
+use crate::mask;
+use inherit::{Grants, IN_FLIGHT, Newborn};
+
+/// A process is left unbound for so long: programs count their CPUs when they start, and would count too few.
+const GRACE: Ns = Ns::from_ms(100);
+/// Without eBPF a process is not moved for so long: many programs start threads first, which choose masks at once.
+const YOUNG: Ns = Ns::from_ms(30);
+
+/// Changes masks. Without [`Affinity::release`] its guard undoes everything when it is dropped.
+pub struct Affinity {
+    guard: Guard,
+    cpus: Vec<u16>,
+    /// What all threads are given of which nothing better is known: the mask of the first one.
+    first: CpuSet,
+    bound: BTreeMap<Tid, Bound>,
+    wanted: BTreeMap<Tid, Wanted>,
+    grants: Grants,
+    /// Changes that are over and may have been inherited.
+    over: Vec<(Ns, Slot)>,
+    /// When a mask was last given back.
+    changed: Ns,
+    refused: u64,
+}
+
+/// A binding that is to come.
+#[derive(Clone, Copy)]
+struct Wanted {
+    cores: CoreSet,
+    process: Tid,
+    due: Ns,
+}
+
+struct Bound {
+    change: Change,
+    slot: Slot,
+}
+
+/// What became of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// The thread is there.
+    Done,
+    /// The program itself allows only these cores.
+    Forbidden(CoreSet),
+    /// The thread is gone, or may not be changed by this user.
+    Not,
+    /// It is too early.
+    Later,
+}
+
+impl Affinity {
+    /// For a machine whose core `i` is the CPU `cpus[i]`. `process` is the one to be followed.
+    pub fn new(guard: Guard, cpus: Vec<u16>, process: Tid) -> Self {
+        Self {
+            guard,
+            first: sched_getaffinity(pid(process)).unwrap_or_else(|_| mask::of(cpus.iter().copied())),
+            cpus,
+            bound: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            grants: Grants::default(),
+            over: Vec::new(),
+            changed: Ns::ZERO,
+            refused: 0,
+        }
+    }
+
+    /// Takes note of new threads and the cores that the program allows each. What has inherited a mask gets its own at once.
+    /// Returns whether there was any.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn adopt(
+        &mut self,
+        threads: &[Sample],
+        sampler: &mut Sampler,
+        cores: &mut BTreeMap<Tid, CoreSet>,
+    ) -> io::Result<bool> {
+        let mut newborn = Vec::new();
+        let mut inherited = false;
+        for Sample { tid, process, .. } in threads {
+            let Ok(present) = sched_getaffinity(pid(*tid)) else {
+                cores.insert(*tid, self.cores(&self.first));
+                continue;
+            };
+            match sampler.wish(*tid).or_else(|| sampler.own_mask(*tid)) {
+                Some(own) => {
+                    let own = self.usable(own);
+                    if own != present {
+                        inherited = true;
+                        let chosen = self.settle(*tid, &own, sampler)?.1;
+                        cores.insert(*tid, chosen.unwrap_or(self.cores(&own)));
+                    } else {
+                        cores.insert(*tid, self.cores(&own));
+                    }
+                }
+                None => {
+                    let (parent, born) = (sampler.parent(*tid, *process), mask::started_between(*tid));
+                    newborn.push(Newborn { tid: *tid, process: *process, parent, born, mask: present });
+                }
+            }
+        }
+        let mut grants = std::mem::take(&mut self.grants);
+        let found = newborn.len();
+        let chose = grants.adopt(newborn, |thread, own| {
+            self.settle(thread.tid, own, sampler)?;
+            cores.insert(thread.tid, self.cores(own));
+            Ok(clock())
+        });
+        self.grants = grants;
+        let chose = chose?;
+        inherited |= chose.len() < found;
+        cores.extend(chose.iter().map(|thread| (thread.tid, self.cores(&thread.mask))));
+        if inherited {
+            self.changed = clock();
+        }
+        Ok(inherited)
+    }
+
+    /// What the kernel makes of a mask that the program wants, as far as that is known.
+    fn usable(&self, own: CpuSet) -> CpuSet {
+        let limit = mask::limit();
+        let usable = mask::and(&own, &limit);
+        if mask::cpus(&usable).next().is_some() { usable } else { self.first }
+    }
+
+    /// The program has given a thread this mask. Nothing else is wanted of it any more. Returns the cores that it now
+    /// allows; `None` if the kernel refuses that mask, so that all is as it was.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn chosen(&mut self, tid: Tid, mask: &CpuSet) -> io::Result<Option<CoreSet>> {
+        // The kernel does the same to the program's call, now or a moment before. It refuses one without a usable CPU.
+        let there = sched_getaffinity(pid(tid)).is_ok_and(|present| present == self.usable(*mask));
+        if !there && sched_setaffinity(pid(tid), mask) == Err(Errno::INVAL) {
+            return Ok(None);
+        }
+        self.wanted.remove(&tid);
+        self.unbound(tid)?;
+        Ok(Some(self.cores(mask)))
+    }
+
+    /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn put(&mut self, thread: Moving, core: usize, sampler: &mut Sampler) -> io::Result<Moved> {
+        let Moving { tid, process, started, process_since } = thread;
+        if let Some(own) = sampler.wish(tid)
+            && let Some(cores) = self.chosen(tid, &own)?
+        {
+            return Ok(Moved::Forbidden(cores));
+        }
+        let from = clock();
+        if !sampler.knows_masks() && from.since(process_since) < YOUNG {
+            return Ok(Moved::Later);
+        }
+        let Ok(before) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
+        let cpu = self.cpus[core];
+        if !before.is_set(usize::from(cpu)) {
+            return Ok(Moved::Forbidden(self.cores(&before)));
+        }
+        let after = mask::of([cpu]);
+        if before == after {
+            return Ok(Moved::Done);
+        }
+        let slot = self.guard.record(&Change { tid, started, process, before, after, inherited: false })?;
+        let own = self.bound.get(&tid).map_or(before, |bound| bound.change.before);
+        self.grants.begin(tid, process, from, own, after);
+        let mut moved = self.set(tid, &after);
+        if moved == Moved::Done {
+            match sched_getaffinity(pid(tid)) {
+                Ok(own) if own != after => moved = Moved::Forbidden(self.cores(&own)),
+                _ => {
+                    if let (_, Some(own)) = self.settle(tid, &before, sampler)? {
+                        moved = Moved::Forbidden(own);
+                    }
+                }
+            }
+        }
+        self.grants.end(tid, clock());
+        self.retire(slot)?;
+        if let Some(bound) = self.bound.get(&tid) {
+            self.grants.begin(tid, process, from, own, bound.change.after);
+        }
+        Ok(moved)
+    }
+
+    /// Keeps a thread to some cores from now on, or from when its process is old enough.
+    pub fn bind(&mut self, tid: Tid, cores: CoreSet, process: Tid, process_since: Ns) {
+        self.wanted.insert(tid, Wanted { cores, process, due: process_since + GRACE });
+    }
+
+    /// Binds what is due. `changed` hears of threads whose program has set a mask of its own.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn bind_due(
+        &mut self,
+        now: Ns,
+        sampler: &mut Sampler,
+        mut changed: impl FnMut(Tid, CoreSet),
+    ) -> io::Result<u64> {
+        let mut binds = 0;
+        while let Some((tid, Wanted { cores, process, .. })) =
+            self.wanted.iter().find(|(_, wanted)| wanted.due <= now).map(|(tid, wanted)| (*tid, *wanted))
+        {
+            self.wanted.remove(&tid);
+            if let Some(own) = sampler.wish(tid)
+                && let Some(cores) = self.chosen(tid, &own)?
+            {
+                changed(tid, cores);
+                continue;
+            }
+            let Ok(present) = sched_getaffinity(pid(tid)) else { continue };
+            let own = match self.unbound(tid)? {
+                Some(change) if change.after == present => change.before,
+                Some(_) => {
+                    changed(tid, self.cores(&present));
+                    present
+                }
+                None => present,
+            };
+            let after =
+                mask::of(cores.iter().map(|core| self.cpus[core.index()]).filter(|cpu| own.is_set(usize::from(*cpu))));
+            let whole = self.cores(&own) == self.cores(&after) || mask::cpus(&after).next().is_none();
+            if whole && own == present {
+                continue;
+            }
+            if !whole {
+                let Some(started) = mask::started(tid) else { continue };
+                let change = Change { tid, started, process, before: own, after, inherited: false };
+                let slot = self.guard.record(&change)?;
+                self.bound.insert(tid, Bound { change, slot });
+                self.grants.begin(tid, process, clock(), own, after);
+            }
+            let (done, chosen) = self.settle(tid, if whole { &own } else { &after }, sampler)?;
+            match chosen {
+                Some(own) => changed(tid, own),
+                None => binds += u64::from(!whole && done == Moved::Done),
+            }
+        }
+        Ok(binds)
+    }
+
+    /// A thread is not bound any more.
+    fn unbound(&mut self, tid: Tid) -> io::Result<Option<Change>> {
+        let Some(Bound { change, slot }) = self.bound.remove(&tid) else { return Ok(None) };
+        self.retire(slot)?;
+        self.grants.end(tid, clock());
+        Ok(Some(change))
+    }
+
+    /// A change is over. Threads that have inherited it may still come.
+    fn retire(&mut self, slot: Slot) -> io::Result<()> {
+        self.changed = clock();
+        self.guard.over(&slot)?;
+        self.over.push((self.changed, slot));
+        Ok(())
+    }
+
+    /// A thread is gone.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn gone(&mut self, tid: Tid) -> io::Result<()> {
+        self.wanted.remove(&tid);
+        self.unbound(tid).map(|_| ())
+    }
+
+    /// Every thread that could be seen at this time was adopted.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn seen(&mut self, at: Ns) -> io::Result<()> {
+        self.grants.seen(at);
+        self.guard.looked(at)?;
+        let past = |(over, _): &mut (Ns, Slot)| *over + IN_FLIGHT < at;
+        for (_, slot) in self.over.extract_if(.., past) {
+            self.guard.forget(slot)?;
+        }
+        Ok(())
+    }
+
+    /// The guard's process.
+    pub fn guard(&self) -> Tid {
+        self.guard.pid()
+    }
+
+    /// Sees to it that there is a guard. Returns whether it had to be replaced.
+    ///
+    /// # Errors
+    /// There is no process to be had.
+    pub fn guarded(&mut self) -> io::Result<bool> {
+        self.guard.renew()
+    }
+
+    /// Gives every mask back. New threads with such a mask may still come, until [`Self::settled`].
+    pub fn release(&mut self, sampler: &mut Sampler) {
+        self.wanted.clear();
+        for (tid, Bound { change, slot }) in std::mem::take(&mut self.bound) {
+            let same = mask::started(tid) == Some(change.started) && sampler.wish(tid).is_none();
+            if same && sched_getaffinity(pid(tid)).is_ok_and(|now| now == change.after) {
+                let _ = self.settle(tid, &change.before, sampler);
+            }
+            let _ = self.retire(slot);
+            self.grants.end(tid, clock());
+        }
+    }
+
+    /// Nothing is left to be undone: the guard ends without a look at threads that have chosen masks since.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn done(&mut self) -> io::Result<()> {
+        std::mem::take(&mut self.over).into_iter().try_for_each(|(_, slot)| self.guard.forget(slot))
+    }
+
+    /// Whether every thread that has inherited a mask could be seen before this time.
+    pub fn settled(&self, at: Ns) -> bool {
+        self.changed == Ns::ZERO || at >= self.changed + IN_FLIGHT
+    }
+
+    /// The CPU that a core is.
+    pub fn cpu(&self, core: CoreId) -> u16 {
+        self.cpus[core.index()]
+    }
+
+    /// How often the kernel refused a change.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Sets a mask, and over it what the program wishes meanwhile, which is returned as well.
+    fn settle(&mut self, tid: Tid, mask: &CpuSet, sampler: &mut Sampler) -> io::Result<(Moved, Option<CoreSet>)> {
+        let (moved, mut chosen) = (self.set(tid, mask), None);
+        while let Some(own) = sampler.wish(tid) {
+            chosen = self.chosen(tid, &own)?.or(chosen);
+        }
+        Ok((moved, chosen))
+    }
+
+    fn set(&mut self, tid: Tid, mask: &CpuSet) -> Moved {
+        match sched_setaffinity(pid(tid), mask) {
+            Ok(()) => Moved::Done,
+            Err(Errno::SRCH) => Moved::Not,
+            Err(_) => {
+                self.refused += 1;
+                Moved::Not
+            }
+        }
+    }
+
+    fn cores(&self, mask: &CpuSet) -> CoreSet {
+        let cores = (0..self.cpus.len()).filter(|core| mask.is_set(usize::from(self.cpus[*core])));
+        cores.map(|core| CoreId(core as u16)).collect()
+    }
+}
+
+/// A thread that is to be moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Moving {
+    /// The thread.
+    pub tid: Tid,
+    /// Its process.
+    pub process: Tid,
+    /// When the thread started, as [`mask::started`] has it.
+    pub started: u64,
+    /// Since when its process has been followed.
+    pub process_since: Ns,
+}
+
+fn pid(tid: Tid) -> Option<Pid> {
+    Pid::from_raw(tid as i32)
+}

@@ -1,0 +1,166 @@
+//! A kernel in small, whose threads start others while masks change: the order of events is drawn, the rule is the same.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::inherit::{Grants, IN_FLIGHT, Newborn, THREAD_IN_FLIGHT};
+use super::*;
+
+const TICK: Ns = Ns::from_ms(10);
+
+fn all() -> CpuSet {
+    mask::of([0, 1])
+}
+
+struct Thread {
+    process: Tid,
+    /// `None` if the process that started its process has ended.
+    parent: Option<Tid>,
+    born: Ns,
+    mask: CpuSet,
+}
+
+/// One thing that happens; numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Time goes by.
+    Pass(u64),
+    /// A thread starts another one, which can be seen after some time.
+    Fork { thread: usize, first: bool, orphan: bool, flight: u64 },
+    /// A thread that is known is narrowed for some time.
+    Narrow { thread: usize, cpu: u16, lasts: u64 },
+    /// All threads that can be seen are.
+    Sample,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let number = 0..1000usize;
+    prop_oneof![
+        3 => (0..5_000_000u64).prop_map(Step::Pass),
+        6 => (number.clone(), any::<bool>(), any::<bool>(), 0..1000u64)
+            .prop_map(|(thread, first, orphan, flight)| Step::Fork { thread, first, orphan, flight }),
+        3 => (number, 0..2u16, 0..3_000_000u64).prop_map(|(thread, cpu, lasts)| Step::Narrow { thread, cpu, lasts }),
+        1 => Just(Step::Sample),
+    ]
+}
+
+/// A world of threads that are numbered from 1, and what Evenkeel knows of it.
+struct World {
+    now: Ns,
+    threads: Vec<Thread>,
+    known: BTreeSet<Tid>,
+    /// The thread that is narrow, and until when.
+    narrow: Option<(Tid, Ns)>,
+    grants: Grants,
+}
+
+impl World {
+    fn new() -> Self {
+        let first = Thread { process: 1, parent: None, born: Ns::ZERO, mask: all() };
+        let (now, known) = (Ns::from_secs(1), BTreeSet::from([1]));
+        Self { now, threads: vec![first], known, narrow: None, grants: Grants::default() }
+    }
+
+    fn pass(&mut self, time: u64) {
+        self.now += Ns(time);
+        if let Some((tid, until)) = self.narrow.filter(|(_, until)| self.now >= *until) {
+            self.threads[tid as usize - 1].mask = all();
+            self.grants.end(tid, until);
+            self.narrow = None;
+        }
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Pass(time) => self.pass(time),
+            Step::Fork { thread, first, orphan, flight } => {
+                let of = &self.threads[thread % self.threads.len()];
+                if of.born > self.now {
+                    return;
+                }
+                let tid = self.threads.len() as Tid + 1;
+                let limit = if first { IN_FLIGHT } else { THREAD_IN_FLIGHT };
+                let born = self.now + Ns(limit.0 / 1000 * flight);
+                let (process, parent) =
+                    if first { (tid, Some(of.process).filter(|_| !orphan)) } else { (of.process, None) };
+                self.threads.push(Thread { process, parent, born, mask: of.mask });
+            }
+            Step::Narrow { thread, cpu, lasts } => {
+                let known: Vec<Tid> = self.known.iter().copied().collect();
+                let tid = known[thread % known.len()];
+                let own = self.threads[tid as usize - 1].mask;
+                if self.narrow.is_none() && own == all() {
+                    let (process, mask) = (self.threads[tid as usize - 1].process, mask::of([cpu]));
+                    self.grants.begin(tid, process, self.now, own, mask);
+                    self.threads[tid as usize - 1].mask = mask;
+                    self.narrow = Some((tid, self.now + Ns(lasts)));
+                }
+            }
+            Step::Sample => self.sample(),
+        }
+    }
+
+    fn sample(&mut self) {
+        let now = self.now;
+        let unseen = |(place, thread): (usize, &Thread)| {
+            let tid = place as Tid + 1;
+            let start = Ns(thread.born.0 / TICK.0 * TICK.0);
+            let newborn = Newborn {
+                tid,
+                process: thread.process,
+                parent: thread.parent,
+                born: start..=start + TICK,
+                mask: thread.mask,
+            };
+            (thread.born <= now && !self.known.contains(&tid)).then_some(newborn)
+        };
+        let newborn: Vec<Newborn> = self.threads.iter().enumerate().filter_map(unseen).collect();
+        self.known.extend(newborn.iter().map(|thread| thread.tid));
+        let threads = &mut self.threads;
+        let chose = self.grants.adopt(newborn, |thread, own| {
+            threads[thread.tid as usize - 1].mask = *own;
+            Ok(now)
+        });
+        assert!(chose.unwrap().iter().all(|thread| thread.mask == all()), "no thread here chooses a mask");
+        self.grants.seen(now);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn no_thread_keeps_a_mask_that_it_has_inherited(steps in proptest::collection::vec(step(), 1..200)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.take(step);
+        }
+        world.pass(10_000_000_000);
+        world.sample();
+        world.sample();
+        for (place, thread) in world.threads.iter().enumerate() {
+            prop_assert!(thread.mask == all(), "thread {} of process {}", place + 1, thread.process);
+        }
+    }
+}
+
+#[test]
+fn a_mask_that_no_thread_was_given_at_that_time_is_the_programs() {
+    let mut grants = Grants::default();
+    let (at, one) = (Ns::from_secs(1), mask::of([0]));
+    grants.begin(7, 7, at, all(), one);
+    grants.end(7, at + Ns::from_ms(1));
+    let thread = |process, born: Ns, cpu| Newborn {
+        tid: 9,
+        process,
+        parent: None,
+        born: born..=born + TICK,
+        mask: mask::of([cpu]),
+    };
+    let mut inherited = |thread| grants.adopt(vec![thread], |_, _| Ok(at)).unwrap().is_empty();
+    assert!(!inherited(thread(7, at, 1)), "another mask");
+    assert!(!inherited(thread(8, at, 0)), "of another process");
+    assert!(!inherited(thread(7, at + Ns::from_ms(200), 0)), "much later");
+    assert!(!inherited(thread(7, Ns::from_ms(900), 0)), "before");
+    assert!(inherited(thread(7, at, 0)));
+}

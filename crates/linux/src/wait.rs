@@ -1,0 +1,19 @@
+//! Waiting for several things at once.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use evenkeel_model::Ns;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+/// Waits until one of these is readable, or the time is over; returns whether the first one is, or a signal arrived.
+pub(crate) fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
+    let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let time = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
+    match rustix::event::poll(&mut fds, Some(&time)) {
+        // The caller finds out which signal it was.
+        Err(Errno::INTR) => Ok(true),
+        polled => polled.map(|_| !fds[0].revents().is_empty()).map_err(io::Error::from),
+    }
+}
