@@ -1,4 +1,4 @@
-//! Names the shared library for the linker: programs ask for the version that they were linked with. `install` makes the links.
+//! Names the shared library for the linker: programs load the version that they were linked with. `install` makes the links.
 
 use std::env;
 

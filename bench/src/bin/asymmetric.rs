@@ -192,7 +192,7 @@ impl Case {
     }
 }
 
-/// Who runs it.
+/// The runtime that runs it.
 enum Runner {
     Evenkeel(Pool),
     Rayon(rayon::ThreadPool),

@@ -168,7 +168,7 @@ macro_rules! phases {
 phases!(cholesky_evenkeel_phases, evenkeel_runtime::scope);
 phases!(cholesky_rayon_phases, rayon::scope);
 
-/// The product of the diagonal's elements, by its logarithm: the same for whoever factors the matrix right.
+/// The product of the diagonal's elements, by its logarithm: the same for every right factorisation.
 fn checksum(a: &Tiles) -> f64 {
     (0..TILES).flat_map(|k| (0..B).map(move |i| (k, i))).map(|(k, i)| a[k][k][i * B + i].ln()).sum()
 }

@@ -1,4 +1,4 @@
-// Tasks with in, out and inout: Cholesky's factorisation by tiles, a loop that looks at its data, and an exception.
+// Tasks with in, out and inout: Cholesky's factorisation by tiles, a loop that depends on its data, and an exception.
 #include <cmath>
 #include <cstddef>
 #include <iostream>

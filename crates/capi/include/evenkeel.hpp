@@ -80,7 +80,7 @@ struct options {
     const char *little = nullptr;      ///< which of them are little; null: what `big` leaves, or as the machine says
     double ratio = 0;                  ///< how many times faster a big core is; 0: as the machine says
     const char *techniques = nullptr;  ///< as in "base+m"; null: all that the machine allows
-    bool turns = true;                 ///< whether tasks that nobody can split take turns on the big cores
+    bool turns = true;                 ///< whether tasks that cannot be split take turns on the big cores
 
     explicit operator ek_options() const {
         ek_options raw = ek_options_default();
@@ -283,7 +283,7 @@ public:
         owned.release();
     }
 
-    /// Runs `f` here, as soon as what it depends on has ended: for data that decides how the program goes on. Works meanwhile.
+    /// Runs `f` here, as soon as what it depends on has ended: for data on which the program's next step depends. Works meanwhile.
     template <class F> void now(accesses uses, F &&f) {
         auto body = [&] {
             if (!exceptions_.thrown()) f();

@@ -12,7 +12,7 @@ pub type ek_function = Option<unsafe extern "C-unwind" fn(context: *mut c_void)>
 #[derive(Clone, Copy)]
 pub(crate) struct Context(*mut c_void);
 
-// SAFETY: that is what whoever passes one promises.
+// SAFETY: the caller that passes one promises that.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -27,7 +27,7 @@ impl Context {
     }
 }
 
-/// Calls a function of the program. It does not come back by an exception: there is nobody who could catch it, and tasks that
+/// Calls a function of the program. It does not come back by an exception: no caller could catch it, and tasks that
 /// borrow from the frames above may still run.
 pub(crate) fn call<R>(f: impl FnOnce() -> R) -> R {
     let depth = DEPTH.get();

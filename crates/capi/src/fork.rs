@@ -10,7 +10,7 @@ use crate::status::ek_status;
 
 /// Calls `a(a_context)` and `b(b_context)`, at the same time if another core is free, and returns when both have returned.
 ///
-/// Costs little more than two calls as long as nobody takes `b` over, so both may be small.
+/// Costs little more than two calls as long as no worker steals `b`, so both may be small.
 ///
 /// Fails with `EK_NULL` if a function is null.
 ///
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn ek_scope_run(body: ek_spawned, context: *mut c_void) ->
 
 /// Spawns a task, which runs some time before the scope ends.
 ///
-/// The newest task of a worker is run first by itself, the oldest is taken over first by others.
+/// The newest task of a worker is run first by itself, the oldest is stolen first by others.
 ///
 /// Fails with `EK_NULL` if `scope` or `task` is null.
 ///

@@ -113,7 +113,7 @@ fn status(result: Result<(), ek_status>) -> ek_status {
 
 /// Calls `body`, which makes tasks, and returns when all of them have returned.
 ///
-/// Tasks run while `body` goes on. One that reads a region waits for the last task before it that writes it; one that writes it waits for
+/// Tasks run while `body` creates more. One that reads a region waits for the last task before it that writes it; one that writes it waits for
 /// all that have read it since, or for the last writer. So the result is as if each task ran when it is made. This is `depend` of OpenMP 4.
 ///
 /// Fails with `EK_NULL` if `body` is null.
@@ -171,8 +171,8 @@ pub unsafe extern "C" fn ek_task(
     status(create())
 }
 
-/// Calls `task` here, as soon as those before it that it depends on have returned, and works meanwhile: for data that decides how the program
-/// goes on.
+/// Calls `task` here, as soon as those before it that it depends on have returned, and works meanwhile: for data on which the
+/// program's next step depends.
 ///
 /// Fails as `ek_task`, and with `EK_IN_TASK` in another one that runs like this.
 ///
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn ek_graph_wait(graph: *mut ek_graph) -> ek_status {
 }
 
 /// A bound on the tasks that are made and have not returned: with as many the thread that makes them works until half are left. It is 500 for
-/// each worker if nothing is said; 0 counts as 1.
+/// each worker by default; 0 counts as 1.
 ///
 /// Fails with `EK_NULL` if `graph` is null, `EK_THREAD`.
 ///

@@ -31,11 +31,11 @@ pub struct ek_options {
     /// What is done about cores that differ: "none", or "base" for work-biasing and serial-sprinting, and after a "+" what comes to it of "p" work-pacing, "s"
     /// work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+psm" where frequencies can be set, "base+m" elsewhere.
     pub techniques: *const c_char,
-    /// 0: where tasks are mugged, those that nobody can split do not take turns on the big cores besides.
+    /// 0: where tasks are mugged, tasks that cannot be split do not take turns on the big cores besides.
     pub turns: c_int,
 }
 
-/// The options of those who want nothing special.
+/// The default of each option.
 #[unsafe(no_mangle)]
 pub extern "C" fn ek_options_default() -> ek_options {
     ek_options {

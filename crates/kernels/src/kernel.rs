@@ -8,7 +8,7 @@ use crate::Pool;
 pub trait Kernel {
     /// What is given.
     type Input: Sync;
-    /// What is asked for.
+    /// What is to be computed.
     type Output: Send;
 
     /// The row of Table III.

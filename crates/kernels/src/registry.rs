@@ -139,7 +139,7 @@ mod tests {
         assert!(Row::Knapsack.problem(0.01).check(&answer).is_err());
     }
 
-    /// The same bytes everywhere: whoever changes an input or an algorithm's result sees it here.
+    /// The same bytes everywhere: a change of an input or of a result shows here.
     #[test]
     fn the_answers_are_what_they_were() {
         let digests: Vec<String> = ROWS

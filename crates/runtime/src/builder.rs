@@ -34,7 +34,7 @@ pub struct PoolBuilder {
     on_missing: Option<fn(&Missing)>,
 }
 
-/// What a pool writes down about its workers.
+/// What a pool records about its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Record {
     /// Nothing.
@@ -59,15 +59,15 @@ impl PoolBuilder {
         self
     }
 
-    /// What its threads are called, before a dash and their number; `evenkeel` if nothing is said.
+    /// The name of its threads, before a dash and their number. Default: `evenkeel`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> PoolBuilder {
         self.name = Some(name.into());
         self
     }
 
-    /// On these cores; on those of this machine that this process may use, if nothing is said. If they differ, workers are bound to them, the biggest first, and
-    /// the thread that calls the pool is bound while it is in there. Cores that do not differ bind nobody. A thread that a task starts is bound to the core on which
+    /// The cores to run on. Default: those of this machine that this process may use. If they differ, workers are bound to them, the biggest first, and
+    /// the thread that calls the pool is bound while it is in there. Workers are not bound to cores that do not differ. A thread that a task starts is bound to the core on which
     /// its task was, as the kernel has it: another pool should be made outside.
     ///
     /// ```
@@ -86,7 +86,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What is done about cores that differ. If nothing is said: `base+psm` where frequencies can be set, else `base+m`. With `none`, workers are not even
+    /// What is done about cores that differ. Default: `base+psm` where frequencies can be set, else `base+m`. With `none`, workers are not even
     /// bound.
     #[must_use]
     pub fn techniques(mut self, techniques: Techniques) -> PoolBuilder {
@@ -94,7 +94,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Whether tasks that nobody can split take turns on the bigger cores where tasks are mugged; they do if nothing is said. Without, mugging is what Torng et al.
+    /// Whether tasks that cannot be split take turns on the bigger cores where tasks are mugged. Default: true. Without, mugging is what Torng et al.
     /// (ISCA 2016, III.B) describe. The turns are not theirs, so [`Techniques`] has no letter for them.
     #[must_use]
     pub fn turns(mut self, turns: bool) -> PoolBuilder {
@@ -102,14 +102,14 @@ impl PoolBuilder {
         self
     }
 
-    /// What is written down about the workers; nothing if nothing is said, which costs nothing.
+    /// What is recorded about the workers. Default: nothing, which costs nothing.
     #[must_use]
     pub fn record(mut self, record: Record) -> PoolBuilder {
         self.record = record;
         self
     }
 
-    /// Is told what this machine does not allow, once for each pool and each thing. [`Pool::missing`] knows it afterwards.
+    /// Is called with what this machine does not allow, once for each pool and each thing. [`Pool::missing`] returns it afterwards.
     #[must_use]
     pub fn on_missing(mut self, tell: fn(&Missing)) -> PoolBuilder {
         self.on_missing = Some(tell);
@@ -135,7 +135,7 @@ impl PoolBuilder {
         Ok(Pool::from_parts(plan, workers))
     }
 
-    /// How many threads there are if nothing is said.
+    /// The default number of threads.
     fn count(&self) -> usize {
         self.cores.as_ref().map_or_else(cores, |cores| cores.cpus.len().clamp(1, MAX_THREADS))
     }
@@ -156,7 +156,7 @@ impl PoolBuilder {
     fn build_anyway(&self) -> Pool {
         self.build_for(Lifetime::Process).unwrap_or_else(|error| {
             let cores = cores();
-            eprintln!("evenkeel: {error}; going on with {cores}");
+            eprintln!("evenkeel: {error}; using {cores}");
             let plan = PoolPlan { threads: cores, lifetime: Lifetime::Process, ..PoolPlan::default() };
             let workers = plan.start();
             Pool::from_parts(plan, workers)
@@ -181,7 +181,7 @@ impl PoolBuilder {
             turns: !self.without_turns,
             times: self.record >= Record::Times,
             events: self.record >= Record::Events,
-            told: self.on_missing,
+            on_missing: self.on_missing,
             lifetime,
         })
     }

@@ -49,7 +49,7 @@ where
     unsafe impl<T: Send> Sync for Base<T> {}
     impl<T> Base<T> {
         /// # Safety
-        /// Inside of the slice, and nobody else has any of it.
+        /// Inside of the slice, and there is no other reference to any of it.
         unsafe fn piece<'a>(&self, start: usize, len: usize) -> &'a mut [T] {
             // SAFETY: the caller's promise.
             unsafe { std::slice::from_raw_parts_mut(self.0.add(start), len) }

@@ -1,5 +1,4 @@
-//! The one place that reads a clock: a loop asks how long its iterations take, a worker on uneven cores for how long it has found nothing, and books are kept
-//! in time.
+//! The one place that reads a clock: for how long iterations of a loop take, for how long a worker on uneven cores has found no task, and for accounts.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +7,15 @@ use evenkeel_model::Ns;
 use crate::fork::PerProcess;
 
 /// Time since it was started.
-pub(crate) struct Stopwatch(Instant);
+pub(crate) struct LapTimer(Instant);
 
-impl Stopwatch {
+impl LapTimer {
     #[expect(
         clippy::disallowed_methods,
         reason = "the runtime runs in real time; only the size of a loop's pieces depends on it"
     )]
-    pub(crate) fn start() -> Stopwatch {
-        Stopwatch(Instant::now())
+    pub(crate) fn start() -> LapTimer {
+        LapTimer(Instant::now())
     }
 
     /// The time since the last lap, or the start.
@@ -27,7 +26,7 @@ impl Stopwatch {
     }
 }
 
-/// Time since somebody first asked.
+/// Time since the first call in this process or one that it was forked from.
 #[expect(clippy::disallowed_methods, reason = "as above")]
 pub(crate) fn now() -> Ns {
     static BEGAN: PerProcess<Instant> = PerProcess::new();

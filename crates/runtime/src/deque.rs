@@ -19,10 +19,10 @@ const CAPACITY: usize = 256;
 #[cfg(loom)]
 const CAPACITY: usize = 2;
 
-/// Pointers to tasks. The tasks belong to somebody else.
+/// Pointers to tasks, which it does not own.
 pub(crate) struct Deque<T> {
     bottom: CachePadded<Bottom<T>>,
-    /// Index of the oldest task. Only ever grows: whoever moves it on has that task.
+    /// Index of the oldest task. Only ever grows: the thread that increments it has that task.
     top: CachePadded<AtomicIsize>,
     /// Every buffer that there was. A thief may still read an outgrown one, so they are freed with the deque; each is half as long as the next.
     buffers: UnsafeCell<Vec<NonNull<Buffer<T>>>>,
@@ -36,32 +36,32 @@ struct Bottom<T> {
     /// `bottom` may grow up to here before the buffer can be full. `top` may have moved on since.
     limit: Cell<isize>,
     /// What `buffer` points to.
-    slots: Cell<*const AtomicPtr<T>>,
+    entries: Cell<*const AtomicPtr<T>>,
     mask: Cell<isize>,
 }
 
 struct Buffer<T> {
-    /// A power of two of them; the task with index `i` is in slot `i` modulo their number.
-    slots: Box<[AtomicPtr<T>]>,
+    /// A power of two of them; the task with index `i` is entry `i` modulo their number.
+    entries: Box<[AtomicPtr<T>]>,
 }
 
 impl<T> Buffer<T> {
     fn leak(capacity: usize) -> NonNull<Buffer<T>> {
-        let slots = (0..capacity).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
-        NonNull::from(Box::leak(Box::new(Buffer { slots })))
+        let entries = (0..capacity).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
+        NonNull::from(Box::leak(Box::new(Buffer { entries })))
     }
 
-    fn slot(&self, index: isize) -> &AtomicPtr<T> {
-        &self.slots[index as usize & (self.slots.len() - 1)]
+    fn entry(&self, index: isize) -> &AtomicPtr<T> {
+        &self.entries[index as usize & (self.entries.len() - 1)]
     }
 }
 
 /// What a thief got.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Steal<T> {
+pub(crate) enum StealResult<T> {
     /// There was nothing to take.
     Empty,
-    /// Somebody else was faster.
+    /// Another thread was faster.
     Lost,
     /// The oldest task.
     Task(T),
@@ -80,13 +80,13 @@ impl<T> Deque<T> {
                 bottom: AtomicIsize::new(0),
                 buffer: AtomicPtr::new(std::ptr::null_mut()),
                 limit: Cell::new(0),
-                slots: Cell::new(std::ptr::null()),
+                entries: Cell::new(std::ptr::null()),
                 mask: Cell::new(0),
             }),
             top: CachePadded::new(AtomicIsize::new(0)),
             buffers: UnsafeCell::new(Vec::new()),
         };
-        // SAFETY: nobody else knows this deque yet.
+        // SAFETY: no other thread knows this deque yet.
         unsafe { deque.adopt(buffer, 0) };
         deque
     }
@@ -119,10 +119,10 @@ impl<T> Deque<T> {
             // SAFETY: the caller is the owner.
             unsafe { self.make_room(index) };
         }
-        // SAFETY: masked by the length of the slots, which `adopt` set together with their address.
-        let slot = unsafe { &*own.slots.get().offset(index & own.mask.get()) };
-        slot.store(task.as_ptr(), Relaxed);
-        // Release: a thief that reads this index (Acquire, in `steal`) sees the slot and the task.
+        // SAFETY: masked by the length of the entries, which `adopt` set together with their address.
+        let entry = unsafe { &*own.entries.get().offset(index & own.mask.get()) };
+        entry.store(task.as_ptr(), Relaxed);
+        // Release: a thief that reads this index (Acquire, in `steal`) sees the entry and the task.
         let bottom = index.wrapping_add(1);
         own.bottom.store(bottom, Release);
         bottom
@@ -138,14 +138,14 @@ impl<T> Deque<T> {
             return None;
         }
         // SAFETY: as in `push`.
-        let slot = unsafe { &*self.bottom.slots.get().offset(index & self.bottom.mask.get()) };
-        let task = slot.load(Relaxed);
+        let entry = unsafe { &*self.bottom.entries.get().offset(index & self.bottom.mask.get()) };
+        let task = entry.load(Relaxed);
         self.bottom.bottom.store(index, Release);
         fence::light();
         if self.is_mine(index) { NonNull::new(task) } else { None }
     }
 
-    /// Takes the task below `bottom` out if it is the newest and nobody has stolen it. Where fences are asymmetric only.
+    /// Takes the task below `bottom` out if it is the newest and was not stolen. Where fences are asymmetric only.
     ///
     /// # Safety
     /// The caller is the owner, and [`fence::asymmetric`] is true.
@@ -170,7 +170,7 @@ impl<T> Deque<T> {
         if top.wrapping_sub(index) < 0 { true } else { self.win_last(index, top) }
     }
 
-    /// Owner and thief may both be after the last task: who moves `top` has it.
+    /// Owner and thief may both try to take the last task: the one that increments `top` has it.
     #[cold]
     fn win_last(&self, index: isize, top: isize) -> bool {
         let mine = top == index && self.top.compare_exchange(top, top.wrapping_add(1), SeqCst, Relaxed).is_ok();
@@ -179,28 +179,28 @@ impl<T> Deque<T> {
     }
 
     /// Takes the oldest task.
-    pub(crate) fn steal(&self) -> Steal<NonNull<T>> {
+    pub(crate) fn steal(&self) -> StealResult<NonNull<T>> {
         let top = self.top.load(Acquire);
-        // Cheap first look: a heavy fence disturbs every worker.
+        // Without a fence first: a heavy one disturbs every worker.
         if self.bottom.bottom.load(Relaxed).wrapping_sub(top) <= 0 || !fence::heavy_timed() {
-            return Steal::Empty;
+            return StealResult::Empty;
         }
-        // Acquire: pairs with the Release stores of `bottom`; the buffer and the slot below are at least as new.
+        // Acquire: pairs with the Release stores of `bottom`; the buffer and the entry below are at least as new.
         let bottom = self.bottom.bottom.load(Acquire);
         if bottom.wrapping_sub(top) <= 0 {
-            return Steal::Empty;
+            return StealResult::Empty;
         }
         // SAFETY: buffers live as long as the deque.
         let buffer = unsafe { &*self.bottom.buffer.load(Acquire) };
-        let task = buffer.slot(top).load(Relaxed);
-        // Release: the owner, who reads `top` with Acquire before it uses the slot again, does so after the load above.
+        let task = buffer.entry(top).load(Relaxed);
+        // Release: the owner, which reads `top` with Acquire before it uses the entry again, does so after the load above.
         match self.top.compare_exchange(top, top.wrapping_add(1), SeqCst, Relaxed) {
-            Ok(_) => NonNull::new(task).map_or(Steal::Empty, Steal::Task),
-            Err(_) => Steal::Lost,
+            Ok(_) => NonNull::new(task).map_or(StealResult::Empty, StealResult::Task),
+            Err(_) => StealResult::Lost,
         }
     }
 
-    /// Takes the oldest task, to give it to somebody. Needs no fence: `bottom` is the caller's own.
+    /// Takes the oldest task, to give it to a thief. Needs no fence: `bottom` is the caller's own.
     ///
     /// # Safety
     /// The caller is the owner.
@@ -212,8 +212,8 @@ impl<T> Deque<T> {
                 return None;
             }
             // SAFETY: as in `push`.
-            let slot = unsafe { &*self.bottom.slots.get().offset(top & self.bottom.mask.get()) };
-            let task = slot.load(Relaxed);
+            let entry = unsafe { &*self.bottom.entries.get().offset(top & self.bottom.mask.get()) };
+            let task = entry.load(Relaxed);
             // Fails only if a thief was faster, and then there is one task less.
             if self.top.compare_exchange(top, top.wrapping_add(1), SeqCst, Relaxed).is_ok() {
                 return NonNull::new(task);
@@ -225,11 +225,11 @@ impl<T> Deque<T> {
     /// The caller is the owner.
     #[cold]
     unsafe fn make_room(&self, bottom: isize) {
-        // Acquire: pairs with the thief's exchange of `top`; it has read its slot.
+        // Acquire: pairs with the thief's exchange of `top`; it has read its entry.
         let top = self.top.load(Acquire);
         // SAFETY: the newest buffer; see `adopt`.
         let old = unsafe { &*self.bottom.buffer.load(Relaxed) };
-        let capacity = old.slots.len();
+        let capacity = old.entries.len();
         if bottom.wrapping_sub(top) < capacity as isize {
             self.bottom.limit.set(top.wrapping_add(capacity as isize));
             return;
@@ -238,7 +238,7 @@ impl<T> Deque<T> {
         let mut index = top;
         while index != bottom {
             // SAFETY: just allocated.
-            unsafe { new.as_ref() }.slot(index).store(old.slot(index).load(Relaxed), Relaxed);
+            unsafe { new.as_ref() }.entry(index).store(old.entry(index).load(Relaxed), Relaxed);
             index = index.wrapping_add(1);
         }
         // SAFETY: the caller is the owner.
@@ -253,11 +253,11 @@ impl<T> Deque<T> {
         // SAFETY: the caller is the owner, and only owners touch the list.
         unsafe { &mut *self.buffers.get() }.push(buffer);
         // SAFETY: buffers live as long as the deque.
-        let slots = &unsafe { buffer.as_ref() }.slots;
+        let entries = &unsafe { buffer.as_ref() }.entries;
         let own = &*self.bottom;
-        own.slots.set(slots.as_ptr());
-        own.mask.set(slots.len() as isize - 1);
-        own.limit.set(top.wrapping_add(slots.len() as isize));
+        own.entries.set(entries.as_ptr());
+        own.mask.set(entries.len() as isize - 1);
+        own.limit.set(top.wrapping_add(entries.len() as isize));
         // Release: pairs with the load in `steal`.
         own.buffer.store(buffer.as_ptr(), Release);
     }
@@ -300,13 +300,13 @@ mod tests {
             }
             assert_eq!(deque.len(), 4);
             assert_eq!(deque.pop(0), Some(NonNull::from(&tasks[3])));
-            assert_eq!(deque.steal(), Steal::Task(NonNull::from(&tasks[0])));
+            assert_eq!(deque.steal(), StealResult::Task(NonNull::from(&tasks[0])));
             assert_eq!(deque.pop(2), Some(NonNull::from(&tasks[2])));
             assert_eq!(deque.pop(2), None, "below the floor");
             assert_eq!(deque.pop(0), Some(NonNull::from(&tasks[1])));
             assert_eq!(deque.pop(0), None);
         }
-        assert_eq!(deque.steal(), Steal::Empty);
+        assert_eq!(deque.steal(), StealResult::Empty);
         assert_eq!(deque.len(), 0);
     }
 
@@ -324,7 +324,7 @@ mod tests {
             assert!(!deque.pop_at(first), "there is a newer one");
             assert!(deque.pop_at(second));
             assert!(!deque.pop_at(second));
-            assert_eq!(deque.steal(), Steal::Task(NonNull::from(&tasks[0])));
+            assert_eq!(deque.steal(), StealResult::Task(NonNull::from(&tasks[0])));
             assert!(!deque.pop_at(first), "stolen");
             assert_eq!(deque.push(NonNull::from(&tasks[0])), first + 1);
         }
@@ -353,16 +353,16 @@ mod tests {
         for task in &tasks[..CAPACITY / 2] {
             // SAFETY: one thread.
             unsafe { deque.push(NonNull::from(task)) };
-            assert_eq!(deque.steal(), Steal::Task(NonNull::from(task)));
+            assert_eq!(deque.steal(), StealResult::Task(NonNull::from(task)));
         }
         for task in &tasks {
             // SAFETY: one thread.
             unsafe { deque.push(NonNull::from(task)) };
         }
         for task in &tasks {
-            assert_eq!(deque.steal(), Steal::Task(NonNull::from(task)));
+            assert_eq!(deque.steal(), StealResult::Task(NonNull::from(task)));
         }
-        assert_eq!(deque.steal(), Steal::Empty);
+        assert_eq!(deque.steal(), StealResult::Empty);
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
                 scope.spawn(|| {
                     while left.load(Relaxed) > 0 {
                         match deque.steal() {
-                            Steal::Task(task) => {
+                            StealResult::Task(task) => {
                                 take(Some(task));
                                 left.fetch_sub(1, Relaxed);
                             }

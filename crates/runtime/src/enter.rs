@@ -7,10 +7,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 use std::thread;
 
+use crate::affinity::Mask;
+use crate::asymmetry::{Activity, Asymmetry};
 use crate::fork;
 use crate::job::Job;
 use crate::latch::Latch;
-use crate::roster::{Doing, Mask, Roster};
 use crate::state::PoolState;
 use crate::worker::Worker;
 
@@ -18,7 +19,7 @@ impl PoolState {
     /// What a thread of the pool does.
     pub(crate) fn work(&self, index: usize) {
         let slot = &self.slots[index];
-        let _binding = Binding::new(self, index, Doing::Waiting);
+        let _binding = Binding::new(self, index, Activity::Waiting);
         // SAFETY: each index is given to one thread, which holds the pool.
         unsafe { Worker::enter(slot, |worker| worker.work(&slot.closed)) }
     }
@@ -27,8 +28,8 @@ impl PoolState {
     pub(crate) fn take_turns(&self) {
         let marks = |worker: usize| self.slots[worker].marks();
         let more = || !self.injected.is_empty() || self.slots.iter().any(|slot| slot.deque.len() > 0);
-        if let Some(roster) = &self.roster {
-            roster.take_turns(marks, more);
+        if let Some(asymmetry) = &self.asymmetry {
+            asymmetry.take_turns(marks, more);
         }
     }
 
@@ -39,9 +40,9 @@ impl PoolState {
         }
         self.injected.push(job);
         self.wake_one();
-        // Workers that have gone to another pool search here as soon as they have nothing to do, but they do not sleep here. A ring is kept for one that does not
-        // sleep yet.
-        self.gone().iter().for_each(|(pool, worker)| pool.sleep.ring(*worker));
+        // Workers that have gone to another pool search here as soon as they have nothing to do, but they do not sleep here. One that does not sleep
+        // yet is woken when it does.
+        self.gone().iter().for_each(|(pool, worker)| pool.sleep.wake(*worker));
         self.serve();
     }
 
@@ -79,7 +80,7 @@ impl PoolState {
             return Err(f);
         }
         let _leave = Leave(self);
-        let _binding = Binding::new(self, 0, Doing::Active);
+        let _binding = Binding::new(self, 0, Activity::Active);
         // SAFETY: `taken` keeps others away; the caller has the pool.
         Ok(unsafe { Worker::enter(&self.slots[0], |_| f()) })
     }
@@ -102,7 +103,7 @@ impl PoolState {
     }
 }
 
-/// Leaves the first slot, and tells the threads that wait for it.
+/// Leaves the first slot, and wakes the threads that wait for it.
 struct Leave<'a>(&'a PoolState);
 
 impl Drop for Leave<'_> {
@@ -117,7 +118,7 @@ impl Drop for Leave<'_> {
     }
 }
 
-/// The core of a thread that is a worker at the moment, where pools have a roster. The thread leaves it when it is a worker no more, panic or not.
+/// The core of a thread that is a worker at the moment, where cores differ. The thread leaves it when it is a worker no more, panic or not.
 struct Binding<'a> {
     pool: &'a PoolState,
     worker: usize,
@@ -131,11 +132,11 @@ thread_local! {
 }
 
 impl<'a> Binding<'a> {
-    fn new(pool: &'a PoolState, worker: usize, doing: Doing) -> Binding<'a> {
+    fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
         // A worker of another pool that is bound stays where that one has it, and moves it.
         let outer = Worker::current().map(|outer| outer.slot().pool()).filter(|outer| !outer.is_lost());
-        let free = outer.is_none_or(|outer| outer.roster.is_none());
-        let before = pool.roster.as_ref().and_then(|roster| roster.arrive(worker, free, doing));
+        let free = outer.is_none_or(|outer| outer.asymmetry.is_none());
+        let before = pool.asymmetry.as_ref().and_then(|asymmetry| asymmetry.arrive(worker, free, activity));
         if before.is_some() {
             UNBOUND.replace(before.clone());
         }
@@ -149,18 +150,18 @@ impl Drop for Binding<'_> {
         if before.is_some() {
             UNBOUND.take();
         }
-        let Some(roster) = &self.pool.roster else { return };
+        let Some(asymmetry) = &self.pool.asymmetry else { return };
         if self.pool.is_lost() {
-            before.iter().for_each(Roster::unbind);
+            before.iter().for_each(Asymmetry::unbind);
         } else {
-            roster.leave(self.worker, before);
+            asymmetry.leave(self.worker, before);
         }
     }
 }
 
-/// A thread that was bound when it forked is not in the child, where it stands alone.
+/// A thread that was bound when it forked may run in the child where it might before.
 pub(crate) fn unbind_forked() {
     if let Some(before) = UNBOUND.take() {
-        Roster::unbind(&before);
+        Asymmetry::unbind(&before);
     }
 }

@@ -25,15 +25,15 @@ pub enum BuildError {
     GlobalExists,
 }
 
-/// A pool has fewer threads than asked for.
+/// A pool has fewer threads than requested.
 #[derive(Debug, thiserror::Error)]
 #[error("the pool works with {got} of {wanted} threads, because the system refused to start more")]
 pub struct Shortage {
     /// How many there are, the calling thread included.
     pub got: usize,
-    /// How many were asked for.
+    /// How many were requested.
     pub wanted: usize,
-    /// What the system said.
+    /// The system's error.
     #[source]
     pub reason: io::Error,
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::clock;
 use crate::sync::fence;
 
-/// Whether [`light`] is free: decided once in a process, by asking the kernel.
+/// Whether [`light`] is free: decided once in a process, by what the kernel agrees to.
 pub(crate) fn asymmetric() -> bool {
     imp::asymmetric()
 }
@@ -77,13 +77,13 @@ mod imp {
     const REFUSED: u8 = 1;
     const AGREED: u8 = 2;
     /// Not a `OnceLock`: a thread that is not in a forked process may be about to fill that one. The kernel keeps the registration over a fork.
-    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+    static AGREEMENT: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     #[inline]
     pub(super) fn asymmetric() -> bool {
-        match ANSWER.load(Acquire) {
+        match AGREEMENT.load(Acquire) {
             UNKNOWN => register(),
-            answer => answer == AGREED,
+            agreement => agreement == AGREED,
         }
     }
 
@@ -91,8 +91,8 @@ mod imp {
     #[cold]
     fn register() -> bool {
         let agreed = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && barrier();
-        let answer = if agreed { AGREED } else { REFUSED };
-        ANSWER.compare_exchange(UNKNOWN, answer, AcqRel, Acquire).map_or_else(|first| first == AGREED, |_| agreed)
+        let agreement = if agreed { AGREED } else { REFUSED };
+        AGREEMENT.compare_exchange(UNKNOWN, agreement, AcqRel, Acquire).map_or_else(|first| first == AGREED, |_| agreed)
     }
 
     #[inline(always)]

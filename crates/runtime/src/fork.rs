@@ -126,7 +126,7 @@ impl<T> PerProcess<T> {
 
     /// Takes the value of this process out.
     pub(crate) fn take(&mut self) -> Option<T> {
-        // SAFETY: as in `get`, and nobody else has any of it.
+        // SAFETY: as in `get`, and there is no other reference.
         let made = unsafe { self.made.get_mut().as_mut() }?;
         if made.process.is_current() { made.value.take() } else { None }
     }
@@ -146,7 +146,7 @@ impl<T> PerProcess<T> {
                 // SAFETY: as above.
                 return unsafe { &*made };
             }
-            // SAFETY: nobody has seen it.
+            // SAFETY: no other thread has seen it.
             drop(unsafe { Box::from_raw(made) });
         }
     }
@@ -158,7 +158,7 @@ impl<T> Drop for PerProcess<T> {
         let made = *self.made.get_mut();
         // SAFETY: as above.
         if unsafe { made.as_ref() }.is_some_and(|made| made.process.is_current()) {
-            // SAFETY: made by `made`, and nobody else has it any more.
+            // SAFETY: made by `made`, and there is no other reference.
             drop(unsafe { Box::from_raw(made) });
         }
     }

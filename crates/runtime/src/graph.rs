@@ -10,37 +10,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::pool::Pool;
-use crate::region::{Access, Lend, Region, Use};
+use crate::region::{Access, Lend, Region, RegionUse};
 use crate::scope::{Scope, ScopeRef};
-use crate::task::{Body, Kind, Task};
+use crate::task::{Body, GraphTask, RunsOn};
 use crate::worker::Worker;
 
-/// Tasks that are created and have not ended, for each worker, if nothing is said: as in Nanos++, and in the simulator.
+/// Tasks that are created and have not ended, for each worker, by default: as in Nanos++, and in the simulator.
 const WINDOW: usize = 500;
 
 /// Where a thread makes tasks; see [`graph`].
 pub struct Graph<'g, 'env: 'g> {
     scope: Scope<'g>,
     worker: Worker<'g>,
-    regions: RefCell<Vec<History>>,
+    regions: RefCell<Vec<RegionHistory>>,
     /// What the task that is being created uses: kept for its memory.
-    uses: RefCell<Vec<Use>>,
+    uses: RefCell<Vec<RegionUse>>,
     window: Cell<usize>,
-    /// A task runs [`now`](Creation::now): whoever waited for all tasks would wait for himself.
+    /// A task runs [`now`](Creation::now): waiting for all tasks would include this one.
     in_task: Cell<bool>,
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Who touched a region last.
+/// The tasks that touched a region last.
 #[derive(Default)]
-struct History {
-    writer: Option<Arc<Task>>,
+struct RegionHistory {
+    writer: Option<Arc<GraphTask>>,
     /// Since that one.
-    readers: Vec<Arc<Task>>,
+    readers: Vec<Arc<GraphTask>>,
 }
 
-impl History {
-    fn add(&mut self, task: &Arc<Task>, writes: bool) {
+impl RegionHistory {
+    fn add(&mut self, task: &Arc<GraphTask>, writes: bool) {
         if let (Some(writer), true) = (&self.writer, self.readers.is_empty() || !writes) {
             task.follow(writer);
         }
@@ -58,9 +58,9 @@ impl History {
 
 /// Runs `f`, which makes tasks that share regions, and waits until all have ended.
 ///
-/// Tasks run while `f` goes on. One that [reads](Region::read) a region waits for the last task before it that [writes](Region::write) it; one that
+/// Tasks run while `f` makes more. One that [reads](Region::read) a region waits for the last task before it that [writes](Region::write) it; one that
 /// writes it waits for all that have read it since, or for the last writer. So each gets ordinary references, and what it finds there is what it would find if
-/// tasks ran one after the other in the order of their creation. Data that nobody writes needs no region: tasks may borrow it, as anything that outlives
+/// tasks ran one after the other in the order of their creation. Data that no task writes needs no region: tasks may borrow it, as anything that outlives
 /// the graph.
 ///
 /// Any data of which there is a `&mut` is a region, so parts are made as usual: `chunks_mut`, `split_at_mut`, `iter_mut`. A task may have a graph of its own,
@@ -153,10 +153,10 @@ where
 }
 
 impl<'g, 'env> Graph<'g, 'env> {
-    /// Data that tasks share. Nobody else has it until the graph ends.
+    /// Data that tasks share. The graph has borrowed it until it ends.
     pub fn region<T: ?Sized>(&'g self, data: &'g mut T) -> Region<'g, T> {
         let mut regions = self.regions.borrow_mut();
-        regions.push(History::default());
+        regions.push(RegionHistory::default());
         Region::new(data, regions.len() - 1)
     }
 
@@ -177,8 +177,8 @@ impl<'g, 'env> Graph<'g, 'env> {
         }
     }
 
-    /// A bound on the tasks that are created and have not ended: with as many the creating thread works until half are left. It is 500 for each worker if
-    /// nothing is said; zero counts as one.
+    /// A bound on the tasks that are created and have not ended: with as many the creating thread works until half are left. Default: 500 for each
+    /// worker. Zero counts as one.
     pub fn window(&'g self, tasks: usize) {
         self.window.set(tasks.max(1));
     }
@@ -202,10 +202,10 @@ impl<'g, 'env> Graph<'g, 'env> {
         }
     }
 
-    /// Makes the task that was admitted, with its edges. It still has to be [created](Task::created).
-    fn link(&self, kind: Kind, body: Option<Body>) -> Arc<Task> {
+    /// Makes the task that was admitted, with its edges. It still has to be [created](GraphTask::created).
+    fn link(&self, runs_on: RunsOn, body: Option<Body>) -> Arc<GraphTask> {
         // SAFETY: `graph` waits for all tasks of its scope.
-        let task = unsafe { Task::new(ScopeRef::new(&self.scope), kind, body) };
+        let task = unsafe { GraphTask::new(ScopeRef::new(&self.scope), runs_on, body) };
         let mut regions = self.regions.borrow_mut();
         for one in &*self.uses.borrow() {
             regions[one.region].add(&task, one.writes);
@@ -223,7 +223,7 @@ pub struct Creation<'g, 'env, A> {
 }
 
 impl<'g, A: Access + 'g> Creation<'g, '_, A> {
-    /// Ready tasks with a priority above zero go before all others, the highest first. Zero if nothing is said.
+    /// Ready tasks with a priority above zero go before all others, the highest first. Default: zero.
     pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;
         self
@@ -244,10 +244,10 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
         // SAFETY: what is borrowed for `'g` lives until the graph ends, which waits for the task; and tasks drop their bodies before they end.
         let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'g>, Body>(body) };
         graph.worker.count_spawn();
-        graph.link(Kind::Any { priority }, Some(body)).created(graph.worker);
+        graph.link(RunsOn::AnyWorker { priority }, Some(body)).created(graph.worker);
     }
 
-    /// Runs it here, as soon as what it depends on has ended, and returns what it gives: for data that decides how the program goes on. Works meanwhile.
+    /// Runs it here, as soon as what it depends on has ended, and returns what it gives: for data on which the program's next step depends. Works meanwhile.
     ///
     /// # Panics
     /// If `f` does, or something that it depends on has, and in another task that runs now. As [`spawn`](Self::spawn).
@@ -259,7 +259,7 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
         graph.check_outside();
         let worker = graph.worker;
         graph.admit(&accesses.0);
-        let task = graph.link(Kind::Here, None);
+        let task = graph.link(RunsOn::Creator, None);
         Arc::clone(&task).created(worker);
         graph.scope.wait_for_open(worker);
         if task.is_hopeless() {
@@ -277,7 +277,7 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
                 result
             }
             Err(panic) => {
-                // The panic goes on from here; for others it is one like any other.
+                // The panic is propagated from here. Tasks that depend on this one are not run.
                 task.fail(worker);
                 resume_unwind(panic)
             }

@@ -8,22 +8,22 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use loom::thread;
 
-use crate::asking::Asking;
-use crate::deque::{Deque, Steal};
+use crate::asymmetry::{Accounts, Asymmetry};
+use crate::deque::{Deque, StealResult};
 use crate::fence;
 use crate::latch::Latch;
-use crate::roster::{Books, Roster};
 use crate::sleep::Sleep;
+use crate::steal_request::StealRequest;
 
 /// Tasks that count how often they were taken, and a queue for them.
-struct Table {
+struct QueueModel {
     tasks: [AtomicUsize; 3],
     deque: Deque<AtomicUsize>,
 }
 
-impl Table {
-    fn new() -> Arc<Table> {
-        Arc::new(Table { tasks: Default::default(), deque: Deque::new() })
+impl QueueModel {
+    fn new() -> Arc<QueueModel> {
+        Arc::new(QueueModel { tasks: Default::default(), deque: Deque::new() })
     }
 
     fn push(&self, task: usize) -> isize {
@@ -32,7 +32,7 @@ impl Table {
     }
 
     fn steal(&self) {
-        if let Steal::Task(task) = self.deque.steal() {
+        if let StealResult::Task(task) = self.deque.steal() {
             took(task);
         }
     }
@@ -50,126 +50,126 @@ impl Table {
 }
 
 fn took(task: NonNull<AtomicUsize>) {
-    // SAFETY: the table has them.
+    // SAFETY: the model has them.
     unsafe { task.as_ref() }.fetch_add(1, Relaxed);
 }
 
 #[test]
 fn owner_and_thief() {
     loom::model(|| {
-        let table = Table::new();
-        let other = Arc::clone(&table);
+        let model = QueueModel::new();
+        let other = Arc::clone(&model);
         let thief = thread::spawn(move || {
             other.steal();
             other.steal();
         });
-        table.push(0);
-        table.push(1);
+        model.push(0);
+        model.push(1);
         // SAFETY: this thread is the owner.
-        if let Some(task) = unsafe { table.deque.pop(0) } {
+        if let Some(task) = unsafe { model.deque.pop(0) } {
             took(task);
         }
         // SAFETY: as above.
-        if let Some(task) = unsafe { table.deque.pop(0) } {
+        if let Some(task) = unsafe { model.deque.pop(0) } {
             took(task);
         }
         thief.join().unwrap();
-        table.check(2);
+        model.check(2);
     });
 }
 
 #[test]
 fn the_last_task_of_a_join() {
     loom::model(|| {
-        let table = Table::new();
+        let model = QueueModel::new();
         let thieves = [0, 1].map(|_| {
-            let other = Arc::clone(&table);
+            let other = Arc::clone(&model);
             thread::spawn(move || other.steal())
         });
-        let ticket = table.push(0);
+        let ticket = model.push(0);
         // SAFETY: this thread is the owner, and the model's fences are what `pop_at` expects.
-        if unsafe { table.deque.pop_at(ticket) } {
-            took(NonNull::from(&table.tasks[0]));
+        if unsafe { model.deque.pop_at(ticket) } {
+            took(NonNull::from(&model.tasks[0]));
         }
-        table.push(1);
+        model.push(1);
         for thief in thieves {
             thief.join().unwrap();
         }
-        table.check(2);
+        model.check(2);
     });
 }
 
 #[test]
 fn growing_while_being_robbed() {
     loom::model(|| {
-        let table = Table::new();
-        let other = Arc::clone(&table);
+        let model = QueueModel::new();
+        let other = Arc::clone(&model);
         let thief = thread::spawn(move || {
             other.steal();
             other.steal();
         });
         for task in 0..3 {
-            table.push(task);
+            model.push(task);
         }
         thief.join().unwrap();
-        table.check(3);
+        model.check(3);
     });
 }
 
-/// An owner who answers after every push, and a thief who asks, loses its patience at any time, and then takes by itself.
+/// An owner that replies after every push, and a thief that requests a task, takes the request back at any time, and then takes by itself.
 #[test]
-fn who_asks_and_who_answers() {
+fn a_request_and_its_reply() {
     loom::model(|| {
-        let table = Table::new();
-        let asking = Arc::new([Asking::new(), Asking::new()]);
-        let (other, asked) = (Arc::clone(&table), Arc::clone(&asking));
+        let model = QueueModel::new();
+        let requests = Arc::new([StealRequest::new(), StealRequest::new()]);
+        let (other, theirs) = (Arc::clone(&model), Arc::clone(&requests));
         let thief = thread::spawn(move || {
-            let mut looks = 0;
-            let patient = || {
+            let mut tries = 0;
+            let wait = || {
                 thread::yield_now();
-                looks += 1;
-                looks < 2
+                tries += 1;
+                tries < 2
             };
-            match asked[1].ask(&asked[0], 1, patient) {
+            match theirs[1].request(&theirs[0], 1, wait) {
                 Some(Some(task)) => took(task),
                 Some(None) => {}
                 None => other.steal(),
             }
         });
         for task in 0..2 {
-            table.push(task);
-            if let Some(asker) = asking[0].asker() {
+            model.push(task);
+            if let Some(thief) = requests[0].accept() {
                 // SAFETY: this thread is the owner.
-                asking[asker].answer(unsafe { table.deque.give() });
+                requests[thief].reply(unsafe { model.deque.give() });
             }
         }
         // SAFETY: as above.
-        if let Some(task) = unsafe { table.deque.pop(0) } {
+        if let Some(task) = unsafe { model.deque.pop(0) } {
             took(task);
         }
         thief.join().unwrap();
-        table.check(2);
+        model.check(2);
     });
 }
 
 /// Workers that take one task each, and sleep when there is none.
-struct Crew {
+struct SleepModel {
     sleep: Sleep,
     tasks: AtomicUsize,
 }
 
-/// Decides who is called first, as on cores that differ.
-fn roster(workers: usize) -> std::sync::Arc<Roster> {
-    std::sync::Arc::new(Roster::new(workers, None, Some(Books::new(workers, 1, false)), Vec::new()).unwrap())
+/// Decides which sleeper is woken first, as on cores that differ.
+fn asymmetry(workers: usize) -> std::sync::Arc<Asymmetry> {
+    std::sync::Arc::new(Asymmetry::new(workers, None, Some(Accounts::new(workers, 1, false)), Vec::new()).unwrap())
 }
 
-impl Crew {
-    fn new(workers: usize) -> Arc<Crew> {
-        Crew::under(None, workers)
+impl SleepModel {
+    fn new(workers: usize) -> Arc<SleepModel> {
+        SleepModel::under(None, workers)
     }
 
-    fn under(roster: Option<std::sync::Arc<Roster>>, workers: usize) -> Arc<Crew> {
-        Arc::new(Crew { sleep: Sleep::new(workers, roster), tasks: AtomicUsize::new(0) })
+    fn under(asymmetry: Option<std::sync::Arc<Asymmetry>>, workers: usize) -> Arc<SleepModel> {
+        Arc::new(SleepModel { sleep: Sleep::new(workers, asymmetry), tasks: AtomicUsize::new(0) })
     }
 
     fn push(&self) {
@@ -186,20 +186,20 @@ impl Crew {
     }
 
     fn work(&self, worker: usize) {
-        let mut called = false;
+        let mut woken = false;
         while !self.take() {
-            called |= self.sleep.sleep(worker, || self.tasks.load(Acquire) > 0);
+            woken |= self.sleep.sleep(worker, || self.tasks.load(Acquire) > 0);
         }
-        if called {
+        if woken {
             self.sleep.pass_on(|| self.tasks.load(Acquire) > 0);
         }
     }
 }
 
 #[test]
-fn a_sleeper_is_called() {
+fn a_sleeper_is_woken() {
     loom::model(|| {
-        let crew = Crew::new(1);
+        let crew = SleepModel::new(1);
         let other = Arc::clone(&crew);
         let worker = thread::spawn(move || other.work(0));
         crew.push();
@@ -207,14 +207,14 @@ fn a_sleeper_is_called() {
     });
 }
 
-/// A worker that gets up by itself leaves the alarm on and the list empty. A push that finds nobody there turns the alarm off; the one after it calls the
-/// worker, which may have lain down again by then.
+/// A worker that gets up by itself leaves the alarm on and the list empty. A push that finds the list empty turns the alarm off; the one after it wakes the
+/// worker, which may sleep again by then.
 #[test]
-fn a_call_that_finds_nobody_loses_no_call_after_it() {
+fn a_push_that_finds_no_sleeper_loses_no_wake_up_after_it() {
     for chosen in [false, true] {
         loom::model(move || {
-            let crew = Crew::under(chosen.then(|| roster(1)), 1);
-            assert!(!crew.sleep.sleep(0, || true), "it was not called");
+            let crew = SleepModel::under(chosen.then(|| asymmetry(1)), 1);
+            assert!(!crew.sleep.sleep(0, || true), "no push has woken it");
             let other = Arc::clone(&crew);
             let worker = thread::spawn(move || {
                 other.work(0);
@@ -228,7 +228,7 @@ fn a_call_that_finds_nobody_loses_no_call_after_it() {
 }
 
 #[test]
-fn two_sleepers_are_called_for_two_tasks() {
+fn two_sleepers_are_woken_for_two_tasks() {
     [false, true].into_iter().for_each(two_sleepers);
 }
 
@@ -236,7 +236,7 @@ fn two_sleepers(chosen: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
-        let crew = Crew::under(chosen.then(|| roster(2)), 2);
+        let crew = SleepModel::under(chosen.then(|| asymmetry(2)), 2);
         let workers = [0, 1].map(|worker| {
             let crew = Arc::clone(&crew);
             thread::spawn(move || crew.work(worker))
@@ -252,7 +252,7 @@ fn two_sleepers(chosen: bool) {
 #[test]
 fn an_opened_latch_wakes_its_sleeper() {
     loom::model(|| {
-        let shared = Arc::new((Crew::new(1), Latch::new()));
+        let shared = Arc::new((SleepModel::new(1), Latch::new()));
         let other = Arc::clone(&shared);
         let worker = thread::spawn(move || {
             let (crew, latch) = &*other;
@@ -266,8 +266,83 @@ fn an_opened_latch_wakes_its_sleeper() {
         let (crew, latch) = &*shared;
         // SAFETY: `shared` has it.
         if let Some(sleeper) = unsafe { Latch::open(latch) } {
-            crew.sleep.wake(sleeper);
+            crew.sleep.wake_for_latch(sleeper);
         }
         worker.join().unwrap();
     });
+}
+
+impl SleepModel {
+    /// What a thread of a pool does, from its start to the end of the pool.
+    fn live(&self, worker: usize, closed: &Latch) {
+        let mut woken = self.sleep.first(worker);
+        while !closed.is_open() {
+            if self.take() {
+                if std::mem::take(&mut woken) {
+                    self.sleep.pass_on(|| self.tasks.load(Acquire) > 0);
+                }
+            } else if closed.doze(worker) {
+                woken |= self.sleep.sleep(worker, || closed.is_open() || self.tasks.load(Acquire) > 0);
+                closed.rise(worker);
+            }
+        }
+        if !self.sleep.closed_at_rest() {
+            while self.take() {}
+        }
+    }
+}
+
+/// Workers begin asleep, on the list before they run: a push that comes first wakes one of them all the same.
+#[test]
+fn workers_that_begin_asleep_are_woken() {
+    [false, true].into_iter().for_each(|chosen| {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let crew = SleepModel::under(chosen.then(|| asymmetry(2)), 2);
+            crew.sleep.begin(0..2);
+            let workers = [0, 1].map(|worker| {
+                let crew = Arc::clone(&crew);
+                thread::spawn(move || {
+                    let woken = crew.sleep.first(worker);
+                    assert!(woken, "nothing else wakes it");
+                    crew.sleep.pass_on(|| crew.tasks.load(Acquire) > 0);
+                    assert!(crew.take());
+                })
+            });
+            crew.push();
+            crew.push();
+            for worker in workers {
+                worker.join().unwrap();
+            }
+        });
+    });
+}
+
+/// A pool that is dropped, with a task or without: its workers end, and leave no task.
+#[test]
+fn closing_wakes_all_workers_and_leaves_no_task() {
+    for tasks in 0..2 {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let shared = Arc::new((SleepModel::new(2), [Latch::new(), Latch::new()]));
+            shared.0.sleep.begin(0..2);
+            let workers = [0, 1].map(|worker| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.0.live(worker, &shared.1[worker]))
+            });
+            let (crew, closed) = &*shared;
+            (0..tasks).for_each(|_| crew.push());
+            for latch in closed {
+                // SAFETY: `shared` has it.
+                let _ = unsafe { Latch::open(latch) };
+            }
+            crew.sleep.close();
+            for worker in workers {
+                worker.join().unwrap();
+            }
+            assert!(!crew.take(), "a task is left");
+        });
+    }
 }

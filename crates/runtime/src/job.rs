@@ -1,6 +1,6 @@
 //! What lies in a queue: a pointer to a task with the function that runs it in front.
 //!
-//! Running a job never unwinds: each kind catches the panic of its closure and hands it to whoever waits.
+//! Running a job never unwinds: each kind catches the panic of its closure and hands it to the thread that waits.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -35,13 +35,13 @@ impl Job {
     }
 }
 
-/// What a closure that is called by somebody else left: its value or its panic.
+/// What a closure that another thread has called left: its value or its panic.
 type Outcome<R> = thread::Result<R>;
 
 /// The payload of a panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// Drops a panic that nobody is told of. That runs code of the program, which can panic: what this leaves is dropped in the same way,
+/// Drops a panic that is not propagated. That runs code of the program, which can panic: what this leaves is dropped in the same way,
 /// and what that leaves is leaked.
 pub(crate) fn discard(panic: Panic) {
     let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) else { return };
@@ -74,7 +74,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         NonNull::from(self).cast()
     }
 
-    /// Opened when it was run by somebody else.
+    /// Opened when another worker has run it.
     pub(crate) fn latch(&self) -> &Latch {
         &self.latch
     }
@@ -85,7 +85,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
     /// It has come out of the queue and is not run otherwise.
     #[inline(always)]
     pub(crate) unsafe fn call(&self) -> R {
-        // SAFETY: nobody else has it, and nobody takes it twice.
+        // SAFETY: no other thread has it, and it is taken once.
         let f = unsafe { ManuallyDrop::take(&mut *self.f.get()) };
         f()
     }
@@ -106,17 +106,17 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         }
     }
 
-    /// Runs it for the one who waits, and returns which worker has to be woken up for that. The job may be gone afterwards.
+    /// Runs it for the thread that waits, and returns the worker that has to be woken for that. The job may be gone afterwards.
     ///
     /// # Safety
-    /// As for [`call`](Self::call). Who made the job waits for its latch.
+    /// As for [`call`](Self::call). The frame that has the job waits for its latch.
     pub(crate) unsafe fn finish(this: NonNull<Self>) -> Option<usize> {
         {
             // SAFETY: the frame with the job is left after the latch has opened only.
             let this = unsafe { this.as_ref() };
             // SAFETY: the caller's promise.
             let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { this.call() }));
-            // SAFETY: nobody reads it before the latch is open.
+            // SAFETY: it is not read before the latch is open.
             unsafe { (*this.outcome.get()).write(outcome) };
         }
         // SAFETY: the address of a field; the latch is not yet open.
@@ -124,7 +124,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
     }
 }
 
-/// A closure on the heap that looks after its panic itself.
+/// A closure on the heap that catches its panic itself.
 #[repr(C)]
 pub(crate) struct HeapJob<F> {
     job: Job,

@@ -9,7 +9,7 @@ use crate::worker::{Ticket, Worker};
 
 /// Runs two closures, at the same time if another core is free, and returns both results.
 ///
-/// `b` waits in this worker's queue while `a` runs. If nobody has stolen it by then it is called here like any other function. Outside of
+/// `b` waits in this worker's queue while `a` runs. If no worker has stolen it by then it is called here like any other function. Outside of
 /// [`Pool::install`] the [global pool](Pool::global) is used.
 ///
 /// # Panics

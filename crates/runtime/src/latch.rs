@@ -1,4 +1,4 @@
-//! A door that opens once, and a worker that may sleep before it.
+//! A flag that is set once, and a worker that may sleep until then.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -7,10 +7,10 @@ use crate::sync::AtomicUsize;
 
 const CLOSED: usize = 0;
 const OPEN: usize = 1;
-/// Closed, and the worker with the number above this sleeps before it.
+/// Closed, and the worker with the number above this sleeps until it opens.
 const SLEEPER: usize = 2;
 
-/// Closed until what somebody waits for is done.
+/// Closed until what a worker waits for is done.
 pub(crate) struct Latch(AtomicUsize);
 
 impl Latch {
@@ -25,9 +25,9 @@ impl Latch {
         self.0.load(Acquire) == OPEN
     }
 
-    /// Opens it. Returns the worker that has to be woken up.
+    /// Opens it. Returns the worker that has to be woken.
     ///
-    /// The one who waits may go on and free the latch at once, so `latch` is a pointer, and is not touched afterwards.
+    /// The worker that waits may leave its frame, and with it the latch, at once. So `latch` is a pointer, and is not touched afterwards.
     ///
     /// # Safety
     /// The latch exists until it is opened.
@@ -37,13 +37,13 @@ impl Latch {
         before.checked_sub(SLEEPER)
     }
 
-    /// Closes it again, for the one who has waited for it.
+    /// Closes it again, by the worker that has waited for it.
     pub(crate) fn close(&self) {
-        // Whoever opens it next has learned to do so from the caller.
+        // The thread that opens it next has synchronised with the caller before.
         self.0.store(CLOSED, Relaxed);
     }
 
-    /// Says that this worker is going to sleep before it. False if it is open.
+    /// Says that this worker is going to sleep until it opens. False if it is open.
     pub(crate) fn doze(&self, worker: usize) -> bool {
         self.0.compare_exchange(CLOSED, worker + SLEEPER, AcqRel, Acquire).is_ok()
     }

@@ -1,12 +1,13 @@
 //! A work-stealing runtime that keeps parallel programs even on cores that differ.
 //!
 //! [`join`] two closures, [`scope`] any number of tasks, have a [`graph`] of tasks wait for the data that they share, or run a loop with [`par_for`],
-//! [`par_map_reduce`], [`par_pieces`], [`par_chunks`] and [`par_chunks_mut`]. Without further ado they use the [global pool](Pool::global); in [`Pool::install`] they use that pool. Waiting for a task costs little more than calling
-//! a function as long as nobody steals it, so tasks may be small.
+//! [`par_map_reduce`], [`par_pieces`], [`par_chunks`] and [`par_chunks_mut`]. They use the [global pool](Pool::global), and in [`Pool::install`] that pool. Waiting for a task costs
+//! little more than calling a function as long as no worker steals it, so tasks may be small.
 //!
-//! Panics are carried to whoever waits. Parallel code may be nested as deep as stacks allow, pools in pools included.
+//! A panic in a task is propagated to the thread that waits for it. Parallel code may be nested as deep as stacks allow, pools in pools included.
 
-mod asking;
+mod affinity;
+mod asymmetry;
 mod builder;
 mod chunks;
 mod clock;
@@ -26,11 +27,11 @@ mod par;
 mod pieces;
 mod pool;
 mod region;
-mod roster;
 mod scope;
 mod sleep;
 mod state;
 mod stats;
+mod steal_request;
 mod sync;
 mod task;
 mod trace;
@@ -38,6 +39,7 @@ mod urgent;
 mod worker;
 mod workers;
 
+pub use asymmetry::{Account, Spans, this_machine};
 pub use builder::{PoolBuilder, Record};
 pub use chunks::{par_chunks, par_chunks_mut};
 pub use error::{BuildError, MAX_THREADS, Shortage};
@@ -50,7 +52,6 @@ pub use par::{par_for, par_for_grain, par_map_reduce, par_map_reduce_grain};
 pub use pieces::par_pieces;
 pub use pool::Pool;
 pub use region::{Access, Lend, Read, Region, Write};
-pub use roster::{Account, Spans, this_machine};
 pub use scope::{Scope, scope};
 pub use stats::Stats;
 #[cfg(feature = "perfetto")]

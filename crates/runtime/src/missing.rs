@@ -15,8 +15,7 @@ pub struct Missing {
 
 impl Missing {
     pub(crate) fn affinity(why: &str) -> Self {
-        let without =
-            "workers are not bound to cores, so none is told from another, and nothing is mugged or left to big cores";
+        let without = "workers are not bound to cores, so big and little ones are treated alike: no task is mugged or left to a big core";
         Self { what: "affinity", why: why.to_owned(), without }
     }
 

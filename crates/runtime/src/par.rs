@@ -1,22 +1,22 @@
 //! Parallel loops.
 //!
-//! Who does not say how large pieces are to be gets lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua and U. Vishkin, "Lazy Binary-Splitting: A
-//! Run-Time Adaptive Work-Stealing Scheduler", PPoPP 2010): a worker runs through its part of the loop, looks now and then whether its queue is empty, which
+//! Without a grain loops use lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua and U. Vishkin, "Lazy Binary-Splitting: A
+//! Run-Time Adaptive Work-Stealing Scheduler", PPoPP 2010): a worker runs through its part of the loop, checks now and then whether its queue is empty, which
 //! means that everything it had on offer was stolen, and only then offers half of what is left. A few pieces for each worker are made at once, as in
-//! oneTBB's `auto_partitioner`, because a loop of few long iterations has nothing left to offer when its worker looks for the first time.
+//! oneTBB's `auto_partitioner`, because a loop of few long iterations has nothing left to offer when its worker checks for the first time.
 
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::clock::Stopwatch;
+use crate::clock::LapTimer;
 use crate::join::join;
 use crate::pool::Pool;
 use crate::worker::Worker;
 
 /// Pieces for each worker that are made at once.
 const PIECES: usize = 4;
-/// A worker looks at its queue about this often. `assumed`: a few times what a steal takes.
-const LOOK: Duration = Duration::from_micros(10);
+/// A worker checks its queue about this often. `assumed`: a few times what a steal takes.
+const CHECK: Duration = Duration::from_micros(10);
 
 /// How a loop over a range becomes a value: of pieces, and of two neighbours.
 pub(crate) struct Loop<'a, P, C> {
@@ -53,7 +53,7 @@ where
     /// Offers `pieces` pieces at once.
     fn spread(&self, range: Range<usize>, pieces: usize, home: usize) -> T {
         let Some(worker) = Worker::current() else { return (self.piece)(range) };
-        // Stolen: there are hungry workers, perhaps more than one.
+        // Stolen: other workers need tasks, perhaps more than one.
         let pieces = if worker.index() == home { pieces } else { PIECES * worker.shared().slots.len() };
         if pieces <= 1 || range.len() <= 1 {
             return self.lazily(range, worker);
@@ -67,7 +67,7 @@ where
     /// Runs through the range, and offers half of the rest whenever the queue is empty.
     fn lazily(&self, mut range: Range<usize>, worker: Worker<'_>) -> T {
         let mut step = 1;
-        let mut stopwatch = Stopwatch::start();
+        let mut timer = LapTimer::start();
         let mut done = None;
         loop {
             let next = range.start + step.min(range.len());
@@ -87,10 +87,10 @@ where
                 return (self.combine)(value, (self.combine)(left, right));
             }
             done = Some(value);
-            worker.answer();
-            step = match stopwatch.lap() {
-                short if short < LOOK / 4 => step * 4,
-                long if long > LOOK => (step / 2).max(1),
+            worker.serve_thief();
+            step = match timer.lap() {
+                short if short < CHECK / 4 => step * 4,
+                long if long > CHECK => (step / 2).max(1),
                 _ => step,
             };
         }
@@ -105,7 +105,7 @@ fn halves(range: Range<usize>) -> (Range<usize>, Range<usize>) {
 /// Calls `f` for each number of a range, in parallel, in no particular order.
 ///
 /// Outside of [`Pool::install`] the [global pool](Pool::global) is used. How much of the range a worker takes at a time follows from how long `f`
-/// takes and how hungry others are.
+/// takes and how often others steal.
 ///
 /// # Panics
 /// If `f` does, after all that was begun has ended.

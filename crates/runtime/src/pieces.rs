@@ -1,4 +1,4 @@
-//! Parallel loops for those who would rather get a piece of the range than one number: to keep something from number to number, or for a vectorised loop.
+//! Parallel loops over pieces of a range instead of single numbers: to keep a value from number to number, or for a vectorised loop.
 
 use std::ops::Range;
 

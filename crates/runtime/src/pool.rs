@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
 
+use crate::asymmetry::{Account, Asymmetry};
 use crate::error::Shortage;
 use crate::fork::{PerProcess, Process};
 use crate::job::{HeapJob, StackJob, discard};
 use crate::missing::Missing;
-use crate::roster::{Account, Roster};
 use crate::state::{PoolState, WorkerSlot};
 use crate::stats::Stats;
 use crate::trace::Event;
@@ -83,20 +83,20 @@ impl Pool {
     /// What cores that differ would need, and this machine does not allow: each once. The pool works without it.
     pub fn missing(&self) -> Vec<Missing> {
         let workers = self.workers();
-        let later = workers.state.roster.as_deref().map(Roster::missing).unwrap_or_default();
+        let later = workers.state.asymmetry.as_deref().map(Asymmetry::missing).unwrap_or_default();
         workers.missing.iter().cloned().chain(later).collect()
     }
 
     /// For how long each worker was busy and waited, on which type of core, the calling thread's first. Empty unless the pool keeps a
     /// [`Record`](crate::Record).
     pub fn accounts(&self) -> Vec<Account> {
-        let Some(roster) = &self.state().roster else { return Vec::new() };
-        self.slots().filter_map(|slot| roster.account(slot.index)).collect()
+        let Some(asymmetry) = &self.state().asymmetry else { return Vec::new() };
+        self.slots().filter_map(|slot| asymmetry.account(slot.index)).collect()
     }
 
     /// When workers began to run tasks and to wait, and where, by time. Empty unless the pool keeps a record of [events](crate::Record::Events).
     pub fn trace(&self) -> Vec<Event> {
-        self.state().roster.as_deref().map(Roster::events).unwrap_or_default()
+        self.state().asymmetry.as_deref().map(Asymmetry::events).unwrap_or_default()
     }
 
     /// Runs `f` in this pool: [`join`](crate::join), [`scope`](crate::scope) and the parallel loops in it use this pool's workers.

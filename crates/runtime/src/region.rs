@@ -52,7 +52,7 @@ pub struct Write<'g, T: ?Sized>(Region<'g, T>);
 
 /// One region that a task uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Use {
+pub struct RegionUse {
     pub(crate) region: usize,
     pub(crate) writes: bool,
 }
@@ -62,11 +62,11 @@ pub trait Access: Uses + for<'t> Lend<'t> {}
 
 impl<A: Uses + for<'t> Lend<'t>> Access for A {}
 
-/// Which regions an [`Access`] is about. Nobody else can name this trait, so that only what is below is an access: references to it go to other threads.
+/// Which regions an [`Access`] is about. No other crate can name this trait, so that only what is below is an access: references to it go to other threads.
 pub trait Uses {
     /// Tells each of them.
     #[doc(hidden)]
-    fn each(&self, tell: &mut dyn FnMut(Use));
+    fn each(&self, tell: &mut dyn FnMut(RegionUse));
 }
 
 /// What a task gets for an [`Access`]: `&T`, `&mut T`, or a tuple, an array or a `Vec` of these.
@@ -77,14 +77,14 @@ pub trait Lend<'t, Implied = &'t Self> {
     type Refs;
 
     /// # Safety
-    /// Until the references are gone nobody writes what is read, and nobody uses what is written.
+    /// Until the references are gone no thread writes what is read, and no other one uses what is written.
     #[doc(hidden)]
     unsafe fn lend(&'t self) -> Self::Refs;
 }
 
 impl<T: ?Sized> Uses for Read<'_, T> {
-    fn each(&self, tell: &mut dyn FnMut(Use)) {
-        tell(Use { region: self.0.index, writes: false });
+    fn each(&self, tell: &mut dyn FnMut(RegionUse)) {
+        tell(RegionUse { region: self.0.index, writes: false });
     }
 }
 
@@ -98,8 +98,8 @@ impl<'t, T: ?Sized> Lend<'t> for Read<'_, T> {
 }
 
 impl<T: ?Sized> Uses for Write<'_, T> {
-    fn each(&self, tell: &mut dyn FnMut(Use)) {
-        tell(Use { region: self.0.index, writes: true });
+    fn each(&self, tell: &mut dyn FnMut(RegionUse)) {
+        tell(RegionUse { region: self.0.index, writes: true });
     }
 }
 
@@ -113,7 +113,7 @@ impl<'t, T: ?Sized> Lend<'t> for Write<'_, T> {
 }
 
 impl<A: Uses> Uses for Vec<A> {
-    fn each(&self, tell: &mut dyn FnMut(Use)) {
+    fn each(&self, tell: &mut dyn FnMut(RegionUse)) {
         self.iter().for_each(|access| access.each(tell));
     }
 }
@@ -128,7 +128,7 @@ impl<'t, A: Lend<'t>> Lend<'t> for Vec<A> {
 }
 
 impl<A: Uses, const N: usize> Uses for [A; N] {
-    fn each(&self, tell: &mut dyn FnMut(Use)) {
+    fn each(&self, tell: &mut dyn FnMut(RegionUse)) {
         self.iter().for_each(|access| access.each(tell));
     }
 }
@@ -147,7 +147,7 @@ macro_rules! tuple {
         impl<$($access: Uses),*> Uses for ($($access,)*) {
             #[allow(non_snake_case, reason = "a macro has no other names")]
             #[allow(unused_variables, reason = "of the empty tuple")]
-            fn each(&self, tell: &mut dyn FnMut(Use)) {
+            fn each(&self, tell: &mut dyn FnMut(RegionUse)) {
                 let ($($access,)*) = self;
                 $($access.each(tell);)*
             }

@@ -111,7 +111,7 @@ impl<'scope> Scope<'scope> {
 
     /// Works until no more than `left` tasks have not ended. For the body; if `left` is not zero only the body may spawn.
     pub(crate) fn wait(&self, worker: Worker<'_>, left: usize) {
-        // Without the share of the body, and of those that may be left: whoever brings that to zero opens the latch.
+        // Without the share of the body, and of those that may be left: the task that brings that to zero opens the latch.
         let share = left + 1;
         if self.open.fetch_sub(share, AcqRel) > share {
             self.wait_for_open(worker);
@@ -125,7 +125,7 @@ impl<'scope> Scope<'scope> {
         self.latch.close();
     }
 
-    /// Lets go who waits for that.
+    /// Opens the latch, and wakes the worker that waits for it.
     pub(crate) fn open(&self) {
         // SAFETY: the latch is a part of this.
         if let Some(sleeper) = unsafe { Latch::open(&self.latch) } {

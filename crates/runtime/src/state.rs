@@ -10,15 +10,16 @@ use std::thread::Thread;
 
 use crossbeam_utils::CachePadded;
 
-use crate::asking::Asking;
+use crate::asymmetry::Asymmetry;
 use crate::deque::Deque;
 use crate::fork::Process;
 use crate::injected::Injected;
 use crate::job::Job;
 use crate::latch::Latch;
-use crate::roster::Roster;
 use crate::sleep::Sleep;
 use crate::stats::Stats;
+use crate::steal_request::StealRequest;
+use crate::sync::lock_std;
 use crate::urgent::Urgent;
 
 /// What the workers of a pool share.
@@ -29,7 +30,7 @@ pub(crate) struct PoolState {
     pub(crate) urgent: Urgent<Job>,
     pub(crate) sleep: Sleep,
     /// Where cores differ, or times and events are recorded.
-    pub(crate) roster: Option<Arc<Roster>>,
+    pub(crate) asymmetry: Option<Arc<Asymmetry>>,
     /// Whether a thread works in the first slot.
     pub(crate) taken: AtomicBool,
     /// Whether the pool has no threads of its own, so that the first slot is the only one in which a thread ever works.
@@ -45,7 +46,7 @@ pub(crate) struct PoolState {
 /// What the other workers see of one.
 pub(crate) struct WorkerSlot {
     pub(crate) deque: Deque<Job>,
-    pub(crate) asking: CachePadded<Asking<Job>>,
+    pub(crate) request: CachePadded<StealRequest<Job>>,
     pub(crate) counters: CachePadded<WorkerCounters>,
     pub(crate) index: usize,
     /// The pool that holds this slot.
@@ -77,7 +78,7 @@ impl WorkerSlot {
     fn new(index: usize, pool: *const PoolState) -> WorkerSlot {
         WorkerSlot {
             deque: Deque::new(),
-            asking: CachePadded::new(Asking::new()),
+            request: CachePadded::new(StealRequest::new()),
             counters: CachePadded::default(),
             index,
             pool,
@@ -112,13 +113,13 @@ impl WorkerSlot {
 }
 
 impl PoolState {
-    pub(crate) fn new(workers: usize, roster: Option<Arc<Roster>>) -> Arc<PoolState> {
+    pub(crate) fn new(workers: usize, asymmetry: Option<Arc<Asymmetry>>) -> Arc<PoolState> {
         Arc::new_cyclic(|me| PoolState {
             slots: (0..workers).map(|index| CachePadded::new(WorkerSlot::new(index, me.as_ptr()))).collect(),
             injected: Injected::default(),
             urgent: Urgent::default(),
-            sleep: Sleep::new(workers, roster.clone()),
-            roster,
+            sleep: Sleep::new(workers, asymmetry.clone()),
+            asymmetry,
             taken: AtomicBool::new(false),
             alone: AtomicBool::new(false),
             callers: Mutex::new(Vec::new()),
@@ -139,10 +140,10 @@ impl PoolState {
         !self.process.is_current()
     }
 
-    /// Wakes a worker because what it waits for is done. One that is gone is not woken.
+    /// Wakes a worker because what it waits for is done; not one of the parent process.
     pub(crate) fn wake(&self, worker: usize) {
         if !self.is_lost() {
-            self.sleep.wake(worker);
+            self.sleep.wake_for_latch(worker);
         }
     }
 
@@ -160,7 +161,7 @@ impl PoolState {
         !self.injected.is_empty() || !self.urgent.is_empty()
     }
 
-    /// Has a job run by the next worker that searches for one.
+    /// Puts a job where all workers search first.
     pub(crate) fn hurry(&self, priority: u32, job: NonNull<Job>) {
         self.urgent.push(priority, job);
         self.wake_one();
@@ -182,11 +183,11 @@ impl PoolState {
 
     /// Where workers of this pool are that have gone to another one.
     pub(crate) fn gone(&self) -> MutexGuard<'_, Vec<(Arc<PoolState>, usize)>> {
-        self.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock_std(&self.gone)
     }
 
     /// Threads that wait for the first slot.
     pub(crate) fn callers(&self) -> MutexGuard<'_, Vec<Thread>> {
-        self.callers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock_std(&self.callers)
     }
 }

@@ -14,6 +14,11 @@ mod imp {
 
 pub(crate) use imp::*;
 
+/// As [`lock`], of a lock that loom need not see.
+pub(crate) fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 /// Locks. No lock of this crate is held while a task runs, so none is ever poisoned by one.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -1,4 +1,4 @@
-//! Who worked where and when.
+//! Which worker ran where and when.
 
 #[cfg(feature = "perfetto")]
 use std::io;
@@ -27,7 +27,7 @@ pub enum What {
     Runs,
     /// To wait: it has found no task twice in a row.
     Waits,
-    /// To be somebody else's thread.
+    /// To do something outside of the pool.
     Leaves,
 }
 
@@ -54,7 +54,7 @@ pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
     for worker in 0..workers {
         tracks.thread(of_worker(worker), WORKERS, 2, 1_000_000 + worker as i32, &format!("worker {worker}"));
     }
-    // Where each worker runs tasks now, and who runs them on a CPU: of several the last to begin.
+    // The CPU on which each worker runs tasks now. A CPU shows one worker: of several the last to begin.
     let mut runs: Vec<Option<u16>> = vec![None; workers];
     for event in events {
         tracks.at(event.at);

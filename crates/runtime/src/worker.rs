@@ -10,20 +10,20 @@ use std::thread;
 use crossbeam_utils::Backoff;
 use evenkeel_model::stealing::HINT_AFTER;
 
+use crate::asymmetry::Failures;
 use crate::clock;
-use crate::deque::Steal;
+use crate::deque::StealResult;
 use crate::fence;
 use crate::fork;
 use crate::job::Job;
 use crate::latch::Latch;
-use crate::roster::Patience;
 use crate::state::{PoolState, WorkerSlot, count};
 
 /// Failed searches after which a worker counts as waiting: the hint of Torng et al., ISCA 2016, III.A.
 const WAITING_AFTER: u32 = HINT_AFTER;
-/// Failed searches after which it goes to sleep. `assumed`: about as long as a wake-up takes.
+/// Failed searches after which it sleeps. `assumed`: about as long as a wake-up takes.
 const SLEEP_AFTER: u32 = 32;
-/// As many failed searches as it takes for work not to be left to others.
+/// As many failed searches as it takes for tasks not to be left to others.
 const LEAVE_NOTHING: u32 = u32::MAX;
 
 /// The calling thread as the worker at a slot: the owner of its queue. Cannot leave the thread.
@@ -33,7 +33,7 @@ pub(crate) struct Worker<'a> {
     _thread: PhantomData<*mut ()>,
 }
 
-/// A worker on the stack of a thread. A worker of one pool may ask another pool to do something, so there can be several below each other.
+/// A worker on the stack of a thread. A worker of one pool may be in a task that uses another pool, so there can be several below each other.
 struct Entered {
     slot: *const WorkerSlot,
     below: *const Entered,
@@ -46,7 +46,7 @@ thread_local! {
     static ENTERED: Cell<*const Entered> = const { Cell::new(ptr::null()) };
 }
 
-/// What a push returns: the queue's `bottom` above the job, or that the job has to be looked for.
+/// What a push returns: the queue's `bottom` above the job, or that the job has to be searched for.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(isize);
 
@@ -140,7 +140,7 @@ impl<'a> Worker<'a> {
         self.slot.pool()
     }
 
-    /// Whether the queue is empty: everything was stolen, so that somebody is hungry.
+    /// Whether the queue is empty: everything was stolen, so that other workers need tasks.
     pub(crate) fn is_empty(self) -> bool {
         self.slot.deque.len() == 0
     }
@@ -150,14 +150,14 @@ impl<'a> Worker<'a> {
         self.slot.deque.bottom()
     }
 
-    /// Puts a job into the queue, and calls somebody if all are asleep.
+    /// Puts a job into the queue, and wakes one worker if all sleep.
     #[inline(always)]
     pub(crate) fn push(self, job: NonNull<Job>) -> Ticket {
         // SAFETY: this thread is the owner.
         let bottom = unsafe { self.slot.deque.push(job) };
-        // The light fence between the push and the look at the alarm. Where it is not free, the alarm is always on, and `notify` has the fence.
+        // The light fence between the push and the load of the alarm. Where it is not free, the alarm is always on, and `notify` has the fence.
         fence::free();
-        if self.shared().sleep.is_alarmed() | self.slot.asking.is_asked() {
+        if self.shared().sleep.is_alarmed() | self.slot.request.is_requested() {
             self.attend(bottom)
         } else {
             Ticket(bottom)
@@ -175,10 +175,10 @@ impl<'a> Worker<'a> {
         count(&self.slot.counters.spawns);
     }
 
-    /// After a push: a thief asks for a task, or a worker has to be woken.
+    /// After a push: a thief requests a task, or a worker has to be woken.
     #[cold]
     fn attend(self, bottom: isize) -> Ticket {
-        self.answer();
+        self.serve_thief();
         if self.shared().sleep.is_alarmed() && !self.shared().is_lost() {
             self.shared().sleep.notify();
         }
@@ -194,14 +194,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives its oldest task to the thief that asks, if one does. To be called now and then by a worker that is busy for long with tasks in its queue.
-    pub(crate) fn answer(self) {
-        if self.slot.asking.is_asked()
-            && let Some(asker) = self.slot.asking.asker()
+    /// Gives its oldest task to the thief that requests one, if there is one. To be called now and then by a worker that is busy for long with tasks in its queue.
+    pub(crate) fn serve_thief(self) {
+        if self.slot.request.is_requested()
+            && let Some(thief) = self.slot.request.accept()
             && !self.shared().is_lost()
         {
             // SAFETY: this thread is the owner.
-            self.shared().slots[asker].asking.answer(unsafe { self.slot.deque.give() });
+            self.shared().slots[thief].request.reply(unsafe { self.slot.deque.give() });
         }
     }
 
@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
     /// Works until the latch is open, or this process has none of the other workers.
     fn work_until(self, latch: &Latch, floor: isize, idle: &mut Idle) {
         while !latch.is_open() && !self.shared().is_lost() {
-            if let Some(job) = self.find(floor, idle.patience.failed) {
+            if let Some(job) = self.find(floor, idle.failures.failed) {
                 idle.end(self);
                 // SAFETY: it was in a queue.
                 unsafe { Job::run(job, self.slot) };
@@ -279,7 +279,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A job that was sent to a pool whose slot this thread has left. There may be no other worker that could do it, and the thread that sent it may be the one for which this
+    /// A job that was sent to a pool whose slot this thread has left. There may be no other worker that could run it, and the thread that sent it may be the one for which this
     /// thread waits here.
     fn missed() -> Option<(Worker<'a>, NonNull<Job>)> {
         Self::left().find_map(|left| Some((left, left.shared().injected.pop()?)))
@@ -306,30 +306,30 @@ impl<'a> Worker<'a> {
     /// `failed` searches before this one have found nothing.
     pub(crate) fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
         let own = self.urgent(failed).or_else(|| self.pop(floor));
-        self.answer();
+        self.serve_thief();
         if own.is_some() || self.leaves_it(failed) {
             return own;
         }
         self.steal().or_else(|| self.shared().injected.pop())
     }
 
-    /// The most urgent task. It is nobody's own, so taking it counts as a steal, and is left to a bigger core that waits (work-biasing, Torng et al.,
-    /// ISCA 2016, III.C). Nobody has to be woken up for it: none goes to sleep while there is one, and who brings it calls the biggest sleeper.
+    /// The most urgent task. It is in no worker's queue, so taking it counts as a steal, and is left to a worker that waits on a bigger core (work-biasing, Torng et al.,
+    /// ISCA 2016, III.C). No worker has to be woken for it here: none falls asleep while there is one, and the push has woken the sleeper on the biggest core.
     fn urgent(self, failed: u32) -> Option<NonNull<Job>> {
         let urgent = &self.shared().urgent;
         if urgent.is_empty() || self.bigger_that_waits(failed).is_some() { None } else { urgent.pop() }
     }
 
-    /// To whom this worker leaves what is not its own.
+    /// The worker to which this one leaves what is not its own.
     fn bigger_that_waits(self, failed: u32) -> Option<usize> {
-        self.shared().roster.as_ref()?.holds_back(self.index(), failed)
+        self.shared().asymmetry.as_ref()?.holds_back(self.index(), failed)
     }
 
-    /// Whether what there is, is left to a worker on a bigger core, which is woken up for it.
+    /// Whether the tasks of others are left to a worker on a bigger core. That one is woken if there are any.
     fn leaves_it(self, failed: u32) -> bool {
         let Some(bigger) = self.bigger_that_waits(failed) else { return false };
         if failed == WAITING_AFTER && self.sees_work() {
-            self.shared().sleep.ring(bigger);
+            self.shared().sleep.wake(bigger);
         }
         true
     }
@@ -337,39 +337,39 @@ impl<'a> Worker<'a> {
     fn steal(self) -> Option<NonNull<Job>> {
         while let Some(victim) = self.victim() {
             match self.take_from(victim) {
-                Steal::Task(job) => {
+                StealResult::Task(job) => {
                     count(&self.slot.counters.steals);
                     return Some(job);
                 }
-                Steal::Lost => {}
-                Steal::Empty => break,
+                StealResult::Lost => {}
+                StealResult::Empty => break,
             }
         }
         count(&self.slot.counters.failed_steals);
         None
     }
 
-    /// Asks first where taking needs a heavy fence (see [`crate::asking`]).
-    fn take_from(self, victim: &WorkerSlot) -> Steal<NonNull<Job>> {
+    /// Requests one first where taking needs a heavy fence (see [`crate::steal_request`]).
+    fn take_from(self, victim: &WorkerSlot) -> StealResult<NonNull<Job>> {
         if fence::asymmetric() {
             let until = clock::now().0 + fence::cost();
-            let patient = || {
+            let wait = || {
                 std::hint::spin_loop();
                 clock::now().0 < until
             };
-            match self.slot.asking.ask(&victim.asking, self.index(), patient) {
-                Some(Some(job)) => return Steal::Task(job),
-                Some(None) => return Steal::Empty,
+            match self.slot.request.request(&victim.request, self.index(), wait) {
+                Some(Some(job)) => return StealResult::Task(job),
+                Some(None) => return StealResult::Empty,
                 None => {}
             }
         }
         victim.deque.steal()
     }
 
-    /// The worker with the fullest queue (occupancy-based, Torng et al., ISCA 2016, IV.C); of equal ones the next one round the table.
+    /// The worker with the fullest queue (occupancy-based, Torng et al., ISCA 2016, IV.C); of equal ones the next by number.
     fn victim(self) -> Option<&'a WorkerSlot> {
-        if let Some(roster) = &self.shared().roster {
-            let victim = roster.victim(self.index(), |worker| self.shared().slots[worker].deque.len());
+        if let Some(asymmetry) = &self.shared().asymmetry {
+            let victim = asymmetry.victim(self.index(), |worker| self.shared().slots[worker].deque.len());
             return victim.map(|worker| &*self.shared().slots[worker]);
         }
         let (before, from) = self.shared().slots.split_at(self.index());
@@ -391,10 +391,10 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What a worker is that has found nothing for a while.
+/// A worker that has found no task for a while.
 #[derive(Default)]
 struct Idle {
-    patience: Patience,
+    failures: Failures,
     backoff: Backoff,
     /// It was woken for a task, and has to see to it that the next task wakes the next worker.
     woken: bool,
@@ -402,39 +402,39 @@ struct Idle {
 
 impl Idle {
     fn fail(&mut self, worker: Worker<'_>, latch: &Latch) {
-        self.patience.failed += 1;
-        if let Some(roster) = &worker.shared().roster {
+        self.failures.failed += 1;
+        if let Some(asymmetry) = &worker.shared().asymmetry {
             let tasks = |other: usize| worker.shared().slots[other].deque.len();
-            // On the core that it goes to when it mugs it may have to wait until it runs: as one that sleeps it hears of what it waits for.
+            // On the core that it goes to when it mugs it may have to wait until it runs. As a sleeper of the latch it is marked as active when that opens, and can be mugged back.
             let away = || latch.doze(worker.index());
-            let stays = roster.failed(worker.index(), &mut self.patience, tasks, away);
+            let stays = asymmetry.failed(worker.index(), &mut self.failures, tasks, away);
             latch.rise(worker.index());
             if stays {
                 return std::hint::spin_loop();
             }
         }
-        if self.patience.failed < WAITING_AFTER {
+        if self.failures.failed < WAITING_AFTER {
             std::hint::spin_loop();
-        } else if self.patience.failed < SLEEP_AFTER {
+        } else if self.failures.failed < SLEEP_AFTER {
             if self.backoff.is_completed() { thread::yield_now() } else { self.backoff.snooze() }
         } else if latch.doze(worker.index()) {
             self.woken |= worker.shared().sleep.sleep(worker.index(), || latch.is_open() || worker.sees_work());
             latch.rise(worker.index());
-            self.patience.failed = WAITING_AFTER;
+            self.failures.failed = WAITING_AFTER;
         }
     }
 
-    /// It has found something to do.
+    /// It has found a task.
     fn end(&mut self, worker: Worker<'_>) {
         if std::mem::take(&mut self.woken) {
             worker.shared().sleep.pass_on(|| worker.sees_work());
         }
-        if let Some(roster) = &worker.shared().roster
-            && let Some(bigger) = roster.found(worker.index())
+        if let Some(asymmetry) = &worker.shared().asymmetry
+            && let Some(bigger) = asymmetry.found(worker.index())
         {
-            worker.shared().sleep.ring(bigger);
+            worker.shared().sleep.wake(bigger);
         }
-        self.patience.failed = 0;
+        self.failures.failed = 0;
         self.backoff.reset();
     }
 }

@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle};
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
 
+use crate::asymmetry::{self, Asymmetry, AsymmetryOptions, Uneven};
 use crate::enter::unbind_forked;
 use crate::error::Shortage;
 use crate::fork::{self, Process};
 use crate::latch::Latch;
 use crate::missing::Missing;
-use crate::roster::{self, Roster, Uneven, Wanted};
 use crate::state::PoolState;
 use crate::worker::Worker;
 
@@ -38,7 +38,7 @@ pub(crate) struct PoolPlan {
     pub(crate) turns: bool,
     pub(crate) times: bool,
     pub(crate) events: bool,
-    pub(crate) told: Option<fn(&Missing)>,
+    pub(crate) on_missing: Option<fn(&Missing)>,
     pub(crate) lifetime: Lifetime,
 }
 
@@ -70,29 +70,29 @@ impl Default for PoolPlan {
             turns: true,
             times: false,
             events: false,
-            told: None,
+            on_missing: None,
             lifetime: Lifetime::Scoped,
         }
     }
 }
 
 impl PoolPlan {
-    /// The roster of a pool, if it needs one.
-    fn roster(&self) -> (Option<Roster>, Vec<Missing>) {
-        let own = || roster::this_machine().ok();
+    /// The asymmetry of a pool, if it has any.
+    fn asymmetry(&self) -> (Option<Asymmetry>, Vec<Missing>) {
+        let own = || asymmetry::this_machine().ok();
         let Some(topology) = self.cores.clone().or_else(|| (self.threads > 1).then(own).flatten()) else {
             return (None, Vec::new());
         };
         // The files of cpufreq belong to the parent.
         let files = self.lifetime == Lifetime::Scoped && !Process::is_child();
-        roster::roster(Wanted {
+        asymmetry::asymmetry(AsymmetryOptions {
             topology: &topology,
             workers: self.threads,
             techniques: self.techniques,
             times: self.times,
             events: self.events,
             files,
-            told: self.told,
+            on_missing: self.on_missing,
         })
     }
 
@@ -112,8 +112,8 @@ impl PoolPlan {
         }
         let PoolPlan { threads: wanted, name, .. } = self;
         let wanted = *wanted;
-        let (roster, missing) = self.roster();
-        let state = PoolState::new(wanted, roster.map(Arc::new));
+        let (asymmetry, missing) = self.asymmetry();
+        let state = PoolState::new(wanted, asymmetry.map(Arc::new));
         let mut threads = Vec::with_capacity(wanted - 1);
         let mut shortage = None;
         for index in 1..wanted {
@@ -128,7 +128,7 @@ impl PoolPlan {
         }
         state.sleep.begin(1..threads.len() + 1);
         state.alone.store(threads.is_empty(), Ordering::Relaxed);
-        let mugs = state.roster.as_deref().and_then(Roster::uneven).is_some_and(Uneven::mugs);
+        let mugs = state.asymmetry.as_deref().and_then(Asymmetry::uneven).is_some_and(Uneven::mugs);
         let own = Arc::clone(&state);
         let turns = (mugs && self.turns)
             .then(|| spawn(thread::Builder::new().name(format!("{name}-turns")), Box::new(move || own.take_turns())));
@@ -174,7 +174,7 @@ impl Workers {
             let _ = unsafe { Latch::open(&slot.closed) };
         }
         self.state.sleep.close();
-        if let Some(uneven) = self.state.roster.as_deref().and_then(Roster::uneven) {
+        if let Some(uneven) = self.state.asymmetry.as_deref().and_then(Asymmetry::uneven) {
             uneven.stop();
         }
     }

@@ -1,4 +1,4 @@
-//! What is run, written for anybody's join.
+//! The programs, written for any join.
 
 pub const PROGRAMS: [Program; 2] = [Program::Fib, Program::Skynet];
 
@@ -105,7 +105,7 @@ fn children<F: Fork>(fork: F, first: u64, size: u64, count: u64) -> u64 {
     a + b
 }
 
-/// chili hands the worker on as an argument, so its programs look different.
+/// chili hands the worker on as an argument, so its programs are written anew.
 #[inline(never)]
 pub fn chili_fib(scope: &mut chili::Scope<'_>, n: u64) -> u64 {
     if n < 2 {

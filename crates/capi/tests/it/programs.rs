@@ -153,14 +153,14 @@ fn forks_in_c() {
 /// What `pkg-config` says is enough to compile and link.
 #[test]
 fn pkg_config_finds_it() {
-    let ask = |options: &[&str]| {
+    let query = |options: &[&str]| {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", PREFIX.join("lib/pkgconfig")).args(options).arg("evenkeel").output()
     };
     if evenkeel_testing::skips(&[&evenkeel_testing::needs::pkg_config]) {
         return;
     }
-    let says = |options: &[&str]| String::from_utf8(ask(options).unwrap().stdout).unwrap();
+    let says = |options: &[&str]| String::from_utf8(query(options).unwrap().stdout).unwrap();
     assert_eq!(says(&["--modversion"]).trim(), env!("CARGO_PKG_VERSION"));
     let source = Path::new(HERE).join("examples/cores.c");
     let mut command = compiler(&source);

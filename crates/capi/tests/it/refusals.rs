@@ -225,7 +225,7 @@ fn what_a_body_forks_does_not_use_the_graph() {
     // SAFETY: all are there, and the pool is freed once.
     unsafe {
         assert_eq!(ek_pool_new(&options, &mut pool), ek_status::EK_OK);
-        // With a thread of the pool there is somebody to run the task.
+        // With a thread of its own the pool can run the task.
         if ek_pool_threads(pool) == 2 {
             assert_eq!(ek_pool_run(pool, Some(fork_in_graph), null_mut()), ek_status::EK_OK);
         }

@@ -50,7 +50,7 @@ pub struct Edges {
     pub pairs: Vec<(u32, u32)>,
 }
 
-/// `degree` edges from each vertex. They look like those of a mesh in three dimensions: the chance of an edge falls with
+/// `degree` edges from each vertex. They are like those of a mesh in three dimensions: the chance of an edge falls with
 /// the distance of its ends' numbers as `distance^(-4/3)`, so that separators have about `n^(2/3)` vertices.
 pub fn local(vertices: usize, degree: usize, seed: u64) -> Edges {
     const DIMENSIONS: u32 = 3;

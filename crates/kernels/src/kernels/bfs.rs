@@ -1,6 +1,6 @@
 //! Breadth-first search: the tree of shortest paths from vertex 0.
 //!
-//! Level by level, in parallel over the vertices of a level. In `bfs-nd` whoever reaches a vertex first becomes its parent.
+//! Level by level, in parallel over the vertices of a level. In `bfs-nd` the first neighbour to reach a vertex becomes its parent.
 //! In `bfs-d` every vertex reserves its neighbours first, the one with the highest number wins, and then commits what it
 //! won, so that the tree is the same in every run (Blelloch, Fineman, Gibbons and Shun, "Internally Deterministic
 //! Parallel Algorithms Can Be Fast", PPoPP 2012, 4).

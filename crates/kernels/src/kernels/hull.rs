@@ -11,7 +11,7 @@ use crate::kernel::{Info, Kernel, Method, Suite, Wrong, digest, ensure, scaled};
 use crate::primitives::{gather, reduce};
 use crate::{Pool, Serial};
 
-/// Points that one task looks at.
+/// Points that one task goes through.
 const GRAIN: usize = 1024;
 
 /// `hull`.

@@ -1,7 +1,7 @@
 //! A maximal independent set: no two of its vertices are neighbours, and every other vertex has a neighbour in it.
 //!
 //! Non-deterministic, as in the paper: a worker locks a vertex and its neighbours by atomic operations, and if it gets all of
-//! them the vertex is in the set and the neighbours are out. What meets somebody else's lock gives way and comes again in
+//! them the vertex is in the set and the neighbours are out. A vertex that meets the lock of another task gives way and comes again in
 //! the next round (the greedy set in any order: Blelloch, Fineman and Shun, SPAA 2012).
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -75,7 +75,7 @@ fn lock(state: &AtomicU8) -> Result<u8, u8> {
     state.compare_exchange(FREE, LOCKED, Relaxed, Relaxed)
 }
 
-/// Puts `vertex` into the set or finds it out of it; adds it to `again` if a lock of somebody else is in the way.
+/// Puts `vertex` into the set or finds it out of it; adds it to `again` if the lock of another task is in the way.
 fn decide(graph: &Graph, states: &[AtomicU8], vertex: u32, again: &mut Vec<u32>) {
     match lock(&states[vertex as usize]) {
         Ok(_) => {}

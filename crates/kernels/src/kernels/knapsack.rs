@@ -2,7 +2,7 @@
 //!
 //! Items come by falling value per weight. Each task takes the next item or leaves it, both at the same time, and gives up where
 //! even filling the rest by fractions of items would not beat the best found so far (Dantzig's bound: Operations
-//! Research 5, 1957). The best is shared, so how much is searched depends on the run, and the answer does not. The paper's
+//! Research 5, 1957). The best is shared, so how much is searched depends on the run, and the result does not. The paper's
 //! `knapsack-small-1.input` is not at hand; the items here are of the kind that is hardest for a bound: weights and values are the same
 //! even numbers, and the capacity is odd (Chvatal, Operations Research 28, 1980). Hardly anything can be given up, so the
 //! work does not depend on luck either.

@@ -1,7 +1,7 @@
 //! k nearest neighbours of every point of the plane, with a k-d tree.
 //!
 //! The tree is built recursively, by the median along the longer side, both halves at the same time; then each leaf's points
-//! look for their neighbours in parallel (Friedman, Bentley and Finkel, ACM TOMS 3, 1977). The paper does not say how many
+//! search for their neighbours in parallel (Friedman, Bentley and Finkel, ACM TOMS 3, 1977). The paper does not say how many
 //! neighbours; 8 here.
 
 use crate::Pool;
@@ -9,7 +9,7 @@ use crate::inputs::points::{Point2, in_square};
 use crate::kernel::{Info, Kernel, Method, Suite, Wrong, digest, ensure, scaled};
 use crate::primitives::tabulate;
 
-/// How many neighbours are asked for.
+/// How many neighbours are searched for.
 const NEIGHBOURS: usize = 8;
 /// Points of a leaf of the tree.
 const LEAF: usize = 8;

@@ -11,7 +11,7 @@ use crate::inputs::graphs::{Edges, local};
 use crate::kernel::{Info, Kernel, Method, Suite, Wrong, digest, ensure, scaled};
 use crate::primitives::{gather, tabulate};
 
-/// Edges that one task looks at.
+/// Edges that one task goes through.
 const GRAIN: usize = 1024;
 
 /// `sptree`.
@@ -77,7 +77,7 @@ impl Kernel for SpanningTree {
     }
 }
 
-/// The root of a vertex's set. Halves the way for those who come later.
+/// The root of a vertex's set. Halves the way for later calls.
 fn root(parents: &[AtomicU32], mut vertex: u32) -> u32 {
     loop {
         let parent = parents[vertex as usize].load(Relaxed);

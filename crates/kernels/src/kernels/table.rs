@@ -2,7 +2,7 @@
 //! do.
 //!
 //! Linear probing in which the smaller of two entries gives way: going from an entry's home to its slot one meets only greater
-//! ones, whoever came first (Shun and Blelloch, "Phase-Concurrent Hash Tables for Determinism", SPAA 2014, 4). Insertions
+//! ones, in whatever order they came (Shun and Blelloch, "Phase-Concurrent Hash Tables for Determinism", SPAA 2014, 4). Insertions
 //! and searches are phases: they must not overlap.
 
 use std::cmp::Ordering;
@@ -64,7 +64,7 @@ impl<'a, K: Keys> Table<'a, K> {
             if stays {
                 return;
             }
-            // Somebody else may have taken the slot since; then look at it again.
+            // Another task may have taken the slot since; then it is read again.
             if self.slots[slot].compare_exchange_weak(there, entry, Relaxed, Relaxed).is_ok() {
                 if order == Ordering::Equal || there == EMPTY {
                     return;

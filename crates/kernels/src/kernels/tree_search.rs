@@ -1,6 +1,6 @@
-//! Unbalanced tree search: counts the nodes of a tree that nobody can predict.
+//! Unbalanced tree search: counts the nodes of a tree whose shape cannot be predicted.
 //!
-//! A node is a SHA-1 digest, and its children's are digests of it and their number, so any worker can go on anywhere. How many
+//! A node is a SHA-1 digest, and its children's are digests of it and their number, so any worker can continue anywhere. How many
 //! children it has follows from the digest: geometric with a mean that depends on the depth and goes up and down with
 //! it (`-a 2`, cyclic), until five periods below the root. A loop over the children of each node, in the loop over its parent's.
 //! Follows Olivier et al., "UTS: An Unbalanced Tree Search Benchmark", LCPC 2006, with the random numbers of its

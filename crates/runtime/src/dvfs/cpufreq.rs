@@ -14,12 +14,12 @@ const CPUS: &str = "sys/devices/system/cpu";
 /// The files of cpufreq below a root.
 #[derive(Debug)]
 pub(crate) struct Cpufreq {
-    policies: Vec<Policy>,
+    policies: Vec<CpufreqPolicy>,
 }
 
 /// CPUs that share a clock.
 #[derive(Debug)]
-struct Policy {
+struct CpufreqPolicy {
     cpus: Vec<u16>,
     file: PathBuf,
     /// What the file said before, to be written back.
@@ -33,14 +33,14 @@ struct Policy {
 }
 
 impl Cpufreq {
-    /// The clocks of these CPUs, below `/` or below a folder that looks like it.
+    /// The clocks of these CPUs, below `/` or below a folder with the same files.
     ///
     /// # Errors
     /// A CPU without cpufreq, or files that may not be written.
     pub fn open(root: &Path, cpus: &[u16]) -> io::Result<Self> {
-        let mut policies: Vec<Policy> = Vec::new();
+        let mut policies: Vec<CpufreqPolicy> = Vec::new();
         for cpu in cpus {
-            let policy = Policy::of(root, *cpu)?;
+            let policy = CpufreqPolicy::of(root, *cpu)?;
             match policies.iter_mut().find(|other| other.shares_with(*cpu)) {
                 Some(_) => {}
                 None => policies.push(policy),
@@ -50,7 +50,7 @@ impl Cpufreq {
     }
 }
 
-impl Policy {
+impl CpufreqPolicy {
     fn of(root: &Path, cpu: u16) -> io::Result<Self> {
         let folder = root.join(CPUS).join(format!("cpu{cpu}/cpufreq"));
         let text = |file: &str| fs::read_to_string(folder.join(file)).map(|text| text.trim().to_owned());
@@ -120,7 +120,7 @@ impl Dvfs for Cpufreq {
 impl Drop for Cpufreq {
     fn drop(&mut self) {
         for policy in self.policies.iter().filter(|policy| policy.now.is_some()) {
-            // Nobody is left to be told.
+            // There is no caller left to report it to.
             let _ = fs::write(&policy.file, &policy.before);
         }
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use evenkeel_model::Hz;
 use evenkeel_topology::Topology;
 
-use crate::roster::Tid;
+use crate::affinity::Tid;
 pub(crate) use cpufreq::Cpufreq;
 #[cfg(target_os = "linux")]
 pub(crate) use uclamp::Uclamp;
@@ -28,7 +28,7 @@ pub(crate) struct Setting {
 
 /// Sets frequencies. What was there before comes back when it is dropped.
 pub(crate) trait Dvfs: Send {
-    /// The frequency at which a CPU runs at most if nobody decides otherwise; `None` for one that cannot be set.
+    /// The highest frequency of a CPU unless a program sets another; `None` for one that cannot be set.
     fn nominal(&self, cpu: u16) -> Option<Hz>;
 
     /// Sets all cores. Called whenever a worker begins or ceases to wait, so what is already so must cost nothing.
@@ -46,7 +46,7 @@ pub(crate) fn find(root: Option<&Path>, topology: &Topology) -> Result<Box<dyn D
     let cpufreq = match root.map(|root| Cpufreq::open(root, &topology.ids())) {
         Some(Ok(files)) => return Ok(Box::new(files)),
         Some(Err(error)) => format!("cpufreq: {error}"),
-        None => "cpufreq: not for the global pool, which nobody drops".to_owned(),
+        None => "cpufreq: not for the global pool, which is never dropped".to_owned(),
     };
     match clamps(topology) {
         Ok(clamps) => Ok(clamps),

@@ -1,4 +1,4 @@
-//! Frequencies through utilization clamps: the kernel is told how busy a thread is to count, at least and at most, and the governor
+//! Frequencies through utilization clamps: the kernel counts a thread as busy by at least and at most so much, and the governor
 //! `schedutil` sets the clock by that. It needs no privilege to lower a thread's clamps, and the clamp follows the thread.
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::io;
 use evenkeel_model::Hz;
 
 use super::{Dvfs, Setting};
-use crate::roster::Tid;
+use crate::affinity::Tid;
 
 /// What the kernel counts a CPU at its highest frequency as.
 const FULL: u64 = 1024;
@@ -33,7 +33,7 @@ impl Uclamp {
     /// Clamps for threads on these CPUs, given with their highest frequency and their capacity as the kernel counts it.
     ///
     /// # Errors
-    /// A kernel without `CONFIG_UCLAMP_TASK`, or one that lets nobody set clamps.
+    /// A kernel without `CONFIG_UCLAMP_TASK`, or one that lets no process set clamps.
     pub fn open(cpus: Vec<(u16, Hz, u32)>) -> io::Result<Self> {
         let before = clamps_of(0)?;
         clamp(0, before)?;
@@ -54,7 +54,7 @@ impl Dvfs for Uclamp {
     }
 
     fn set(&mut self, settings: &[Setting]) -> io::Result<()> {
-        // Who is no worker any more counts as busy as before.
+        // A thread that is no worker any more counts as busy as before.
         let stays = |thread: Tid| settings.iter().any(|setting| setting.thread == Some(thread));
         self.clamped.extract_if(.., |one| !stays(one.thread)).for_each(Clamped::release);
         for setting in settings {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use evenkeel_runtime::{Pool, join, scope};
 use proptest::prelude::*;
 
-/// A random program: what it computes must not depend on who runs which part.
+/// A random program: what it computes must not depend on which worker runs which part.
 #[derive(Debug, Clone)]
 enum Tree {
     Leaf(u64),

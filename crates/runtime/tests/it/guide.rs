@@ -115,7 +115,7 @@ fn cores_that_differ() -> Result<(), Box<dyn Error>> {
     let pool = PoolBuilder::new()
         .cores(machine)
         .techniques("base+m".parse()?) // none, base, base+p, base+ps, base+psm, base+m
-        .turns(false) // they are taken where tasks are mugged, if nothing is said
+        .turns(false) // they are taken where tasks are mugged, by default
         .record(Record::Events)
         .on_missing(|missing| eprintln!("{missing}"))
         .build()?;

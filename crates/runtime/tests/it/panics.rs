@@ -1,4 +1,4 @@
-//! A panic reaches whoever waits, after everything that borrows has ended.
+//! A panic reaches the thread that waits, after everything that borrows has ended.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -111,7 +111,7 @@ fn panics_pass_from_pool_to_pool() {
 }
 
 #[test]
-fn a_spawned_panic_harms_nobody() {
+fn a_spawned_panic_ends_its_task_alone() {
     for threads in 1..3 {
         let pool = Pool::new(threads).unwrap();
         pool.spawn(|| resume_unwind(Box::new(Spiteful)));
@@ -120,7 +120,7 @@ fn a_spawned_panic_harms_nobody() {
 }
 
 #[test]
-fn of_two_panics_the_second_harms_nobody() {
+fn of_two_panics_the_second_is_dropped() {
     let spite = || resume_unwind(Box::new(Spiteful));
     assert!(panics_with(|| join(|| fail(1), spite).0).iter().all(|&code| code == 1));
     let codes = panics_with(|| {

@@ -54,7 +54,7 @@ fn several_threads_install_at_once() {
 }
 
 #[test]
-fn one_who_waits_for_the_desk_gets_it() {
+fn a_thread_that_waits_for_the_first_slot_gets_it() {
     // The pool has no thread of its own, so the second caller depends on the first one's leaving.
     let pool = Pool::new(1).unwrap();
     let (inside, is_inside) = mpsc::channel();
@@ -91,7 +91,7 @@ fn pools_that_call_each_other_do_not_wait_for_ever() {
 }
 
 #[test]
-fn who_has_gone_to_another_pool_does_what_its_own_is_asked() {
+fn a_worker_that_has_gone_to_another_pool_runs_what_its_own_is_sent() {
     // `a` has no thread but the calling one, which waits in `b` for a task that waits for `a`.
     let (a, b) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
     let rounds = if cfg!(miri) { 2 } else { 100 };
@@ -101,7 +101,7 @@ fn who_has_gone_to_another_pool_does_what_its_own_is_asked() {
             while stolen.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }
-            // Sometimes it is awake when it is asked, sometimes not.
+            // Sometimes it is awake when the job comes, sometimes not.
             thread::sleep(Duration::from_micros(20 * round));
         };
         let right = || {
@@ -113,8 +113,8 @@ fn who_has_gone_to_another_pool_does_what_its_own_is_asked() {
 }
 
 #[test]
-fn who_leaves_a_pool_does_what_others_wait_for_there() {
-    // The only desk of `a` is left while a worker of `b`, which cannot come itself, waits for what it has sent there.
+fn a_thread_that_leaves_a_pool_runs_what_others_wait_for_there() {
+    // The only slot of `a` is left while a worker of `b`, which cannot come itself, waits for what it has sent there.
     let (a, b) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
     let (inside, sends) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let until = |one: &AtomicUsize| {
@@ -126,7 +126,7 @@ fn who_leaves_a_pool_does_what_others_wait_for_there() {
         a.install(|| {
             inside.store(1, Ordering::SeqCst);
             until(&sends);
-            // Most likely it has sent it by then. If not, the desk is free when it comes.
+            // Most likely it has sent it by then. If not, the slot is free when it comes.
             thread::sleep(Duration::from_millis(20));
         });
     };

@@ -51,7 +51,7 @@ fn lopsided_trees() {
 fn bursts_after_silence() {
     let pool = crowd();
     for round in 0..20 * rounds() {
-        // So long that some sleep, some are about to, and some still look for work.
+        // So long that some sleep, some are about to, and some still search for work.
         (0..round % 7 * 1000).for_each(|_| std::hint::spin_loop());
         let done = AtomicUsize::new(0);
         pool.scope(|scope| {

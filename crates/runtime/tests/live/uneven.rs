@@ -41,7 +41,7 @@ fn mugs_once(pool: &Pool, big: u16) {
 }
 
 #[test(two_cpus)]
-fn workers_are_bound_while_they_work_and_nobody_afterwards() {
+fn workers_are_bound_while_they_work_and_not_afterwards() {
     let pool = pool(Techniques::BASE_M, Record::Nothing);
     let before = allowed();
     assert_eq!(pool.threads(), 2);
@@ -75,7 +75,7 @@ fn a_big_worker_that_waits_takes_over_the_little_core_s_task() {
 }
 
 #[test(two_cpus)]
-fn nobody_is_mugged_without_mugging_and_nobody_bound_without_techniques() {
+fn no_task_is_mugged_without_mugging_and_no_thread_bound_without_techniques() {
     let pool = pool(Techniques::BASE, Record::Times);
     let sum = AtomicUsize::new(0);
     pool.install(|| par_for(0..10_000, |i| _ = sum.fetch_add(i, Ordering::Relaxed)));
@@ -93,7 +93,7 @@ fn exists(name: &str) -> bool {
 }
 
 #[test(two_cpus)]
-fn tasks_take_turns_only_where_they_are_mugged_and_nobody_forbids_it() {
+fn tasks_take_turns_only_where_they_are_mugged_and_turns_are_on() {
     let machine = one_and_one();
     let pool = |name, techniques| PoolBuilder::new().cores(machine.clone()).techniques(techniques).name(name);
     let with = pool("with", Techniques::BASE_M).build().unwrap();
@@ -142,7 +142,7 @@ fn a_stress_of_small_and_large_tasks_gives_the_same_sum() {
         left + right
     }
     let machine = one_and_one();
-    // More workers than cores: some share one, and exchanges go on all the same.
+    // More workers than cores: some share one, and exchanges still happen.
     for workers in [2, 8] {
         let builder = PoolBuilder::new().cores(machine.clone()).techniques(Techniques::BASE_M).threads(workers);
         let pool = builder.record(Record::Times).build().unwrap();

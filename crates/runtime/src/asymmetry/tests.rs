@@ -1,4 +1,4 @@
-//! Decisions on machines that are not there: what a mock of the kernel's affinity and of a DVFS backend is asked for.
+//! Decisions on machines that are not there: what a mock of the kernel's affinity and of a DVFS backend is made to set.
 #![allow(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,31 +7,34 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use evenkeel_model::Hz;
 use evenkeel_model::stealing::Techniques;
+use evenkeel_model::{Hz, Ns};
 use evenkeel_topology::Topology;
 
-use super::affinity::Affinity;
-use super::places::{Exchange, Places};
+use super::accounts::Accounts;
+use super::activity::{Activity, Failures};
+use super::placement::{Exchange, Placement, PoolCore};
+use super::pool::Asymmetry;
+use super::uneven::Uneven;
 use super::voltages::Voltages;
-use super::*;
+use crate::affinity::{Affinity, Mask, Tid};
 use crate::dvfs::{Dvfs, Setting};
 use crate::job::{HeapJob, Job};
 use crate::state::PoolState;
 use crate::worker::Worker;
 
-/// Keeps what it was asked for, and refuses some of it.
+/// Keeps the masks that are set, and refuses some of them.
 #[derive(Clone, Default)]
 struct Mock {
-    asked: Arc<Mutex<Vec<Mask>>>,
+    sets: Arc<Mutex<Vec<Mask>>>,
     /// Requests from this one on are refused.
     refuses: Arc<Mutex<Option<usize>>>,
     moving: Arc<AtomicBool>,
 }
 
 impl Mock {
-    fn asked(&self) -> Vec<Mask> {
-        std::mem::take(&mut self.asked.lock().unwrap())
+    fn sets(&self) -> Vec<Mask> {
+        std::mem::take(&mut self.sets.lock().unwrap())
     }
 
     fn refuse(&self, from: usize) {
@@ -45,16 +48,16 @@ impl Affinity for Mock {
     }
 
     fn restrict(&self, _: Tid, cpus: &[u16]) -> io::Result<()> {
-        assert!(!self.moving.swap(true, Ordering::SeqCst), "nobody is moved while somebody else is");
-        let mut asked = self.asked.lock().unwrap();
-        let refused = self.refuses.lock().unwrap().is_some_and(|from| asked.len() >= from);
-        asked.push(cpus.to_vec());
+        assert!(!self.moving.swap(true, Ordering::SeqCst), "one thread is moved at a time");
+        let mut sets = self.sets.lock().unwrap();
+        let refused = self.refuses.lock().unwrap().is_some_and(|from| sets.len() >= from);
+        sets.push(cpus.to_vec());
         self.moving.store(false, Ordering::SeqCst);
         if refused { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
     }
 }
 
-/// Keeps the frequencies that it was asked for, in MHz by CPU.
+/// Keeps the frequencies that are set, in MHz by CPU.
 #[derive(Clone, Default)]
 struct Clocks {
     set: Arc<Mutex<Vec<(u16, u64)>>>,
@@ -97,198 +100,198 @@ fn two_and_two() -> Topology {
 
 fn uneven(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>) -> Uneven {
     let topology = two_and_two();
-    let places = Places::new(Seat::all(&topology), 4, Box::new(mock.clone()));
+    let placement = Placement::new(PoolCore::all(&topology), 4, Box::new(mock.clone()));
     let (machine, cpus) = topology.machine("x").unwrap();
     let voltages = clocks.map(|clocks| Voltages::new(&machine, &cpus, techniques, Box::new(clocks)));
-    Uneven::new(techniques, places, vec![1.0, 1.0 / 3.0], voltages, None)
+    Uneven::new(techniques, placement, vec![1.0, 1.0 / 3.0], voltages, None)
 }
 
 /// All four are there, and do this.
-fn roster(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>, doing: [Doing; 4]) -> Roster {
-    let roster = Roster::new(4, Some(uneven(mock, techniques, clocks)), None, Vec::new()).unwrap();
+fn asymmetry(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>, doing: [Activity; 4]) -> Asymmetry {
+    let asymmetry = Asymmetry::new(4, Some(uneven(mock, techniques, clocks)), None, Vec::new()).unwrap();
     for (worker, doing) in doing.into_iter().enumerate() {
-        roster.arrive(worker, true, Active);
-        roster.turn(worker, doing);
+        asymmetry.arrive(worker, true, Active);
+        asymmetry.set(worker, doing);
     }
-    mock.asked();
-    roster
+    mock.sets();
+    asymmetry
 }
 
-use Doing::{Active, Waiting};
+use Activity::{Active, Waiting};
 
 #[test]
 fn workers_take_the_biggest_cores_first_and_leave_as_they_came() {
     let mock = Mock::default();
-    let roster = Roster::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), None, Vec::new()).unwrap();
-    let before: Vec<_> = (0..4).map(|worker| roster.arrive(worker, true, Active)).collect();
-    assert_eq!(mock.asked(), [[0], [1], [2], [3]]);
+    let asymmetry = Asymmetry::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), None, Vec::new()).unwrap();
+    let before: Vec<_> = (0..4).map(|worker| asymmetry.arrive(worker, true, Active)).collect();
+    assert_eq!(mock.sets(), [[0], [1], [2], [3]]);
     for (worker, before) in before.into_iter().enumerate() {
-        roster.leave(worker, before);
+        asymmetry.leave(worker, before);
     }
-    assert_eq!(mock.asked(), vec![vec![0, 1, 2, 3]; 4]);
+    assert_eq!(mock.sets(), vec![vec![0, 1, 2, 3]; 4]);
 }
 
 #[test]
 fn the_busiest_little_worker_is_mugged_after_a_while_and_does_not_mug_back() {
     let mock = Mock::default();
-    let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
-    let mut patience = Patience::default();
+    let asymmetry = asymmetry(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
+    let mut failures = Failures::default();
     let tasks = |worker| [0, 0, 1, 5][worker];
     let mut failed = |worker, times, away: &dyn Fn() -> bool| {
-        patience.failed = times;
-        roster.failed(worker, &mut patience, tasks, away)
+        failures.failed = times;
+        asymmetry.failed(worker, &mut failures, tasks, away)
     };
     let free = || true;
     assert!(!failed(1, 1, &free), "too early");
-    assert!(failed(1, 2, &free) && mock.asked().is_empty(), "it looks on for a while");
-    let asked = AtomicUsize::new(0);
-    while asked.load(Ordering::SeqCst) == 0 {
-        failed(1, 3, &|| asked.fetch_add(1, Ordering::SeqCst) > 0);
+    assert!(failed(1, 2, &free) && mock.sets().is_empty(), "it tries on for a while");
+    let sets = AtomicUsize::new(0);
+    while sets.load(Ordering::SeqCst) == 0 {
+        failed(1, 3, &|| sets.fetch_add(1, Ordering::SeqCst) > 0);
     }
-    assert!(mock.asked().is_empty(), "what it waits for is done: it stays where it is");
-    while mock.asked.lock().unwrap().is_empty() {
+    assert!(mock.sets().is_empty(), "what it waits for is done: it stays where it is");
+    while mock.sets.lock().unwrap().is_empty() {
         assert!(failed(1, 3, &free), "it stays up");
     }
     // The one with the task first.
-    assert_eq!(mock.asked(), [[1], [3]]);
+    assert_eq!(mock.sets(), [[1], [3]]);
     assert!(!failed(1, 4, &free), "on its little core it may sleep");
-    assert_eq!(roster.seat(3).cpu, 1);
-    assert_eq!(roster.seat(1).cpu, 3);
-    roster.turn(2, Waiting);
-    assert!(!failed(2, 9, &free) && mock.asked().is_empty(), "little workers mug nobody");
+    assert_eq!(asymmetry.core(3).cpu, 1);
+    assert_eq!(asymmetry.core(1).cpu, 3);
+    asymmetry.set(2, Waiting);
+    assert!(!failed(2, 9, &free) && mock.sets().is_empty(), "little workers do not mug");
 }
 
 #[test]
 fn the_first_worker_goes_home_to_a_big_core() {
     let mock = Mock::default();
-    let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Waiting, Waiting]);
-    let uneven = roster.uneven().unwrap();
-    let mut patience = Patience { failed: 2, since: None };
-    uneven.mug(1, &mut patience, &roster.hints, |_| 0, || true, None);
-    assert!(mock.asked().is_empty(), "it is on a big core");
+    let asymmetry = asymmetry(&mock, Techniques::BASE_M, None, [Active, Waiting, Waiting, Waiting]);
+    let uneven = asymmetry.uneven().unwrap();
+    let mut failures = Failures { failed: 2, since: None };
+    uneven.mug(1, &mut failures, &asymmetry.activities, |_| 0, || true, None);
+    assert!(mock.sets().is_empty(), "it is on a big core");
     // As if it had been mugged by itself: from CPU 0 to CPU 2.
-    roster.hints.set(2, Active);
+    asymmetry.activities.set(2, Active);
     assert_eq!(uneven.exchange(2, 0), Exchange::Done);
-    roster.hints.set(2, Waiting);
-    mock.asked();
-    roster.leave(0, Some(vec![0, 1, 2, 3]));
+    asymmetry.activities.set(2, Waiting);
+    mock.sets();
+    asymmetry.leave(0, Some(vec![0, 1, 2, 3]));
     // Worker 1 waits on CPU 1, worker 2 on CPU 0: the first of them gives way.
-    assert_eq!(mock.asked(), [vec![1], vec![2], vec![0, 1, 2, 3]]);
+    assert_eq!(mock.sets(), [vec![1], vec![2], vec![0, 1, 2, 3]]);
 }
 
 /// The first worker has ended a parallel region on little CPU 2, and worker 2 is on its big CPU. All count as active.
-fn away(mock: &Mock) -> Roster {
-    let roster = roster(mock, Techniques::BASE_M, None, [Active; 4]);
-    assert_eq!(roster.uneven().unwrap().exchange(2, 0), Exchange::Done);
-    mock.asked();
-    roster
+fn away(mock: &Mock) -> Asymmetry {
+    let asymmetry = asymmetry(mock, Techniques::BASE_M, None, [Active; 4]);
+    assert_eq!(asymmetry.uneven().unwrap().exchange(2, 0), Exchange::Done);
+    mock.sets();
+    asymmetry
 }
 
 #[test]
 fn the_first_worker_goes_home_to_who_has_nothing_to_run_and_has_not_said_so_yet() {
     let mock = Mock::default();
-    let roster = away(&mock);
-    let mut looks = 0;
+    let asymmetry = away(&mock);
+    let mut tries = 0;
     let ends_its_task = || {
-        looks += 1;
-        if looks == 3 {
-            roster.turn(2, Waiting);
+        tries += 1;
+        if tries == 3 {
+            asymmetry.set(2, Waiting);
         }
-        looks < 9
+        tries < 9
     };
-    roster.uneven().unwrap().go_home(&roster.hints, None, ends_its_task);
-    assert_eq!((roster.seat(0).cpu, roster.seat(2).cpu), (0, 2));
-    assert_eq!(mock.asked(), [[0], [2]]);
-    assert_eq!(looks, 3);
+    asymmetry.uneven().unwrap().go_home(&asymmetry.activities, None, ends_its_task);
+    assert_eq!((asymmetry.core(0).cpu, asymmetry.core(2).cpu), (0, 2));
+    assert_eq!(mock.sets(), [[0], [2]]);
+    assert_eq!(tries, 3);
 }
 
 #[test]
 fn a_task_of_another_thread_keeps_its_big_core() {
     let mock = Mock::default();
-    let roster = away(&mock);
-    let mut looks = 0;
-    roster.uneven().unwrap().go_home(&roster.hints, None, || {
-        looks += 1;
-        looks < 5
+    let asymmetry = away(&mock);
+    let mut tries = 0;
+    asymmetry.uneven().unwrap().go_home(&asymmetry.activities, None, || {
+        tries += 1;
+        tries < 5
     });
-    assert!(mock.asked().is_empty());
-    assert_eq!(looks, 5);
+    assert!(mock.sets().is_empty());
+    assert_eq!(tries, 5);
     // Nobody is there whose core it could have.
-    (1..4).for_each(|worker| roster.turn(worker, Doing::Away));
-    roster.uneven().unwrap().go_home(&roster.hints, None, || unreachable!("nothing to wait for"));
-    assert!(mock.asked().is_empty());
+    (1..4).for_each(|worker| asymmetry.set(worker, Activity::Away));
+    asymmetry.uneven().unwrap().go_home(&asymmetry.activities, None, || unreachable!("nothing to wait for"));
+    assert!(mock.sets().is_empty());
 }
 
 #[test]
 fn a_refused_exchange_leaves_both_where_they_are() {
     let mock = Mock::default();
-    let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
-    let uneven = roster.uneven().unwrap();
+    let asymmetry = asymmetry(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
+    let uneven = asymmetry.uneven().unwrap();
     mock.refuse(0);
     assert_eq!(uneven.exchange(3, 1), Exchange::Refused);
-    assert_eq!(mock.asked(), [[1], [3]], "it is where it was");
+    assert_eq!(mock.sets(), [[1], [3]], "it is where it was");
     mock.refuse(1);
     assert_eq!(uneven.exchange(3, 1), Exchange::Refused);
-    assert_eq!(mock.asked(), [[1], [3], [3]], "the first is put back");
-    assert_eq!((roster.seat(1).cpu, roster.seat(3).cpu), (1, 3));
+    assert_eq!(mock.sets(), [[1], [3], [3]], "the first is put back");
+    assert_eq!((asymmetry.core(1).cpu, asymmetry.core(3).cpu), (1, 3));
 }
 
 /// This thread is all four workers, each on its core.
-fn everybody(mock: &Mock) -> Places {
-    let places = Places::new(Seat::all(&two_and_two()), 4, Box::new(mock.clone()));
+fn all_there(mock: &Mock) -> Placement {
+    let placement = Placement::new(PoolCore::all(&two_and_two()), 4, Box::new(mock.clone()));
     for worker in 0..4 {
-        places.arrive(worker, || ());
+        placement.arrive(worker, || ());
     }
-    mock.asked();
-    places
+    mock.sets();
+    placement
 }
 
 #[test]
 fn a_refused_exchange_does_not_move_who_has_left_meanwhile() {
     let mock = Mock::default();
-    let places = everybody(&mock);
+    let placement = all_there(&mock);
     // What is refused is the second core of the exchange, after worker 3 has got its mask back.
     mock.refuse(2);
-    let leaves = || places.leave(3, &[0, 1, 2, 3]);
-    assert_eq!(places.exchange(3, 1, || true, leaves), Exchange::Refused);
-    assert_eq!(mock.asked(), [vec![1], vec![0, 1, 2, 3], vec![3]], "and nothing after it");
-    assert_eq!((places.seat(1).cpu, places.seat(3).cpu), (1, 3));
+    let leaves = || placement.leave(3, &[0, 1, 2, 3]);
+    assert_eq!(placement.exchange(3, 1, || true, leaves), Exchange::Refused);
+    assert_eq!(mock.sets(), [vec![1], vec![0, 1, 2, 3], vec![3]], "and nothing after it");
+    assert_eq!((placement.core(1).cpu, placement.core(3).cpu), (1, 3));
 }
 
 #[test]
 fn a_refused_exchange_moves_who_has_come_meanwhile() {
     let mock = Mock::default();
-    let places = everybody(&mock);
+    let placement = all_there(&mock);
     // Another thread becomes worker 3 and takes the core that it was to have.
     mock.refuse(3);
     let changes = || {
-        places.leave(3, &[0, 1, 2, 3]);
-        places.arrive(3, || ());
+        placement.leave(3, &[0, 1, 2, 3]);
+        placement.arrive(3, || ());
     };
-    assert_eq!(places.exchange(3, 1, || true, changes), Exchange::Refused);
+    assert_eq!(placement.exchange(3, 1, || true, changes), Exchange::Refused);
     assert_eq!(
-        mock.asked(),
+        mock.sets(),
         [vec![1], vec![0, 1, 2, 3], vec![1], vec![3], vec![3]],
         "the last is the one that has come"
     );
-    assert_eq!((places.seat(1).cpu, places.seat(3).cpu), (1, 3));
+    assert_eq!((placement.core(1).cpu, placement.core(3).cpu), (1, 3));
 }
 
 #[test]
 fn who_is_not_there_is_not_moved() {
     let mock = Mock::default();
-    let roster = roster(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
-    roster.leave(3, Some(vec![0]));
-    mock.asked();
-    assert_eq!(roster.uneven().unwrap().exchange(3, 1), Exchange::Refused);
-    assert!(mock.asked().is_empty());
+    let asymmetry = asymmetry(&mock, Techniques::BASE_M, None, [Active, Waiting, Active, Active]);
+    asymmetry.leave(3, Some(vec![0]));
+    mock.sets();
+    assert_eq!(asymmetry.uneven().unwrap().exchange(3, 1), Exchange::Refused);
+    assert!(mock.sets().is_empty());
 }
 
 #[test]
 fn any_number_of_exchanges_at_once_keep_one_worker_on_each_core() {
     let mock = Mock::default();
-    let roster = roster(&mock, Techniques::BASE_M, None, [Active; 4]);
-    let (uneven, done) = (roster.uneven().unwrap(), AtomicUsize::new(0));
+    let asymmetry = asymmetry(&mock, Techniques::BASE_M, None, [Active; 4]);
+    let (uneven, done) = (asymmetry.uneven().unwrap(), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for seed in 0..4_usize {
             let done = &done;
@@ -303,27 +306,27 @@ fn any_number_of_exchanges_at_once_keep_one_worker_on_each_core() {
         }
     });
     assert!(done.into_inner() > 0);
-    let mut cpus: Vec<u16> = (0..4).map(|worker| roster.seat(worker).cpu).collect();
+    let mut cpus: Vec<u16> = (0..4).map(|worker| asymmetry.core(worker).cpu).collect();
     cpus.sort_unstable();
     assert_eq!(cpus, [0, 1, 2, 3]);
 }
 
 #[test]
 fn little_workers_leave_work_to_big_ones_but_not_for_ever() {
-    let roster = roster(&Mock::default(), Techniques::BASE, None, [Active, Waiting, Active, Waiting]);
-    assert_eq!(roster.holds_back(3, 0), Some(1));
-    assert_eq!(roster.holds_back(3, 100), None);
-    assert_eq!(roster.holds_back(0, 0), None);
-    roster.turn(1, Active);
-    assert_eq!(roster.holds_back(3, 0), None, "all big cores are active");
-    assert_eq!(roster.first_to_wake(&[2, 0, 3, 1]), Some(3), "the big one that lay down last");
-    assert_eq!(roster.first_to_wake(&[2]), Some(0), "whoever sleeps is somebody to wake");
-    assert_eq!(roster.first_to_wake(&[]), None);
+    let asymmetry = asymmetry(&Mock::default(), Techniques::BASE, None, [Active, Waiting, Active, Waiting]);
+    assert_eq!(asymmetry.holds_back(3, 0), Some(1));
+    assert_eq!(asymmetry.holds_back(3, 100), None);
+    assert_eq!(asymmetry.holds_back(0, 0), None);
+    asymmetry.set(1, Active);
+    assert_eq!(asymmetry.holds_back(3, 0), None, "all big cores are active");
+    assert_eq!(asymmetry.first_to_wake(&[2, 0, 3, 1]), Some(3), "the big one that lay down last");
+    assert_eq!(asymmetry.first_to_wake(&[2]), Some(0), "any sleeper can be woken");
+    assert_eq!(asymmetry.first_to_wake(&[]), None);
 }
 
 /// What a worker finds that is urgent, after so many failures.
 fn finds_urgent(pool: &PoolState, worker: usize, failed: u32) -> bool {
-    // SAFETY: nobody else works in this slot, and the pool outlives the call.
+    // SAFETY: no other thread works in this slot, and the pool outlives the call.
     unsafe {
         Worker::enter(&pool.slots[worker], |worker| {
             let job = worker.find(worker.floor(), failed);
@@ -339,7 +342,7 @@ fn finds_urgent(pool: &PoolState, worker: usize, failed: u32) -> bool {
 fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
     let doing = [Active, Waiting, Active, Active];
     let state =
-        |techniques, doing| PoolState::new(4, Some(Arc::new(roster(&Mock::default(), techniques, None, doing))));
+        |techniques, doing| PoolState::new(4, Some(Arc::new(asymmetry(&Mock::default(), techniques, None, doing))));
     let hurry = |pool: &PoolState| {
         // SAFETY: it borrows nothing, does not unwind, and is run once.
         pool.hurry(1, unsafe { HeapJob::leak(|_| ()) });
@@ -351,54 +354,54 @@ fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
     hurry(&pool);
     assert!(finds_urgent(&pool, 0, 0), "big workers leave nothing to each other");
     hurry(&pool);
-    assert!(finds_urgent(&pool, 3, 100), "nobody came");
+    assert!(finds_urgent(&pool, 3, 100), "none has come");
     let pool = state(Techniques::BASE, [Active; 4]);
     hurry(&pool);
     assert!(finds_urgent(&pool, 3, 0), "all big cores are active");
     let pool = state(Techniques { biasing: false, ..Techniques::BASE_M }, doing);
     hurry(&pool);
-    assert!(finds_urgent(&pool, 3, 0), "without work-biasing whoever looks first has it");
+    assert!(finds_urgent(&pool, 3, 0), "without work-biasing whoever tries first has it");
 }
 
 #[test]
 fn a_big_worker_that_sleeps_is_woken_when_there_is_something_to_mug() {
     let doing = [Active, Waiting, Waiting, Waiting];
-    let of = |techniques| roster(&Mock::default(), techniques, None, doing);
+    let of = |techniques| asymmetry(&Mock::default(), techniques, None, doing);
     assert_eq!(of(Techniques::BASE_M).found(2), Some(1));
     assert_eq!(of(Techniques::BASE).found(2), None);
-    assert_eq!(of(Techniques::BASE_M).found(1), None, "nobody is bigger");
+    assert_eq!(of(Techniques::BASE_M).found(1), None, "none is on a bigger core");
 }
 
 #[test]
 fn voltages_follow_who_is_active() {
     let clocks = Clocks::default();
-    let roster = roster(&Mock::default(), Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
+    let asymmetry = asymmetry(&Mock::default(), Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
     let set = || clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>();
     let paced = set();
     assert!(paced[0] == paced[1] && paced[2] == paced[3], "{paced:?}");
     // What a saved tree does not tell is assumed to be alike, so they differ by what leaks only: an instruction costs less of that on a big core.
     assert!(paced[0] > 1500 && paced[2] < 1500, "{paced:?}");
-    roster.turn(2, Waiting);
-    roster.turn(3, Waiting);
+    asymmetry.set(2, Waiting);
+    asymmetry.set(3, Waiting);
     let sprinting = set();
-    assert_eq!(sprinting[2..], [500, 500], "who waits rests");
+    assert_eq!(sprinting[2..], [500, 500], "a core that waits rests");
     assert!(sprinting[0] > paced[0], "{sprinting:?}");
     for worker in 0..2 {
-        roster.leave(worker, None);
+        asymmetry.leave(worker, None);
     }
     assert_eq!(set(), [2000, 2000, 500, 500], "serially, the big cores sprint");
     assert!(!clocks.dropped.load(Ordering::SeqCst));
-    drop(roster);
+    drop(asymmetry);
     assert!(clocks.dropped.load(Ordering::SeqCst), "which puts back what was there");
 }
 
 #[test]
 fn without_a_technique_its_region_runs_at_what_was_there() {
     let clocks = Clocks::default();
-    let roster = roster(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]);
+    let asymmetry = asymmetry(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]);
     let set = || clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>();
     assert_eq!(set(), [1500; 4]);
-    roster.turn(3, Waiting);
+    asymmetry.set(3, Waiting);
     assert_eq!(set(), [1500; 4]);
 }
 
@@ -406,27 +409,28 @@ fn without_a_technique_its_region_runs_at_what_was_there() {
 fn a_backend_that_refuses_is_named_once_and_puts_back_what_was_there() {
     let mut clocks = Clocks::default();
     clocks.refuses = true;
-    let roster = roster(&Mock::default(), Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
-    roster.turn(3, Waiting);
-    assert_eq!(roster.missing().iter().map(|missing| missing.what).collect::<Vec<_>>(), ["frequencies"]);
+    let asymmetry = asymmetry(&Mock::default(), Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
+    asymmetry.set(3, Waiting);
+    assert_eq!(asymmetry.missing().iter().map(|missing| missing.what).collect::<Vec<_>>(), ["frequencies"]);
     assert!(clocks.dropped.load(Ordering::SeqCst));
 }
 
 #[test]
-fn books_tell_busy_from_waiting_by_core_type() {
-    let books = Books::new(4, 2, true);
+fn accounts_tell_busy_from_waiting_by_core_type() {
+    let accounts = Accounts::new(4, 2, true);
     let mock = Mock::default();
-    let roster = Roster::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), Some(books), Vec::new()).unwrap();
+    let asymmetry =
+        Asymmetry::new(4, Some(uneven(&mock, Techniques::BASE_M, None)), Some(accounts), Vec::new()).unwrap();
     for worker in 0..4 {
-        roster.arrive(worker, true, Active);
+        asymmetry.arrive(worker, true, Active);
     }
-    roster.turn(1, Waiting);
-    let mut patience = Patience { failed: 2, since: None };
-    while roster.account(1).unwrap().mugs == 0 {
-        roster.failed(1, &mut patience, |_| 0, || true);
+    asymmetry.set(1, Waiting);
+    let mut failures = Failures { failed: 2, since: None };
+    while asymmetry.account(1).unwrap().mugs == 0 {
+        asymmetry.failed(1, &mut failures, |_| 0, || true);
     }
-    let account = roster.account(1).unwrap();
+    let account = asymmetry.account(1).unwrap();
     assert!(account.spans[0].waiting > Ns::ZERO && account.spans[1].busy == Ns::ZERO, "{account:?}");
-    let events = roster.events();
+    let events = asymmetry.events();
     assert!(events.is_sorted_by_key(|event| event.at) && events.iter().any(|event| event.worker == 1 && event.cpu > 1));
 }

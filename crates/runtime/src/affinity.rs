@@ -1,4 +1,4 @@
-//! Which CPUs a thread may use: what the kernel does, behind a trait, so that tests can refuse it and can see what was asked.
+//! The affinity masks of threads: what the kernel does, behind a trait, so that tests can refuse it and can see what was set.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(crate) trait Affinity: Send + Sync {
 }
 
 /// The kernel's own.
-pub(crate) struct Kernel;
+pub(crate) struct KernelAffinity;
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -26,7 +26,7 @@ mod imp {
 
     use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-    use super::{Affinity, Kernel, Mask, Tid};
+    use super::{Affinity, KernelAffinity, Mask, Tid};
 
     /// The calling thread.
     pub(crate) fn own() -> Tid {
@@ -38,7 +38,7 @@ mod imp {
         sched_getcpu() as u16
     }
 
-    impl Affinity for Kernel {
+    impl Affinity for KernelAffinity {
         fn mask(&self, thread: Tid) -> io::Result<Mask> {
             let mask = sched_getaffinity(Pid::from_raw(thread))?;
             Ok((0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).map(|cpu| cpu as u16).collect())
@@ -56,7 +56,7 @@ mod imp {
 mod imp {
     use std::io;
 
-    use super::{Affinity, Kernel, Mask, Tid};
+    use super::{Affinity, KernelAffinity, Mask, Tid};
 
     pub(crate) fn own() -> Tid {
         0
@@ -66,7 +66,7 @@ mod imp {
         0
     }
 
-    impl Affinity for Kernel {
+    impl Affinity for KernelAffinity {
         fn mask(&self, _: Tid) -> io::Result<Mask> {
             Err(io::ErrorKind::Unsupported.into())
         }

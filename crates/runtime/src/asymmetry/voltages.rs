@@ -1,7 +1,7 @@
-//! Work-pacing, work-sprinting and serial-sprinting: the lookup table of the paper's DVFS controller (III.A), and who asks it.
+//! Work-pacing, work-sprinting and serial-sprinting: the lookup table of the paper's DVFS controller (III.A), and the workers that use it.
 //!
-//! There is no controller beside the workers. Whoever begins or ceases to wait looks the voltages up and sets them, or leaves it to the one who is
-//! at it already.
+//! There is no controller beside the workers. One that begins or ceases to wait finds the voltages in the table and sets them, or leaves that to a worker that is
+//! setting them already.
 
 use std::io;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use evenkeel_model::marginal::{System, Table};
 use evenkeel_model::stealing::{Region, Techniques};
 use evenkeel_model::{CoreTypeId, Hz, Machine, Volts};
 
-use super::Tid;
+use crate::affinity::Tid;
 use crate::dvfs::{Dvfs, Setting};
 
 /// A worker's core, what runs on it, and whether the worker is active.
@@ -36,7 +36,7 @@ pub(crate) struct Voltages {
 }
 
 impl Voltages {
-    /// The table of a machine. What cores run at if nobody decides otherwise is what the backend finds: its power is the target of Equation 6.
+    /// The table of a machine. The nominal frequency is the one that the backend finds: its power is the target of Equation 6.
     pub fn new(machine: &Machine, cpus: &[u16], techniques: Techniques, dvfs: Box<dyn Dvfs>) -> Self {
         let highest = |kind: &evenkeel_model::CoreType| kind.opps[kind.opps.len() - 1].voltage;
         let mut system = System::of(machine, highest);
@@ -80,14 +80,14 @@ impl Voltages {
         loads.iter().map(setting).collect()
     }
 
-    /// Sets the voltages for what is going on. `now` is asked as often as something changes meanwhile.
+    /// Sets the voltages for what workers do `now`, again as often as that changes meanwhile.
     ///
     /// # Errors
-    /// The backend has refused; it has put back what was there, and is not asked again.
+    /// The backend has refused. It has put back what was there, and is not used again.
     pub fn follow(&self, now: impl Fn() -> Vec<Load>) -> io::Result<()> {
         self.stale.store(true, SeqCst);
         while self.stale.load(SeqCst) {
-            // Whoever holds it looks at `stale` again after letting go.
+            // The thread that holds it checks `stale` again when it has let go.
             let Ok(mut dvfs) = self.dvfs.try_lock() else { return Ok(()) };
             while self.stale.swap(false, SeqCst) {
                 let Some(backend) = dvfs.as_mut() else { return Ok(()) };

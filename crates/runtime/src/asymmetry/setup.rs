@@ -1,4 +1,4 @@
-//! What a pool gets of what it wants: a roster, and the names of what this machine does not allow.
+//! The asymmetry of a pool on this machine, and the names of what the machine does not allow.
 
 use std::path::Path;
 
@@ -6,17 +6,19 @@ use evenkeel_model::CoreTypeId;
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
 
-use super::affinity::{Affinity, Kernel, own};
-use super::places::{Places, Seat};
+use super::accounts::Accounts;
+use super::placement::{Placement, PoolCore};
+use super::pool::Asymmetry;
+use super::uneven::Uneven;
 use super::voltages::Voltages;
-use super::{Books, Roster, Uneven};
+use crate::affinity::{Affinity, KernelAffinity, own};
 use crate::dvfs::{self, Dvfs};
 use crate::fork::PerProcess;
 use crate::missing::Missing;
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct AsymmetryOptions<'a> {
     /// On which cores.
     pub topology: &'a Topology,
     /// With so many workers.
@@ -29,42 +31,42 @@ pub(crate) struct Wanted<'a> {
     pub events: bool,
     /// Whether files may be written that say the same after this process has ended.
     pub files: bool,
-    /// Who is told what is missing.
-    pub told: Option<fn(&Missing)>,
+    /// Is called with what is missing.
+    pub on_missing: Option<fn(&Missing)>,
 }
 
-/// The roster of a pool, if it needs one, and what it goes without.
-pub(crate) fn roster(wanted: Wanted<'_>) -> (Option<Roster>, Vec<Missing>) {
+/// The asymmetry of a pool, if it has any, and what it goes without.
+pub(crate) fn asymmetry(wanted: AsymmetryOptions<'_>) -> (Option<Asymmetry>, Vec<Missing>) {
     let mut missing = Vec::new();
     let uneven = uneven(
         wanted,
-        Box::new(Kernel),
+        Box::new(KernelAffinity),
         |topology| dvfs::find(wanted.files.then_some(Path::new("/")), topology),
         &mut missing,
     );
-    if let Some(tell) = wanted.told {
-        missing.iter().for_each(tell);
+    if let Some(on_missing) = wanted.on_missing {
+        missing.iter().for_each(on_missing);
     }
     let kinds = wanted.topology.kinds.len();
-    let books = (wanted.times || wanted.events).then(|| Books::new(wanted.workers, kinds, wanted.events));
+    let accounts = (wanted.times || wanted.events).then(|| Accounts::new(wanted.workers, kinds, wanted.events));
     let of = |cpu: &evenkeel_topology::Cpu| (cpu.id, CoreTypeId(cpu.kind as u8));
     let kinds = wanted.topology.cpus.iter().map(of).collect();
-    (Roster::new(wanted.workers, uneven, books, kinds), missing)
+    (Asymmetry::new(wanted.workers, uneven, accounts, kinds), missing)
 }
 
 /// Workers that are bound to cores, where these differ and there is something to make of it.
 fn uneven(
-    wanted: Wanted<'_>,
+    wanted: AsymmetryOptions<'_>,
     affinity: Box<dyn Affinity>,
     backend: impl FnOnce(&Topology) -> Result<Box<dyn Dvfs>, String>,
     missing: &mut Vec<Missing>,
 ) -> Option<Uneven> {
-    let Wanted { topology, workers, techniques, .. } = wanted;
+    let AsymmetryOptions { topology, workers, techniques, .. } = wanted;
     if topology.kinds.len() < 2 || workers < 2 || techniques == Some(Techniques::NONE) {
         return None;
     }
-    let places = Places::new(Seat::all(topology), workers, affinity);
-    if let Err(error) = places.try_all() {
+    let placement = Placement::new(PoolCore::all(topology), workers, affinity);
+    if let Err(error) = placement.try_all() {
         missing.push(Missing::affinity(&error.to_string()));
         return None;
     }
@@ -87,10 +89,10 @@ fn uneven(
         }
     });
     let speeds = topology.kinds.iter().map(|kind| f64::from(kind.capacity) / f64::from(topology.kinds[0].capacity));
-    Some(Uneven::new(techniques, places, speeds.collect(), voltages, wanted.told))
+    Some(Uneven::new(techniques, placement, speeds.collect(), voltages, wanted.on_missing))
 }
 
-/// This machine, as far as this process may use it: what [`PoolBuilder::cores`](crate::PoolBuilder::cores) has if nothing is said.
+/// This machine, as far as this process may use it: what [`PoolBuilder::cores`](crate::PoolBuilder::cores) uses by default.
 ///
 /// # Errors
 /// The kernel does not say what it is.
@@ -98,7 +100,7 @@ pub fn this_machine() -> Result<Topology, String> {
     static MACHINE: PerProcess<Result<Topology, String>> = PerProcess::new();
     let topology = MACHINE.get_or_make(|parent| parent.cloned().unwrap_or_else(|| Topology::read(Path::new("/"))));
     let topology = topology.as_ref().map_err(String::clone)?;
-    let allowed = Kernel.mask(own()).map_err(|error| error.to_string())?;
+    let allowed = KernelAffinity.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);
     if within.cpus.is_empty() { Err("no CPU of this machine may be used".into()) } else { Ok(within) }
 }

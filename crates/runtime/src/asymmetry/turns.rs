@@ -1,11 +1,11 @@
-//! Tasks that nobody can split take turns on the bigger cores.
+//! Tasks that cannot be split take turns on the bigger cores.
 //!
 //! Mugging comes too late for two equal tasks on a big core and one at a third of its speed: when the big one has ended, a third of the other is done, and the
-//! rest takes 5/3 of a task in all, where 3/2 would do (Equation 3 of Torng et al., ISCA 2016). Nobody knows how long a task will be. But if the one of
-//! which less is done is always on the bigger core, then equal tasks end together, and the time is the least possible: processor sharing, as least attained
-//! service first has it. The paper leaves such tasks where they are.
+//! rest takes 5/3 of a task in all, where 3/2 would do (Equation 3 of Torng et al., ISCA 2016). How long a task will be is not known. But if the task of
+//! which less is done is always on the bigger core, then equal tasks end together, and the time is the least possible. That is least attained service first, which comes to
+//! processor sharing. The paper leaves such tasks where they are.
 //!
-//! It takes a thread, since all workers are busy. It looks once in a while, only while a worker is active, and touches nothing as long as there are tasks to
+//! It takes a thread, since all workers are busy. The thread samples them once a quantum, only while one is active, and moves none as long as there are tasks to
 //! steal or tasks that end.
 
 use std::sync::atomic::AtomicBool;
@@ -15,73 +15,73 @@ use std::time::Duration;
 
 use evenkeel_model::{CoreTypeId, Ns};
 
-use super::lock;
+use crate::sync::lock_std as lock;
 
-/// How often it looks. `assumed`: a few hundred times what an exchange costs, so that turns cost less than a percent.
+/// How often it samples. `assumed`: a few hundred times what an exchange costs, so that turns cost less than a percent.
 const QUANTUM: Duration = Duration::from_millis(5);
 
-/// The bell of the thread that looks.
+/// Where the sampling thread rests and is woken.
 #[derive(Default)]
 pub(crate) struct Turns {
     resting: AtomicBool,
-    state: Mutex<State>,
-    bell: Condvar,
+    state: Mutex<TurnsState>,
+    wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    rung: bool,
+struct TurnsState {
+    woken: bool,
     over: bool,
 }
 
-/// What one look shows of a worker.
+/// What the thread samples of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct TaskSample {
     /// Whether it has a task.
     pub active: bool,
     /// The type of its core.
     pub kind: CoreTypeId,
-    /// Where its queue begins and ends, and how often it has stolen. As long as all are the same it is taken to be at the same task.
+    /// Where its queue begins and ends, and how often it has stolen. As long as all are the same it is taken to run the same task.
     pub marks: (isize, isize, u64),
 }
 
-/// What was seen so far.
+/// How far each task is, as far as samples tell.
 pub(crate) struct Progress {
     /// The speed of each core type, 1 for the biggest.
     speeds: Vec<f64>,
-    last: Vec<Look>,
+    last: Vec<TaskSample>,
     /// Of each worker's task, in nanoseconds of a big core.
     done: Vec<f64>,
 }
 
 impl Turns {
-    /// A worker is active: there may be something to look at.
+    /// A worker has become active.
     pub fn begin(&self) {
         if self.resting.load(SeqCst) {
-            lock(&self.state).rung = true;
-            self.bell.notify_one();
+            lock(&self.state).woken = true;
+            self.wake.notify_one();
         }
     }
 
     /// Ends the thread.
     pub fn end(&self) {
         lock(&self.state).over = true;
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
-    /// Sleeps for a quantum, or for as long as nobody is active. Answers whether to look; else it is over.
+    /// Sleeps for a quantum, and before that as long as no worker is active. Returns whether to sample; if not, it is over.
     pub fn wait(&self, active: impl Fn() -> bool) -> bool {
         self.resting.store(true, SeqCst);
-        // Who becomes active after this look sees `resting`.
+        // A worker that becomes active after this sees `resting`.
         let idle = !active();
         let mut state = lock(&self.state);
-        while idle && !state.rung && !state.over {
-            state = self.bell.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        while idle && !state.woken && !state.over {
+            state = self.wake.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
-        state.rung = false;
+        state.woken = false;
         self.resting.store(false, SeqCst);
         let (state, _) = self
-            .bell
+            .wake
             .wait_timeout_while(state, QUANTUM, |state| !state.over)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         !state.over
@@ -89,20 +89,20 @@ impl Turns {
 }
 
 impl Progress {
-    /// Nothing was seen yet.
+    /// Without a sample.
     pub fn new(speeds: Vec<f64>) -> Self {
         Self { speeds, last: Vec::new(), done: Vec::new() }
     }
 
-    /// `passed` is the time since the last look. Answers who should go to a bigger core, and who should leave it for that.
-    pub fn look(&mut self, now: Vec<Look>, passed: Ns) -> Option<(usize, usize)> {
+    /// `passed` is the time since the last sample. Returns the worker to go to a bigger core, and the one that leaves it for that.
+    pub fn sample(&mut self, now: Vec<TaskSample>, passed: Ns) -> Option<(usize, usize)> {
         let speed = |kind: CoreTypeId| self.speeds.get(kind.index()).copied().unwrap_or(1.0);
-        let task = |worker: usize, look: &Look| {
+        let task = |worker: usize, sample: &TaskSample| {
             let before =
-                self.last.get(worker).filter(|before| before.active && look.active && before.marks == look.marks);
+                self.last.get(worker).filter(|before| before.active && sample.active && before.marks == sample.marks);
             before.map_or(0.0, |before| self.done[worker] + passed.0 as f64 * speed(before.kind))
         };
-        let done: Vec<f64> = now.iter().enumerate().map(|(worker, look)| task(worker, look)).collect();
+        let done: Vec<f64> = now.iter().enumerate().map(|(worker, sample)| task(worker, sample)).collect();
         let active = || (0..now.len()).filter(|worker| now[*worker].active);
         let pairs = active().flat_map(|ahead| active().map(move |behind| (behind, ahead)));
         // Less than half of what the bigger core is ahead after another quantum is no reason to move.
@@ -142,12 +142,12 @@ mod tests {
             if rest.iter().all(|rest| *rest <= 0.0) {
                 return f64::from(quantum);
             }
-            let look = |worker: usize| Look {
+            let sample = |worker: usize| TaskSample {
                 active: rest[worker] > 0.0,
                 kind: CoreTypeId(kinds[worker]),
                 marks: (0, 0, had[worker]),
             };
-            let turn = progress.look(vec![look(0), look(1)], QUANTUM);
+            let turn = progress.sample(vec![sample(0), sample(1)], QUANTUM);
             let idle = (0..2).find(|worker| rest[*worker] <= 0.0 && kinds[*worker] == 0);
             if idle.is_some() || (turns && left == 0 && turn.is_some()) {
                 kinds.swap(0, 1);
@@ -171,24 +171,24 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_tasks_or_waits_is_left_alone() {
+    fn a_worker_that_changes_tasks_or_waits_is_left_alone() {
         let mut progress = Progress::new(vec![1.0, 0.5]);
-        let look = |kind, active, steals| Look { active, kind: CoreTypeId(kind), marks: (0, 0, steals) };
+        let sample = |kind, active, steals| TaskSample { active, kind: CoreTypeId(kind), marks: (0, 0, steals) };
         for round in 0..9 {
-            assert_eq!(progress.look(vec![look(0, true, round), look(1, true, round)], QUANTUM), None);
+            assert_eq!(progress.sample(vec![sample(0, true, round), sample(1, true, round)], QUANTUM), None);
         }
         for _ in 0..9 {
-            assert_eq!(progress.look(vec![look(0, true, 9), look(1, false, 9)], QUANTUM), None);
+            assert_eq!(progress.sample(vec![sample(0, true, 9), sample(1, false, 9)], QUANTUM), None);
         }
-        assert_eq!(progress.look(vec![look(0, true, 9), look(1, true, 9)], QUANTUM), Some((1, 0)));
+        assert_eq!(progress.sample(vec![sample(0, true, 9), sample(1, true, 9)], QUANTUM), Some((1, 0)));
     }
 
     #[test]
     fn cores_of_one_type_have_nothing_to_exchange() {
         let mut progress = Progress::new(vec![1.0]);
-        let look = |steals| Look { active: true, kind: CoreTypeId(0), marks: (0, 0, steals) };
+        let sample = |steals| TaskSample { active: true, kind: CoreTypeId(0), marks: (0, 0, steals) };
         for round in 0..9 {
-            assert_eq!(progress.look(vec![look(0), look(round)], QUANTUM), None);
+            assert_eq!(progress.sample(vec![sample(0), sample(round)], QUANTUM), None);
         }
     }
 }
