@@ -142,7 +142,7 @@ typedef struct {
    */
   const char *techniques;
   /**
-   * 0: where tasks are mugged, those that nobody can split do not take turns on the big cores besides.
+   * 0: where tasks are mugged, tasks that cannot be split do not take turns on the big cores besides.
    */
   int turns;
 } ek_options;
@@ -207,7 +207,7 @@ const char *ek_status_text(int32_t status);
 const char *ek_version(void);
 
 /**
- * The options of those who want nothing special.
+ * The default of each option.
  */
 ek_options ek_options_default(void);
 
@@ -268,7 +268,7 @@ ek_status ek_global_configure(const ek_options *options);
 /**
  * Calls `a(a_context)` and `b(b_context)`, at the same time if another core is free, and returns when both have returned.
  *
- * Costs little more than two calls as long as nobody takes `b` over, so both may be small.
+ * Costs little more than two calls as long as no worker steals `b`, so both may be small.
  *
  * Fails with `EK_NULL` if a function is null.
  *
@@ -293,7 +293,7 @@ ek_status ek_scope_run(ek_spawned body, void *context);
 /**
  * Spawns a task, which runs some time before the scope ends.
  *
- * The newest task of a worker is run first by itself, the oldest is taken over first by others.
+ * The newest task of a worker is run first by itself, the oldest is stolen first by others.
  *
  * Fails with `EK_NULL` if `scope` or `task` is null.
  *
@@ -349,7 +349,7 @@ ek_status ek_reduce(size_t begin,
 /**
  * Calls `body`, which makes tasks, and returns when all of them have returned.
  *
- * Tasks run while `body` goes on. One that reads a region waits for the last task before it that writes it; one that writes it waits for
+ * Tasks run while `body` creates more. One that reads a region waits for the last task before it that writes it; one that writes it waits for
  * all that have read it since, or for the last writer. So the result is as if each task ran when it is made. This is `depend` of OpenMP 4.
  *
  * Fails with `EK_NULL` if `body` is null.
@@ -379,8 +379,8 @@ ek_status ek_task(ek_graph *graph,
                   void *context);
 
 /**
- * Calls `task` here, as soon as those before it that it depends on have returned, and works meanwhile: for data that decides how the program
- * goes on.
+ * Calls `task` here, as soon as those before it that it depends on have returned, and works meanwhile: for data on which the
+ * program's next step depends.
  *
  * Fails as `ek_task`, and with `EK_IN_TASK` in another one that runs like this.
  *
@@ -405,7 +405,7 @@ ek_status ek_graph_wait(ek_graph *graph);
 
 /**
  * A bound on the tasks that are made and have not returned: with as many the thread that makes them works until half are left. It is 500 for
- * each worker if nothing is said; 0 counts as 1.
+ * each worker by default; 0 counts as 1.
  *
  * Fails with `EK_NULL` if `graph` is null, `EK_THREAD`.
  *

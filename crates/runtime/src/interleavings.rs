@@ -186,7 +186,11 @@ impl SleepModel {
     }
 
     fn work(&self, worker: usize) {
-        let mut woken = false;
+        self.work_from(worker, false);
+    }
+
+    /// Takes one task. It may have been woken for that already.
+    fn work_from(&self, worker: usize, mut woken: bool) {
         while !self.take() {
             woken |= self.sleep.sleep(worker, || self.tasks.load(Acquire) > 0);
         }
@@ -303,12 +307,7 @@ fn workers_that_begin_asleep_are_woken() {
             crew.sleep.begin(0..2);
             let workers = [0, 1].map(|worker| {
                 let crew = Arc::clone(&crew);
-                thread::spawn(move || {
-                    let woken = crew.sleep.first(worker);
-                    assert!(woken, "nothing else wakes it");
-                    crew.sleep.pass_on(|| crew.tasks.load(Acquire) > 0);
-                    assert!(crew.take());
-                })
+                thread::spawn(move || crew.work_from(worker, crew.sleep.first(worker)))
             });
             crew.push();
             crew.push();

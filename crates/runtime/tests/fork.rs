@@ -3,74 +3,18 @@
 #![expect(unsafe_code, reason = "forking is")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "support/forked.rs"]
+mod forked;
+
 use std::fs::File;
 use std::io::{Read, Write, pipe};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 
 use evenkeel_runtime::{Pool, PoolBuilder, join, par_for, par_map_reduce, scope};
 
-/// How a child ended, and what it wrote to its standard error.
-#[derive(Debug, PartialEq, Eq)]
-struct End {
-    exited: Option<i32>,
-    signal: Option<i32>,
-    says: String,
-}
-
-impl End {
-    fn well() -> End {
-        End { exited: Some(0), signal: None, says: String::new() }
-    }
-}
-
-/// Runs `f` in a child, which a signal ends if it hangs.
-fn forked(f: impl FnOnce()) -> End {
-    let (mut says, writes) = pipe().unwrap();
-    // SAFETY: the child uses what glibc has made usable again, and what the runtime promises.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    if child == 0 {
-        // SAFETY: descriptors that exist; the default of the signal is to end the process.
-        unsafe {
-            libc::alarm(60);
-            libc::dup2(writes.as_raw_fd(), 2);
-        }
-        let done = catch_unwind(AssertUnwindSafe(f));
-        // SAFETY: ends the process without what the parent has to do at its end.
-        unsafe { libc::_exit(i32::from(done.is_err())) };
-    }
-    drop(writes);
-    let mut text = String::new();
-    says.read_to_string(&mut text).unwrap();
-    let mut status = 0;
-    // SAFETY: the status is there.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    End {
-        exited: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
-        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
-        says: text,
-    }
-}
-
-/// Everything that a pool does.
-fn works(pool: &Pool) {
-    let (send, receive) = mpsc::channel();
-    pool.spawn(move || send.send(7).unwrap());
-    assert_eq!(receive.recv(), Ok(7));
-    assert_eq!(pool.install(|| join(|| 1, || par_map_reduce(0..1000, || 0, |i| i, |a, b| a + b))), (1, 499_500));
-    let begun = AtomicUsize::new(0);
-    // Both sides run at the same time: there is another worker.
-    let meet = || {
-        begun.fetch_add(1, Ordering::SeqCst);
-        while begun.load(Ordering::SeqCst) < 2 {
-            std::thread::yield_now();
-        }
-    };
-    pool.join(meet, meet);
-}
+use forked::{End, forked, works};
 
 fn the_global_pool_works_in_a_child_and_in_its_child() {
     let child = || {
@@ -243,31 +187,6 @@ fn no_lock_that_others_held_at_the_fork_is_waited_for() {
     });
 }
 
-#[cfg(target_os = "linux")]
-fn a_child_of_a_bound_thread_is_not_bound() {
-    use evenkeel_runtime::this_machine;
-    use rustix::thread::sched_getaffinity;
-
-    let machine = this_machine().unwrap();
-    let cpus = machine.ids();
-    let [big, little, ..] = cpus[..] else { return };
-    let machine = machine.with(Some(&big.to_string()), Some(&little.to_string()), Some(3.0)).unwrap();
-    let pool = PoolBuilder::new().cores(machine).build().unwrap();
-    let before = sched_getaffinity(None).unwrap();
-    let end = pool.install(|| {
-        assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
-        forked(|| {
-            works(&pool);
-            assert_eq!(sched_getaffinity(None).unwrap(), before);
-            let mask = Pool::new(2).unwrap().install(|| sched_getaffinity(None).unwrap());
-            assert_eq!(mask, before);
-        })
-    });
-    assert_eq!(end, End::well());
-    works(&pool);
-    assert_eq!(sched_getaffinity(None).unwrap(), before);
-}
-
 #[test]
 fn forks() {
     PoolBuilder::new().threads(3).build_global().unwrap();
@@ -277,6 +196,4 @@ fn forks() {
     a_task_goes_on_in_the_child_that_it_forks();
     a_child_that_waits_for_a_task_of_its_parent_says_so_and_ends();
     no_lock_that_others_held_at_the_fork_is_waited_for();
-    #[cfg(target_os = "linux")]
-    a_child_of_a_bound_thread_is_not_bound();
 }

@@ -3,6 +3,7 @@
 #[macro_use]
 extern crate evenkeel_testing_macros;
 
+mod fork;
 mod uneven;
 
 fn main() -> std::process::ExitCode {
