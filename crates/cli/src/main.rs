@@ -88,6 +88,9 @@ fn status(result: anyhow::Result<u8>) -> ExitCode {
 
 /// Says what went wrong.
 fn failure(error: &anyhow::Error) -> ExitCode {
+    if let Some(evenkeel_linux::vm::Error::Interrupted(signal)) = error.downcast_ref() {
+        return ExitCode::from(evenkeel_linux::launch::killed_by(*signal));
+    }
     match hints::hint(error) {
         Some(hint) => messages::error(format_args!("{error:#}; {hint}")),
         None => messages::error(format_args!("{error:#}")),

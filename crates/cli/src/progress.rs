@@ -11,6 +11,11 @@ pub fn bar(what: &'static str, steps: usize) -> ProgressBar {
     if steps < 8 {
         return ProgressBar::hidden();
     }
+    slow_bar(what, steps)
+}
+
+/// As [`bar`], for runs that take seconds each.
+pub fn slow_bar(what: &'static str, steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} runs, {eta} left") {
         bar.set_style(style.progress_chars("=> "));

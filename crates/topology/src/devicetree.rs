@@ -8,12 +8,10 @@ use evenkeel_model::Hz;
 
 use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
 use crate::kinds::{Says, Source};
-use crate::{Shared, Topology};
+use crate::{Shared, Topology, list};
 
 /// Nodes are not nested deeper than this.
 const DEPTH: usize = 32;
-/// CPUs are numbered below this, as everywhere here.
-const CPUS: usize = 1024;
 
 impl Topology {
     /// Reads a machine from the bytes of a flattened devicetree. CPUs are numbered in its order, as Linux does.
@@ -158,7 +156,7 @@ impl Tree {
     fn cpus(&self) -> Vec<usize> {
         let Some(parent) = self.children(0).find(|index| self.nodes[*index].is("cpus")) else { return Vec::new() };
         let cpu = |index: &usize| self.nodes[*index].is("cpu") && self.nodes[*index].enabled();
-        self.children(parent).filter(cpu).take(CPUS).collect()
+        self.children(parent).filter(cpu).take(usize::from(list::CPUS)).collect()
     }
 
     fn facts(&self, cpus: &[usize], position: usize) -> CpuFacts {

@@ -1,6 +1,7 @@
 //! A machine in a file of another tool.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use crate::Topology;
@@ -22,10 +23,12 @@ impl Topology {
         if found.is_dir() {
             return Self::read(path);
         }
-        if found.len() > MOST {
-            return Err(format!("{name} has {} MB: that is no description of a machine", found.len() >> 20));
+        // A device or a pipe does not say how much is in it.
+        let mut bytes = Vec::new();
+        File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+        if bytes.len() as u64 > MOST {
+            return Err(format!("{name} has more than {} MB; no description of a machine has", MOST >> 20));
         }
-        let bytes = fs::read(path).map_err(unreadable)?;
         if bytes.starts_with(&DEVICETREE) {
             return Self::from_devicetree(&bytes).map_err(|error| format!("{name}: {error}"));
         }
@@ -34,7 +37,7 @@ impl Topology {
                 Self::from_hwloc(text).map_err(|error| format!("{name}: {error}"))
             }
             _ => Err(format!(
-                "{name}: expected hwloc's XML (`lstopo machine.xml` writes it), a compiled devicetree (.dtb; `dtc` \
+                "{name} does not describe a machine; expected hwloc's XML (`lstopo machine.xml` writes it), a compiled devicetree (.dtb; `dtc` \
                  makes one of a .dts), or a folder with a copy of /sys"
             )),
         }

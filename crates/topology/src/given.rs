@@ -16,7 +16,9 @@ impl Topology {
     /// cannot be, or nothing left to be big.
     pub fn with(&self, big: Option<&str>, little: Option<&str>, ratio: Option<f64>) -> Result<Self, String> {
         if let Some(ratio) = ratio.filter(|ratio| !(1.0..=100.0).contains(ratio)) {
-            return Err(format!("--ratio {ratio}: expected how many times faster a big core is, 1 to 100"));
+            return Err(format!(
+                "--ratio {ratio} is not within 1 to 100; expected how many times faster a big core is"
+            ));
         }
         match (big, little) {
             (None, None) => self.with_ratio(ratio),
@@ -117,7 +119,9 @@ impl Topology {
     /// The cores that `4c:big,2c:little` counts.
     fn counted(&self, text: &str) -> Result<Self, String> {
         let expected = |part: &str| {
-            format!("--big {text}: {part:?}: expected counts of cores, such as 4c:big,2c:little, or a list of CPUs")
+            format!(
+                "--big {text}: {part:?} is no count of cores; expected 4c:big,2c:little, for example, or a list of CPUs"
+            )
         };
         let symmetric = self.kinds.len() == 1;
         let names: Vec<String> = match symmetric {

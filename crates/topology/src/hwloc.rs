@@ -5,10 +5,8 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
 use crate::kinds::{Says, Source};
-use crate::{Shared, Topology};
+use crate::{Shared, Topology, list};
 
-/// CPUs are numbered below this, as everywhere here.
-const CPUS: usize = 1024;
 /// More than the XML of the largest machine has.
 const NODES: u32 = 1_000_000;
 
@@ -73,7 +71,7 @@ fn model(root: Node<'_, '_>) -> Option<String> {
 
 /// A processing unit with what it is part of.
 fn cpu(node: Node<'_, '_>, kinds: &[CpuKind<'_, '_>]) -> Option<CpuFacts> {
-    let id: u16 = node.attribute("os_index")?.parse().ok().filter(|id| usize::from(*id) < CPUS)?;
+    let id: u16 = node.attribute("os_index")?.parse().ok().filter(|id| *id < list::CPUS)?;
     let parents = || node.ancestors().filter(|parent| parent.has_tag_name("object"));
     let of = |kind: &str| parents().find(|parent| parent.attribute("type") == Some(kind));
     let members = |node: Node<'_, '_>| set(node.attribute("cpuset")?).filter(|cpus| cpus.contains(&id));
@@ -114,7 +112,7 @@ impl<'a, 'input> CpuKind<'a, 'input> {
         info(self.node, name)?.parse::<u32>().ok().filter(|number| *number > 0).map(f64::from)
     }
 
-    /// What hwloc calls it: `IntelAtom`, or the first of `apple,icestorm;ARM,v8`.
+    /// Its name in hwloc: `IntelAtom`, or the first of `apple,icestorm;ARM,v8`.
     fn design(&self) -> Option<String> {
         let first =
             |names: &'a str| names.split(';').next().map(|name| name.split_once(',').map_or(name, |(_, name)| name));
@@ -176,7 +174,7 @@ fn merged(designs: impl Iterator<Item = Design>) -> Vec<Design> {
 /// one that is no set, is infinite (`0xf...f`), or has a CPU whose number is too large.
 fn set(text: &str) -> Option<Vec<u16>> {
     let words: Vec<&str> = text.trim().split(',').collect();
-    if words.len() > CPUS / 32 {
+    if words.len() > usize::from(list::CPUS) / 32 {
         return None;
     }
     let mut cpus = Vec::new();

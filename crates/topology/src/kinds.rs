@@ -1,7 +1,7 @@
 //! Which cores are of one kind, and how fast each kind is.
 //!
-//! Several sources tell, some more precisely than others, and not all of them tell anything: firmware often says that all
-//! cores are equal. The first that tells cores apart decides; the others are held against it.
+//! There are several sources, some more precise than others. Not all of them distinguish cores: firmware often says that all
+//! are equal. The first that does decides; the others are compared with it.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Kind {
     /// `big` for the fastest, `little` for the slowest of several, `middle` between.
     pub name: String,
-    /// What the kernel calls the design, such as `cortex-a76`, where it says.
+    /// The kernel's name for the design, such as `cortex-a76`, where it has one.
     pub design: Option<String>,
     /// How fast its cores are, as Linux counts: the fastest kind has 1024, every slower one less, none less than 11.
     pub capacity: u32,
@@ -112,7 +112,7 @@ pub fn of_capacities(capacities: &[f64], from: &[String]) -> Vec<Kind> {
     kinds
 }
 
-/// What the kind at a position is called.
+/// The name of the kind at a position.
 fn name(position: usize, of: usize) -> String {
     match position {
         0 => "big".into(),
@@ -198,7 +198,7 @@ impl Source {
         Some((0..kinds).map(range).collect())
     }
 
-    /// How this source contradicts the kinds that another one told apart.
+    /// How this source contradicts the kinds that another one distinguishes.
     fn contradiction(&self, kind_of: &[usize], chosen: &Source) -> Option<String> {
         match &self.says {
             Says::Speed { gap, .. } => {

@@ -127,7 +127,7 @@ pub fn under(spec: &Spec, policy: &str, format: Format, command: &[String]) -> R
     inside(spec, &["run", "--policy", policy, "--format", format], command)
 }
 
-/// A command under this program, inside the guest, which is told what the cores are.
+/// A command under this program, inside the guest, with the exact ratio of the cores.
 pub fn inside(spec: &Spec, this: &[&str], command: &[String]) -> Result<Vec<String>> {
     let cpus = |range: std::ops::Range<u16>| range.collect::<Vec<_>>();
     let mut words = live::told(this, &cpus(0..spec.big), &cpus(spec.big..spec.cores()), spec.ratio)?;

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -123,20 +124,24 @@ fn a_timeout_ends_a_command_as_timeout_does() {
     setting.ended(1, "tcg");
 }
 
-/// Ctrl-C, whatever is waited for.
+/// In every phase, a signal ends it: sent to Evenkeel, and to its process group as a terminal does, where QEMU gets it, too.
 #[test]
 fn a_signal_ends_every_phase() {
     for (qemu, virtiofsd, starts) in [("silent", "silent", 0), ("silent", "", 1), ("command-hangs", "", 1)] {
-        let setting = Setting::new();
-        let mut running = setting.command(qemu, virtiofsd, &TRUE).stderr(Stdio::null()).spawn().unwrap();
-        while setting.starts().len() < starts {
-            thread::sleep(Duration::from_millis(10));
+        for to_the_group in [false, true] {
+            let setting = Setting::new();
+            let mut command = setting.command(qemu, virtiofsd, &TRUE);
+            let mut running = command.stderr(Stdio::null()).process_group(0).spawn().unwrap();
+            while setting.starts().len() < starts {
+                thread::sleep(Duration::from_millis(10));
+            }
+            // Its handlers are there before QEMU is; where there is none, soon.
+            thread::sleep(Duration::from_millis(300));
+            let target = format!("{}{}", if to_the_group { "-" } else { "" }, running.id());
+            Command::new("kill").args(["-INT", "--", &target]).status().unwrap();
+            assert_eq!(running.wait().unwrap().code(), Some(130), "{qemu} {virtiofsd} {to_the_group}");
+            setting.ended(starts, "tcg");
         }
-        // Its handlers are there before QEMU is; where there is none, soon.
-        thread::sleep(Duration::from_millis(300));
-        Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
-        assert_eq!(running.wait().unwrap().code(), Some(130), "{qemu} {virtiofsd}");
-        setting.ended(starts, "tcg");
     }
 }
 

@@ -149,10 +149,10 @@ impl Host for Real<'_> {
         let stream = wait.until(&mut processes, "was not started by QEMU", |_| Ok(listener.accept().ok()))?.0;
         let mut port = Port::new(stream).map_err(tried("cannot use a socket"))?;
         let reply = wait.until(&mut processes, "did not come up", |processes| {
-            port.receive().map_err(|lost| processes.lost(lost.0))
+            port.receive().map_err(|lost| processes.lost(lost.0, signals))
         })?;
         if !matches!(reply, Reply::Ready) {
-            return Err(processes.lost("does not say that it is ready"));
+            return Err(processes.lost("does not say that it is ready", signals));
         }
         let shares = if options.shares { Some(reserve(options, &processes)?) } else { None };
         Ok(Vm { processes, port, shares, accelerator, options: options.clone(), commands: 0, began: false })

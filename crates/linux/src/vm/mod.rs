@@ -178,10 +178,10 @@ impl Vm {
             output: names[0].display().to_string(),
             errors: names[1].display().to_string(),
         };
-        self.port.send(&Request::Run(run)).map_err(|lost| self.processes.lost(lost.0))?;
+        self.port.send(&Request::Run(run)).map_err(|lost| self.processes.lost(lost.0, signals))?;
         let deadline = job.timeout.map(|timeout| (clock() + timeout, timeout));
         let reply = loop {
-            let received = self.port.receive().map_err(|lost| self.processes.lost(lost.0));
+            let received = self.port.receive().map_err(|lost| self.processes.lost(lost.0, signals));
             // What it wrote before its end, too.
             forward(&mut streams, output)?;
             match received? {
@@ -198,7 +198,7 @@ impl Vm {
         match reply {
             Reply::Ended { code, nanoseconds } => Ok(Ended { code, elapsed: Ns(nanoseconds) }),
             Reply::Failed { reason, code } => Err(Error::Command { reason, code }),
-            Reply::Ready | Reply::Begins => Err(self.processes.lost("sent what is no message")),
+            Reply::Ready | Reply::Begins => Err(self.processes.lost("sent what is no message", signals)),
         }
     }
 }

@@ -71,10 +71,14 @@ impl Processes {
         }
     }
 
-    /// What became of a guest whose port has closed, or that does not do what it should.
-    pub fn lost(&mut self, what: &str) -> Error {
+    /// What became of a guest whose port has closed, or that does not do what it should. The signals of a terminal arrive
+    /// in QEMU, too, so they come first.
+    pub fn lost(&mut self, what: &str, signals: &Signals) -> Error {
         let deadline = clock() + ENDING;
         while clock() < deadline {
+            if let Some(signal) = signals.asked_to_end() {
+                return Error::Interrupted(signal);
+            }
             match self.ended() {
                 Err(error) => return error,
                 Ok(()) => std::thread::sleep(POLL),

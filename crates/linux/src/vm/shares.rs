@@ -1,4 +1,4 @@
-//! Holds each virtual core to its share of a real one, so that the guest's cores differ in speed and nothing tells it so.
+//! Holds each virtual core to its share of a real one, so that the guest's cores differ in speed and its kernel does not know it.
 
 use std::fs;
 use std::io;

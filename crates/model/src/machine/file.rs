@@ -63,7 +63,7 @@ struct ClusterText {
     #[serde(default)]
     node: u8,
     /// A number that clusters with the same last-level cache have in common.
-    cache: Option<u8>,
+    cache: Option<u16>,
 }
 
 #[derive(Deserialize)]

@@ -1,4 +1,5 @@
 //! Machines in the formats of others. One binary, so that the crates are linked once.
 
 mod files;
+mod servers;
 mod sysfs;

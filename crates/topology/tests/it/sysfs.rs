@@ -47,7 +47,7 @@ fn unpack(text: &str) -> tempfile::TempDir {
     folder
 }
 
-fn read(text: &str) -> Topology {
+pub fn read(text: &str) -> Topology {
     Topology::read(unpack(text).path()).unwrap()
 }
 
@@ -283,7 +283,7 @@ fn counts_are_of_detected_kinds_and_of_whole_cores() {
 }
 
 /// The machine has the capacities of the topology, and its file is the same machine.
-fn round_trip(topology: &Topology) {
+pub fn round_trip(topology: &Topology) {
     let (machine, cpus) = topology.machine("a \"machine\"").unwrap();
     assert_eq!(cpus, topology.ids());
     for (position, kind) in topology.kinds.iter().enumerate() {

@@ -1,10 +1,11 @@
 //! `evenkeel vm bench`: small real programs on asymmetric machines, under the guest's own kernel and under each policy.
 
+mod estimate;
 mod predict;
 mod programs;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
@@ -45,8 +46,10 @@ pub fn run(args: &VmBench) -> Result<String> {
     let folder = Scratch::new("bench").context("cannot write to /tmp")?;
     programs::compile(folder.path())?;
     let signals = Signals::new().context("cannot listen to signals")?;
-    let runs = specs.len() * benches.len() * (args.repeat as usize * policies.len() + 1);
-    let bar = progress::bar("measuring", runs);
+    let size = size(args, &benches, &policies);
+    let (runs, time) = (specs.len() * size.runs(), estimate::rounded(size.estimate(&specs)));
+    messages::note(format_args!("{runs} runs, which take about {time}"));
+    let bar = progress::slow_bar("measuring", runs);
     let mut machines = Vec::new();
     for spec in specs {
         let mut guest = Guest { args, spec, folder: folder.path(), signals: &signals, vm: None };
@@ -56,14 +59,16 @@ pub fn run(args: &VmBench) -> Result<String> {
             for program in bench.programs {
                 if !alone.contains_key(program) {
                     let steps = guest.steps(rate, 1);
-                    let time = guest.measure(&format!("taskset -c 0 {}", guest.call(program, steps)))?;
+                    bar.set_message(format!("{spec}: {program} alone"));
+                    let times = guest.measure(&format!("taskset -c 0 {}", guest.invocation(program, steps)))?;
                     // Per million steps, on one big core.
-                    alone.insert(*program, time[*program] / steps as f64);
+                    alone.insert(*program, time_of(&times, program)? / steps as f64);
                 }
             }
         }
         let mut predicted = BTreeMap::new();
         for (row, bench) in benches.iter().enumerate() {
+            bar.set_message(format!("{spec}: {} recorded", bench.name));
             let line = guest.line(bench, rate);
             for (column, makespan) in guest.predict(&line, &policies)?.into_iter().enumerate() {
                 predicted.insert((row, column), makespan);
@@ -76,6 +81,7 @@ pub fn run(args: &VmBench) -> Result<String> {
                 let steps = guest.steps(rate, bench.programs.len() as u64);
                 let line = guest.warm_line(bench, rate);
                 for (column, policy) in policies.iter().enumerate() {
+                    bar.set_message(format!("{spec}: {} under {policy}", bench.name));
                     let times = guest.measure_under(policy, &line)?;
                     let cell = Cell::of(&guest.spec, bench, &times, |program| alone[program] * steps as f64)?;
                     cells.entry((row, column)).or_default().push(cell);
@@ -85,7 +91,7 @@ pub fn run(args: &VmBench) -> Result<String> {
         }
         let machine = MachineReport::new(&spec, guest.shares(), &benches, &policies, &cells, &predicted);
         if args.output.format == Format::Table {
-            // All of it takes long: what is known is shown.
+            // All machines take long: what is known is printed.
             bar.suspend(|| anstream::stdout().write_all(report::table(&machine).as_bytes()))?;
         }
         machines.push(machine);
@@ -95,6 +101,22 @@ pub fn run(args: &VmBench) -> Result<String> {
         Format::Table => Ok(report::legend()),
         Format::Json => report::json(&machines),
     }
+}
+
+fn size(args: &VmBench, benches: &[&Bench], policies: &[&str]) -> estimate::Size {
+    let programs: BTreeSet<&str> = benches.iter().flat_map(|bench| bench.programs).copied().collect();
+    estimate::Size {
+        benches: benches.len(),
+        programs: programs.len(),
+        schedulers: policies.len(),
+        repeat: args.repeat as usize,
+        seconds: args.seconds,
+    }
+}
+
+/// The seconds that a program took by its own output.
+fn time_of(times: &BTreeMap<String, f64>, program: &str) -> Result<f64> {
+    times.get(program).copied().with_context(|| format!("{program} did not write its time"))
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {
@@ -120,16 +142,17 @@ struct Guest<'a> {
 impl Guest<'_> {
     /// Millions of steps that one big core does in a second.
     fn rate(&mut self) -> Result<f64> {
-        let call = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, "equal").display());
-        Ok(CALIBRATION as f64 / self.measure(&call)?["equal"])
+        let line = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, "equal").display());
+        Ok(CALIBRATION as f64 / time_of(&self.measure(&line)?, "equal")?)
     }
 
-    /// Millions of steps for each of so many programs, so that all together take the asked time at best.
+    /// Millions of steps for each of so many programs, so that all together take the wanted time at best.
     fn steps(&self, rate: f64, programs: u64) -> u64 {
         ((self.args.seconds * self.spec.capacity() * rate) as u64 / programs).max(1)
     }
 
-    fn call(&self, program: &str, steps: u64) -> String {
+    /// A program with its arguments.
+    fn invocation(&self, program: &str, steps: u64) -> String {
         format!("{} {} {steps}", programs::path(self.folder, program).display(), self.spec.cores())
     }
 
@@ -137,12 +160,12 @@ impl Guest<'_> {
     /// spinning ones would hold the emulator's lock, and the guest's timers with it.
     fn line(&self, bench: &Bench, rate: f64) -> String {
         let steps = self.steps(rate, bench.programs.len() as u64);
-        let calls: Vec<String> = bench.programs.iter().map(|program| self.call(program, steps)).collect();
-        format!("export OMP_WAIT_POLICY=passive; {} & wait", calls.join(" & "))
+        let programs: Vec<String> = bench.programs.iter().map(|program| self.invocation(program, steps)).collect();
+        format!("export OMP_WAIT_POLICY=passive; {} & wait", programs.join(" & "))
     }
 
-    /// The same after a tenth of it, whose times those of the whole replace: an emulator translates the kernel anew where
-    /// a policy's host looks into it, once.
+    /// The same after a tenth of it, whose times those of the whole replace: an emulator translates the kernel anew, once,
+    /// where a policy's host has put a probe.
     fn warm_line(&self, bench: &Bench, rate: f64) -> String {
         let warm_up = self.line(bench, rate / WARM_UP);
         format!("{warm_up}; {}", self.line(bench, rate))
@@ -161,7 +184,7 @@ impl Guest<'_> {
         self.vm.as_ref().and_then(Vm::shares)
     }
 
-    /// Runs a shell's line under a policy and answers the seconds that each program says it took.
+    /// Runs a shell's line under a policy and returns the seconds that each program says it took.
     fn measure_under(&mut self, policy: &str, line: &str) -> Result<BTreeMap<String, f64>> {
         let command = shell(line);
         let command =
@@ -194,8 +217,8 @@ impl Guest<'_> {
                 Ok(ended) => {
                     bail!("{} failed with {}: {}", command.join(" "), ended.code, String::from_utf8_lossy(&errors))
                 }
-                Err(Error::Guest { .. } | Error::Timeout(_)) if boots < BOOTS => {
-                    messages::warning("the guest died or hangs of a fault of the emulator; booting it anew");
+                Err(error @ (Error::Guest { .. } | Error::Timeout(_))) if boots < BOOTS => {
+                    messages::warning(format_args!("{error}; booting the guest again"));
                     self.vm = None;
                 }
                 Err(error) => return Err(error.into()),

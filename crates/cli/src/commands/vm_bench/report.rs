@@ -28,7 +28,7 @@ impl Cell {
     pub fn of(spec: &Spec, bench: &Bench, times: &BTreeMap<String, f64>, alone: impl Fn(&str) -> f64) -> Result<Self> {
         let mut cell = Self { makespan: 0.0, ideal: 0.0, h_antt: 0.0, h_stp: 0.0 };
         for program in bench.programs {
-            let time = *times.get(*program).with_context(|| format!("{program} did not tell its time"))?;
+            let time = *times.get(*program).with_context(|| format!("{program} did not write its time"))?;
             let slowdown = time / (alone(program) / f64::from(spec.cores()));
             cell.makespan = cell.makespan.max(time);
             cell.ideal += alone(program) / spec.capacity();

@@ -1,0 +1,71 @@
+//! How long `vm bench` will take.
+
+use evenkeel_linux::spec::Spec;
+
+/// Boots and the first measurements of a machine.
+const BOOT_S: f64 = 10.0;
+/// Starting a command in the guest, and its policy.
+const START_S: f64 = 0.5;
+/// A run takes as many times as long as is ideal: twice under a scheduler that does not know the cores, less under others.
+const OVER_IDEAL: f64 = 1.6;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Rows of the table.
+    pub benches: usize,
+    /// Different programs in them.
+    pub programs: usize,
+    /// Schedulers, the guest's own among them.
+    pub schedulers: usize,
+    /// How often each is measured.
+    pub repeat: usize,
+    /// How long a run takes at best.
+    pub seconds: f64,
+}
+
+impl Size {
+    /// How many runs one machine takes: all of the table, and a recording of each row.
+    pub fn runs(&self) -> usize {
+        self.benches * (self.repeat * self.schedulers + 1)
+    }
+
+    /// About how many seconds all machines take.
+    pub fn estimate(&self, specs: &[Spec]) -> f64 {
+        // A tenth of it before, to warm up.
+        let run = START_S + 1.1 * OVER_IDEAL * self.seconds;
+        let machine = |spec: &Spec| {
+            // All of the work on one core.
+            let alone = self.programs as f64 * (START_S + spec.capacity() * self.seconds);
+            BOOT_S + alone + self.runs() as f64 * run
+        };
+        specs.iter().map(machine).sum()
+    }
+}
+
+/// A duration for people, rounded up.
+pub fn rounded(seconds: f64) -> String {
+    if seconds < 100.0 {
+        format!("{:.0} seconds", (seconds / 10.0).ceil() * 10.0)
+    } else {
+        format!("{:.0} minutes", (seconds / 60.0).ceil())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_more_takes_longer() {
+        let specs = |words: &[&str]| words.iter().map(|word| word.parse().unwrap()).collect::<Vec<Spec>>();
+        let small = Size { benches: 2, programs: 2, schedulers: 2, repeat: 1, seconds: 1.0 };
+        assert_eq!(small.runs(), 6);
+        let one = small.estimate(&specs(&["2B2S:3"]));
+        assert!((20.0..60.0).contains(&one), "{one}");
+        let all = Size { benches: 8, programs: 6, schedulers: 6, repeat: 3, seconds: 2.0 };
+        let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));
+        assert!((1200.0..3600.0).contains(&three), "{three}");
+        assert_eq!((rounded(41.0), rounded(1201.0)), ("50 seconds".to_owned(), "21 minutes".to_owned()));
+    }
+}
