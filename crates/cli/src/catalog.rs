@@ -47,9 +47,12 @@ pub fn policy(name: &str) -> Result<Setup> {
 /// A policy that can schedule real programs.
 pub fn live_policy(name: &str) -> Result<Setup> {
     let setup = policy(name)?;
-    if setup.make().foresight() {
+    if setup.description().foresight {
         let simulate = "use it with `evenkeel sim` and `evenkeel compare`, and colab or pfs here";
-        bail!("policy {} must know the future, which only the simulator can tell: {simulate}", setup.info().name);
+        bail!(
+            "policy {} must know the future, which only the simulator can tell: {simulate}",
+            setup.description().name
+        );
     }
     Ok(setup)
 }

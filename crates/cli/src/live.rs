@@ -12,6 +12,7 @@ use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadS
 use evenkeel_linux::mask;
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_sched::Kind;
+use evenkeel_sched::policy::Reads;
 use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
@@ -202,8 +203,13 @@ impl<'a> Account<'a> {
         let unenforced = self.unenforced();
         let unenforced =
             (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
-        let uncounted = (self.plan.policy.info().name == "bias")
-            .then(|| "No counters of stalls are read here: bias decides as fcf does.".to_owned());
+        let policy = self.plan.policy.description();
+        let uncounted = match policy.reads {
+            Reads::Stalls { without } => {
+                Some(format!("No counters of stalls are read here: {} {without}.", policy.name))
+            }
+            Reads::Speedups | Reads::Nothing => None,
+        };
         self.summary.missing.iter().cloned().chain(unenforced).chain(uncounted).collect()
     }
 
@@ -234,13 +240,13 @@ impl<'a> Account<'a> {
     /// The hooks of the policy that affinity masks cannot enforce.
     fn unenforced(&self) -> Vec<&'static str> {
         use evenkeel_sched::policy::Hook;
-        let text = |hook: &Hook| match hook {
+        let text = |hook| match hook {
             Hook::Slice => Some("the length of slices"),
             Hook::Charge => Some("the order of threads that wait for the same core"),
             Hook::Preempts => Some("preemption at wake-ups"),
             Hook::Admit | Hook::Place | Hook::Pick | Hook::Balance | Hook::Refresh => None,
         };
-        self.plan.policy.info().hooks.iter().filter_map(text).collect()
+        self.plan.policy.description().hooks().filter_map(text).collect()
     }
 
     fn json(&self) -> json::Followed<'_> {

@@ -2,7 +2,7 @@
 
 use evenkeel_model::{CoreSet, Ns};
 use evenkeel_sched::policy::check as accepts;
-use evenkeel_sched::{POLICIES, PolicyInfo, Setup};
+use evenkeel_sched::{Description, POLICIES, Setup};
 
 use crate::scenario::scenarios;
 use crate::{Arm, Facts, Played, Policies, RATIO, Report, Scenario, Script, Step};
@@ -20,7 +20,7 @@ pub fn check(arm: &mut impl Arm) -> Report {
             report.skipped.push(format!("{name}: {big} big and {little} little cores are needed"));
             continue;
         }
-        for policy in POLICIES.iter().filter(|policy| is_for(&scenario, &facts, policy)) {
+        for policy in POLICIES.iter().copied().filter(|policy| is_for(&scenario, &facts, policy)) {
             let setup = Setup::from(policy);
             let judged = arm.play(&scenario, &setup).and_then(|played| judge(&scenario, &facts, &played));
             match judged {
@@ -32,13 +32,14 @@ pub fn check(arm: &mut impl Arm) -> Report {
     report
 }
 
-fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static PolicyInfo) -> bool {
-    let made = Setup::from(policy).make();
+fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static Description) -> bool {
     let named = match scenario.policies {
         Policies::All => true,
         Policies::TakeOver => TAKE_OVER.contains(&policy.name),
     };
-    named && (facts.foretells || !made.foresight()) && accepts(&*made, &scenario.machine()).is_ok()
+    named
+        && (facts.foretells || !policy.foresight)
+        && accepts(&*Setup::from(policy).make(), &scenario.machine()).is_ok()
 }
 
 /// What every run must meet, and what its scenario expects.

@@ -173,7 +173,7 @@ impl Late {
             Event::Switch(core, thread) => {
                 let free = self.cores[core.index()].is_none() && self.core_of(thread).is_none();
                 let runs = free && self.bodies[thread.index()].runnable;
-                // First the answer: what the thread does next comes after it.
+                // This message first: what the thread does next comes after it.
                 self.send_to_scheduler(Event::Switched(core, thread, runs));
                 if runs {
                     self.cores[core.index()] = Some(thread);
@@ -448,9 +448,9 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let scenario = mixed("random", big, little, threads);
-        let setup = Setup::from(&POLICIES[policy]);
+        let setup = Setup::from(POLICIES[policy]);
         let made = setup.make();
-        if !made.foresight() && evenkeel_sched::policy::check(&*made, &scenario.machine()).is_ok() {
+        if !setup.description().foresight && evenkeel_sched::policy::check(&*made, &scenario.machine()).is_ok() {
             let mut arm = Asynchronous { seed };
             let played = arm.play(&scenario, &setup).map_err(TestCaseError::fail)?;
             judge(&scenario, &arm.facts(), &played).map_err(TestCaseError::fail)?;

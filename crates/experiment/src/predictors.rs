@@ -2,6 +2,7 @@
 
 use evenkeel_model::Machine;
 use evenkeel_model::predict::{MachinePredictor, Predictor, Quality};
+use evenkeel_sched::policy::Reads;
 use evenkeel_sched::{Predict, Setup};
 
 use crate::{Control, Error, Plan, Result, training};
@@ -13,7 +14,9 @@ impl Predictors {
     /// Trains what is wanted, or takes what the plan gives.
     pub fn new(plan: &Plan, control: &Control<'_>) -> Result<Self> {
         let mut predictors: Vec<(Quality, _)> = Vec::new();
-        for policy in plan.policies.iter().map(Setup::make).filter(|policy| policy.counters()) {
+        for policy in
+            plan.policies.iter().map(Setup::make).filter(|policy| policy.description().reads != Reads::Nothing)
+        {
             let quality = policy.predictor();
             // Perfect knowledge needs no predictor.
             if !plan.conditions.oracle && predictors.iter().all(|(known, _)| *known != quality) {

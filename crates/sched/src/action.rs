@@ -1,28 +1,24 @@
-//! What the scheduler asks a host to do. Values without references: a host may carry them out later, and drops those
+//! What the scheduler decides, and why threads become ready. Values without references: a host may carry them out later, and drops those
 //! that have become stale.
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
 
-/// A request to the host, in answer to any call.
+/// What a host is to do, after any report. What becomes of it is in [`crate::protocol`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// The core should ask [`crate::Scheduler::next`] again. What runs there is stopped first and reported
-    /// `ran` and `ready(Preempted)`. Never stale: at worst the answer is what ran before.
+    /// The core picks again ([`crate::Scheduler::next`]). What runs there is stopped first and reported `ran` and
+    /// `ready(Preempted)`. Never stale: at worst it picks what ran before.
     Reschedule(CoreId),
-    /// A running thread should go on on another core. Stale if it no longer runs on `from`; the host then asks
-    /// `next(to)` again. Otherwise it stops the thread, reports `ran` and `ready(Taken { by: to })`, and asks `next`
-    /// for both cores.
+    /// Another core takes a running thread over.
     Take {
         /// The thread.
         thread: ThreadId,
         /// Where it runs.
         from: CoreId,
-        /// Where it should go on.
+        /// Where it is to run.
         to: CoreId,
     },
-    /// Two threads should exchange their cores: one that runs on or waits for its own, and one that runs. Stale if that
-    /// is no longer so; the host then does nothing. Otherwise it stops those that run, reports `ran` and `ready(Taken)`
-    /// by the other's core for each, and asks `next` for both cores.
+    /// Two threads exchange their cores: one that runs on or waits for its own, and one that runs.
     Swap {
         /// The threads; the second one runs.
         threads: [ThreadId; 2],
@@ -45,7 +41,7 @@ pub enum Action {
     },
 }
 
-/// The answer to [`crate::Scheduler::next`].
+/// What [`crate::Scheduler::next`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Run this thread. It has left its queue and counts as running on the core. A host that finds this stale
@@ -82,4 +78,18 @@ pub enum Why {
         /// The core that does.
         by: CoreId,
     },
+}
+
+/// What a core should run next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// This waiting thread, from whichever queue it waits in.
+    Queued(ThreadId),
+    /// This thread, which runs on another core and is to be taken over from it.
+    Running(ThreadId),
+    /// This thread, which runs on or waits for another core, in exchange for the one that runs here. Only in
+    /// [`crate::Policy::balance`].
+    Exchange(ThreadId),
+    /// Nothing.
+    Idle,
 }

@@ -1,14 +1,10 @@
 //! DVFS governors: how fast each cluster runs, whatever the policy.
 //!
-//! A governor sees how much of a cluster's busiest core is used and names a frequency. [`crate::Scheduler`] asks it
-//! where Linux does: when a thread becomes ready or blocks, and at ticks.
+//! A governor sees how much of a cluster's busiest core is used and names a frequency. It does
+//! so where it does in Linux: when a thread becomes ready or blocks, and at ticks.
 
 use evenkeel_model::names::suggestion;
-use evenkeel_model::{ClusterId, CoreId, CoreType, Hz, Ns};
-
-use crate::pelt::FULL as FULL_LOAD;
-use crate::state::State;
-use crate::thread::Class;
+use evenkeel_model::{CoreType, Hz};
 
 /// What decides how fast clusters run. Those besides [`Governor::Schedutil`] decide once, before the first thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,34 +100,6 @@ impl Governor {
     }
 }
 
-/// The frequency of a cluster: that for its most used core.
-pub(crate) fn frequency(s: &State, cluster: ClusterId) -> Hz {
-    let cluster = &s.machine.clusters[cluster.index()];
-    let usage = cluster.cores.iter().map(|core| clamped_usage(s, core)).max().unwrap_or_default();
-    let capacity = cluster.cores.iter().map(|core| s.capacity(core)).max().unwrap_or_default();
-    s.governor.frequency(&s.machine.core_types[cluster.core_type.index()], usage, capacity)
-}
-
-/// Whether a cluster's frequency, which changed last at that time, should follow its use again. Changes are as far apart as
-/// a thousand transitions, at most 10 ms (cpufreq_policy_transition_delay_us, Linux 4.17 to 6.8).
-pub(crate) fn due(s: &State, last: Option<Ns>) -> bool {
-    let limit = Ns(s.machine.costs.dvfs_transition.0.saturating_mul(1000)).min(Ns::from_ms(10));
-    s.governor == Governor::Schedutil && last.is_none_or(|last| s.now.since(last) >= limit)
-}
-
-/// How much a core is used, within the clamps of its runnable threads, the largest of each (uclamp_rq_util_with). A
-/// real-time thread asks for everything.
-fn clamped_usage(s: &State, core: CoreId) -> u32 {
-    let runnable = s.core(core).current.into_iter().chain(s.core(core).queue.iter()).map(|thread| s.thread(thread));
-    let clamps = runnable.map(|t| match t.class {
-        Class::Fair { .. } => (t.clamp.min, t.clamp.max),
-        Class::RealTime { .. } => (FULL_LOAD, FULL_LOAD),
-    });
-    let usage = s.usage(core, None);
-    let clamp = clamps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
-    clamp.map_or(usage, |(min, max)| usage.min(max).max(min))
-}
-
 /// `800MHz` or `1.6GHz`.
 fn hertz(text: &str) -> Option<Hz> {
     let units = [("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3)];
@@ -159,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_do_not_look_at_use() {
+    fn the_others_do_not_follow_use() {
         let machine = odroid();
         let [big, little] = [&machine.core_types[0], &machine.core_types[1]];
         for usage in [0, 500, 1024] {

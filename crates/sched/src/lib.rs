@@ -1,9 +1,11 @@
 //! The scheduler core: threads, run queues, hooks, one file per policy.
 //!
 //! A pure state machine. It does no I/O, reads no clock, spawns no thread and draws no random number; a host passes the
-//! time in and carries the answers out. It never knows which host that is.
+//! time in and carries the decisions out. It never knows which host that is.
 
-pub mod cfs;
+// What `#[hooks]` makes names this crate by its own name.
+extern crate self as evenkeel_sched;
+
 pub mod governor;
 mod idle;
 mod occupancy;
@@ -11,9 +13,11 @@ pub mod policy;
 pub mod protocol;
 
 mod action;
+mod frequency;
 mod pelt;
 mod run_queue;
 mod scheduler;
+mod span;
 mod state;
 mod thread;
 mod usage;
@@ -21,9 +25,10 @@ mod usage;
 pub use action::{Action, Next, Why};
 pub use governor::Governor;
 pub use pelt::{FULL as FULL_LOAD, Pelt};
-pub use policy::{POLICIES, Policy, PolicyInfo, Setup};
+pub use policy::{Description, POLICIES, Policy, Setup};
 pub use protocol::Host;
 pub use run_queue::RunQueue;
-pub use scheduler::{Predict, Scheduler, Span};
+pub use scheduler::{Predict, Scheduler};
+pub use span::Span;
 pub use state::{Core, State};
 pub use thread::{Clamp, Class, Future, Kind, NICE_0_WEIGHT, NewThread, OnType, Run, Thread, Wait, Window};

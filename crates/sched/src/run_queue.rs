@@ -33,7 +33,7 @@ impl RunQueue {
         self.entries.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no thread waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,38 +1,23 @@
-//! The scheduler itself: keeps the books that every policy needs and asks the policy where the paper decides.
+//! The scheduler itself: keeps the books that every policy needs and runs the policy's hooks where the paper decides.
 //!
-//! A host reports what happened; the scheduler answers with [`Next`], and with [`Action`]s in an outbox that the host
-//! empties after every call. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
+//! A host reports what happened; the scheduler returns [`Next`], and [`Action`]s in an outbox that the host
+//! empties after every report. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
 
 use std::collections::VecDeque;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Instructions, Machine, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Machine, Ns, ThreadId};
 
-use crate::action::{Action, Next, Why};
-use crate::cfs;
-use crate::governor::{self, Governor};
+use crate::action::{Action, Next, Pick, Why};
+use crate::frequency;
+use crate::governor::Governor;
 use crate::idle::IdleTurns;
 use crate::pelt::{self, Pelt};
-use crate::policy::{Changes, Pick, Policy};
+use crate::policy::description::Reads;
+use crate::policy::hooks::{Changes, Policy};
+use crate::policy::parts::fair;
+use crate::span::Span;
 use crate::state::{LEVELS, State};
 use crate::thread::{Clamp, Class, Future, Kind, NewThread, OnType, Run, Thread, Wait};
-
-/// A span of running, as a host reports it. The thread may go on running.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Span {
-    /// How long it ran.
-    pub time: Ns,
-    /// How long, before or in between, it was runnable and another thread had its core. A host that says so with
-    /// [`Scheduler::ready`] and [`Scheduler::next`] reports zero; one that only looks from time to time cannot, and
-    /// reports spans with gaps: what is left of the time since the thread's last report, it slept.
-    pub waited: Ns,
-    /// Instructions retired, if the host can count them.
-    pub instructions: Option<Instructions>,
-    /// Other counters, if the host can read them.
-    pub counters: Option<Counters>,
-    /// The speedup of the code that ran where it need not be predicted: a simulator's oracle tells the truth, a host that
-    /// counts instructions has measured it.
-    pub speedup: Option<f64>,
-}
 
 /// Predicts the speedup of the biggest over the smallest core type from counters read on a core type.
 pub type Predict = Box<dyn Fn(CoreTypeId, &Counters) -> Option<f64> + Send>;
@@ -71,7 +56,7 @@ impl Scheduler {
     pub fn with_governor(mut self, governor: Governor) -> Self {
         self.state.governor = governor;
         for cluster in (0..self.followed.len() as u16).map(ClusterId) {
-            self.set_frequency(cluster, governor::frequency(&self.state, cluster));
+            self.set_frequency(cluster, frequency::wanted(&self.state, cluster));
         }
         self
     }
@@ -81,29 +66,29 @@ impl Scheduler {
         &self.state
     }
 
-    /// How often the host should call [`Self::refresh`].
+    /// The time from one [`Self::refresh`] to the next.
     pub fn period(&self) -> Option<Ns> {
         self.policy.period()
     }
 
     /// Whether reports of [`Self::ran`] should carry counters.
     pub fn wants_counters(&self) -> bool {
-        self.policy.counters()
+        self.policy.description().reads != Reads::Nothing
     }
 
-    /// Whether the host must tell the future: [`Self::foretell`] before every call that can decide something.
+    /// Whether the host must tell the future: [`Self::foretell`] before every report after which something can be decided.
     pub fn wants_foresight(&self) -> bool {
-        self.policy.foresight()
+        self.policy.description().foresight
     }
 
-    /// What is ahead of a thread; `None` if it does nothing that anybody needs.
+    /// What is ahead of a thread; `None` if nothing depends on what it does.
     pub fn foretell(&mut self, thread: ThreadId, future: Option<Future>) {
         let t = &mut self.state.threads[thread.index()];
         t.speedup = future.map(|future| future.speedup).or(t.speedup);
         t.future = future;
     }
 
-    /// Takes one request out of the outbox. Hosts call it until it is empty.
+    /// Takes one action out of the outbox.
     pub fn action(&mut self) -> Option<Action> {
         self.outbox.pop_front()
     }
@@ -256,7 +241,7 @@ impl Scheduler {
         self.follow_usage(self.state.thread(thread).core);
     }
 
-    /// A thread's wait ended because `waker` let it go on: the waker made it wait for so long (COLAB 4.1).
+    /// A thread's wait ended because `waker` released it: the waker made it wait for so long (COLAB 4.1).
     pub fn blame(&mut self, waker: ThreadId, waited: Ns) {
         self.state.threads[waker.index()].blame += waited;
     }
@@ -332,7 +317,7 @@ impl Scheduler {
 
     fn list_idle(&mut self, core: CoreId) {
         if !self.policy.balances_always() && self.idle_turns.misses(core) {
-            self.idle_turns.put(core, cfs::next_balance(&self.state, core));
+            self.idle_turns.put(core, fair::next_balance(&self.state, core));
         }
     }
 
@@ -410,7 +395,7 @@ impl Scheduler {
             }
             _ => self.policy.place(s, thread, why),
         };
-        if allowed.contains(chosen) { chosen } else { cfs::least(&self.state, allowed).unwrap_or(chosen) }
+        if allowed.contains(chosen) { chosen } else { fair::least(&self.state, allowed).unwrap_or(chosen) }
     }
 
     fn enqueue(&mut self, thread: ThreadId, core: CoreId) {
@@ -451,7 +436,7 @@ impl Scheduler {
         self.policy.arrive(&self.state, thread, core);
     }
 
-    /// Moves a waiting thread to the queue of another core. Its time of waiting goes on.
+    /// Moves a waiting thread to the queue of another core. Its time of waiting continues.
     fn move_queue(&mut self, thread: ThreadId, to: CoreId) {
         let from = self.state.thread(thread).core;
         if from == to {
@@ -500,15 +485,15 @@ impl Scheduler {
         }
     }
 
-    /// Lets a core look for threads that it should have. Answers whether it takes over a running one.
+    /// Lets a core balance. Returns whether it takes over a running thread.
     fn rebalance(&mut self, core: CoreId) -> bool {
         let now = self.state.now;
         let top = self.state.domains[core.index()].len() - 1;
         let due: [bool; LEVELS] =
-            std::array::from_fn(|level| level <= top && cfs::balance_due(&self.state, core, level));
+            std::array::from_fn(|level| level <= top && fair::balance_due(&self.state, core, level));
         let pick = self.policy.balance(&self.state, core);
         let patience = &mut self.state.cores[core.index()].failed;
-        let takes = matches!(pick, Pick::Running(_)) && *patience >= cfs::PATIENCE;
+        let takes = matches!(pick, Pick::Running(_)) && *patience >= fair::PATIENCE;
         match pick {
             Pick::Exchange(thread) => {
                 if let Some(current) = self.state.core(core).current {
@@ -519,7 +504,7 @@ impl Scheduler {
             Pick::Running(_) if !takes => *patience += 1,
             Pick::Running(thread) => {
                 // nr_balance_failed = cache_nice_tries + 1: the next one moves a little sooner.
-                *patience = cfs::PATIENCE - 1;
+                *patience = fair::PATIENCE - 1;
                 let from = self.state.thread(thread).core;
                 self.outbox.push_back(Action::Take { thread, from, to: core });
             }
@@ -539,7 +524,7 @@ impl Scheduler {
     }
 
     /// nohz_idle_balance: cores that sleep have no tick of their own; a busy one in a cluster with another busy one lets
-    /// them look.
+    /// them balance.
     fn balance_idle_cores(&mut self, core: CoreId) {
         let s = &self.state;
         if s.domains[core.index()][0].and(s.busy_cores()).iter().nth(1).is_none() {
@@ -569,7 +554,7 @@ impl Scheduler {
         }
     }
 
-    /// nohz_balancer_kick: somebody waits here while a core that may run it sleeps.
+    /// nohz_balancer_kick: a thread waits here while a core that may run it sleeps.
     fn kick_idle_core(&mut self, core: CoreId) {
         let s = &self.state;
         if s.core(core).queue.is_empty() || s.idle_cores().is_empty() {
@@ -591,10 +576,10 @@ impl Scheduler {
     }
 
     fn govern(&mut self, cluster: ClusterId) {
-        if !governor::due(&self.state, self.followed[cluster.index()]) {
+        if !frequency::due(&self.state, self.followed[cluster.index()]) {
             return;
         }
-        let frequency = governor::frequency(&self.state, cluster);
+        let frequency = frequency::wanted(&self.state, cluster);
         if frequency != self.state.frequencies[cluster.index()] {
             self.followed[cluster.index()] = Some(self.state.now);
             self.set_frequency(cluster, frequency);

@@ -16,7 +16,7 @@ use crate::usage::Usages;
 pub struct State {
     /// The machine, its cores numbered as the operating system numbers them.
     pub machine: Machine,
-    /// The time of the host's latest call.
+    /// The time of the host's latest report.
     pub now: Ns,
     /// Every thread ever introduced.
     pub threads: Vec<Thread>,
@@ -56,9 +56,9 @@ pub struct Core {
     pub queue: RunQueue,
     /// Who runs on it or has been sent there.
     pub current: Option<ThreadId>,
-    /// When it last looked for work in each of its domains.
+    /// When it last balanced in each of its domains.
     pub(crate) balanced: [Ns; LEVELS],
-    /// How often in a row it looked in vain while another cluster was overloaded.
+    /// How often in a row it balanced in vain while another cluster was overloaded.
     pub(crate) failed: u8,
 }
 

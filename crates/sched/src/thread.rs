@@ -25,7 +25,7 @@ pub struct NewThread {
     pub clamp: Clamp,
 }
 
-/// Bounds within which a thread asks to be taken for how busy it is (`sched_setattr`'s utilisation clamps), on a scale
+/// Bounds of how busy a thread is taken to be (`sched_setattr`'s utilisation clamps), on a scale
 /// of [`crate::FULL_LOAD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clamp {
@@ -155,18 +155,18 @@ pub struct Thread {
     pub window: Window,
     /// Predicted speedup of the biggest over the smallest core type, once there is a prediction.
     pub speedup: Option<f64>,
-    /// What is ahead of it, for policies that ask for it; `None` as well if it does nothing that anybody needs.
+    /// What is ahead of it, for policies that want it; `None` as well if nothing depends on what it does.
     pub future: Option<Future>,
 }
 
-/// What only a simulator can tell of a thread, and tells only to a policy that asks ([`crate::Policy::foresight`]).
+/// What only a simulator can tell of a thread, and tells only to a policy that wants it ([`crate::Description::foresight`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Future {
     /// How long it takes at least until everything is done that it, or anyone who waits for it, has yet to do: the
     /// longest path to the end, with each thread on the biggest core type at once. `None` if even the simulator cannot
     /// tell: threads that share out work as they run may do more than was foreseen.
     pub level: Option<Ns>,
-    /// For how long it now runs itself before it waits, or lets another one go on.
+    /// For how long it now runs itself before it waits, or releases another one.
     pub stretch: Ns,
     /// The true speedup of the biggest over the smallest core type for what it does in that time.
     pub speedup: f64,
@@ -231,7 +231,7 @@ impl Thread {
         self.requested.contains(core) && (self.affinity.contains(core) || !self.affinity.intersects(&self.requested))
     }
 
-    /// How busy it is, or asks to be taken for: its load average within its clamps.
+    /// How busy it is taken to be: its load average within its clamps.
     pub fn utilisation(&self) -> u32 {
         self.load.load().min(self.clamp.max).max(self.clamp.min)
     }

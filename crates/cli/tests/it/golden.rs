@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use assert_cmd::Command;
 use evenkeel_model::machines;
-use evenkeel_sched::{POLICIES, PolicyInfo, Setup, policy};
+use evenkeel_sched::{Description, POLICIES, Setup, policy};
 use evenkeel_sim::workers;
 use evenkeel_workload::kernels::Table;
 use serde_json::Value;
@@ -19,11 +19,11 @@ const MACHINES: [&str; 2] = ["2B4S", "2B2S"];
 
 #[test]
 fn every_policy_gives_the_known_results() {
-    let mut left: Vec<&'static PolicyInfo> = POLICIES.iter().collect();
+    let mut left: Vec<&'static Description> = POLICIES.to_vec();
     let mut text = String::new();
     for name in MACHINES {
         let machine = machines::by_name(name).unwrap();
-        let check = |info: &&'static PolicyInfo| policy::check(Setup::from(*info).make().as_ref(), &machine);
+        let check = |info: &&'static Description| policy::check(Setup::from(*info).make().as_ref(), &machine);
         let (accepting, refusing): (Vec<_>, Vec<_>) = left.into_iter().partition(|info| check(info).is_ok());
         text += &mixes(name, &accepting);
         for info in &refusing {
@@ -36,7 +36,7 @@ fn every_policy_gives_the_known_results() {
 }
 
 /// The results of six mixes.
-fn mixes(machine: &str, policies: &[&PolicyInfo]) -> String {
+fn mixes(machine: &str, policies: &[&Description]) -> String {
     let policies: Vec<&str> = policies.iter().map(|info| info.name).collect();
     let policies = policies.join(",");
     let args = [

@@ -96,7 +96,7 @@ impl Driver {
         for (core, cpu) in cpus.iter().enumerate() {
             core_of[usize::from(*cpu)] = Some(CoreId(core as u16));
         }
-        let changes = |hooks: &[Hook]| policy.info().hooks.iter().any(|hook| hooks.contains(hook));
+        let changes = |hooks: &[Hook]| policy.description().hooks().any(|hook| hooks.contains(&hook));
         Self {
             requests: Requests::new(machine.cores.len()),
             sched: Scheduler::new(machine, policy.make(), None),

@@ -2,7 +2,7 @@
 
 use evenkeel_model::Machine;
 use evenkeel_sched::governor::{GOVERNORS, GovernorInfo};
-use evenkeel_sched::policy::{Knob, POLICIES, PolicyInfo};
+use evenkeel_sched::policy::{Description, Knob, POLICIES};
 use evenkeel_workload::mix::{self, Mix};
 use evenkeel_workload::suite::{self, ProgramInfo};
 use serde::Serialize;
@@ -114,13 +114,13 @@ pub struct GovernorEntry {
 impl Policies {
     /// All that there are.
     pub fn all() -> Self {
-        let policies = POLICIES.iter().map(PolicyEntry::of).collect();
+        let policies = POLICIES.iter().copied().map(PolicyEntry::of).collect();
         Self { policies, governors: GOVERNORS.iter().map(GovernorEntry::of).collect() }
     }
 }
 
 impl PolicyEntry {
-    fn of(policy: &PolicyInfo) -> Self {
+    fn of(policy: &Description) -> Self {
         let knob = |knob: &Knob| KnobEntry { name: knob.name, summary: knob.summary, default: knob.value.to_string() };
         let knobs = policy.knobs.iter().map(knob).collect();
         Self { name: policy.name, summary: policy.summary, source: policy.source, knobs }

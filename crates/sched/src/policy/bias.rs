@@ -13,20 +13,23 @@
 //! Everything else is faster core first ([`super::fcf`]), which the paper takes for granted in a fair evaluation.
 //!
 //! Where the paper is silent: the bias is as high as the more dominant kind of stall is far from its threshold. The paper
-//! begins exchanges on big cores only, which are fewer, and says that it works similarly from little ones; here both look,
+//! begins exchanges on big cores only, which are fewer, and says that it works similarly from little ones; here both do,
 //! since an exchange gives away the thread that runs, and the one in the wrong place may be waiting. A host that finds
 //! that an exchange has become stale drops it: this is the paper's handshake, one exchange a core at a time (6.2).
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, ThreadId};
 
-use super::stalls::{Monitor, Stalls};
-use super::{Knob, Pick, Policy, Setup, Value, fcf};
-use crate::action::Why;
-use crate::scheduler::Span;
+use super::description::{Description, Knob, Reads, Setup, Value};
+use super::hooks::Policy;
+use super::parts::faster_first;
+use super::parts::stalls::{Monitor, Stalls};
+use crate::action::{Pick, Why};
+use crate::span::Span;
 use crate::state::State;
+use evenkeel_hooks::hooks;
 
 /// The constants of section 7.1; 7.4 tries other windows, 7.5 both ways with nodes.
-pub(super) const KNOBS: &[Knob] = &[
+const KNOBS: &[Knob] = &[
     Knob {
         name: "window",
         summary: "billions of instructions that a running average is over",
@@ -45,6 +48,15 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob { name: "stay-on-node", summary: "no thread leaves its memory node", value: Value::Switch },
 ];
 
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "faster core first; a thread that stalls much on a big core changes places with one on a little core that does not",
+    source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010",
+    knobs: KNOBS,
+    reads: Reads::Stalls { without: "decides as fcf does" },
+    ..Description::of::<Bias>("bias", |setup| Box::new(Bias::new(setup)))
+};
+
 /// The bias scheduler.
 #[derive(Clone, Debug)]
 pub struct Bias {
@@ -55,26 +67,23 @@ pub struct Bias {
     monitor: Monitor,
 }
 
+#[hooks]
 impl Policy for Bias {
-    fn name(&self) -> &'static str {
-        "bias"
-    }
-
-    fn counters(&self) -> bool {
-        true
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     /// "We do not modify the initial thread allocation" (5.2).
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         if let Why::New { .. } = why {
             self.monitor.begin(s, thread);
-            return fcf::place(s, thread, why, s.machine.all());
+            return faster_first::place(s, thread, why, s.machine.all());
         }
-        fcf::place(s, thread, why, self.reach(s, s.thread(thread).core))
+        faster_first::place(s, thread, why, self.reach(s, s.thread(thread).core))
     }
 
     fn pick(&mut self, s: &State, core: CoreId) -> Pick {
-        fcf::pick(s, core, self.reach(s, core), |threads| self.most_biased(s, core, threads))
+        faster_first::pick(s, core, self.reach(s, core), |threads| self.most_biased(s, core, threads))
     }
 
     fn ran(&mut self, s: &State, thread: ThreadId, core: CoreId, span: &Span) {
@@ -83,8 +92,8 @@ impl Policy for Bias {
 
     /// Domains are searched "hierarchically from the bottom" (7.5).
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        for domain in fcf::due(s, core, self.reach(s, core)) {
-            if let Some(thread) = fcf::pull(s, core, domain, |threads| self.most_biased(s, core, threads)) {
+        for domain in faster_first::due(s, core, self.reach(s, core)) {
+            if let Some(thread) = faster_first::pull(s, core, domain, |threads| self.most_biased(s, core, threads)) {
                 return Pick::Queued(thread);
             }
             if let Some(thread) = self.counterpart(s, core, domain) {
@@ -153,9 +162,9 @@ impl Bias {
     fn bias(&self, s: &State, stalls: Stalls, from: CoreId, to: CoreId) -> f64 {
         let internal = if frequency_alone(&s.machine, from, to) { 0.0 } else { stalls.internal / self.starved };
         let dominance = internal.max(stalls.external / self.offcore);
-        if fcf::faster(s, to, from) {
+        if faster_first::faster(s, to, from) {
             1.0 - dominance
-        } else if fcf::faster(s, from, to) {
+        } else if faster_first::faster(s, from, to) {
             dominance - 1.0
         } else {
             0.0

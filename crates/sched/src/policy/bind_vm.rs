@@ -3,19 +3,23 @@
 //!
 //! Problem: an oblivious scheduler lets a collector or a compiler have the big core while the program waits beside it on a
 //! small one. Services are seldom what a program waits for, so they are bound away. The binding follows from a thread's
-//! kind alone and is never looked at again; on each side CFS decides.
+//! kind alone and never changes; on each side CFS decides.
 
 use evenkeel_model::{CoreSet, Ns, ProgramId, ThreadId};
 
-use super::{Changes, Knob, Policy, Setup, Value};
+use super::description::{Description, Setup};
+use super::hooks::{Changes, Policy};
+use super::parts::services::FIRST_PROGRAM;
 use crate::state::State;
 use crate::thread::Kind;
+use evenkeel_hooks::hooks;
 
-/// For machines that are shared with programs of which the virtual machine does not know (section 8.6).
-pub(super) const FIRST_PROGRAM: Knob = Knob {
-    name: "first-program",
-    summary: "programs but the first are left to the operating system (8.6)",
-    value: Value::Switch,
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "application threads on big cores, a virtual machine's service threads on small ones",
+    source: "Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 1, 2 and 7, its baseline after Cao et al., \"The yin and yang of power and performance for asymmetric hardware and managed software\", ISCA 2012",
+    knobs: &[FIRST_PROGRAM],
+    ..Description::of::<BindVm>("bind-vm", |setup| Box::new(BindVm::new(setup)))
 };
 
 /// Binds threads by their kind.
@@ -25,18 +29,16 @@ pub struct BindVm {
 }
 
 impl BindVm {
-    /// What can be set.
-    pub const KNOBS: &[Knob] = &[FIRST_PROGRAM];
-
     /// The policy as it is set up.
     pub fn new(setup: &Setup) -> Self {
         Self { first_program: setup.switch("first-program") }
     }
 }
 
+#[hooks]
 impl Policy for BindVm {
-    fn name(&self) -> &'static str {
-        "bind-vm"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     /// A virtual machine binds a thread when it makes it; a host outside may learn what a thread is for only later. That

@@ -7,9 +7,19 @@
 
 use evenkeel_model::{CoreSet, Ns, ThreadId};
 
-use super::switcher::{PERIOD, Switch, Thresholds, used};
-use super::{Changes, Policy, Setup};
+use super::description::{Description, Setup};
+use super::hooks::{Changes, Policy};
+use super::parts::switcher::{KNOBS, PERIOD, Switch, Thresholds, used};
 use crate::state::State;
+use evenkeel_hooks::hooks;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "either the big or the little cores are active, by how much they are used",
+    source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.A, after Chung, Kang and Cho, \"Heterogeneous Multi-Processing Solution of Exynos 5 Octa with ARM big.LITTLE Technology\", Samsung 2013",
+    knobs: KNOBS,
+    ..Description::of::<ClusterSwitch>("cluster-switch", |setup| Box::new(ClusterSwitch::new(setup)))
+};
 
 /// One cluster at a time.
 #[derive(Debug)]
@@ -18,9 +28,10 @@ pub struct ClusterSwitch {
     switch: Switch,
 }
 
+#[hooks]
 impl Policy for ClusterSwitch {
-    fn name(&self) -> &'static str {
-        "cluster-switch"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn period(&self) -> Option<Ns> {
@@ -33,7 +44,7 @@ impl Policy for ClusterSwitch {
 
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         let busiest = self.active(s).iter().map(|core| used(s, core)).fold(0.0, f64::max);
-        if self.switch.look(s.now, busiest, self.thresholds) {
+        if self.switch.sample(s.now, busiest, self.thresholds) {
             let active = self.active(s);
             s.living().for_each(|thread| changes.affinity(thread, active));
         }

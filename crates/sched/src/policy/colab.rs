@@ -8,22 +8,32 @@
 //! Where the paper is silent: "high" and "low" mean half a standard deviation above and below the mean of all living
 //! threads, and at least 5 % of it, so that equal threads get no label (assumed); blame halves from one labelling to the
 //! next, so that it tells of the present phase (assumed); and a thread that is a whole latency ahead of the queue's
-//! vruntime floor lets the others go first, without which `max_block` would starve them (3.1 asks for fairness in the
+//! vruntime floor lets the others go first, without which `max_block` would starve them (3.1 wants fairness in the
 //! selector). Section 4.1 says that vruntime is *divided* by the speedup on big cores; what it explains, shorter slices
 //! there and equal progress, needs the charge multiplied and the slice divided, and that is what is done here.
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::running::Running;
-use super::{Changes, Pick, Policy};
-use crate::action::Why;
-use crate::cfs;
-use crate::scheduler::Span;
+use super::description::{Description, Reads};
+use super::hooks::{Changes, Policy};
+use super::parts::fair;
+use super::parts::running::Running;
+use crate::action::{Pick, Why};
+use crate::span::Span;
 use crate::state::State;
+use evenkeel_hooks::hooks;
 
 /// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean.
 const LABEL_DEVIATIONS: f64 = 0.5;
 const LABEL_MARGIN: f64 = 0.05;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
+    source: "Yu, Petoumenos, Janjic, Leather, Thomson, \"COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors\", CGO 2020, sections 3 and 4",
+    reads: Reads::Speedups,
+    ..Description::of::<Colab>("colab", |_| Box::new(Colab::default()))
+};
 
 /// The COLAB scheduler.
 #[derive(Debug, Default)]
@@ -50,7 +60,7 @@ struct Labels {
 enum Sensitivity {
     /// High predicted speedup: big cores.
     Big,
-    /// Low predicted speedup and nobody waits for it: little cores.
+    /// Low predicted speedup and no thread waits for it: little cores.
     Little,
     /// The rest: all cores, to balance the load.
     #[default]
@@ -65,9 +75,10 @@ struct RoundRobin {
     either: u16,
 }
 
+#[hooks]
 impl Policy for Colab {
-    fn name(&self) -> &'static str {
-        "colab"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     /// "updated only every 10 msec" (4.2).
@@ -75,14 +86,10 @@ impl Policy for Colab {
         Some(Ns::from_ms(10))
     }
 
-    fn counters(&self) -> bool {
-        true
-    }
-
     /// The hierarchical core allocator (Algorithm 1, `_core_allocator_`).
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         if !matches!(why, Why::New { .. } | Why::Woken { .. }) {
-            return cfs::place(s, thread, why);
+            return fair::place(s, thread, why);
         }
         let (group, turn) = match self.labels(thread).sensitivity {
             Sensitivity::Big => (s.big, &mut self.round_robin.big),
@@ -134,19 +141,19 @@ impl Policy for Colab {
 
     /// "The slices of threads on big cores are relative shorter than on little cores" (3.2).
     fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
-        Ns((cfs::slice(s, thread, core).0 as f64 / s.progress_rate(thread, core)) as u64)
+        Ns((fair::slice(s, thread, core).0 as f64 / s.progress_rate(thread, core)) as u64)
     }
 
     /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice).
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
-        Ns((cfs::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
+        Ns((fair::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
     }
 
     /// The wake-up preemption check, scaled in the same way (4.1, `wakeup_preempt_entity`).
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
         let ahead = s.thread(running).vruntime - s.thread(woken).vruntime;
         let scaled = ahead as f64 * s.progress_rate(woken, core);
-        scaled as i64 > cfs::wakeup_granularity(s, woken).0 as i64
+        scaled as i64 > fair::wakeup_granularity(s, woken).0 as i64
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
@@ -187,7 +194,7 @@ impl Colab {
     fn max_block_local(&self, s: &State, core: CoreId) -> Option<ThreadId> {
         let queue = &s.core(core).queue;
         let first = queue.first()?;
-        let bound = queue.first_vruntime()? + cfs::latency(s).0 as i64;
+        let bound = queue.first_vruntime()? + fair::latency(s).0 as i64;
         let eligible = queue.iter().filter(|thread| s.thread(*thread).vruntime <= bound);
         let mut best = first;
         for thread in eligible {

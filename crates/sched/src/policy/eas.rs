@@ -1,7 +1,7 @@
 //! Energy-aware scheduling, as the mainline kernel documents it (Linux, Documentation/scheduler/sched-energy.rst and
 //! sched-capacity.rst; names in brackets are those of kernel/sched/fair.c of Linux 6.1).
 //!
-//! When a thread wakes up, EAS asks of each cluster's roomiest core what energy the whole machine would use with the thread
+//! When a thread wakes up, EAS computes for each cluster's roomiest core what energy the whole machine would use with the thread
 //! there, at the frequencies that the governor would then choose, and takes the cheapest place. It balances nothing: as
 //! long as every core has room, all threads sleep now and then, and placing them at wake-up is enough. As soon as one core
 //! is used to more than 80 % the machine is over-utilised: CFS places and balances as ever, only that it knows capacities,
@@ -11,12 +11,21 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::energy::Domains;
-use super::{Pick, Policy};
-use crate::action::Why;
-use crate::cfs;
-use crate::governor::fits;
+use super::description::Description;
+use super::hooks::Policy;
+use super::parts::energy::Domains;
+use super::parts::fair;
+use super::parts::misfit::{idle_and_fit, misfit};
+use crate::action::{Pick, Why};
 use crate::state::State;
+use evenkeel_hooks::hooks;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
+    source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst; \"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C, names it as the successor of GTS",
+    ..Description::of::<Eas>("eas", |_| Box::new(Eas::default()))
+};
 
 /// Energy-aware scheduling.
 #[derive(Debug, Default)]
@@ -24,12 +33,13 @@ pub struct Eas {
     domains: Option<Domains>,
 }
 
+#[hooks]
 impl Policy for Eas {
-    fn name(&self) -> &'static str {
-        "eas"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
-    /// At a tick, so that idle cores look for misfits, as a tick of the core that has one makes them (nohz_balancer_kick);
+    /// At a tick, so that idle cores take misfits over, as a tick of the core that has one makes them (nohz_balancer_kick);
     /// 4 ms is a tick at 250 Hz.
     fn period(&self) -> Option<Ns> {
         Some(Ns::from_ms(4))
@@ -39,15 +49,15 @@ impl Policy for Eas {
         match why {
             Why::Woken { .. } if !s.little.is_empty() => {
                 let frugal = if overutilised(s) { None } else { self.most_frugal(s, thread) };
-                frugal.or_else(|| idle_and_fit(s, thread)).unwrap_or_else(|| cfs::place(s, thread, why))
+                frugal.or_else(|| idle_and_fit(s, thread)).unwrap_or_else(|| fair::place(s, thread, why))
             }
-            _ => cfs::place(s, thread, why),
+            _ => fair::place(s, thread, why),
         }
     }
 
     fn pick(&mut self, s: &State, core: CoreId) -> Pick {
         if s.little.is_empty() || overutilised(s) {
-            return match cfs::pick(s, core) {
+            return match fair::pick(s, core) {
                 Pick::Idle => misfit(s, core).map_or(Pick::Idle, Pick::Running),
                 pick => pick,
             };
@@ -57,7 +67,7 @@ impl Policy for Eas {
 
     /// Load balancing is off while every core has room.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        if s.little.is_empty() || overutilised(s) { cfs::balance(s, core) } else { Pick::Idle }
+        if s.little.is_empty() || overutilised(s) { fair::balance(s, core) } else { Pick::Idle }
     }
 }
 
@@ -77,32 +87,6 @@ impl Eas {
 /// The tipping point (sched-energy.rst, 5): some core is used to more than 80 %.
 fn overutilised(s: &State) -> bool {
     s.crowded()
-}
-
-/// An idle core that is big enough, where the thread was before others, else the biggest idle one (select_idle_capacity).
-pub(super) fn idle_and_fit(s: &State, thread: ThreadId) -> Option<CoreId> {
-    let t = s.thread(thread);
-    let demand = t.demand(s.now);
-    let idle = t.allowed().and(s.idle_cores());
-    let here = idle.contains(t.core).then_some(t.core);
-    let first = |capacity_is: &dyn Fn(u32) -> bool| {
-        let here = here.filter(|core| capacity_is(s.capacity(*core)));
-        here.or_else(|| s.idle_of(idle, capacity_is).min())
-    };
-    let biggest = || {
-        let most = s.idle_of(idle, |_| true).map(|core| s.capacity(core)).max()?;
-        first(&|capacity| capacity == most)
-    };
-    first(&|capacity| fits(demand, capacity)).or_else(biggest)
-}
-
-/// The most demanding thread that runs on a core which is too small for it, and smaller than this one
-/// (update_misfit_status, load_balance with migrate_misfit).
-pub(super) fn misfit(s: &State, core: CoreId) -> Option<ThreadId> {
-    let smaller = s.misfits().iter().filter(|other| s.capacity(*other) < s.capacity(core));
-    let running = smaller.filter_map(|other| s.movable_current(other, core));
-    let too_big = running.filter(|thread| !fits(s.thread(*thread).demand(s.now), s.capacity(s.thread(*thread).core)));
-    too_big.reduce(|a, b| if s.thread(b).demand(s.now) > s.thread(a).demand(s.now) { b } else { a })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Since 6.6 Linux's fair class runs the *earliest eligible virtual deadline first* (Stoica and Abdel-Wahab, "Earliest
 //! Eligible Virtual Deadline First: a flexible and accurate mechanism for proportional share resource allocation", Old
-//! Dominion University TR-95-22, 1995). A thread asks for a slice at a time. It is eligible while it has had no more than
+//! Dominion University TR-95-22, 1995). A thread requests a slice at a time. It is eligible while it has had no more than
 //! its share, which is while its virtual time is not past the weighted average of all on its core; and of the eligible ones
 //! that with the earliest virtual deadline runs, its virtual time plus the slice divided by its weight. What a thread is
 //! owed, its lag, is kept when it sleeps or moves.
@@ -19,17 +19,34 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::eas::{idle_and_fit, misfit};
-use super::{Pick, Policy};
-use crate::action::Why;
-use crate::cfs;
+use super::description::{Description, Knob, Value};
+use super::hooks::Policy;
+use super::parts::fair;
+use super::parts::misfit::{idle_and_fit, misfit};
+use crate::action::{Pick, Why};
 use crate::state::State;
 use crate::thread::{Class, NICE_0_WEIGHT, Run};
+use evenkeel_hooks::hooks;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "today's Linux: the earliest virtual deadline of those that have not had their share; all cores count as equal",
+    source: "Linux 6.12, kernel/sched/fair.c and kernel/sched/features.h; Stoica and Abdel-Wahab, \"Earliest Eligible Virtual Deadline First: a flexible and accurate mechanism for proportional share resource allocation\", Old Dominion University TR-95-22, 1995",
+    knobs: &[
+        Knob {
+            name: "slice",
+            summary: "what a thread requests at a time, times 1 + log2 of the number of cores (base_slice_ns)",
+            value: Value::Time(Ns::from_us(700)),
+        },
+        Knob { name: "asym", summary: "the firmware tells capacities: misfit migration", value: Value::Switch },
+    ],
+    ..Description::of::<Eevdf>("eevdf", |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))))
+};
 
 /// The EEVDF scheduler.
 #[derive(Debug)]
 pub struct Eevdf {
-    /// What a thread asks for at a time, before scaling by the number of cores (sysctl_sched_base_slice).
+    /// What a thread requests at a time, before scaling by the number of cores (sysctl_sched_base_slice).
     slice: Ns,
     /// Whether the firmware tells capacities.
     asym: bool,
@@ -40,36 +57,37 @@ pub struct Eevdf {
 /// What EEVDF keeps of a thread, in virtual time (sched_entity).
 #[derive(Clone, Copy, Debug, Default)]
 struct Entity {
-    /// By when it should have had what it asks for; on the scale of the queue that it is in.
+    /// By when it should have had its request; on the scale of the queue that it is in.
     deadline: i64,
     /// What it was owed when it left its core, and how far its deadline was away.
     lag: i64,
     to_deadline: i64,
-    /// It has had what it asked for since it was last picked.
+    /// It has had its request since it was last picked.
     served: bool,
 }
 
+#[hooks]
 impl Policy for Eevdf {
-    fn name(&self) -> &'static str {
-        "eevdf"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     /// A tick at 250 Hz on a core with a misfit thread wakes an idle one up to take it (nohz_balancer_kick): after each
-    /// period idle cores look around.
+    /// period idle cores balance.
     fn period(&self) -> Option<Ns> {
         self.asym.then_some(Ns::from_ms(4))
     }
 
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         match why {
-            Why::Woken { .. } if self.asym => idle_and_fit(s, thread).unwrap_or_else(|| cfs::place(s, thread, why)),
-            _ => cfs::place(s, thread, why),
+            Why::Woken { .. } if self.asym => idle_and_fit(s, thread).unwrap_or_else(|| fair::place(s, thread, why)),
+            _ => fair::place(s, thread, why),
         }
     }
 
     fn pick(&mut self, s: &State, core: CoreId) -> Pick {
         let first = self.earliest(s, core, s.core(core).queue.iter()).map(Pick::Queued);
-        let pick = first.unwrap_or_else(|| cfs::pick(s, core));
+        let pick = first.unwrap_or_else(|| fair::pick(s, core));
         match pick {
             Pick::Queued(thread) => self.entity(thread).served = false,
             Pick::Idle if self.asym => return misfit(s, core).map_or(Pick::Idle, Pick::Running),
@@ -86,7 +104,7 @@ impl Policy for Eevdf {
 
     /// Counts the time against the request, and makes the next one once it is fulfilled (update_deadline).
     fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
-        let cost = cfs::charge(s, thread, ran);
+        let cost = fair::charge(s, thread, ran);
         let vruntime = s.thread(thread).vruntime + cost.0 as i64;
         let request = self.request(s, thread);
         let entity = self.entity(thread);
@@ -126,7 +144,7 @@ impl Policy for Eevdf {
     /// Notes what it is owed, at most two slices or a tick (update_entity_lag).
     fn leave(&mut self, s: &State, thread: ThreadId) {
         let limit = Ns(2 * self.base_slice(s).0).max(s.machine.costs.tick);
-        let limit = cfs::charge(s, thread, limit).0 as i64;
+        let limit = fair::charge(s, thread, limit).0 as i64;
         let vruntime = vruntime(s, thread);
         let lag = Average::of(s, s.thread(thread).core).vruntime() - vruntime;
         let entity = self.entity(thread);
@@ -138,7 +156,7 @@ impl Policy for Eevdf {
         !self.protected(s, running)
     }
 
-    /// The woken thread is now the one to run, and the running one has had what it asked for or more than its share
+    /// The woken thread is now the one to run, and the running one has had its request or more than its share
     /// (RUN_TO_PARITY). One of the idle class is no match for any other.
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
         let idle = |thread| s.thread(thread).class == Class::idle();
@@ -160,12 +178,12 @@ impl Eevdf {
     }
 
     fn base_slice(&self, s: &State) -> Ns {
-        Ns(self.slice.0 * cfs::scale(s))
+        Ns(self.slice.0 * fair::scale(s))
     }
 
     /// A slice in a thread's virtual time.
     fn request(&self, s: &State, thread: ThreadId) -> i64 {
-        cfs::charge(s, thread, self.base_slice(s)).0 as i64
+        fair::charge(s, thread, self.base_slice(s)).0 as i64
     }
 
     fn entity(&mut self, thread: ThreadId) -> &mut Entity {
@@ -179,7 +197,7 @@ impl Eevdf {
         self.entities.get(thread.index()).map_or(0, |entity| entity.deadline)
     }
 
-    /// Whether a running thread has not had all that it asked for when it was picked.
+    /// Whether a running thread has not had all of the request that it had when it was picked.
     fn protected(&self, s: &State, running: ThreadId) -> bool {
         let served = self.entities.get(running.index()).is_some_and(|entity| entity.served);
         !served && vruntime(s, running) < self.deadline(running)
@@ -232,5 +250,5 @@ fn fair(s: &State, thread: ThreadId) -> bool {
 fn vruntime(s: &State, thread: ThreadId) -> i64 {
     let t = s.thread(thread);
     let unreported = if t.run == Run::Running { s.now.since(t.last_ran.max(t.since)) } else { Ns::ZERO };
-    t.vruntime + cfs::charge(s, thread, unreported).0 as i64
+    t.vruntime + fair::charge(s, thread, unreported).0 as i64
 }

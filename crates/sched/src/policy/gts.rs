@@ -1,18 +1,20 @@
 //! Global Task Scheduling: all cores are used at once, and each thread goes to the core type that its CPU utilisation
-//! asks for ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", section III.C).
+//! calls for ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", section III.C).
 //!
 //! The rules and thresholds are those of the paper's board (Linaro's big.LITTLE MP in Linux 3.10 for the Odroid-XU3; names in
 //! brackets are of its kernel/sched/fair.c). Big and little cores are two domains, and CFS balances within each. A thread changes domains only
 //! - up, when it wakes up or its big core has nothing to do, and its load average is above the up threshold,
 //! - down, when it wakes up and its load average is below the down threshold,
-//! - down, when it shares a big core, does not get what it asks for, and a little core is idle (offload).
+//! - down, when it shares a big core, does not get what it needs, and a little core is idle (offload).
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::{Pick, Policy};
-use crate::action::Why;
-use crate::cfs;
+use super::description::Description;
+use super::hooks::Policy;
+use super::parts::fair;
+use crate::action::{Pick, Why};
 use crate::state::State;
+use evenkeel_hooks::hooks;
 
 /// hmp_up_threshold, on a scale of 1024.
 const UP: u32 = 700;
@@ -21,33 +23,41 @@ const DOWN: u32 = 256;
 /// A thread that runs for no more than this share of the time in which it could, of 1024, starves (hmp_offload_down).
 const STARVING: u32 = 768;
 
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "busy threads go to big cores, idle ones to little cores, by load average",
+    source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C; the rules and thresholds are those of the kernel of that paper's board, Linaro's big.LITTLE MP in kernel/sched/fair.c of Linux 3.10 for the Odroid-XU3",
+    ..Description::of::<Gts>("gts", |_| Box::new(Gts))
+};
+
 /// Busy threads on big cores, the others on little cores.
 #[derive(Debug, Default)]
 pub struct Gts;
 
+#[hooks]
 impl Policy for Gts {
-    fn name(&self) -> &'static str {
-        "gts"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
-    /// Linaro's scheduler checks at every tick; 4 ms is a tick at 250 Hz. Idle cores look for threads then.
+    /// Linaro's scheduler checks at every tick; 4 ms is a tick at 250 Hz. Idle cores balance then.
     fn period(&self) -> Option<Ns> {
         Some(Ns::from_ms(4))
     }
 
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         let t = s.thread(thread);
-        let within = |domain: CoreSet| cfs::least(s, domain.and(t.allowed()));
+        let within = |domain: CoreSet| fair::least(s, domain.and(t.allowed()));
         let stay = || {
             // A thread stays in its domain, whatever CFS says (select_task_rq_fair).
-            let core = cfs::place(s, thread, why);
+            let core = fair::place(s, thread, why);
             if domain(s, t.core).contains(core) { core } else { t.core }
         };
         match why {
-            // New threads count as busy (select_task_rq_fair puts all of them on big cores), unless they ask not to.
+            // New threads count as busy (select_task_rq_fair puts all of them on big cores), unless their clamp says otherwise.
             Why::New { .. } => {
                 let domain = if load(s, thread) < DOWN { s.little } else { s.big };
-                within(domain).unwrap_or_else(|| cfs::place(s, thread, why))
+                within(domain).unwrap_or_else(|| fair::place(s, thread, why))
             }
             Why::Woken { .. } if s.big.contains(t.core) && load(s, thread) < DOWN => {
                 within(s.little).unwrap_or_else(stay)
@@ -56,7 +66,7 @@ impl Policy for Gts {
                 s.big.and(t.allowed()).iter().find(|big| unused(s, *big)).unwrap_or_else(stay)
             }
             Why::Woken { .. } => stay(),
-            Why::Preempted | Why::Yielded | Why::Taken { .. } => cfs::place(s, thread, why),
+            Why::Preempted | Why::Yielded | Why::Taken { .. } => fair::place(s, thread, why),
         }
     }
 
@@ -64,7 +74,7 @@ impl Policy for Gts {
         if let Some(first) = s.core(core).queue.first() {
             return Pick::Queued(first);
         }
-        match cfs::pull(s, core, domain(s, core)) {
+        match fair::pull(s, core, domain(s, core)) {
             Some(waiting) => Pick::Queued(waiting),
             None if s.big.contains(core) => idle_pull(s, core),
             None => offload(s, core),
@@ -75,8 +85,8 @@ impl Policy for Gts {
     }
 
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        let due = cfs::balance_due(s, core, 0);
-        match cfs::pull(s, core, domain(s, core)).filter(|_| due) {
+        let due = fair::balance_due(s, core, 0);
+        match fair::pull(s, core, domain(s, core)).filter(|_| due) {
             Some(waiting) => Pick::Queued(waiting),
             None if s.idle(core) && s.little.contains(core) => offload(s, core),
             None => Pick::Idle,

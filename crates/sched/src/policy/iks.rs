@@ -2,16 +2,26 @@
 //! Multi-Core Processors with Flexible System Software", section III.B; Poirier, Embedded Linux Conference 2013).
 //!
 //! The scheduler, CFS, sees as many equal cores as there are pairs. A pair runs on its little core until that is used
-//! beyond a threshold, then its threads go on on the big core, and back when that is hardly used. So both types can run at
+//! beyond a threshold, then its threads move to the big core, and back when that is hardly used. So both types can run at
 //! once, but never more than half of the cores.
 
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 
-use super::switcher::{PERIOD, Switch, Thresholds, used};
-use super::{Changes, Pick, Policy, Setup};
-use crate::action::Why;
-use crate::cfs;
+use super::description::{Description, Setup};
+use super::hooks::{Changes, Policy};
+use super::parts::fair;
+use super::parts::switcher::{KNOBS, PERIOD, Switch, Thresholds, used};
+use crate::action::{Pick, Why};
 use crate::state::State;
+use evenkeel_hooks::hooks;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "in-kernel switch: little and big cores in pairs, of which one is active, by how much it is used",
+    source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.B, after Poirier, \"In Kernel Switcher\", Embedded Linux Conference 2013",
+    knobs: KNOBS,
+    ..Description::of::<Iks>("iks", |setup| Box::new(Iks::new(setup)))
+};
 
 /// Pairs of a little and a big core.
 #[derive(Debug)]
@@ -27,9 +37,10 @@ struct Pair {
     switch: Switch,
 }
 
+#[hooks]
 impl Policy for Iks {
-    fn name(&self) -> &'static str {
-        "iks"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     /// As many big as little cores.
@@ -53,7 +64,7 @@ impl Policy for Iks {
         self.active()
     }
 
-    /// What was on the core that its pair has left goes on on the other one.
+    /// What was on the core that its pair has left moves to the other one.
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         let t = s.thread(thread);
         let pair = self.pairs.iter().find(|pair| pair.little == t.core || pair.big == t.core);
@@ -61,13 +72,13 @@ impl Policy for Iks {
         match (here, why) {
             (Some(core), Why::Preempted | Why::Yielded) => core,
             (Some(core), Why::Woken { .. }) if s.idle(core) => core,
-            _ => cfs::place(s, thread, why),
+            _ => fair::place(s, thread, why),
         }
     }
 
     /// Pairs count as equal: a running thread is not moved because the other type has more active cores.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        match cfs::balance(s, core) {
+        match fair::balance(s, core) {
             Pick::Running(_) => Pick::Idle,
             pick => pick,
         }
@@ -77,7 +88,7 @@ impl Policy for Iks {
         let mut switched = false;
         for pair in &mut self.pairs {
             let used = used(s, pair.active());
-            switched |= pair.switch.look(s.now, used, self.thresholds);
+            switched |= pair.switch.sample(s.now, used, self.thresholds);
         }
         if switched {
             let active = self.active();

@@ -1,206 +1,105 @@
 //! Policies: what a scheduler may decide. [`POLICIES`] lists those that exist, each of which has a file.
 //!
-//! A policy overrides exactly the hooks that its paper changed; the default of every hook is CFS ([`crate::cfs`]).
-//! A policy never assumes that its last answer was carried out: what it sees in [`State`] is what the host reported.
+//! A policy overrides exactly the hooks that its paper changed; the default of every hook is CFS ([`parts::fair`]). What
+//! several policies are made of is in [`parts`]. A policy never assumes that its last decision was carried out: what it
+//! sees in [`crate::State`] is what the host reported.
+
+pub mod parts;
 
 mod bias;
 mod bind_vm;
+mod cfs;
 mod cluster_switch;
 mod colab;
+pub(crate) mod description;
 mod eas;
 mod eevdf;
-mod energy;
-mod fair;
 mod fcf;
 mod gts;
+pub(crate) mod hooks;
 mod iks;
-mod knobs;
 mod oracle;
 mod pfs;
-mod pinned;
-mod registry;
-mod running;
-mod stalls;
-mod switcher;
+mod r#static;
 mod wash;
 
-use evenkeel_model::predict::Quality;
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
+use evenkeel_model::Machine;
+use evenkeel_model::names::suggestion;
 
-use crate::action::Why;
-use crate::cfs;
-use crate::scheduler::Span;
-use crate::state::State;
+pub use crate::action::Pick;
+pub use cfs::Cfs;
+pub use description::{Description, Knob, Reads, Setup, SetupError, Value};
+pub use evenkeel_hooks::hooks;
+pub use hooks::{Changes, Hook, Overrides, Policy};
 
-pub use bias::Bias;
-pub use bind_vm::BindVm;
-pub use cluster_switch::ClusterSwitch;
-pub use colab::Colab;
-pub use eas::Eas;
-pub use eevdf::Eevdf;
-pub use fair::Cfs;
-pub use fcf::Fcf;
-pub use gts::Gts;
-pub use iks::Iks;
-pub use knobs::{Knob, Setup, SetupError, Value};
-pub use oracle::Oracle;
-pub use pfs::Pfs;
-pub use pinned::Static;
-pub use registry::{POLICIES, PolicyInfo, by_name, check};
-pub use wash::Wash;
+/// Every policy, in the order in which `evenkeel policies` lists them.
+pub static POLICIES: &[&Description] = &[
+    &cfs::DESCRIPTION,
+    &eevdf::DESCRIPTION,
+    &r#static::DESCRIPTION,
+    &cluster_switch::DESCRIPTION,
+    &iks::DESCRIPTION,
+    &gts::DESCRIPTION,
+    &eas::DESCRIPTION,
+    &pfs::DESCRIPTION,
+    &bind_vm::DESCRIPTION,
+    &wash::DESCRIPTION,
+    &colab::DESCRIPTION,
+    &fcf::DESCRIPTION,
+    &bias::DESCRIPTION,
+    &oracle::DESCRIPTION,
+];
 
-/// What a core should run next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// This waiting thread, from whichever queue it waits in.
-    Queued(ThreadId),
-    /// This thread, which runs on another core and is to be taken over from it.
-    Running(ThreadId),
-    /// This thread, which runs on or waits for another core, in exchange for the one that runs here. Only in
-    /// [`Policy::balance`].
-    Exchange(ThreadId),
-    /// Nothing.
-    Idle,
+/// Whether a policy can schedule a machine.
+///
+/// # Errors
+/// Why not, in a sentence.
+pub fn check(policy: &dyn Policy, machine: &Machine) -> Result<(), String> {
+    policy.accepts(machine).map_err(|why| format!("policy {} cannot schedule {}: {why}", policy.name(), machine.name))
 }
 
-/// A scheduling policy.
-pub trait Policy: Send {
-    /// The name that commands use.
-    fn name(&self) -> &'static str;
+/// The policy of a name.
+pub fn by_name(name: &str) -> Option<&'static Description> {
+    POLICIES.iter().copied().find(|policy| policy.name == name)
+}
 
-    /// Whether it can schedule a machine. Hosts ask [`check`], which says whose complaint it is.
+impl Setup {
+    /// Reads `NAME[:KNOB[=VALUE]]...`.
     ///
     /// # Errors
-    /// What it needs and the machine does not have, as the end of a sentence.
-    fn accepts(&self, _machine: &Machine) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// How often [`Policy::refresh`] is called; `None` for never.
-    fn period(&self) -> Option<Ns> {
-        None
-    }
-
-    /// Whether the policy reads counters or predicted speedups. Hosts need not sample them otherwise.
-    fn counters(&self) -> bool {
-        false
-    }
-
-    /// Whether the policy must know the future of every thread ([`crate::Thread::future`]). Only a simulator can tell it;
-    /// every other host refuses such a policy.
-    fn foresight(&self) -> bool {
-        false
-    }
-
-    /// How good the predictor of speedups should be, where one is trained.
-    fn predictor(&self) -> Quality {
-        Quality::Best
-    }
-
-    /// The cores that a thread may use from its creation on.
-    fn admit(&mut self, s: &State, _thread: ThreadId) -> CoreSet {
-        s.machine.all()
-    }
-
-    /// The core on which a thread that became ready is queued. Must be one of [`crate::Thread::allowed`].
-    fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
-        cfs::place(s, thread, why)
-    }
-
-    /// What a core without a thread runs next.
-    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
-        cfs::pick(s, core)
-    }
-
-    /// How long a thread may run on a core while others wait for it.
-    fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
-        cfs::slice(s, thread, core)
-    }
-
-    /// What a span of running on a core costs a thread in virtual time.
-    fn charge(&mut self, s: &State, thread: ThreadId, _core: CoreId, ran: Ns) -> Ns {
-        cfs::charge(s, thread, ran)
-    }
-
-    /// The virtual time with which a thread joins those that wait for a core. Where it was is in [`crate::Thread::core`];
-    /// that it moves while it waits counts as [`Why::Taken`].
-    fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
-        cfs::enter(s, thread, core, why, self.slice(s, thread, core))
-    }
-
-    /// A thread is about to leave the core that it runs on or waits for. Nothing to decide: a policy may note what it
-    /// had there.
-    fn leave(&mut self, _s: &State, _thread: ThreadId) {}
-
-    /// A thread was sent to a core, and counts as running there. Nothing to decide: the counterpart of [`Policy::leave`].
-    fn arrive(&mut self, _s: &State, _thread: ThreadId, _core: CoreId) {}
-
-    /// At a tick: whether the thread that runs on a core has had its turn while others wait.
-    fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
-        cfs::expired(s, running, core, self.slice(s, running, core))
-    }
-
-    /// A thread ran for a span, and may go on: for policies that keep books of their own.
-    fn ran(&mut self, _s: &State, _thread: ThreadId, _core: CoreId, _span: &Span) {}
-
-    /// Whether a woken thread, queued on the core, preempts the one that runs there.
-    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
-        cfs::preempts(s, woken, running)
-    }
-
-    /// At a tick: a thread that this core should pull from another one. A running thread comes only if it is named at
-    /// several ticks in a row, or in exchange, which is made at once. An idle core is balanced when the interval of one of
-    /// its domains is over ([`cfs::balance`]), so that a tick costs the same on many cores as on few, unless
-    /// [`Policy::balances_always`].
-    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        cfs::balance(s, core)
-    }
-
-    /// Whether [`Policy::balance`] may name a thread for an idle core before the interval of one of its domains is over.
-    fn balances_always(&self) -> bool {
-        false
-    }
-
-    /// Once a period: looks at what the threads did and changes where they may run, or how fast.
-    fn refresh(&mut self, _s: &State, _changes: &mut Changes) {}
-}
-
-/// What a policy changes in a refresh.
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    pub(crate) affinities: Vec<(ThreadId, CoreSet)>,
-    pub(crate) frequencies: Vec<(ClusterId, Hz)>,
-}
-
-impl Changes {
-    /// From now on the thread may run on these cores (within what its program allows).
-    pub fn affinity(&mut self, thread: ThreadId, cores: CoreSet) {
-        self.affinities.push((thread, cores));
-    }
-
-    /// From now on the cluster runs at this frequency.
-    pub fn frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        self.frequencies.push((cluster, frequency));
+    /// An unknown policy or knob, a value that the knob does not take, a knob that is set twice.
+    pub fn parse(text: &str) -> Result<Self, SetupError> {
+        let mut words = text.split(':');
+        let name = words.next().unwrap_or_default();
+        let description = by_name(name).ok_or_else(|| SetupError::Unknown {
+            name: name.to_owned(),
+            hint: suggestion(name, POLICIES.iter().map(|policy| policy.name)),
+        })?;
+        let mut setup = Self::from(description).called(text);
+        for word in words {
+            setup.turn(word).map_err(|message| SetupError::Knob { policy: description.name, message })?;
+        }
+        Ok(setup)
     }
 }
 
-/// A hook of [`Policy`] that decides something. Hosts differ in which of them they can enforce.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hook {
-    /// [`Policy::admit`]: where a thread may run at all.
-    Admit,
-    /// [`Policy::place`]: where a ready thread waits.
-    Place,
-    /// [`Policy::pick`]: which waiting thread runs, and which running one is taken over.
-    Pick,
-    /// [`Policy::slice`]: for how long.
-    Slice,
-    /// [`Policy::charge`]: the order of waiting threads.
-    Charge,
-    /// [`Policy::preempts`]: whether a woken thread runs at once.
-    Preempts,
-    /// [`Policy::balance`]: which threads change cores.
-    Balance,
-    /// [`Policy::refresh`]: affinities and frequencies.
-    Refresh,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_found_by_name() {
+        assert_eq!(Setup::parse("cfs").unwrap().make().name(), "cfs");
+        assert_eq!(Setup::parse("csf").unwrap_err().to_string(), r#"unknown policy "csf": did you mean "cfs"?"#);
+        let none = Setup::parse("cfs:slice=1ms").unwrap_err();
+        assert_eq!(none.to_string(), r#"policy cfs: it has no knob "slice", nor any other"#);
+    }
+
+    /// Reading an undeclared knob would panic here.
+    #[test]
+    fn every_policy_can_be_made() {
+        for policy in POLICIES.iter().copied() {
+            assert_eq!(Setup::from(policy).make().name(), policy.name);
+        }
+    }
 }

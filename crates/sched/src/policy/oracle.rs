@@ -1,6 +1,6 @@
 //! The oracle: list scheduling with full knowledge, to see how much room there is above a policy. No contestant.
 //!
-//! It is told what nobody can know: the true speedup of every thread, and its *level*, the longest path from where it is to
+//! It is told what cannot be known: the true speedup of every thread, and its *level*, the longest path from where it is to
 //! the end ([`crate::Future`]). A level algorithm (Horvath, Lam and Sethi, JACM 24(1), 1977) runs the threads with the
 //! highest levels, on the fastest cores, and lets those with equal levels take turns there; for independent threads on
 //! cores that differ by a factor it ends as early as is possible. With threads that gain differently and wait for each
@@ -9,7 +9,7 @@
 //! How it is approximated: levels are compared at wake-ups and ticks. A level counts on a core by what the core does for
 //! the thread, so that those that gain most get the big cores. Threads change places when that brings the later of them
 //! to its end sooner by more than a tick, or by a quarter of what they have before them until they wait, since equal
-//! threads need be equal only there; and nobody moves for a stretch that gains less than the move costs.
+//! threads need be equal only there; and no thread moves for a stretch that gains less than the move costs.
 //!
 //! Several programs are one for the goal `makespan`. For `turnaround`, the mean of how much slower each gets, those with
 //! the least left go first (Smith's rule: what is left times what there was, as each counts relative to its length), and
@@ -19,16 +19,31 @@ use std::cmp::Ordering;
 
 use evenkeel_model::{CoreId, CoreTypeId, Ns, ThreadId};
 
-use super::{Pick, Policy};
-use crate::action::Why;
-use crate::cfs;
+use super::description::{Description, Knob, Value};
+use super::hooks::Policy;
+use super::parts::fair;
+use crate::action::{Pick, Why};
 use crate::state::State;
+use evenkeel_hooks::hooks;
 
 /// No program counts as having less left than this, in ns: the last moments need no order.
 const LEAST: f64 = 1e5;
 
 /// A thread whose future is unknown is taken to be so far from the end, as a share of the longest path of its program.
 const UNKNOWN: f64 = 0.5;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "knows the future: the longest way to the end goes first, on the fastest core; a bound, no contestant",
+    source: "Graham, \"Bounds on multiprocessing timing anomalies\", SIAM Journal on Applied Mathematics 17(2), 1969; Horvath, Lam and Sethi, \"A level algorithm for preemptive scheduling\", JACM 24(1), 1977",
+    knobs: &[Knob {
+        name: "goal",
+        summary: "what is to be small: the mean slowdown of programs, or the time until the last is done",
+        value: Value::Word(&["turnaround", "makespan"]),
+    }],
+    foresight: true,
+    ..Description::of::<Oracle>("oracle", |setup| Box::new(Oracle::new(setup.word("goal"))))
+};
 
 /// A heuristic bound.
 #[derive(Debug)]
@@ -56,16 +71,13 @@ struct Program {
     weight: f64,
 }
 
+#[hooks]
 impl Policy for Oracle {
-    fn name(&self) -> &'static str {
-        "oracle"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
-    fn foresight(&self) -> bool {
-        true
-    }
-
-    /// Idle cores look around once a tick at 250 Hz: what was not worth a move may have become so.
+    /// Idle cores balance once a tick at 250 Hz: what was not worth a move may have become so.
     fn period(&self) -> Option<Ns> {
         Some(Ns::from_ms(4))
     }
@@ -89,7 +101,9 @@ impl Policy for Oracle {
             let types = core_type(s, *a).cmp(&core_type(s, *b));
             types.then(end(*a).total_cmp(&end(*b))).then((*a != previous).cmp(&(*b != previous)))
         });
-        first.or(idle).unwrap_or_else(|| if allowed.contains(previous) { previous } else { cfs::place(s, thread, why) })
+        first
+            .or(idle)
+            .unwrap_or_else(|| if allowed.contains(previous) { previous } else { fair::place(s, thread, why) })
     }
 
     /// The most urgent thread of all that wait, or that a slower core runs and that gains by the move.
@@ -146,7 +160,7 @@ impl Oracle {
         View { s, programs: &self.programs }
     }
 
-    /// Looks how far each program is, and lets their threads count accordingly. `joins` is about to be runnable.
+    /// Weighs the threads of each program by how far it is. `joins` is about to be runnable.
     fn weigh(&mut self, s: &State, joins: Option<ThreadId>) {
         let programs = s.threads.iter().map(|t| t.program.index() + 1).max().unwrap_or(0);
         self.programs.resize(programs, Program { alone: LEAST, left: LEAST, common: 0.0, weight: 1.0 });

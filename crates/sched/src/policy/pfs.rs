@@ -6,19 +6,29 @@
 //! without work takes over a thread of a little core. Both papers assume no more threads than cores; beyond that, those
 //! that wait are exchanged like those that run.
 //!
-//! Equal threads need it most: at a barrier nobody waits for a thread that happened to be on a little core.
+//! Equal threads need it most: at a barrier no thread waits for one that happened to be on a little core.
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::{Pick, Policy};
-use crate::action::Why;
-use crate::cfs;
+use super::description::{Description, Reads};
+use super::hooks::Policy;
+use super::parts::fair;
+use crate::action::{Pick, Why};
 use crate::state::State;
+use evenkeel_hooks::hooks;
 
 /// How far, in time on a big core, a thread may fall behind one on a faster core before they are exchanged. Assumed:
 /// with a big core three times as fast, threads are then exchanged every 300 ms, which measured best on virtual machines,
 /// where moving costs milliseconds.
 const LAG: i64 = 100_000_000;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "equal progress: the thread that is furthest behind goes to a big core",
+    source: "the baseline of Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 2 and 7, after Saez et al., \"Leveraging core specialization via OS scheduling to improve performance on asymmetric multicore systems\", ACM TOCS 30(2), 2012, and Van Craeynest et al., \"Fairness-aware scheduling on single-ISA heterogeneous multi-cores\", PACT 2013",
+    reads: Reads::Speedups,
+    ..Description::of::<Pfs>("pfs", |_| Box::new(Pfs::default()))
+};
 
 /// Equal progress for all threads.
 #[derive(Debug, Default)]
@@ -27,26 +37,23 @@ pub struct Pfs {
     progress: Vec<i64>,
 }
 
+#[hooks]
 impl Policy for Pfs {
-    fn name(&self) -> &'static str {
-        "pfs"
-    }
-
-    fn counters(&self) -> bool {
-        true
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     /// A ready thread goes to the fastest idle core.
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         if !matches!(why, Why::New { .. } | Why::Woken { .. }) {
-            return cfs::place(s, thread, why);
+            return fair::place(s, thread, why);
         }
         self.catch_up(s, thread);
         let previous = s.thread(thread).core;
         let allowed = s.thread(thread).allowed();
         let idle = allowed.iter().filter(|core| s.idle(*core));
         let fastest = idle.min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != previous));
-        fastest.unwrap_or_else(|| cfs::place(s, thread, why))
+        fastest.unwrap_or_else(|| fair::place(s, thread, why))
     }
 
     /// The thread that is furthest behind: of those that wait here, of those that wait elsewhere, of those that a slower
@@ -69,7 +76,7 @@ impl Policy for Pfs {
     /// A span counts for what it achieved.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
         let rate = s.progress_rate(thread, core) / s.speedup(thread).max(1.0);
-        let achieved = Ns((cfs::charge(s, thread, ran).0 as f64 * rate.min(1.0)) as u64);
+        let achieved = Ns((fair::charge(s, thread, ran).0 as f64 * rate.min(1.0)) as u64);
         *self.progress_mut(thread) += achieved.0 as i64;
         achieved
     }
@@ -77,14 +84,14 @@ impl Policy for Pfs {
     /// Exchanges the thread that runs here for one that has fallen behind on a slower core. How many threads wait for
     /// which core is left to CFS.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        let Some(here) = s.core(core).current else { return cfs::balance(s, core) };
+        let Some(here) = s.core(core).current else { return fair::balance(s, core) };
         let may_come = |thread: &ThreadId| s.thread(*thread).allowed().contains(core);
         let slower = s.machine.all().iter().filter(|other| share(s, *other) < share(s, core));
         let slower = slower.filter(|other| s.thread(here).allowed().contains(*other));
         let there = slower.flat_map(|other| s.core(other).current.into_iter().chain(s.core(other).queue.iter()));
         match self.furthest_behind(there.filter(may_come)) {
             Some(behind) if self.progress(here) - self.progress(behind) > LAG => Pick::Exchange(behind),
-            _ => cfs::balance(s, core),
+            _ => fair::balance(s, core),
         }
     }
 }
@@ -106,7 +113,7 @@ impl Pfs {
         threads.min_by_key(|thread| self.progress(*thread))
     }
 
-    /// A thread that slept, or is new, asks for no more than one exchange of the others' progress.
+    /// A thread that slept, or is new, is owed no more than one exchange of the others' progress.
     fn catch_up(&mut self, s: &State, thread: ThreadId) {
         let others = s.living().filter(|other| *other != thread && s.thread(*other).runnable());
         let Some(floor) = others.map(|other| self.progress(other)).min() else { return };

@@ -11,9 +11,12 @@
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId};
 
-use super::{Changes, Knob, Policy, Setup, Value};
+use super::description::{Description, Knob, Reads, Setup, Value};
+use super::hooks::{Changes, Policy};
+use super::parts::services::FIRST_PROGRAM;
 use crate::state::State;
 use crate::thread::{Kind, Run};
+use evenkeel_hooks::hooks;
 
 /// A thread that spent more than this share of its execution time contended is a bottleneck victim (section 6).
 const LOCK_THRESHOLD: f64 = 0.5;
@@ -21,6 +24,42 @@ const LOCK_THRESHOLD: f64 = 0.5;
 /// A contended thread says something about its program if it does this share of all that is executed, divided by the number of
 /// cores: "1 % with 2 cores, 0.5 % with 4 cores, and so on" (section 4).
 const RESPONSIBLE: f64 = 0.02;
+
+/// What can be set.
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "quantum",
+        summary: "how often threads are ranked; 40ms in the paper (7)",
+        value: Value::Time(Ns::from_ms(10)),
+    },
+    Knob { name: "no-locks", summary: "bottlenecks are not preferred (8.5)", value: Value::Switch },
+    Knob { name: "no-priority", summary: "service threads are like any other (8.5)", value: Value::Switch },
+    Knob {
+        name: "predictor",
+        summary: "of speedups: the best, one from the next best counters, or one that is always wrong (8.4)",
+        value: Value::Word(&["best", "second-best", "inverted"]),
+    },
+    Knob {
+        name: "fallback",
+        summary: "a thread stays where it began until it has lived for a quantum, so that short-lived ones stay on big cores; on in the paper (6, 8.3)",
+        value: Value::Switch,
+    },
+    Knob {
+        name: "rebind",
+        summary: "threads of scalable programs that are more than a quantum behind the pace of all go to big cores, one for each; on in the paper (6)",
+        value: Value::Switch,
+    },
+    FIRST_PROGRAM,
+];
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
+    source: "Jibaja, Cao, Blackburn, McKinley, \"Portable performance on asymmetric multicore processors\", CGO 2016, section 6, Algorithm 1",
+    knobs: KNOBS,
+    reads: Reads::Speedups,
+    ..Description::of::<Wash>("wash", |setup| Box::new(Wash::new(setup)))
+};
 
 /// The WASH scheduler.
 #[derive(Debug)]
@@ -43,33 +82,6 @@ pub struct Wash {
 }
 
 impl Wash {
-    /// What can be set.
-    pub const KNOBS: &[Knob] = &[
-        Knob {
-            name: "quantum",
-            summary: "how often threads are ranked; 40ms in WASH",
-            value: Value::Time(Ns::from_ms(10)),
-        },
-        Knob { name: "no-locks", summary: "bottlenecks are not preferred (8.5)", value: Value::Switch },
-        Knob { name: "no-priority", summary: "service threads are like any other (8.5)", value: Value::Switch },
-        Knob {
-            name: "predictor",
-            summary: "of speedups: the best, one from the next best counters, or one that is always wrong (8.4)",
-            value: Value::Word(&["best", "second-best", "inverted"]),
-        },
-        Knob {
-            name: "fallback",
-            summary: "a thread stays where it began until it has lived for a quantum",
-            value: Value::Switch,
-        },
-        Knob {
-            name: "rebind",
-            summary: "threads of scalable programs that fall behind go to big cores",
-            value: Value::Switch,
-        },
-        super::bind_vm::FIRST_PROGRAM,
-    ];
-
     /// The policy as it is set up.
     pub fn new(setup: &Setup) -> Self {
         Self {
@@ -115,17 +127,14 @@ struct History {
     achieved: f64,
 }
 
+#[hooks]
 impl Policy for Wash {
-    fn name(&self) -> &'static str {
-        "wash"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn period(&self) -> Option<Ns> {
         Some(self.quantum)
-    }
-
-    fn counters(&self) -> bool {
-        true
     }
 
     fn predictor(&self) -> Quality {
@@ -308,7 +317,7 @@ fn speedup_from(s: &State, thread: ThreadId, on: usize) -> f64 {
 
 /// Chooses of the ranked threads the highest that have a share of some amount between them ("the 1 to N most important
 /// threads such that the adjusted retired instructions rate of those N threads is 0.5 of the total"), as nearly as threads can
-/// and at least one (assumed). Of nothing nobody.
+/// and at least one (assumed). Of nothing, none.
 fn choose_top(
     ranked: &mut [(f64, ThreadId)],
     chosen: &mut Vec<ThreadId>,

@@ -54,10 +54,10 @@ impl Host {
         }
     }
 
-    /// What runs on every core runs for so long; cores without a thread ask for one first, and all ask again afterwards.
+    /// What runs on every core runs for so long; cores without a thread pick one first, and all pick again afterwards.
     fn pass(&mut self, ms: u64) {
         let cores: Vec<CoreId> = self.sched.state().machine.all().iter().collect();
-        cores.iter().for_each(|core| self.ask(*core));
+        cores.iter().for_each(|core| self.pick(*core));
         self.now += Ns::from_ms(ms);
         for core in &cores {
             let Some(thread) = self.runs(*core) else { continue };
@@ -73,7 +73,7 @@ impl Host {
         }
     }
 
-    fn ask(&mut self, core: CoreId) {
+    fn pick(&mut self, core: CoreId) {
         if self.runs(core).is_none() {
             self.sched.next(self.now, core);
         }
@@ -92,7 +92,7 @@ impl Host {
         for at in 0..2 {
             self.sched.ready(self.now, threads[at], Why::Taken { by: cores[1 - at] });
         }
-        cores.iter().for_each(|core| self.ask(*core));
+        cores.iter().for_each(|core| self.pick(*core));
     }
 
     fn runs(&self, core: CoreId) -> Option<ThreadId> {
@@ -160,7 +160,7 @@ fn pulled(codes: [Option<Stalls>; 3], from: CoreId, to: CoreId) -> usize {
         host.sched.blocked(host.now, ran, Wait::Futex);
     }
     host.start(LIBQUANTUM, from);
-    host.ask(from);
+    host.pick(from);
     for thread in threads {
         host.sched.ready(host.now, thread, Why::Woken { by: None });
     }
@@ -195,7 +195,7 @@ fn a_waiting_thread_is_exchanged_from_the_other_side() {
     host.pass(10);
     host.sched.ready(host.now, mcf, Why::Woken { by: None });
     let second = host.start(LIBQUANTUM, LITTLE);
-    host.ask(LITTLE);
+    host.pick(LITTLE);
     host.start(MCF, LITTLE);
     host.free();
     host.pass(500);
@@ -232,7 +232,7 @@ fn an_exchange_that_was_not_carried_out_is_asked_for_again() {
         host.pass(500);
         assert_eq!(host.tick(BIG), [Action::Swap { threads: [libquantum, mcf], cores: [LITTLE, BIG] }]);
     }
-    // Somebody else moves both.
+    // The host moves both.
     host.sched.found(host.now, mcf, LITTLE);
     host.sched.found(host.now, libquantum, BIG);
     host.pass(500);

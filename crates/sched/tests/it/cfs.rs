@@ -1,5 +1,5 @@
 //! Where CFS puts threads on a machine whose cores are all as idle: in a circle from where they come from, as the groups of a
-//! scheduling domain are looked through, and not from the first core on.
+//! scheduling domain are searched, and not from the first core on.
 
 use crate::common;
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};

@@ -24,7 +24,7 @@ enum Blocking {
     Gamma,
 }
 
-/// A first period in which everybody ran once and the labeller learns who is sensitive and who blocks whom.
+/// A first period in which every thread ran once and the labeller learns who is sensitive and who blocks whom.
 fn after_one_period(policy: &str, blocking: Blocking) -> Example {
     let machine = common::machine(1, 1);
     let policy = evenkeel_sched::Setup::parse(policy).expect("a policy of the registry");
@@ -43,9 +43,9 @@ fn after_one_period(policy: &str, blocking: Blocking) -> Example {
     let alpha = [create(0), create(0)];
     let beta = [create(1), create(1)];
     let gamma = create(2);
-    let everybody = [(alpha[0], 2.8), (alpha[1], 1.6), (beta[0], 1.4), (beta[1], 1.6), (gamma, 2.9)];
+    let all = [(alpha[0], 2.8), (alpha[1], 1.6), (beta[0], 1.4), (beta[1], 1.6), (gamma, 2.9)];
     let mut now = Ns::ZERO;
-    for (thread, speedup) in everybody {
+    for (thread, speedup) in all {
         let core = sched.ready(now, thread, Why::New { by: None });
         assert!(matches!(sched.next(now, core), Next::Run { thread: first, .. } if first == thread));
         now += Ns::from_ms(1);
@@ -54,7 +54,7 @@ fn after_one_period(policy: &str, blocking: Blocking) -> Example {
         sched.blocked(now, thread, Wait::Futex);
         common::drop_actions(&mut sched);
     }
-    // alpha1 made alpha2 wait, and beta1 beta2; gamma nobody. Or, for contrast, gamma in the place of alpha1.
+    // alpha1 made alpha2 wait, and beta1 beta2; gamma none. Or, for contrast, gamma in the place of alpha1.
     sched.blame(if blocking == Blocking::Alpha { alpha[0] } else { gamma }, Ns::from_ms(4));
     sched.blame(beta[0], Ns::from_ms(4));
     sched.refresh(Ns::from_ms(10));
@@ -79,7 +79,7 @@ fn colab_sends_the_sensitive_to_the_big_core_and_starts_the_blocking_first() {
         matches!(sched.next(now, LITTLE), Next::Run { thread, .. } if thread == beta[0]),
         "beta1 runs at once on Pl"
     );
-    // alpha1 is done and lets alpha2 go on; gamma gets the big core, alpha2 waits for neither.
+    // alpha1 is done and releases alpha2; gamma gets the big core, alpha2 waits for neither.
     let later = Ns::from_ms(13);
     sched.ran(later, alpha[0], BIG, &Span { time: Ns::from_ms(2), speedup: Some(2.8), ..Span::default() });
     sched.blocked(later, alpha[0], Wait::Futex);

@@ -28,12 +28,12 @@ impl Host {
         thread
     }
 
-    /// Lets the core run for a while, with a tick every ms, and answers who ran how long.
+    /// Lets the core run for a while, with a tick every ms, and returns which thread ran how long.
     fn run(&mut self, span: Ns) -> Vec<(ThreadId, Ns)> {
         let mut ran: Vec<(ThreadId, Ns)> = Vec::new();
         let end = self.now + span;
         while self.now < end {
-            self.ask();
+            self.pick();
             let tick = Ns((self.now.0 / 1_000_000 + 1) * 1_000_000);
             let until = tick.min(end);
             self.settle(until, &mut ran);
@@ -56,7 +56,7 @@ impl Host {
         }
     }
 
-    fn ask(&mut self) {
+    fn pick(&mut self) {
         if self.running.is_none()
             && let Next::Run { thread, .. } = self.sched.next(self.now, CORE)
         {
@@ -64,14 +64,14 @@ impl Host {
         }
     }
 
-    /// Stops the running thread if the scheduler asked for it. Answers whether it did.
+    /// Stops the running thread if the scheduler wants that. Returns whether it does.
     fn carry_out(&mut self) -> bool {
-        let asked = common::drop_actions(&mut self.sched).contains(&Action::Reschedule(CORE));
-        if asked && let Some(thread) = self.running.take() {
+        let wanted = common::drop_actions(&mut self.sched).contains(&Action::Reschedule(CORE));
+        if wanted && let Some(thread) = self.running.take() {
             self.sched.ready(self.now, thread, Why::Preempted);
         }
         common::drop_actions(&mut self.sched);
-        asked
+        wanted
     }
 
     fn sleep(&mut self) {
@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    /// Wakes a thread, and answers whether it preempts.
+    /// Wakes a thread, and returns whether it preempts.
     fn wake(&mut self, thread: ThreadId) -> bool {
         self.sched.ready(self.now, thread, Why::Woken { by: None });
         self.carry_out()
@@ -141,8 +141,8 @@ fn lag_is_kept_over_a_sleep() {
     host.run(Ns::from_us(300));
     let _b = host.start(0);
     host.carry_out();
-    host.ask();
-    // a has had a little of what it asked for when it goes, and so more than its share.
+    host.pick();
+    // a has had a little of its request when it goes, and so more than its share.
     host.settle(host.now + Ns::from_us(200), &mut Vec::new());
     assert_eq!(host.running, Some(a));
     let owed = host.lag(a);
@@ -161,7 +161,7 @@ fn what_is_owed_or_had_too_much_is_bounded() {
     let b = host.start(0);
     host.carry_out();
     host.run(Ns::from_ms(5));
-    // Whatever happens, nobody comes back with more than two slices of lag.
+    // Whatever happens, no thread comes back with more than two slices of lag.
     for _ in 0..20 {
         if host.running == Some(a) {
             host.sleep();
@@ -177,15 +177,15 @@ fn what_is_owed_or_had_too_much_is_bounded() {
 fn sleeper_and_runner(shared: bool) -> (Host, ThreadId) {
     let mut host = Host::new("eevdf");
     let sleeper = host.start(0);
-    host.ask();
+    host.pick();
     if shared {
         let busy = host.start(0);
         host.carry_out();
         host.run(Ns::from_ms(5));
-        host.ask();
+        host.pick();
         if host.running == Some(busy) {
             host.run(Ns::from_ms(1));
-            host.ask();
+            host.pick();
         }
         assert_eq!(host.running, Some(sleeper), "they take turns");
     }
@@ -196,7 +196,7 @@ fn sleeper_and_runner(shared: bool) -> (Host, ThreadId) {
         host.start(0);
         host.carry_out();
     }
-    host.ask();
+    host.pick();
     (host, sleeper)
 }
 
@@ -217,7 +217,7 @@ fn a_woken_thread_that_is_owed_something_preempts_at_once() {
     let (mut host, sleeper) = sleeper_and_runner(true);
     host.run(Ns::from_us(300));
     assert!(host.wake(sleeper));
-    host.ask();
+    host.pick();
     assert_eq!(host.running, Some(sleeper));
 }
 
@@ -225,12 +225,12 @@ fn a_woken_thread_that_is_owed_something_preempts_at_once() {
 fn a_thread_that_yields_forfeits_its_request() {
     let mut host = Host::new("eevdf");
     let (a, b) = (host.start(0), host.start(0));
-    host.ask();
+    host.pick();
     assert_eq!(host.running, Some(a));
     host.running = None;
     host.sched.ready(host.now, a, Why::Yielded);
     common::drop_actions(&mut host.sched);
-    host.ask();
+    host.pick();
     assert_eq!(host.running, Some(b), "although a has had nothing yet");
 }
 

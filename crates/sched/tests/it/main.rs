@@ -5,4 +5,5 @@ mod cfs;
 mod colab_figure_1;
 mod common;
 mod eevdf;
+mod pages;
 mod wash_algorithm_1;

@@ -13,7 +13,7 @@ const HOLDER: ThreadId = ThreadId(1);
 const WAITERS: [ThreadId; 3] = [ThreadId(2), ThreadId(3), ThreadId(4)];
 const COLLECTOR: ThreadId = ThreadId(5);
 
-/// Everybody ran once, then waited for a lock for 20 ms, and the quantum is over. Whether the wait was for the holder.
+/// Every thread ran once, then waited for a lock for 20 ms, and the quantum is over. Whether the wait was for the holder.
 fn after_one_quantum(machine: &Machine, policy: &str, for_holder: bool) -> Scheduler {
     let work = |thread| if thread == PRODUCER { 10_000_000 } else { 1_000_000 };
     after_work(machine, policy, for_holder, work)

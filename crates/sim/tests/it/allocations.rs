@@ -93,7 +93,7 @@ fn ten_times_the_events_need_no_more_memory() {
             assert!(long.2 > 8 * short.2, "{policy}: {} and {} events", short.2, long.2);
             // A queue of waiters may reach its greatest length late: a handful of doublings, never one an event. What is
             // written down in a rehearsal grows with the run: a few doublings more, of a vector for each thread.
-            let rehearses = common::policy(policy).foresight();
+            let rehearses = common::policy(policy).description().foresight;
             let doublings = if rehearses { 60 } else { 12 };
             assert!(
                 long.0 <= short.0 + doublings,

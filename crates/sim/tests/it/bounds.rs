@@ -3,7 +3,8 @@
 use crate::common;
 use crate::common::{compute, machine, play, program, thread, workload};
 use evenkeel_model::Ns;
-use evenkeel_sched::{Class, cfs};
+use evenkeel_sched::Class;
+use evenkeel_sched::policy::parts::fair;
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::program::{PhaseId, Queue, QueueId, Spread, Work};
 use evenkeel_workload::{Op, Workload};
@@ -55,8 +56,8 @@ proptest! {
         let machine = machine(0, 1);
         let tick = machine.costs.tick.0;
         let sched = evenkeel_sched::Scheduler::new(machine.clone(), common::policy("cfs"), None);
-        let least = cfs::min_granularity(sched.state()).0 * threads as u64;
-        let slice = (cfs::latency(sched.state()).0.max(least) / threads as u64).div_ceil(tick) * tick;
+        let least = fair::min_granularity(sched.state()).0 * threads as u64;
+        let slice = (fair::latency(sched.state()).0.max(least) / threads as u64).div_ceil(tick) * tick;
         let ran = |until: Ns| {
             let mut workload = independent(&vec![10_000; threads]);
             workload.duration = Some(until);

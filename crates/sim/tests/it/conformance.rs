@@ -119,7 +119,7 @@ proptest! {
     ) {
         let mut arm = Simulator { delay: Ns(delay) };
         let scenario = mixed("random", big, little, threads);
-        let setup = Setup::from(&POLICIES[policy]);
+        let setup = Setup::from(POLICIES[policy]);
         if evenkeel_sched::policy::check(&*setup.make(), &scenario.machine()).is_ok() {
             let played = arm.play(&scenario, &setup).map_err(TestCaseError::fail)?;
             judge(&scenario, &arm.facts(), &played).map_err(TestCaseError::fail)?;

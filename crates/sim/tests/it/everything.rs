@@ -60,15 +60,15 @@ fn run_everywhere(machines: &[Machine], workload: &Workload, turn: usize, all: b
     let chosen = if all { 0..fitting.len() } else { turn % fitting.len()..turn % fitting.len() + 1 };
     for machine in &fitting[chosen] {
         let in_turn = |(index, _): &(usize, _)| all || (index + turn).is_multiple_of(3);
-        for (_, info) in POLICIES.iter().enumerate().filter(in_turn) {
+        for (_, description) in POLICIES.iter().copied().enumerate().filter(in_turn) {
             // With the limit that users have: on the slowest machines some workloads take hours.
             let options = Options::default();
-            let policy = Setup::from(info).make();
+            let policy = Setup::from(description).make();
             if policy::check(policy.as_ref(), machine).is_err() {
                 continue;
             }
             let outcome = run(machine, workload, policy, None, &options, &mut ());
-            let what = format!("{} on {} under {}", workload.name, machine.name, info.name);
+            let what = format!("{} on {} under {}", workload.name, machine.name, description.name);
             assert!(outcome.as_ref().is_ok_and(|outcome| outcome.events > 0), "{what}: {:?}", outcome.err());
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{compute, machine, program, thread, workload};
 use evenkeel_model::{CoreSet, Machine, Ns, ThreadId, machines};
 use evenkeel_sched::policy::Changes;
+use evenkeel_sched::policy::{Description, hooks};
 use evenkeel_sched::{Kind, Policy, Setup, State};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{Spread, Start, ThreadIndex, ThreadKind};
@@ -71,9 +72,11 @@ fn collector() -> Thread {
 /// How long each application thread was contended over how long it executed, as the scheduler saw it at the end.
 struct Spy(Arc<Mutex<Vec<(Ns, Ns)>>>);
 
+#[hooks]
 impl Policy for Spy {
-    fn name(&self) -> &'static str {
-        "spy"
+    fn description(&self) -> &'static Description {
+        static SPY: Description = Description::of::<Spy>("spy", |_| unreachable!("tests make their own"));
+        &SPY
     }
 
     fn period(&self) -> Option<Ns> {

@@ -3,6 +3,7 @@
 use crate::common;
 use crate::common::{compute, machine, play, program, thread, with_memory_phase, workload};
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
+use evenkeel_sched::policy::{Description, hooks};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
     Barrier, BarrierId, LockId, PhaseId, SchedParams, Spread, Start, ThreadIndex, ThreadKind, Work,
@@ -249,9 +250,11 @@ fn delayed_answers_go_stale_and_nothing_is_lost() {
 /// A policy that changes frequencies, to see that the machine follows.
 struct Slow;
 
+#[hooks]
 impl evenkeel_sched::Policy for Slow {
-    fn name(&self) -> &'static str {
-        "slow"
+    fn description(&self) -> &'static Description {
+        static SLOW: Description = Description::of::<Slow>("slow", |_| Box::new(Slow));
+        &SLOW
     }
 
     fn period(&self) -> Option<Ns> {

@@ -61,9 +61,9 @@ proptest! {
         (big, little, threads) in (1..3_u16, 1..4_u16, 1..14_u16),
     ) {
         let scenario = mixed("random", big, little, threads);
-        let setup = Setup::from(&POLICIES[policy]);
+        let setup = Setup::from(POLICIES[policy]);
         let made = setup.make();
-        if !made.foresight() && evenkeel_sched::policy::check(&*made, &scenario.machine()).is_ok() {
+        if !setup.description().foresight && evenkeel_sched::policy::check(&*made, &scenario.machine()).is_ok() {
             let played = Sampling.play(&scenario, &setup).map_err(TestCaseError::fail)?;
             judge(&scenario, &Sampling.facts(), &played).map_err(TestCaseError::fail)?;
         }

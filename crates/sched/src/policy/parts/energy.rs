@@ -15,7 +15,7 @@ use crate::usage::Usages;
 
 /// The performance domains of a machine, by core type.
 #[derive(Debug)]
-pub(super) struct Domains {
+pub(crate) struct Domains {
     kinds: Vec<Kind>,
     /// For each cluster its kind, and its place among those of the kind.
     places: Vec<(usize, usize)>,
@@ -45,7 +45,7 @@ struct Kind {
 type Candidate = (f64, ClusterId, CoreId);
 
 impl Domains {
-    pub(super) fn new(s: &State) -> Self {
+    pub(crate) fn new(s: &State) -> Self {
         let mut kinds: Vec<Kind> = (0..s.machine.core_types.len()).map(|id| Kind::new(s, id)).collect();
         let mut places = Vec::new();
         for (id, cluster) in s.machine.clusters.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Domains {
 
     /// The core on which a thread adds the least power: where it was, or the core with the most room of some cluster, if
     /// it fits there. Among equals where it was, then the first.
-    pub(super) fn most_frugal(&mut self, s: &State, thread: ThreadId, demand: u32, allowed: CoreSet) -> Option<CoreId> {
+    pub(crate) fn most_frugal(&mut self, s: &State, thread: ThreadId, demand: u32, allowed: CoreSet) -> Option<CoreId> {
         let usages = &mut *s.usages();
         self.update(s, usages);
         let waker = Waking { thread, demand, allowed, previous: s.thread(thread).core };
@@ -126,7 +126,7 @@ impl Domains {
 
     /// The power of a cluster whose busiest core and all together are used so much.
     #[cfg(test)]
-    pub(super) fn power(&self, cluster: ClusterId, most: u32, sum: u32) -> f64 {
+    pub(crate) fn power(&self, cluster: ClusterId, most: u32, sum: u32) -> f64 {
         self.kinds[self.places[cluster.index()].0].power(most, f64::from(sum))
     }
 }

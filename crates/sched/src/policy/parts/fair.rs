@@ -10,8 +10,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use crate::action::Why;
-use crate::policy::Pick;
+use crate::action::{Pick, Why};
 use crate::state::State;
 use crate::thread::{Class, NICE_0_WEIGHT, Run};
 
@@ -190,8 +189,8 @@ pub fn balance(s: &State, core: CoreId) -> Pick {
     if let Some(thread) = due.find_map(|(_, domain)| pull_from_busiest(s, core, *domain, s.occupancy(core))) {
         return Pick::Queued(thread);
     }
-    let looks = balance_due(s, core, domains.len() - 1);
-    let running = if looks && s.idle(core) { from_overloaded_cluster(s, core) } else { None };
+    let due_in_all = balance_due(s, core, domains.len() - 1);
+    let running = if due_in_all && s.idle(core) { from_overloaded_cluster(s, core) } else { None };
     running.map_or(Pick::Idle, Pick::Running)
 }
 
@@ -212,7 +211,7 @@ fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
     (theirs * size(local) >= ours * size(busiest)).then_some(thread)
 }
 
-/// Whether a core should look for work in one of its domains again.
+/// Whether a core should balance in one of its domains again.
 pub(crate) fn balance_due(s: &State, core: CoreId, level: usize) -> bool {
     let factor = if s.idle(core) { 1 } else { BUSY_FACTOR };
     let interval = Ns::from_ms(s.domain_size(core, level) * factor);
@@ -226,7 +225,7 @@ pub(crate) fn next_balance(s: &State, core: CoreId) -> Ns {
     due.min().unwrap_or(Ns::NEVER)
 }
 
-/// How long a thread may run while others wait (sched_slice): its share of a period that gives everybody at least the
+/// How long a thread may run while others wait (sched_slice): its share of a period that gives every thread at least the
 /// minimum granularity.
 pub fn slice(s: &State, thread: ThreadId, core: CoreId) -> Ns {
     let queue = &s.core(core).queue;
@@ -254,7 +253,7 @@ pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why, slice: Ns) -> 
     match why {
         Why::New { .. } => queue.min_vruntime + charge(s, thread, slice).0 as i64,
         Why::Woken { .. } => vruntime.max(queue.min_vruntime - latency(s).0 as i64 / 2),
-        // yield_task_fair with the skip hint: behind everybody who waits.
+        // yield_task_fair with the skip hint: behind all that wait.
         Why::Yielded => queue.iter().next_back().map_or(vruntime, |last| vruntime.max(s.thread(last).vruntime + 1)),
         Why::Preempted | Why::Taken { .. } => vruntime,
     }

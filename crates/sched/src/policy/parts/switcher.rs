@@ -4,14 +4,14 @@
 
 use evenkeel_model::{CoreId, Ns};
 
-use super::{Knob, Setup, Value};
+use crate::policy::description::{Knob, Setup, Value};
 use crate::state::State;
 
-/// How often the driver looks (timer_rate of Android's interactive governor).
-pub(super) const PERIOD: Ns = Ns::from_ms(20);
+/// How often the driver samples (timer_rate of Android's interactive governor).
+pub(crate) const PERIOD: Ns = Ns::from_ms(20);
 /// Of both policies. 0.8 is up_threshold of Linux's ondemand governor. 0.2 is assumed: four fifths of a little core a
 /// quarter as fast, so that what comes down does not go up again at once.
-pub(super) const KNOBS: &[Knob] = &[
+pub(crate) const KNOBS: &[Knob] = &[
     Knob {
         name: "up",
         summary: "the share of a little core beyond whose use the big side takes over",
@@ -28,20 +28,20 @@ const HOLD: Ns = Ns::from_ms(80);
 
 /// When to change sides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Thresholds {
+pub(crate) struct Thresholds {
     up: f64,
     down: f64,
 }
 
 impl Thresholds {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &Setup) -> Self {
         Self { up: setup.number("up"), down: setup.number("down") }
     }
 }
 
 /// The active one of two sides: at first the little one, where background work runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Switch {
+pub(crate) struct Switch {
     big: bool,
     /// When the big side was last needed.
     needed: Ns,
@@ -49,12 +49,12 @@ pub(super) struct Switch {
 
 impl Switch {
     /// Whether the big side is active.
-    pub(super) fn big(self) -> bool {
+    pub(crate) fn big(self) -> bool {
         self.big
     }
 
-    /// Looks at the share of the active side that is used. Answers whether it changes sides.
-    pub(super) fn look(&mut self, now: Ns, used: f64, Thresholds { up, down }: Thresholds) -> bool {
+    /// Takes a sample of the share of the active side that is used. Returns whether it changes sides.
+    pub(crate) fn sample(&mut self, now: Ns, used: f64, Thresholds { up, down }: Thresholds) -> bool {
         let was = self.big;
         if used > if self.big { down } else { up } {
             self.big = true;
@@ -67,7 +67,7 @@ impl Switch {
 }
 
 /// The share of a core's capacity that is used.
-pub(super) fn used(s: &State, core: CoreId) -> f64 {
+pub(crate) fn used(s: &State, core: CoreId) -> f64 {
     f64::from(s.usage(core, None)) / f64::from(s.capacity(core))
 }
 
@@ -78,15 +78,15 @@ mod tests {
     #[test]
     fn it_goes_up_at_once_and_down_after_a_while() {
         let mut switch = Switch::default();
-        let mut look = |ms, used| {
-            let changed = switch.look(Ns::from_ms(ms), used, Thresholds { up: 0.8, down: 0.2 });
+        let mut sample = |ms, used| {
+            let changed = switch.sample(Ns::from_ms(ms), used, Thresholds { up: 0.8, down: 0.2 });
             (changed, switch.big())
         };
-        assert_eq!(look(20, 0.8), (false, false));
-        assert_eq!(look(40, 0.81), (true, true));
-        assert_eq!(look(60, 0.1), (false, true));
-        assert_eq!(look(80, 0.21), (false, true), "needed again: the wait starts anew");
-        assert_eq!(look(140, 0.1), (false, true));
-        assert_eq!(look(160, 0.1), (true, false));
+        assert_eq!(sample(20, 0.8), (false, false));
+        assert_eq!(sample(40, 0.81), (true, true));
+        assert_eq!(sample(60, 0.1), (false, true));
+        assert_eq!(sample(80, 0.21), (false, true), "needed again: the wait starts anew");
+        assert_eq!(sample(140, 0.1), (false, true));
+        assert_eq!(sample(160, 0.1), (true, false));
     }
 }

@@ -1,4 +1,5 @@
-//! Knobs: what can be set of a policy, written after its name: `wash:quantum=40ms:no-locks`.
+//! What a policy says of itself, beside its code, and its knobs: what can be set, written after its name, as in
+//! `wash:quantum=40ms:no-locks`.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +7,69 @@ use std::time::Duration;
 use evenkeel_model::Ns;
 use evenkeel_model::names::suggestion;
 
-use super::{POLICIES, Policy, PolicyInfo};
+use super::hooks::{Hook, Overrides, Policy};
+
+/// What a policy says of itself.
+pub struct Description {
+    /// The name that commands use.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it comes from: title, venue, section.
+    pub source: &'static str,
+    /// The methods of [`Policy`] that it overrides, as its code has them ([`Overrides`]).
+    pub overrides: &'static [&'static str],
+    /// What can be set.
+    pub knobs: &'static [Knob],
+    /// What it reads of what hosts count.
+    pub reads: Reads,
+    /// Whether it must know the future of every thread ([`crate::Thread::future`]). Only a simulator can tell it; every
+    /// other host refuses such a policy.
+    pub foresight: bool,
+    /// Makes one, as it is set up.
+    pub make: fn(&Setup) -> Box<dyn Policy>,
+}
+
+/// What a policy reads of what hosts count. Hosts need not count anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Nothing.
+    Nothing,
+    /// Speedups, predicted or measured.
+    Speedups,
+    /// What threads stall on, as the counters of a span.
+    Stalls {
+        /// What it does where a host cannot count that, as the end of a sentence about it.
+        without: &'static str,
+    },
+}
+
+impl Description {
+    /// A policy that reads nothing and has no knobs; which hooks it overrides follows from its type.
+    pub const fn of<P: Overrides>(name: &'static str, make: fn(&Setup) -> Box<dyn Policy>) -> Self {
+        Self {
+            name,
+            summary: "",
+            source: "",
+            overrides: P::METHODS,
+            knobs: &[],
+            reads: Reads::Nothing,
+            foresight: false,
+            make,
+        }
+    }
+
+    /// The hooks in which it differs from CFS.
+    pub fn hooks(&self) -> impl Iterator<Item = Hook> {
+        Hook::ALL.into_iter().filter(|hook| self.overrides.contains(&hook.method()))
+    }
+}
+
+impl fmt::Debug for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
 
 /// Something of a policy that can be set.
 #[derive(Debug)]
@@ -15,7 +78,7 @@ pub struct Knob {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
-    /// What it can be, and what it is when nobody sets it.
+    /// What it can be, and what it is unless it is set.
     pub value: Value,
 }
 
@@ -62,7 +125,7 @@ enum Set {
 /// A policy, and what its knobs are set to.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    info: &'static PolicyInfo,
+    description: &'static Description,
     /// As the user wrote it.
     name: String,
     set: Vec<(&'static str, Set)>,
@@ -89,35 +152,17 @@ pub enum SetupError {
     },
 }
 
-impl From<&'static PolicyInfo> for Setup {
-    /// The policy as it is when nobody sets anything.
-    fn from(info: &'static PolicyInfo) -> Self {
-        Self { info, name: info.name.to_owned(), set: Vec::new() }
+impl From<&'static Description> for Setup {
+    /// The policy with no knob set.
+    fn from(description: &'static Description) -> Self {
+        Self { description, name: description.name.to_owned(), set: Vec::new() }
     }
 }
 
 impl Setup {
-    /// Reads `NAME[:KNOB[=VALUE]]...`.
-    ///
-    /// # Errors
-    /// An unknown policy or knob, a value that the knob does not take, a knob that is set twice.
-    pub fn parse(text: &str) -> Result<Self, SetupError> {
-        let mut words = text.split(':');
-        let name = words.next().unwrap_or_default();
-        let info = super::by_name(name).ok_or_else(|| SetupError::Unknown {
-            name: name.to_owned(),
-            hint: suggestion(name, POLICIES.iter().map(|policy| policy.name)),
-        })?;
-        let mut setup = Self { name: text.to_owned(), ..info.into() };
-        for word in words {
-            setup.turn(word).map_err(|message| SetupError::Knob { policy: info.name, message })?;
-        }
-        Ok(setup)
-    }
-
-    fn turn(&mut self, word: &str) -> Result<(), String> {
+    pub(super) fn turn(&mut self, word: &str) -> Result<(), String> {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        let known = self.info.knobs;
+        let known = self.description.knobs;
         let Some(knob) = known.iter().find(|knob| knob.name == name) else {
             return Err(match known {
                 [] => format!("it has no knob \"{name}\", nor any other"),
@@ -135,9 +180,9 @@ impl Setup {
         self.set.iter().find(|(name, _)| *name == knob).map(|(_, value)| *value)
     }
 
-    /// The policy's entry in the registry.
-    pub fn info(&self) -> &'static PolicyInfo {
-        self.info
+    /// What the policy says of itself.
+    pub fn description(&self) -> &'static Description {
+        self.description
     }
 
     /// The name, with what was set, as it was written.
@@ -153,7 +198,7 @@ impl Setup {
 
     /// Makes the policy.
     pub fn make(&self) -> Box<dyn Policy> {
-        (self.info.make)(self)
+        (self.description.make)(self)
     }
 
     /// Whether a switch is on.
@@ -189,8 +234,8 @@ impl Setup {
 
     /// A policy reads what its own entry declares; a test makes every policy.
     fn declared(&self, name: &str) -> Value {
-        let knob = self.info.knobs.iter().find(|knob| knob.name == name);
-        knob.unwrap_or_else(|| unreachable!("{} has no knob {name}", self.info.name)).value
+        let knob = self.description.knobs.iter().find(|knob| knob.name == name);
+        knob.unwrap_or_else(|| unreachable!("{} has no knob {name}", self.description.name)).value
     }
 }
 
@@ -232,17 +277,21 @@ mod tests {
         Knob { name: "share", summary: "", value: Value::Number { default: 0.5, from: 0.0, to: 1.0 } },
         Knob { name: "rank", summary: "", value: Value::Word(&["both", "none"]) },
     ];
-    static INFO: PolicyInfo = PolicyInfo {
-        name: "test",
-        summary: "",
-        source: "",
-        hooks: &[],
-        knobs: KNOBS,
-        make: |_| Box::new(crate::policy::Cfs),
-    };
+    static TEST: Description = Description { knobs: KNOBS, ..Description::of::<NoPolicy>("test", |_| unreachable!()) };
+
+    struct NoPolicy;
+
+    impl Overrides for NoPolicy {
+        const METHODS: &'static [&'static str] = &["pick", "accepts"];
+    }
+
+    #[test]
+    fn hooks_are_the_methods_that_decide() {
+        assert_eq!(TEST.hooks().collect::<Vec<_>>(), [Hook::Pick]);
+    }
 
     fn set(words: &[&str]) -> Result<Setup, String> {
-        let mut setup = Setup::from(&INFO);
+        let mut setup = Setup::from(&TEST);
         words.iter().try_for_each(|word| setup.turn(word))?;
         Ok(setup)
     }
@@ -270,21 +319,5 @@ mod tests {
             r#""quiet=yes": a switch takes no value: name it to have it on, leave it out to have it off"#
         );
         assert_eq!(complaint(&["quiet", "quiet"]), r#""quiet" is set twice"#);
-    }
-
-    #[test]
-    fn policies_are_found_by_name() {
-        assert_eq!(Setup::parse("cfs").unwrap().make().name(), "cfs");
-        assert_eq!(Setup::parse("csf").unwrap_err().to_string(), r#"unknown policy "csf": did you mean "cfs"?"#);
-        let none = Setup::parse("cfs:slice=1ms").unwrap_err();
-        assert_eq!(none.to_string(), r#"policy cfs: it has no knob "slice", nor any other"#);
-    }
-
-    /// Reading an undeclared knob would panic here.
-    #[test]
-    fn every_policy_can_be_made() {
-        for policy in POLICIES {
-            assert_eq!(Setup::from(policy).make().name(), policy.name);
-        }
     }
 }

@@ -10,7 +10,7 @@ type Rank = (f64, f64);
 
 /// The thread that runs on each core, with its rank.
 #[derive(Debug, Default)]
-pub(super) struct Running {
+pub(crate) struct Running {
     threads: Vec<Option<ThreadId>>,
     /// By core, then by node of the level below, up to one node: the core and the rank that come first.
     levels: Vec<Vec<Option<(Rank, CoreId)>>>,
@@ -18,7 +18,7 @@ pub(super) struct Running {
 
 impl Running {
     /// A thread runs on a core, or none does.
-    pub(super) fn set(&mut self, cores: usize, core: CoreId, runs: Option<(ThreadId, Rank)>) {
+    pub(crate) fn set(&mut self, cores: usize, core: CoreId, runs: Option<(ThreadId, Rank)>) {
         if self.levels.is_empty() {
             self.threads = vec![None; cores];
             self.levels.push(vec![None; cores]);
@@ -42,13 +42,13 @@ impl Running {
     }
 
     /// The thread with the greatest rank, on the first core among equals.
-    pub(super) fn first(&self) -> Option<(ThreadId, CoreId)> {
+    pub(crate) fn first(&self) -> Option<(ThreadId, CoreId)> {
         let (_, core) = self.levels.last()?.first().copied()??;
         Some((self.threads[core.index()]?, core))
     }
 
     /// The thread that was last said to run on a core.
-    pub(super) fn on(&self, core: CoreId) -> Option<ThreadId> {
+    pub(crate) fn on(&self, core: CoreId) -> Option<ThreadId> {
         self.threads.get(core.index()).copied().flatten()
     }
 }

@@ -2,13 +2,13 @@
 
 use evenkeel_model::{CoreId, Counter, Instructions, ThreadId};
 
-use crate::scheduler::Span;
+use crate::span::Span;
 use crate::state::State;
 
 /// Stalls in events per 1000 instructions ("we normalize metrics to the number of instructions retired", Koufaty et al.,
 /// EuroSys 2010, section 6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Stalls {
+pub(crate) struct Stalls {
     /// Cycles in which the front end delivered nothing to issue although there was room: instruction starvation.
     pub internal: f64,
     /// Demand requests served outside the core, by the last-level cache or by memory: offcore requests.
@@ -29,7 +29,7 @@ impl Stalls {
 
 /// The running average of a thread's stalls over a sliding window of instructions (5.1).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Average {
+pub(crate) struct Average {
     stalls: Stalls,
     /// How many instructions it is over: those of the thread's life, up to the window.
     instructions: f64,
@@ -38,7 +38,7 @@ pub(super) struct Average {
 impl Average {
     /// "The running average is updated with the new data plus a fraction of the running average inversely proportional to
     /// the number of instructions executed in the quantum." The average of a thread younger than the window is that of
-    /// its life. Answers the new average.
+    /// its life. Returns the new average.
     pub fn update(&mut self, span: &Span, window: Instructions) -> Option<Stalls> {
         let (new, instructions) = Stalls::of(span)?;
         self.instructions = (self.instructions + instructions).min(window.0 as f64);
@@ -54,15 +54,15 @@ impl Average {
 const ENTRIES: usize = 10;
 
 /// The bias of the threads that ran on a core most recently, in a circular buffer: the core can be searched without
-/// looking at every thread that waits for it (6.2).
+/// a scan of every thread that waits for it (6.2).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct History {
+pub(crate) struct History {
     entries: [Option<(ThreadId, Stalls)>; ENTRIES],
     latest: usize,
 }
 
 impl History {
-    /// The outgoing thread leaves its present stalls; one that goes on renews them.
+    /// The outgoing thread leaves its present stalls; one that still runs renews them.
     pub fn push(&mut self, thread: ThreadId, stalls: Stalls) {
         if self.entries[self.latest].is_some_and(|(last, _)| last != thread) {
             self.latest = (self.latest + 1) % ENTRIES;
@@ -93,7 +93,7 @@ struct Record {
 
 /// Everything that is known of stalls: an average for each thread, a history for each core.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Monitor {
+pub(crate) struct Monitor {
     records: Vec<Record>,
     histories: Vec<History>,
 }
@@ -183,7 +183,7 @@ mod tests {
         }
         let recent: Vec<_> = history.recent().map(|(thread, stalls)| (thread.0, stalls.internal)).collect();
         assert_eq!(recent, [(1, 4.0), (2, 2.0)], "each thread once, with what it showed last");
-        assert_eq!(history.entries.iter().flatten().count(), 3, "a thread that goes on renews its entry");
+        assert_eq!(history.entries.iter().flatten().count(), 3, "a thread that still runs renews its entry");
         (3..13).for_each(|thread| history.push(ThreadId(thread), stalls(thread)));
         assert_eq!(history.recent().map(|(thread, _)| thread.0).collect::<Vec<_>>(), (3..13).rev().collect::<Vec<_>>());
         history.clear();

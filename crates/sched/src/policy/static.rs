@@ -8,10 +8,19 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreId, CoreSet, ProgramId, ThreadId};
 
-use super::Policy;
+use super::description::Description;
+use super::hooks::Policy;
+use super::parts::fair;
 use crate::action::Why;
-use crate::cfs;
 use crate::state::State;
+use evenkeel_hooks::hooks;
+
+/// What it is.
+pub(super) static DESCRIPTION: Description = Description {
+    summary: "threads dealt to the cores one by one; none ever leaves its cluster",
+    source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section V",
+    ..Description::of::<Static>("static", |_| Box::new(Static::default()))
+};
 
 /// Threads dealt to cores in turn; none leaves its cluster.
 #[derive(Debug, Default)]
@@ -22,9 +31,10 @@ pub struct Static {
     core: Option<CoreId>,
 }
 
+#[hooks]
 impl Policy for Static {
-    fn name(&self) -> &'static str {
-        "static"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn admit(&mut self, s: &State, thread: ThreadId) -> CoreSet {
@@ -38,7 +48,7 @@ impl Policy for Static {
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         match (why, self.core.take()) {
             (Why::New { .. }, Some(core)) if s.thread(thread).allowed().contains(core) => core,
-            _ => cfs::place(s, thread, why),
+            _ => fair::place(s, thread, why),
         }
     }
 }

@@ -1,0 +1,87 @@
+//! Faster core first, over a choice of which thread moves: what [`fcf`](super::super::fcf) and bias scheduling share.
+
+use evenkeel_model::{CoreId, CoreSet, ThreadId};
+
+use super::fair;
+use crate::action::{Pick, Why};
+use crate::state::State;
+
+/// Which of several threads is to move.
+type Candidates<'a> = &'a mut dyn Iterator<Item = ThreadId>;
+
+/// A new or woken thread goes to the fastest idle core within reach, the nearest of them to where it was or was started.
+/// If none is idle, a new one goes where there is most capacity for each thread, a woken one where CFS wants it.
+pub(crate) fn place(s: &State, thread: ThreadId, why: Why, reach: CoreSet) -> CoreId {
+    let near = match why {
+        Why::New { by: Some(parent) } => s.thread(parent).core,
+        Why::New { by: None } | Why::Woken { .. } => s.thread(thread).core,
+        Why::Preempted | Why::Yielded | Why::Taken { .. } => return fair::place(s, thread, why),
+    };
+    let allowed = s.thread(thread).allowed().and(reach);
+    let distance = |core: CoreId| s.domains[near.index()].iter().position(|domain| domain.contains(core));
+    let idle = allowed.iter().filter(|core| s.idle(*core));
+    let fastest = idle.min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != near, distance(*core)));
+    let roomiest = || match why {
+        Why::New { .. } => allowed.iter().min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1)),
+        _ => None,
+    };
+    fastest.or_else(roomiest).unwrap_or_else(|| fair::place(s, thread, why))
+}
+
+/// What a core without a thread runs: the first in its queue, else one that waits elsewhere, else one that a slower core
+/// runs ("near-idle performance optimizations", section 6.2). Nearer domains come first.
+pub(crate) fn pick(
+    s: &State,
+    core: CoreId,
+    reach: CoreSet,
+    choose: impl Fn(Candidates<'_>) -> Option<ThreadId>,
+) -> Pick {
+    if let Some(first) = s.core(core).queue.first() {
+        return Pick::Queued(first);
+    }
+    let mut around = domains(s, core, reach).map(|(_, domain)| domain);
+    if let Some(thread) = around.find_map(|domain| pull(s, core, domain, &choose)) {
+        return Pick::Queued(thread);
+    }
+    let running = domains(s, core, reach).find_map(|(_, domain)| {
+        let slower = domain.iter().filter(|other| faster(s, core, *other));
+        choose(&mut slower.filter_map(|other| s.movable_current(other, core)))
+    });
+    running.map_or(Pick::Idle, Pick::Running)
+}
+
+/// The waiting thread that a core should pull from the one with most load for its capacity, if that then still has more
+/// of it than this one. A core without any work takes any thread that waits.
+pub(crate) fn pull(
+    s: &State,
+    core: CoreId,
+    domain: CoreSet,
+    choose: impl Fn(Candidates<'_>) -> Option<ThreadId>,
+) -> Option<ThreadId> {
+    let from = fair::busiest(s, core, domain, |other| {
+        let theirs = scaled(s, other, s.occupancy(other) as u64);
+        let ours = scaled(s, core, s.occupancy(core) as u64 + 1);
+        (s.idle(core) || theirs > ours).then(|| scaled(s, other, s.weight(other)))
+    })?;
+    choose(&mut fair::pullable(s, from, core))
+}
+
+/// The domains around a core in which it is time to balance, smallest first.
+pub(crate) fn due(s: &State, core: CoreId, reach: CoreSet) -> impl Iterator<Item = CoreSet> + '_ {
+    domains(s, core, reach).filter(move |(level, _)| fair::balance_due(s, core, *level)).map(|(_, domain)| domain)
+}
+
+/// Whether one core is of a faster type than another.
+pub(crate) fn faster(s: &State, core: CoreId, than: CoreId) -> bool {
+    s.machine.cores[core.index()].core_type < s.machine.cores[than.index()].core_type
+}
+
+fn domains(s: &State, core: CoreId, reach: CoreSet) -> impl Iterator<Item = (usize, CoreSet)> + '_ {
+    let domains = s.domains[core.index()].iter().copied().enumerate();
+    domains.take_while(move |(_, domain)| domain.minus(reach).is_empty())
+}
+
+/// A load as it weighs on a core of this capacity.
+fn scaled(s: &State, core: CoreId, load: u64) -> u64 {
+    load * 1024 * 1024 / u64::from(s.capacity(core))
+}
