@@ -56,7 +56,8 @@ impl Server {
             }
         }
         places.sort_unstable_by_key(|place| place.id);
-        let online = |place: &Place| self.offline == 0 || place.id == 0 || place.id * 31 % (self.offline + 2) != 0;
+        let online =
+            |place: &Place| self.offline == 0 || place.id == 0 || !(place.id * 31).is_multiple_of(self.offline + 2);
         let (online, offline): (Vec<Place>, Vec<Place>) = places.into_iter().partition(online);
         (online, offline.into_iter().map(|place| place.id).collect())
     }
@@ -114,7 +115,7 @@ impl Server {
         clusters(&topology, &places);
         round_trip(&topology);
         let some = list::text(&topology.ids()[..topology.cpus.len().div_ceil(2)]);
-        round_trip(&topology.with(Some(&some), Some(""), None).unwrap());
+        round_trip(&topology.with(Some(&some), Some(""), None).expect("two cores to choose from"));
     }
 }
 
