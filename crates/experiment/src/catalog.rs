@@ -11,7 +11,7 @@ use evenkeel_topology::Topology;
 use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, format, rtapp, validate};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A machine, and what is worth knowing about how it was found.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! Policies beside each other: every workload on every machine, against a baseline.
 
+use crate::plan::Plan;
+use crate::run::{Measurement, Results, Run};
 use crate::spread::Spread;
-use crate::{Measurement, Plan, Results, Run};
 
 /// Reads a metric of a run, in any unit.
 pub type Value = fn(&Measurement) -> f64;

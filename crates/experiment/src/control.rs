@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A stage of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use evenkeel_sched::{Governor, Setup};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
 
-use crate::error::TaskSetting;
-use crate::{Error, Result};
+use crate::error::{Error, Result, TaskSetting};
 
 /// Everything that is to be run: the product of its lists.
 #[derive(Clone, Debug)]

@@ -5,7 +5,10 @@ use evenkeel_model::predict::{MachinePredictor, Predictor, Quality};
 use evenkeel_sched::policy::Reads;
 use evenkeel_sched::{Predict, Setup};
 
-use crate::{Control, Error, Plan, Result, training};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::training;
 
 /// For each quality that a policy of the plan wants the predictor of every machine.
 pub struct Predictors(Vec<(Quality, Vec<Option<MachinePredictor>>)>);

@@ -4,8 +4,10 @@ use evenkeel_model::{CoreTypeId, Machine};
 use evenkeel_sim::{Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
 
+use crate::catalog;
 use crate::control::{Control, Stage};
-use crate::{Error, Plan, Result, catalog};
+use crate::error::{Error, Result};
+use crate::plan::Plan;
 
 /// The references of a plan. Threads are part of a program, so equal references are run once.
 #[derive(Default)]

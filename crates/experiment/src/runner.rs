@@ -5,11 +5,12 @@ use evenkeel_sim::{Observer, Options};
 use evenkeel_workload::Workload;
 
 use crate::control::{Control, Stage};
+use crate::error::{Error, Result};
+use crate::plan::{Conditions, Job, Plan};
 use crate::predictors::Predictors;
 use crate::reference::{Alone, References};
-use crate::{
-    ClusterEnergy, Conditions, Error, Job, Measurement, Plan, ProgramTime, Result, Results, Run, calibration, catalog,
-};
+use crate::run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
+use crate::{calibration, catalog};
 
 /// A plan with its reference runs done and its predictors trained.
 pub struct Runner {

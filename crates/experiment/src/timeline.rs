@@ -3,7 +3,10 @@
 use evenkeel_model::{CoreId, CoreOrder, Machine, Ns, ThreadId};
 use evenkeel_sim::{Event, Observer};
 
-use crate::{Job, Result, Results, Runner};
+use crate::error::Result;
+use crate::plan::Job;
+use crate::run::Results;
+use crate::runner::Runner;
 
 /// Bins of a lane: about as many pixels as a picture of it has.
 const BINS: u64 = 900;

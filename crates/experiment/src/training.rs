@@ -8,8 +8,9 @@ use evenkeel_model::{CoreTypeId, Counter, Counters, Instructions, Machine, Ns};
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::{Workload, suite};
 
+use crate::catalog;
 use crate::control::{Control, Stage};
-use crate::{Error, Result, catalog};
+use crate::error::{Error, Result};
 
 /// The seed of the counters' noise in training. A constant, so that a machine has one predictor.
 const SEED: u64 = 1;

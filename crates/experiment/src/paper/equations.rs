@@ -5,7 +5,7 @@ use evenkeel_model::marginal::{Parameters, Range};
 use super::file::Set;
 use super::metric::Metric;
 use super::sample::{Measured, Sample};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The system is one of four big and four little cores (Torng et al., ISCA 2016, II.B).
 pub const CORES: u32 = BIG as u32 + LITTLE as u32;

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use super::metric::Metric;
 use super::published::Published;
-use crate::{Error, Result, catalog};
+use crate::catalog;
+use crate::error::{Error, Result};
 
 /// An experiment file (`experiments/*.toml`).
 #[derive(Clone, Debug, Deserialize)]

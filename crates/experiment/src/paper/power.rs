@@ -4,7 +4,9 @@ use evenkeel_model::{ClusterId, Machine, Ns, Watts};
 use evenkeel_sim::{Event, Observer};
 
 use super::file::{Experiment, PowerChart, PowerLine};
-use crate::{Error, Job, Result, Runner};
+use crate::error::{Error, Result};
+use crate::plan::Job;
+use crate::runner::Runner;
 
 /// Power over time, as a paper shows it.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,8 +11,12 @@ use super::ran::Ran;
 use super::sample::Sample;
 use super::tally::{Summary, tally};
 use super::workers::{self, Profiled};
+use crate::catalog;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::plan::{Conditions, Plan, Tasks};
+use crate::runner::Runner;
 use crate::spread::mean;
-use crate::{Conditions, Control, Error, Plan, Result, Runner, Tasks, catalog};
 
 /// An experiment with all of its runs, and every published number beside the simulated one.
 #[derive(Clone, Debug)]

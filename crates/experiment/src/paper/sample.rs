@@ -3,7 +3,7 @@
 use statrs::statistics::Statistics;
 
 use super::metric::Metric;
-use crate::Run;
+use crate::run::Run;
 
 /// A workload on a machine under a policy, in one core order, with one seed.
 #[derive(Clone, Debug, PartialEq)]

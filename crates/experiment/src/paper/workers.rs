@@ -8,8 +8,10 @@ use evenkeel_workload::kernels::{Kernel, Table};
 use super::file::{Experiment, Host, Profile, Set, Workers};
 use super::metric::Metric;
 use super::sample::{Measured, Sample};
+use crate::catalog;
 use crate::control::{Control, Stage};
-use crate::{Error, Plan, Result, catalog};
+use crate::error::{Error, Result};
+use crate::plan::Plan;
 
 /// Activity and voltage over time, with what they are of.
 #[derive(Clone, Debug)]

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-/// What `run` prints.
+/// What a followed program did; no two runs of it are the same. The document goes to standard error, or to the file of `-o`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Followed<'a> {
     /// The policy's name.
     pub policy: &'a str,
@@ -13,55 +14,60 @@ pub struct Followed<'a> {
     pub elapsed_s: f64,
     /// Time that all threads together ran on each core type, in seconds.
     pub run_s: Vec<f64>,
-    /// CPU time of the program by the kernel's own account.
+    /// CPU time of the program by the kernel's own account, from when it was followed, in seconds.
     pub used_s: f64,
-    /// What of that no sample saw.
+    /// What of that no sample saw: of threads that were too short-lived, and of others before they ended, in seconds.
     pub unseen_s: f64,
-    /// The threads that began and ended between two samples, together; they are not among `threads`.
+    /// The threads that began and ended between two samples, together; they are not among `threads`, and are seen with eBPF
+    /// only.
     pub short: FollowedShort,
-    /// Time that all threads together were ready and did not run.
+    /// Time that all threads together were ready and did not run, because others had their CPU, in seconds.
     pub delay_s: f64,
-    /// Time that all threads together waited in the futex system call; null where eBPF is not available.
+    /// Time that all threads together waited in the futex system call: for locks, barriers, conditions, queues, in seconds; `null`
+    /// without eBPF.
     pub waited_s: Option<f64>,
-    /// How often a thread left a CPU.
+    /// How often a thread left a CPU, or came onto one, which is at most one more for each thread.
     pub switches: u64,
-    /// How often it could have gone on; null where eBPF is not available.
+    /// How often a thread left a CPU though it was runnable; `null` without eBPF.
     pub preemptions: Option<u64>,
-    /// Moves of a thread to another core type.
+    /// Moves of a thread to another core type by the policy.
     pub moves: u64,
     /// How often a thread was bound to a set of cores.
     pub binds: u64,
-    /// Changes of a mask that the kernel refused.
+    /// Changes of an affinity mask that the kernel refused.
     pub refused: u64,
-    /// How often all threads were sampled.
+    /// How often Evenkeel sampled all threads.
     pub samples: u64,
-    /// The longest time from one sample to the next.
+    /// The longest time from one sample to the next, in seconds.
     pub longest_gap_s: f64,
-    /// CPU time that following took.
+    /// CPU time that Evenkeel itself used, in seconds.
     pub cost_s: f64,
-    /// What the policy decides and affinity masks cannot enforce.
+    /// Sentences: what the policy decides and affinity masks cannot enforce.
     pub unenforced: Vec<&'static str>,
-    /// What could not be seen, and why; null if nothing.
+    /// Sentences: what could not be seen, and why.
     pub missing: &'a [String],
-    /// The threads, those that ran longest first.
+    /// One entry a thread that was seen alive, those that ran longest first.
     pub threads: Vec<FollowedThread<'a>>,
-    /// Who waited for whom, the longest waits first; null where eBPF is not available.
+    /// Which thread waited for which in the futex system call, the longest waits first; `null` without eBPF. Waits that a timer, a
+    /// device or a thread outside of the program ended are in `waited_s` and in no entry.
     pub waits: Option<Vec<Waits>>,
 }
 
 /// Threads that began and ended between two samples, as far as they are known.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FollowedShort {
-    /// How many.
+    /// How many there were.
     pub threads: u64,
-    /// Time that they ran on each core type.
+    /// Time that they ran on each core type, in seconds.
     pub run_s: Vec<f64>,
-    /// Time that they were ready and did not run.
+    /// Time that they were ready and did not run, in seconds.
     pub delay_s: f64,
 }
 
 /// A thread of a followed program.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FollowedThread<'a> {
     /// Its number.
     pub tid: u32,
@@ -69,31 +75,32 @@ pub struct FollowedThread<'a> {
     pub process: u32,
     /// Its name.
     pub name: &'a str,
-    /// Whether it serves a language's runtime system.
+    /// Whether it serves a language's runtime system, as threads of a Java virtual machine do.
     pub service: bool,
-    /// Time that it ran on each core type.
+    /// Time that it ran on each core type, in seconds.
     pub run_s: Vec<f64>,
-    /// Time that it was ready and did not run.
+    /// Time that it was ready and did not run, in seconds.
     pub delay_s: f64,
-    /// Time that it waited in the futex system call.
+    /// Time that it waited in the futex system call, in seconds; `null` without eBPF.
     pub waited_s: Option<f64>,
-    /// Time that others waited there until it woke them.
+    /// Time that others waited there until it woke them, in seconds; `null` without eBPF.
     pub blame_s: Option<f64>,
     /// How often it left a CPU.
     pub switches: u64,
-    /// How often it could have gone on.
+    /// How often it left a CPU though it was runnable; `null` without eBPF.
     pub preemptions: Option<u64>,
 }
 
 /// The waits of one thread that another one ended.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waits {
-    /// Who waited.
+    /// The number of the thread that waited.
     pub waiter: u32,
-    /// Who ended the waits.
+    /// The number of the thread that ended the waits.
     pub waker: u32,
-    /// How long they were, together.
+    /// How long the waits were, together, in seconds.
     pub waited_s: f64,
-    /// How many they were.
+    /// How many waits there were.
     pub times: u64,
 }

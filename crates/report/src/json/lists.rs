@@ -7,8 +7,9 @@ use evenkeel_workload::mix::{self, Mix};
 use evenkeel_workload::suite::{self, ProgramInfo};
 use serde::Serialize;
 
-/// What `machines` prints.
+/// The machines that come with Evenkeel.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machines<'a> {
     /// One entry a machine.
     pub machines: Vec<MachineEntry<'a>>,
@@ -16,6 +17,7 @@ pub struct Machines<'a> {
 
 /// A machine.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineEntry<'a> {
     /// Its name.
     pub name: &'a str,
@@ -27,6 +29,7 @@ pub struct MachineEntry<'a> {
 
 /// A cluster of a machine.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClusterEntry<'a> {
     /// Its name.
     pub name: &'a str,
@@ -67,8 +70,9 @@ impl<'a> From<&'a Machine> for MachineEntry<'a> {
     }
 }
 
-/// What `policies` prints.
+/// The scheduling policies and the governors of frequencies.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Policies {
     /// One entry a policy.
     pub policies: Vec<PolicyEntry>,
@@ -78,6 +82,7 @@ pub struct Policies {
 
 /// A policy.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyEntry {
     /// Its name.
     pub name: &'static str,
@@ -91,6 +96,7 @@ pub struct PolicyEntry {
 
 /// A knob of a policy.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KnobEntry {
     /// Its name.
     pub name: &'static str,
@@ -102,6 +108,7 @@ pub struct KnobEntry {
 
 /// A governor of frequencies.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GovernorEntry {
     /// Its name.
     pub name: &'static str,
@@ -133,8 +140,9 @@ impl GovernorEntry {
     }
 }
 
-/// What `workloads` prints.
+/// The programs and mixes that come with Evenkeel.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Workloads {
     /// One entry a program of threads.
     pub programs: Vec<ProgramEntry>,
@@ -146,6 +154,7 @@ pub struct Workloads {
 
 /// A program of threads.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProgramEntry {
     /// Its name.
     pub name: &'static str,
@@ -155,12 +164,13 @@ pub struct ProgramEntry {
     pub source: &'static str,
     /// Its thread parameter unless told otherwise, as `ferret:8` does; main threads and pipeline stages come on top.
     pub threads: u32,
-    /// The largest thread parameter; null for no limit.
+    /// The largest thread parameter; `null` for no limit.
     pub max_threads: Option<u32>,
 }
 
 /// A program made of tasks.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskProgramEntry {
     /// Its name.
     pub name: &'static str,
@@ -172,6 +182,7 @@ pub struct TaskProgramEntry {
 
 /// A mix of programs.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MixEntry {
     /// Its name.
     pub name: &'static str,

@@ -1,23 +1,33 @@
-//! The JSON documents that commands print: an interface, described field by field in `docs/json.md`.
+//! The JSON documents that commands print: an interface. `docs/json.md` is made of the comments here by a test.
 //!
 //! Units are part of the names: `_s` is seconds, `_j` is joules, `_hz` is hertz. A number that does not exist is `null`.
 
+mod emulated;
 mod followed;
+mod guest;
 mod lists;
 mod predictor;
+mod recorded;
 mod reproduction;
 mod run;
+#[cfg(test)]
+mod schema;
+mod topology;
 
 use serde::Serialize;
 
+pub use emulated::{Emulated, LittleCpu};
 pub use followed::{Followed, FollowedShort, FollowedThread, Waits};
+pub use guest::{Bench, BenchMachine, BenchRow, Guest};
 pub use lists::{
     ClusterEntry, GovernorEntry, KnobEntry, MachineEntry, Machines, MixEntry, Policies, PolicyEntry, ProgramEntry,
     TaskProgramEntry, Workloads,
 };
 pub use predictor::{Model, PredictedProgram, Term, Trained};
+pub use recorded::Recorded;
 pub use reproduction::{Breakdown, Chart, Kind, Line, Reproduction, Reproductions, Row, Summary};
 pub use run::{Cluster, Metrics, Program, Run, Runs};
+pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 
 /// A value as indented JSON with a newline at its end.
 ///

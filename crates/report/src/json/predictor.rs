@@ -3,8 +3,9 @@
 use evenkeel_experiment::training;
 use serde::Serialize;
 
-/// What `train` prints.
+/// The speedup predictor of a machine.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trained<'a> {
     /// The machine's name.
     pub machine: &'a str,
@@ -14,6 +15,7 @@ pub struct Trained<'a> {
 
 /// One model: for counters that were read on one core type.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Model<'a> {
     /// The core type on which the counters are read, with its highest frequency.
     pub observed_on: &'a str,
@@ -34,6 +36,7 @@ pub struct Model<'a> {
 
 /// A term of a model.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Term {
     /// The counter.
     pub counter: &'static str,
@@ -43,6 +46,7 @@ pub struct Term {
 
 /// A program, predicted by the model of the others: means over its threads.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedProgram<'a> {
     /// Its name.
     pub name: &'a str,

@@ -3,35 +3,38 @@
 use evenkeel_experiment::paper;
 use serde::Serialize;
 
-/// What `reproduce all` prints.
+/// What `reproduce all` prints; `reproduce` of one paper prints that entry alone.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproductions<'a> {
-    /// One paper an entry.
+    /// One entry a paper.
     pub experiments: Vec<Reproduction<'a>>,
 }
 
-/// What `reproduce` prints: a paper's evaluation.
+/// A paper's evaluation. How a row is computed from the runs is written in `experiments/NAME.toml`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction<'a> {
     /// The experiment's name.
     pub experiment: &'a str,
-    /// Simulator events of all runs, reference runs included.
+    /// Events that the simulator processed, reference runs included.
     pub events: u64,
     /// Wall-clock time that the runs took, in seconds.
     pub seconds: f64,
-    /// What the rows come to.
+    /// What the rows of kind `result` come to.
     pub summary: Summary,
-    /// One published number a row.
+    /// One published number a row, in the order of the experiment's file.
     pub rows: Vec<Row<'a>>,
     /// Power over time, where the paper shows it.
     pub power: Vec<Chart<'a>>,
-    /// Where the time of every kernel goes, where workers ran some.
+    /// Where the time of every kernel goes; only where workers ran some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<Breakdown>,
 }
 
 /// A kernel run by workers, the mean over seeds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Breakdown {
     /// The set of the experiment.
     pub set: String,
@@ -47,13 +50,13 @@ pub struct Breakdown {
     pub energy_j: f64,
     /// The share of the time in serial parts.
     pub serial: f64,
-    /// With all cores active.
+    /// The share of the time with all cores active.
     pub high_parallel: f64,
-    /// With fewer big cores waiting than little ones active.
+    /// The share of the time with fewer big cores waiting than little ones active.
     pub scarce: f64,
-    /// With enough big cores waiting to mug all work.
+    /// The share of the time with enough big cores waiting to mug all work.
     pub ample: f64,
-    /// With some cores waiting and nothing to mug.
+    /// The share of the time with some cores waiting and nothing to mug.
     pub other_low: f64,
     /// Mugs for each million instructions.
     pub mugs_per_minst: f64,
@@ -63,6 +66,7 @@ pub struct Breakdown {
 
 /// Power over time.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Chart<'a> {
     /// A sentence.
     pub what: &'a str,
@@ -76,15 +80,17 @@ pub struct Chart<'a> {
 
 /// A line of a chart.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line<'a> {
     /// What it is called.
     pub name: &'a str,
-    /// The mean power of each interval.
+    /// The mean power of each interval, in watts.
     pub watts: Vec<f64>,
 }
 
 /// What the rows of kind `result` come to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// How many there are.
     pub results: usize,
@@ -101,31 +107,33 @@ pub struct Summary {
     pub close: usize,
     /// How many are within 10 % of the published ratio (1 + effect) or amount.
     pub within_ten_percent: usize,
-    /// Spearman's rank correlation of the published and the simulated ratios; null if there is no order.
+    /// Spearman's rank correlation of the published and the simulated ratios; `null` if there is no order.
     pub rank_correlation: Option<f64>,
 }
 
 /// One published number and what came out here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row<'a> {
     /// Stable name.
     pub id: &'a str,
-    /// A sentence.
+    /// A sentence; says so where the paper gives a limit instead of a number.
     pub what: &'a str,
-    /// The published number; effects are signed fractions.
+    /// The published number; effects are signed fractions: -0.11 is -11 %.
     pub published: f64,
-    /// The same number here; null if nothing was run that it could come from.
+    /// The same number here; `null` if nothing was run that it could come from.
     pub simulated: Option<f64>,
-    /// `simulated - published`.
+    /// `simulated - published`; `null` with `simulated`.
     pub difference: Option<f64>,
     /// Section and figure of the paper.
     pub source: &'a str,
-    /// Whether the row is a result, was used to calibrate, or was an input.
+    /// `result` (comes out of the mechanisms), `calibration` (a constant was chosen with it) or `input` (was put in).
     pub kind: Kind,
 }
 
 /// What a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Comes out of the mechanisms.

@@ -3,19 +3,28 @@
 use evenkeel_experiment::{ClusterEnergy, Measurement, ProgramTime, Run as Measured};
 use serde::Serialize;
 
-/// What `sim` and `compare` print.
+/// **H_ANTT and H_STP.** Every program also runs alone on a machine with as many cores as the one under test, all of its biggest
+/// type, under CFS, with the same seed, and without `--noise` and `--delay`. With `T_M` the turnaround in the workload and `T_SB`
+/// the one alone, H_ANTT is the mean over programs of `T_M / T_SB` and H_STP the sum of `T_SB / T_M`.
+///
+/// A program that the end of the workload cuts off, or that never ends (most rt-app files), has no turnaround. Both of its runs
+/// then last equally long, and the ratio of the work done takes the place of the ratio of the times:
+/// `T_M / T_SB = instructions alone / instructions here`. For a program that got nothing done here `h_antt` is infinite and
+/// therefore `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Runs<'a> {
-    /// One entry a run, in the order workload, machine, policy, core order, seed.
+    /// One entry a run, in the order of workload, machine, policy, core order and seed as given on the command line.
     pub runs: Vec<Run<'a>>,
-    /// Simulator events of all runs, reference runs included.
+    /// Events that the simulator processed, reference runs included.
     pub events: u64,
-    /// Wall-clock time of the command, in seconds: the one field that differs from one call to the next.
+    /// Wall-clock time of the command, in seconds: the one field that differs from one execution to the next.
     pub seconds: f64,
 }
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Run<'a> {
     /// The workload's name.
     pub workload: &'a str,
@@ -23,30 +32,32 @@ pub struct Run<'a> {
     pub machine: &'a str,
     /// The policy's name.
     pub policy: &'a str,
-    /// The core order: `declared`, `big-first` or `little-first`.
+    /// The order in which the operating system numbers the cores: `declared` (as in the machine file), `big-first` or
+    /// `little-first`.
     pub order: &'static str,
-    /// The seed.
+    /// The seed of every random draw.
     pub seed: u64,
     /// What was measured.
     pub metrics: Metrics,
     /// The programs, in the order of the workload.
     pub programs: Vec<Program<'a>>,
-    /// The machine's clusters.
+    /// The clusters of the machine.
     pub clusters: Vec<Cluster<'a>>,
 }
 
 /// The measurements of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metrics {
-    /// Until the last thread exited or the run's duration was over, in seconds.
+    /// From the start to the exit of the last thread, or to the end of a workload that has a duration, in seconds.
     pub makespan_s: f64,
-    /// Mean over programs of the turnaround against a machine of big cores only; lower is better.
+    /// Heterogeneous average normalised turnaround time (COLAB 5.1); lower is better.
     pub h_antt: f64,
-    /// Sum over programs of the inverse of that ratio; higher is better.
+    /// Heterogeneous system throughput (COLAB 5.1); higher is better.
     pub h_stp: f64,
     /// Energy of all cores, in joules.
     pub energy_j: f64,
-    /// Energy times makespan, in joule seconds.
+    /// `energy_j` times `makespan_s`, in joule seconds.
     pub edp: f64,
     /// Moves of a thread to another core.
     pub migrations: u64,
@@ -54,29 +65,32 @@ pub struct Metrics {
     pub context_switches: u64,
     /// Threads that were stopped to let another run.
     pub preemptions: u64,
-    /// Mean time from wake-up to running, in seconds; null without a wake-up.
+    /// Mean time from wake-up to running, in seconds; `null` if nothing was woken.
     pub wakeup_mean_s: Option<f64>,
     /// The longest time from wake-up to running, in seconds.
     pub wakeup_max_s: f64,
-    /// Timer expiries that had passed before the thread asked for them.
+    /// Timer expiries that had passed before the thread waited for them.
     pub missed_timers: u64,
-    /// Answers of the scheduler that no longer made sense when they were carried out.
+    /// Actions of the scheduler that no longer made sense when they were carried out: two cores wanted the same running thread,
+    /// or, with `--delay`, the state had changed.
     pub stale_answers: u64,
-    /// Programs that came to their end before the run did.
+    /// Programs whose last thread exited before the run ended.
     pub finished_programs: u64,
 }
 
 /// A program of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Program<'a> {
     /// Its name.
     pub name: &'a str,
-    /// When its last thread exited, in seconds; null if the run ended first.
+    /// When its last thread exited, in seconds; `null` if the run ended first.
     pub turnaround_s: Option<f64>,
 }
 
 /// A cluster in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cluster<'a> {
     /// Its name.
     pub name: &'a str,

@@ -5,7 +5,7 @@ use evenkeel_sim::{Ended, Latency};
 
 use crate::paper::file::Set;
 use crate::paper::sample::Sample;
-use crate::{Measurement, ProgramTime, Run};
+use crate::run::{Measurement, ProgramTime, Run};
 
 use super::*;
 
