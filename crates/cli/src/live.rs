@@ -11,13 +11,14 @@ use evenkeel_linux::host::sample::{Inside, PairWaits};
 use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadSummary};
 use evenkeel_linux::mask;
 use evenkeel_model::{CoreId, Machine, Ns};
+use evenkeel_report::table;
 use evenkeel_sched::Kind;
 use evenkeel_sched::policy::Reads;
 use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
 use crate::failed::Own;
-use crate::{files, json, messages, table};
+use crate::{files, json, messages};
 
 /// How many threads the summary lists, and how many pairs of a thread that waited and one that was waited for.
 const LISTED: usize = 12;

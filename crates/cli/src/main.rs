@@ -19,7 +19,6 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use evenkeel_report::table;
 
 use crate::args::{Cli, Command, VmCommand, VmRun};
 

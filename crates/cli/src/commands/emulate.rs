@@ -10,13 +10,13 @@ use evenkeel_linux::host::{self, Followed, Summary};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
 use evenkeel_model::Ns;
+use evenkeel_report::table;
 use evenkeel_topology::{Topology, list};
-use serde::Serialize;
 
 use crate::args::{Cores, Emulate, Format};
 use crate::failed::Own;
 use crate::files::Target;
-use crate::{catalog, json, live, messages, table};
+use crate::{catalog, json, live, messages};
 
 /// A ratio that is further off than this part of it is worth a word, after so many cycles.
 const TOLERANCE: f64 = 0.02;
@@ -148,9 +148,9 @@ impl Report<'_> {
         format!("\n{}{}", table::heading(&heading), table::text(&cores))
     }
 
-    fn json(&self) -> JsonReport<'_> {
+    fn json(&self) -> json::Emulated<'_> {
         let seconds = |ns: Ns| ns.0 as f64 / 1e9;
-        let core = |(cpu, account): &(u16, Account)| JsonCore {
+        let core = |(cpu, account): &(u16, Account)| json::LittleCpu {
             cpu: *cpu,
             reached: account.ratio(),
             elapsed_s: seconds(account.elapsed),
@@ -158,29 +158,11 @@ impl Report<'_> {
             away_s: seconds(account.taken),
             longest_away_s: seconds(account.longest),
         };
-        JsonReport {
+        json::Emulated {
             big: &self.plan.big,
             ratio: self.plan.ratio,
             period_s: seconds(self.plan.period),
             little: self.outcome.cores.iter().map(core).collect(),
         }
     }
-}
-
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    big: &'a [u16],
-    ratio: f64,
-    period_s: f64,
-    little: Vec<JsonCore>,
-}
-
-#[derive(Serialize)]
-struct JsonCore {
-    cpu: u16,
-    reached: Option<f64>,
-    elapsed_s: f64,
-    cycles: u64,
-    away_s: f64,
-    longest_away_s: f64,
 }

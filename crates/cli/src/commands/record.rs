@@ -3,8 +3,8 @@
 use anyhow::{Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::record::{Recorder, speeds};
+use evenkeel_report::json::Recorded;
 use evenkeel_workload::recording::Step;
-use serde::Serialize;
 
 use crate::args::{Format, Record};
 use crate::failed::Own;
@@ -39,7 +39,7 @@ pub fn run(args: &Record) -> Result<u8> {
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
     let written = target.write_somewhere(recording.to_text().as_bytes());
     let steps = || recording.threads.iter().flat_map(|thread| &thread.steps);
-    let account = Account {
+    let account = Recorded {
         file: args.file.display().to_string(),
         makespan_s: recording.makespan.as_secs_f64(),
         threads: recording.threads.len(),
@@ -51,36 +51,21 @@ pub fn run(args: &Record) -> Result<u8> {
     };
     match args.format.format {
         Format::Json if !args.quiet => messages::plain(&json::print(&account)?),
-        _ => account.say(args.quiet),
+        _ => say(&account, args.quiet),
     }
     written?;
     Ok(launch::exit_code(status))
 }
 
-/// What was recorded.
-#[derive(Serialize)]
-struct Account<'a> {
-    file: String,
-    makespan_s: f64,
-    threads: usize,
-    steps: usize,
-    waits: usize,
-    events: u64,
-    notes: &'a [String],
-    missing: Vec<String>,
-}
-
-impl Account<'_> {
-    /// For people.
-    fn say(&self, quiet: bool) {
-        self.notes.iter().for_each(messages::warning);
-        if !quiet {
-            let Self { file, makespan_s, threads, steps, waits, events, .. } = self;
-            messages::note(format_args!(
-                "{threads} threads, {steps} steps, {waits} of them waits for another thread, in {makespan_s:.3} s \
-                 ({events} events): {file}"
-            ));
-            self.missing.iter().for_each(messages::note);
-        }
+/// What was recorded, for people.
+fn say(account: &Recorded<'_>, quiet: bool) {
+    account.notes.iter().for_each(messages::warning);
+    if !quiet {
+        let Recorded { file, makespan_s, threads, steps, waits, events, .. } = account;
+        messages::note(format_args!(
+            "{threads} threads, {steps} steps, {waits} of them waits for another thread, in {makespan_s:.3} s \
+             ({events} events): {file}"
+        ));
+        account.missing.iter().for_each(messages::note);
     }
 }

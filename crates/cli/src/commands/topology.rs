@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::{Error, Result};
 use evenkeel_linux::probe::{Ability, abilities};
 use evenkeel_model::Hz;
+use evenkeel_report::table;
 use evenkeel_topology::{Cpu, Kind, Shared, Topology, list};
-use serde::Serialize;
 
 use crate::args::{Format, Topology as Arguments};
 use crate::files::Target;
-use crate::{json, table};
+use crate::json;
 
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<String> {
@@ -29,7 +29,7 @@ pub fn run(args: &Arguments) -> Result<String> {
     }
     let abilities = args.file.is_none().then(|| abilities(&found.ids()));
     match args.output.format {
-        Format::Json => json::print(&JsonTopology::of(&topology, abilities.as_deref())),
+        Format::Json => json::print(&document(&topology, abilities.as_deref())),
         Format::Table => {
             let name = topology.model.clone().or_else(|| Some(args.file.as_ref()?.display().to_string()));
             Ok(text(&name.unwrap_or("this machine".into()), &topology, abilities.as_deref()))
@@ -116,84 +116,38 @@ fn clusters(topology: &Topology) -> String {
     format!("\n{}", table::text(&rows))
 }
 
-#[derive(Serialize)]
-struct JsonTopology<'a> {
-    origin: &'a str,
-    model: Option<&'a str>,
-    kinds: Vec<JsonKind<'a>>,
-    clusters: Vec<JsonCluster<'a>>,
-    cpus: Vec<JsonCpu<'a>>,
-    notes: &'a [String],
-    abilities: Option<Vec<JsonAbility<'a>>>,
-}
-
-#[derive(Serialize)]
-struct JsonKind<'a> {
-    name: &'a str,
-    design: Option<&'a str>,
-    capacity: u32,
-    source: &'a str,
-    cpus: Vec<u16>,
-}
-
-#[derive(Serialize)]
-struct JsonCluster<'a> {
-    cpus: &'a [u16],
-    shared: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonCpu<'a> {
-    id: u16,
-    kind: &'a str,
-    cluster: usize,
-    siblings: &'a [u16],
-    node: u16,
-    frequencies_hz: Vec<u64>,
-}
-
-#[derive(Serialize)]
-struct JsonAbility<'a> {
-    name: &'a str,
-    available: bool,
-    detail: &'a str,
-    remedy: Option<&'a str>,
-    without: &'a str,
-}
-
-impl<'a> JsonTopology<'a> {
-    fn of(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> Self {
-        let kind = |(position, kind): (usize, &'a Kind)| JsonKind {
-            name: &kind.name,
-            design: kind.design.as_deref(),
-            capacity: kind.capacity,
-            source: &kind.source,
-            cpus: topology.cpus_of(position),
-        };
-        let cpu = |cpu: &'a Cpu| JsonCpu {
-            id: cpu.id,
-            kind: &topology.kinds[cpu.kind].name,
-            cluster: cpu.cluster,
-            siblings: &cpu.siblings,
-            node: cpu.node,
-            frequencies_hz: cpu.frequencies.iter().map(|hz| hz.0).collect(),
-        };
-        let ability = |ability: &'a Ability| JsonAbility {
-            name: ability.name,
-            available: ability.available,
-            detail: &ability.detail,
-            remedy: ability.remedy.as_deref(),
-            without: ability.without,
-        };
-        let cluster = |shared: &'a Shared| JsonCluster { cpus: &shared.cpus, shared: &shared.what };
-        Self {
-            origin: topology.origin,
-            model: topology.model.as_deref(),
-            kinds: topology.kinds.iter().enumerate().map(kind).collect(),
-            clusters: topology.clusters.iter().map(cluster).collect(),
-            cpus: topology.cpus.iter().map(cpu).collect(),
-            notes: &topology.notes,
-            abilities: abilities.map(|abilities| abilities.iter().map(ability).collect()),
-        }
+/// The document for programs.
+fn document<'a>(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> json::Topology<'a> {
+    let kind = |(position, kind): (usize, &'a Kind)| json::CoreKind {
+        name: &kind.name,
+        design: kind.design.as_deref(),
+        capacity: kind.capacity,
+        source: &kind.source,
+        cpus: topology.cpus_of(position),
+    };
+    let cpu = |cpu: &'a Cpu| json::OnlineCpu {
+        id: cpu.id,
+        kind: &topology.kinds[cpu.kind].name,
+        cluster: cpu.cluster,
+        siblings: &cpu.siblings,
+        node: cpu.node,
+        frequencies_hz: cpu.frequencies.iter().map(|hz| hz.0).collect(),
+    };
+    let ability = |ability: &'a Ability| json::AbilityEntry {
+        name: ability.name,
+        available: ability.available,
+        detail: &ability.detail,
+        remedy: ability.remedy.as_deref(),
+        without: ability.without,
+    };
+    let cluster = |shared: &'a Shared| json::SharingCpus { cpus: &shared.cpus, shared: &shared.what };
+    json::Topology {
+        origin: topology.origin,
+        model: topology.model.as_deref(),
+        kinds: topology.kinds.iter().enumerate().map(kind).collect(),
+        clusters: topology.clusters.iter().map(cluster).collect(),
+        cpus: topology.cpus.iter().map(cpu).collect(),
+        notes: &topology.notes,
+        abilities: abilities.map(|abilities| abilities.iter().map(ability).collect()),
     }
 }

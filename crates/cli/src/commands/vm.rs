@@ -8,8 +8,6 @@ use evenkeel_linux::launch::{self, Signals};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Job, Options, Stream, Vm, kernel};
 
-use serde::Serialize;
-
 use crate::args::{Accel, Format, VmRun};
 use crate::clock::Stopwatch;
 use crate::{catalog, json, live, messages};
@@ -45,7 +43,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
     });
     if let (Some((accelerator, shares, elapsed)), Ok(ended), Format::Json, false) = (guest, &ended, format, args.quiet)
     {
-        messages::plain(&json::print(&Account {
+        messages::plain(&json::print(&json::Guest {
             machine: spec.to_string(),
             accelerator: accelerator.to_string().to_lowercase(),
             big_share: shares.map(|shares| shares.big),
@@ -85,18 +83,6 @@ fn folder(path: &Path) -> Result<PathBuf> {
         bail!("{}: expected a directory for the command to write to", path.display());
     }
     Ok(absolute)
-}
-
-/// What became of a command in a guest.
-#[derive(Serialize)]
-struct Account<'a> {
-    machine: String,
-    accelerator: String,
-    big_share: Option<f64>,
-    little_share: Option<f64>,
-    policy: Option<&'a str>,
-    status: u8,
-    elapsed_s: f64,
 }
 
 /// Boots a guest as the options say, and says what the user should know of it.

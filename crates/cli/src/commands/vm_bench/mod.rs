@@ -20,7 +20,7 @@ use super::vm::{inside, under};
 use crate::args::{Format, VmBench};
 use crate::{catalog, messages, progress};
 use programs::{BENCHES, Bench, PROGRAMS};
-use report::{Cell, MachineReport};
+use report::Cell;
 
 /// The guest's own scheduler.
 const STOCK: &str = "stock";
@@ -89,7 +89,7 @@ pub fn run(args: &VmBench) -> Result<String> {
                 }
             }
         }
-        let machine = MachineReport::new(&spec, guest.shares(), &benches, &policies, &cells, &predicted);
+        let machine = report::machine(&spec, guest.shares(), &benches, &policies, &cells, &predicted);
         if args.output.format == Format::Table {
             // All machines take long: what is known is printed.
             bar.suspend(|| anstream::stdout().write_all(report::table(&machine).as_bytes()))?;

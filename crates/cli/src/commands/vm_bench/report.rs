@@ -6,11 +6,13 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::Shares;
-use serde::Serialize;
+use evenkeel_report::json::{BenchMachine, BenchRow};
 
 use super::STOCK;
 use super::programs::{Bench, PROGRAMS};
-use crate::{json, table};
+use evenkeel_report::table;
+
+use crate::json;
 
 /// One run of a bench.
 #[derive(Clone, Copy, Debug)]
@@ -39,81 +41,47 @@ impl Cell {
     }
 }
 
-/// All runs on one machine.
-#[derive(Debug, Serialize)]
-pub struct MachineReport {
-    machine: String,
-    big_share: Option<f64>,
-    little_share: Option<f64>,
-    rows: Vec<Row>,
-}
-
-/// All runs of one bench under one policy.
-#[derive(Debug, Serialize)]
-struct Row {
-    bench: &'static str,
-    policy: String,
-    runs: usize,
-    makespan_s: f64,
-    makespan_sd_s: f64,
-    ideal_s: f64,
-    over_ideal: f64,
-    against_stock: f64,
-    against_stock_error: f64,
-    predicted_s: f64,
-    predicted_against_stock: f64,
-    h_antt: f64,
-    h_stp: f64,
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    machines: &'a [MachineReport],
-}
-
-impl MachineReport {
-    /// `cells` holds the runs by bench and policy; the first policy is the one to compare with. `predicted` is what the
-    /// simulator says, in seconds.
-    pub fn new(
-        spec: &Spec,
-        shares: Option<Shares>,
-        benches: &[&'static Bench],
-        policies: &[&str],
-        cells: &BTreeMap<(usize, usize), Vec<Cell>>,
-        predicted: &BTreeMap<(usize, usize), f64>,
-    ) -> Self {
-        let mut rows = Vec::new();
-        for (row, bench) in benches.iter().enumerate() {
-            let stock = cells.get(&(row, 0)).map(|cells| Mean::of(cells));
-            for (column, policy) in policies.iter().enumerate() {
-                let Some(cells) = cells.get(&(row, column)) else { continue };
-                let makespan = Mean::of(cells);
-                let to_stock = makespan.value / stock.unwrap_or(makespan).value;
-                let ideal = mean(cells, |cell| cell.ideal);
-                let simulated = |column| predicted.get(&(row, column)).copied().unwrap_or(f64::NAN);
-                rows.push(Row {
-                    bench: bench.name,
-                    policy: (*policy).to_owned(),
-                    runs: cells.len(),
-                    makespan_s: makespan.value,
-                    makespan_sd_s: makespan.deviation,
-                    ideal_s: ideal,
-                    over_ideal: makespan.value / ideal,
-                    against_stock: to_stock - 1.0,
-                    against_stock_error: to_stock * makespan.error().hypot(stock.unwrap_or(makespan).error()),
-                    predicted_s: simulated(column),
-                    predicted_against_stock: simulated(column) / simulated(0) - 1.0,
-                    h_antt: mean(cells, |cell| cell.h_antt),
-                    h_stp: mean(cells, |cell| cell.h_stp),
-                });
-            }
+/// The runs on one machine. `cells` holds the runs by bench and policy; the first policy is the one to compare with. `predicted` is what the
+/// simulator says, in seconds.
+pub fn machine(
+    spec: &Spec,
+    shares: Option<Shares>,
+    benches: &[&'static Bench],
+    policies: &[&str],
+    cells: &BTreeMap<(usize, usize), Vec<Cell>>,
+    predicted: &BTreeMap<(usize, usize), f64>,
+) -> BenchMachine {
+    let mut rows = Vec::new();
+    for (row, bench) in benches.iter().enumerate() {
+        let stock = cells.get(&(row, 0)).map(|cells| Mean::of(cells));
+        for (column, policy) in policies.iter().enumerate() {
+            let Some(cells) = cells.get(&(row, column)) else { continue };
+            let makespan = Mean::of(cells);
+            let to_stock = makespan.value / stock.unwrap_or(makespan).value;
+            let ideal = mean(cells, |cell| cell.ideal);
+            let simulated = |column| predicted.get(&(row, column)).copied().unwrap_or(f64::NAN);
+            rows.push(BenchRow {
+                bench: bench.name,
+                policy: (*policy).to_owned(),
+                runs: cells.len(),
+                makespan_s: makespan.value,
+                makespan_sd_s: makespan.deviation,
+                ideal_s: ideal,
+                over_ideal: makespan.value / ideal,
+                against_stock: to_stock - 1.0,
+                against_stock_error: to_stock * makespan.error().hypot(stock.unwrap_or(makespan).error()),
+                predicted_s: simulated(column),
+                predicted_against_stock: simulated(column) / simulated(0) - 1.0,
+                h_antt: mean(cells, |cell| cell.h_antt),
+                h_stp: mean(cells, |cell| cell.h_stp),
+            });
         }
-        Self {
-            machine: spec.to_string(),
-            big_share: shares.map(|shares| shares.big),
-            little_share: shares.map(|shares| shares.little),
-            rows,
-        }
+    }
+    BenchMachine {
+        machine: spec.to_string(),
+        big_share: shares.map(|shares| shares.big),
+        little_share: shares.map(|shares| shares.little),
+        rows,
     }
 }
 
@@ -144,22 +112,22 @@ impl Mean {
 }
 
 /// The difference to stock and its standard error, where there is one.
-fn measured(row: &Row) -> String {
+fn measured(row: &BenchRow) -> String {
     let difference = table::percent(row.against_stock);
     if row.runs > 1 { format!("{difference} ±{:.1}", row.against_stock_error * 100.0) } else { difference }
 }
 
-fn against(row: &Row, text: String) -> String {
+fn against(row: &BenchRow, text: String) -> String {
     if row.policy == STOCK { String::new() } else { text }
 }
 
 /// The report for programs.
-pub fn json(machines: &[MachineReport]) -> Result<String> {
-    json::print(&Report { machines })
+pub fn json(machines: &[BenchMachine]) -> Result<String> {
+    json::print(&json::Bench { machines })
 }
 
 /// One machine's table.
-pub fn table(machine: &MachineReport) -> String {
+pub fn table(machine: &BenchMachine) -> String {
     let mut text = table::heading(&machine.machine);
     let columns = [
         "program",
