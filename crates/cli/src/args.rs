@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and the help that teaches it.
+//! The command line: commands, their options, and the help that teaches them.
 
 mod emulate;
 mod live;
@@ -194,7 +194,8 @@ Examples:
   evenkeel run --report run.html --trace run.perfetto-trace -- ./app
   evenkeel run --pid 4711
 
-Who waited for whom is seen only with eBPF, and so by root. A trace opens at https://ui.perfetto.dev.
+Which thread waited for which is seen only with eBPF, and so by root.
+A trace opens at https://ui.perfetto.dev.
 Exit code: the program's own; 125 if Evenkeel itself failed, 126 if the program cannot be executed,
 127 if there is none, 2 if the request is wrong.
 Read on: docs/run.md, and docs/json.md for the fields of --format json.";
@@ -240,7 +241,7 @@ pub enum Format {
 /// How a run is carried out, the same for `sim` and `compare`.
 #[derive(Clone, Debug, Args)]
 pub struct Conditions {
-    /// Let every answer of the scheduler take effect this much later, as an asynchronous host would: 500us
+    /// Let every action of the scheduler take effect this much later, as an asynchronous host would: 500us
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "0s", hide_default_value = true)]
     pub delay: Ns,
     /// Add background noise: short kernel work and interrupts, drawn from the seed, which also decides from which core

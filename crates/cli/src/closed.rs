@@ -1,5 +1,5 @@
 //! Whether standard output was closed when this process began (`>&-`). Rust's runtime puts `/dev/null` in its place before
-//! `main`, which nobody can tell from one that was asked for: so this looks earlier.
+//! `main`, which cannot be told from one that the caller put there: so this checks earlier.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ pub fn output() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-extern "C" fn look() {
+extern "C" fn check() {
     // SAFETY: a system call that takes two numbers and changes nothing; it fails if there is no such descriptor.
     let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } < 0;
     CLOSED.store(closed, Ordering::Relaxed);
@@ -21,4 +21,4 @@ extern "C" fn look() {
 // their arguments is ignored, and nothing of Rust's runtime is used in there.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = look;
+static BEFORE_MAIN: extern "C" fn() = check;

@@ -79,7 +79,7 @@ impl Target {
         Ok(Self { path: path.to_path_buf(), place, file })
     }
 
-    /// As [`Self::open`], for a path that may not have been asked for.
+    /// As [`Self::open`], for a path that may not be given.
     pub fn open_some(path: Option<&PathBuf>) -> Result<Option<Self>> {
         path.map(|path| Self::open(path)).transpose()
     }

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Command::Start { args } => {
-            // The process that waits for it hears of errors.
+            // Errors reach the process that waits for this one.
             let _ = evenkeel_linux::launch::gate(&args);
             return ExitCode::from(evenkeel_linux::launch::OWN_FAILURE);
         }

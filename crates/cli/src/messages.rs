@@ -1,4 +1,4 @@
-//! Errors and warnings on standard error. If nobody reads them, nothing more can be done.
+//! Errors and warnings on standard error. An error of writing them is ignored: there is no other place to report it.
 
 use std::fmt::Display;
 use std::io::Write;

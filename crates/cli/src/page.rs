@@ -36,7 +36,7 @@ pub fn run(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
         }
         h2 { "What ran where" }
         (lanes(account, timeline))
-        h2 { "Who held others up" }
+        h2 { "Threads that others waited for" }
         (blame(account))
         h2 { "What each thread did" }
         (where_time_went(account))
@@ -124,7 +124,7 @@ fn blame(account: &Account<'_>) -> Markup {
     html! {
         p.soft {
             "For how long other threads waited (in the futex system call) until this one woke them, all of them together. "
-            "Whoever is waited for most is worth a fast core."
+            "The thread that others waited for most is worth a fast core."
         }
         table.bars {
             @for (blame, tid) in threads.iter().take(SHOWN) {
@@ -137,10 +137,10 @@ fn blame(account: &Account<'_>) -> Markup {
         }
         (more(threads.len()))
         details {
-            summary { "Who waited for whom" }
+            summary { "Which thread waited for which" }
             div.scroll {
                 table.rows {
-                    tr { th { "who waited" } th { "for whom" } th.n { "how long" } th.n { "times" } }
+                    tr { th { "waited" } th { "for" } th.n { "how long" } th.n { "times" } }
                     @for pair in pairs.iter().take(SHOWN) {
                         tr {
                             td { (account.thread_name(pair.waiter)) }
@@ -166,7 +166,7 @@ fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
     html! {
         p.soft {
             "One lane a CPU, big cores tall and on top; grey is idle, or busy with something else. A tick is a move by the "
-            "policy. Point at a slice to see whose it is. How long a thread ran between two looks is exact; when, not always."
+            "policy. Point at a slice to see its thread. How long a thread ran between two samples is exact; when, not always."
         }
         @if let Some(grid) = timeline.resolution() {
             p.note { "This was long: of its older part only what had most of each " (grid) " of a CPU is kept." }

@@ -26,7 +26,7 @@ pub fn live(account: &Account<'_>, timeline: &Timeline, mut target: Target) -> R
 const MACHINE: Track = 1;
 const MACHINE_PID: i32 = i32::MAX;
 const CPU_TID: i32 = i32::MAX - 0x1_0000;
-/// Threads that nobody has seen alive, only gone.
+/// Threads that were seen only after they had exited.
 const UNSEEN_PID: i32 = i32::MAX - 1;
 
 fn track_of_cpu(cpu: u16) -> Track {

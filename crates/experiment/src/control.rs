@@ -17,7 +17,7 @@ pub enum Stage {
     Runs,
 }
 
-/// Hears how far the work is, from any thread.
+/// Is called as the work proceeds, from any thread.
 pub trait Progress: Sync {
     /// A stage of so many runs begins. Stages do not overlap.
     fn begin(&self, _stage: Stage, _runs: usize) {}
@@ -34,7 +34,7 @@ impl Progress for () {}
 /// What a caller passes to long work: where progress is reported, and a flag by which the work can be stopped.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
-    /// Hears how far the work is.
+    /// Is called as the work proceeds.
     pub progress: &'a dyn Progress,
     /// Once this is true no further run begins, and the work ends with [`Error::Stopped`].
     pub stop: Option<&'a AtomicBool>,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_hears_of_every_run_and_results_keep_their_order() {
+    fn progress_is_reported_for_every_run_and_results_keep_their_order() {
         let log = Log::default();
         let doubled = Control::with_progress(&log).each(Stage::Runs, &[1, 2, 3], |job| Ok(2 * job));
         assert_eq!(doubled.unwrap(), [2, 4, 6]);

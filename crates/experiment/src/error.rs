@@ -101,16 +101,16 @@ pub enum Error {
         machine: String,
     },
     /// A policy wants a predictor that is worse on purpose, which only training can make.
-    #[error("a policy asks for a worse predictor than {predictor}, which takes training")]
+    #[error("a policy wants a worse predictor than {predictor}, which takes training")]
     WorsePredictor {
         /// The predictor that was given, such as its file.
         predictor: String,
     },
-    /// An experiment file asks for something that cannot be done.
+    /// An experiment file names something that does not exist or cannot be run.
     #[error("{0}")]
     ExperimentFile(String),
-    /// Perfect knowledge of speedups was asked of an experiment in which no policy is told any.
-    #[error("policies are shown speedups, but {experiment} has workers, which ask for none")]
+    /// Perfect knowledge of speedups is wanted of an experiment in which no policy sees any.
+    #[error("perfect knowledge is of speedups that policies see, but {experiment} has workers, which see none")]
     NoSpeedups {
         /// The experiment.
         experiment: String,

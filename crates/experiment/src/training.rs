@@ -1,5 +1,5 @@
 //! What the speedup predictor learns from: every program of COLAB's Table 3, alone, on a machine of big cores only and on
-//! one of little cores only (COLAB 4.1), and on one of any core type between, whose counters look different again.
+//! one of little cores only (COLAB 4.1), and on one of any core type between, whose counters differ again.
 
 use std::collections::BTreeMap;
 

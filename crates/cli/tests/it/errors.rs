@@ -48,7 +48,9 @@ fn unknown_names_get_their_nearest_neighbour() {
 
 #[test]
 fn workers_are_shown_no_speedups() {
-    assert!(refused(&["reproduce", "aaws", "--oracle"]).contains("aaws has workers, which ask for none"));
+    assert!(
+        refused(&["reproduce", "aaws", "--oracle"]).contains("aaws has workers, which see none; leave out --oracle")
+    );
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl Experiment {
         wanted.iter().map(parse).collect()
     }
 
-    /// Whether it has policies that are told the speedups of threads.
+    /// Whether it has policies that see speedups of threads.
     pub fn knows_speedups(&self) -> bool {
         self.sets.iter().any(|set| matches!(set.host, Host::Threads))
     }

@@ -14,7 +14,7 @@ pub enum Verdict {
     Miss,
 }
 
-/// Judges what was simulated. A published "no effect" is met by what prints as 0 %, or by what the paper could not tell from it. What
+/// Judges what was simulated. A published "no effect" is met by what prints as 0 %, or by what the paper could not distinguish from it. What
 /// prints as 0 % is also below any limit, and any gain is "no loss", no effect or above.
 pub fn verdict(published: &Published, simulated: f64) -> Verdict {
     let of = |value: f64| if published.is_ratio() { value - 1.0 } else { value };

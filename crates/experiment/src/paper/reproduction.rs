@@ -56,7 +56,7 @@ impl Reproduction {
     /// what was published.
     ///
     /// # Errors
-    /// The experiment's file asks for something that does not exist or cannot be run.
+    /// The experiment's file names something that does not exist or cannot be run.
     pub fn run(mut experiment: Experiment, oracle: bool, control: &Control<'_>) -> Result<Self> {
         if oracle && experiment.knows_speedups() {
             experiment.title += ", with perfect knowledge of every speedup";
@@ -106,7 +106,7 @@ impl Reproduction {
     }
 }
 
-/// What a set wants to be run by threads: of other hosts' sets the machines only.
+/// The plan of a set that threads run; of sets with another host the machines only.
 fn plan(experiment: &Experiment, set: &Set, oracle: bool) -> Result<Plan> {
     let threads = matches!(set.host, Host::Threads);
     let names: Vec<&str> = set.workloads.iter().map(|member| member.name.as_str()).filter(|_| threads).collect();
@@ -143,7 +143,7 @@ fn ran(set: &Set, policies: &[String], samples: Vec<Sample>, plan: &Plan) -> Ran
 /// Makes sure that perfect knowledge of speedups changes one of the experiments.
 ///
 /// # Errors
-/// No policy of any of them is told speedups.
+/// No policy of any of them sees speedups.
 pub fn check_oracle(experiments: &[Experiment], name: &str) -> Result<()> {
     let any = experiments.iter().any(Experiment::knows_speedups);
     any.then_some(()).ok_or_else(|| Error::NoSpeedups { experiment: name.to_owned() })

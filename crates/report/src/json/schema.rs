@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
 use snapbox::{assert_data_eq, file};
 

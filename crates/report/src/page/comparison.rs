@@ -35,9 +35,9 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
         }
         h2 { "In numbers" }
         (numbers(compared))
-        h2 { "Who ran where" }
+        h2 { "Which thread ran where" }
         p.soft {
-            "One lane a core, big cores tall and on top; grey is idle. Point at a slice to see whose it is. "
+            "One lane a core, big cores tall and on top; grey is idle. Point at a slice to see its thread. "
             "Little-first core order where it was run, the first seed."
         }
         (lanes(compared, timelines))

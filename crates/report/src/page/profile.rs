@@ -13,7 +13,7 @@ use crate::number;
 /// A lane is as many bins wide as the longest run of a panel needs.
 const BINS: u64 = 900;
 
-/// Voltages that look alike: up to which one, colour, and what it is called.
+/// Voltages of one colour: up to which one, the colour, and what it is called.
 const BANDS: [(f64, usize, &str); 5] = [
     (0.75, 5, "resting, up to 0.75 V"),
     (0.99, 0, "slowed, under 1 V"),
@@ -30,7 +30,7 @@ pub fn draw(profiled: &Profiled) -> Markup {
         h3 { (profiled.what) }
         p.soft {
             (profiled.source) ". A core's strip has the colour of its voltage; the dark part below is where it executes tasks or serial "
-            "code, the rest of the time it waits or looks for work."
+            "code, the rest of the time it waits or searches for work."
         }
         (legend(BANDS.iter().map(|(_, colour, name)| (*colour, *name))))
         @for ProfiledArm { policy: name, time, profile } in &profiled.arms {

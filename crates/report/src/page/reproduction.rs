@@ -36,7 +36,7 @@ fn one(reproduction: &Reproduction) -> Markup {
         }
         @for ran in sets { (super::breakdown::draw(ran)) }
         @if !profiles.is_empty() {
-            h2 { "Who ran when at which voltage" }
+            h2 { "Activity and voltage over time" }
             @for profiled in profiles { (super::profile::draw(profiled)) }
         }
         (policies(experiment.policies.iter().map(String::as_str)))

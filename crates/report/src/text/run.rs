@@ -39,10 +39,10 @@ pub fn run(run: &Run, machine: &Machine) -> String {
         fact("wake-up", table::seconds(mean), longest);
     }
     if measured.missed_timers > 0 {
-        fact("late timers", measured.missed_timers.to_string(), "expired before the thread asked".into());
+        fact("late timers", measured.missed_timers.to_string(), "expired before the thread waited for them".into());
     }
     if measured.stale_answers > 0 {
-        fact("stale answers", measured.stale_answers.to_string(), "of the scheduler, dropped".into());
+        fact("stale actions", measured.stale_answers.to_string(), "of the scheduler, dropped".into());
     }
     text += &table::text(&facts);
     text += &programs(run);

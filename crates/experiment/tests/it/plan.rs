@@ -1,0 +1,128 @@
+//! Plans, and what runs of them produce.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::{
+    Comparison, Conditions, Control, Error, GivenPredictor, Plan, Progress, Runner, catalog, training,
+};
+use evenkeel_model::{CoreOrder, Ns};
+
+fn plan(workloads: &[&str], machines: &[&str], policies: &[&str]) -> Plan {
+    Plan {
+        workloads: workloads.iter().map(|name| catalog::workload(name).unwrap().workload).collect(),
+        machines: machines.iter().map(|name| catalog::machine(name).unwrap().machine).collect(),
+        policies: policies.iter().map(|name| catalog::policy(name).unwrap()).collect(),
+        ..Plan::default()
+    }
+}
+
+fn control() -> Control<'static> {
+    Control::default()
+}
+
+#[test]
+fn results_come_in_the_order_of_the_plan_however_many_cores_do_the_work() {
+    let plan = plan(&["radix", "Sync-1"], &["2B2S", "2B4S"], &["cfs", "colab"]);
+    let results = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| Runner::new(plan.clone(), &control()).unwrap().run_all(&control()).unwrap())
+    };
+    let one = results(1);
+    assert_eq!(one, results(3));
+    assert_eq!(one.runs.len(), 2 * 2 * 2 * 2);
+    for (run, job) in one.runs.iter().zip(plan.jobs()) {
+        assert_eq!(run.workload, plan.workloads[job.workload].name);
+        assert_eq!(run.machine, plan.machines[job.machine].name);
+        assert_eq!((run.policy.as_str(), run.order), (plan.policies[job.policy].name(), job.order));
+    }
+    let own: u64 = one.runs.iter().map(|run| run.events).sum();
+    assert!(one.events > own, "the reference runs count, too");
+}
+
+#[test]
+fn a_comparison_is_against_its_baseline() {
+    let runner = Runner::new(plan(&["radix", "ferret"], &["2B2S"], &["cfs", "gts"]), &control()).unwrap();
+    let results = runner.run_all(&control()).unwrap();
+    let compared = Comparison::of(runner.plan(), &results, "gts");
+    assert_eq!((compared.baseline, compared.cells.len()), (1, 2));
+    assert_eq!(compared.mean_effect(1, |measured| measured.h_antt), 0.0);
+    let cell = &compared.cells[1];
+    assert_eq!((cell.workload, cell.machine, cell.runs[0].len()), ("ferret", "2B2S", 2));
+    let mean = |policy: usize| cell.runs[policy].iter().map(|run| run.measurement.energy.0).sum::<f64>() / 2.0;
+    let expected = mean(0) / mean(1) - 1.0;
+    assert!((cell.effect(0, 1, |measured| measured.energy.0) - expected).abs() < 1e-12);
+}
+
+/// Wants to stop once so many runs are done.
+struct After(usize, AtomicUsize, AtomicBool);
+
+impl Progress for After {
+    fn advance(&self) {
+        if self.1.fetch_add(1, Ordering::Relaxed) + 1 == self.0 {
+            self.2.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn work_that_is_stopped_says_how_far_it_came() {
+    let runner = Runner::new(plan(&["radix"], &["2B2S"], &["cfs"]), &control()).unwrap();
+    let after = After(1, AtomicUsize::new(0), AtomicBool::new(false));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let control = Control { progress: &after, stop: Some(&after.2) };
+    let stopped = pool.install(|| runner.run_all(&control)).unwrap_err();
+    assert!(matches!(stopped, Error::Stopped { done: 1, of: 2 }), "{stopped}");
+    assert_eq!(stopped.to_string(), "stopped after 1 of 2 runs");
+}
+
+#[test]
+fn a_predictor_that_was_trained_before_gives_the_same_runs() {
+    let fresh = plan(&["Sync-2"], &["2B2S"], &["colab"]);
+    let predictor = training::train(&fresh.machines[0], &control()).unwrap().predictor;
+    let given = GivenPredictor { name: "before.toml".into(), predictor };
+    let with =
+        |plan: Plan, given| Plan { conditions: Conditions { predictor: Some(given), ..plan.conditions }, ..plan };
+    let runs = |plan| Runner::new(plan, &control()).and_then(|runner| runner.run_all(&control()));
+    assert_eq!(runs(with(fresh.clone(), given.clone())).unwrap().runs, runs(fresh).unwrap().runs);
+    let elsewhere = plan(&["Sync-2"], &["rk3588"], &["colab"]);
+    let error = runs(with(elsewhere, given)).unwrap_err();
+    assert_eq!(error.to_string(), "before.toml has no model for the core types of rk3588");
+}
+
+#[test]
+fn what_cannot_be_run_says_which_run_and_why() {
+    let short = Conditions { max_time: Ns::from_us(1), ..Conditions::default() };
+    let short = Plan { conditions: short, ..plan(&["radix"], &["2B2S"], &["cfs"]) };
+    let Err(Error::Run { what, source }) = Runner::new(short, &control()) else { panic!("it takes longer") };
+    assert!(what.starts_with("radix alone on 4x"), "{what}");
+    assert!(matches!(source, evenkeel_sim::Error::MaxTime { .. }), "{source}");
+    let refused = Runner::new(plan(&["radix"], &["2B4S"], &["iks"]), &control()).err().unwrap();
+    assert!(
+        matches!(refused, Error::Refused(_)) && refused.to_string().contains("iks cannot schedule 2B4S"),
+        "{refused}"
+    );
+    let tasks = evenkeel_experiment::Tasks { ready: Some(Default::default()), main: None };
+    let tasks = Conditions { tasks, ..Conditions::default() };
+    let tasks = Plan { conditions: tasks, ..plan(&["radix"], &["2B2S"], &["cfs"]) };
+    assert!(matches!(Runner::new(tasks, &control()), Err(Error::NoTasks { .. })));
+}
+
+#[test]
+fn timelines_show_every_core_up_to_the_longest_run() {
+    let runner = Runner::new(plan(&["radix", "ferret"], &["2B2S", "2B4S"], &["cfs", "gts"]), &control()).unwrap();
+    let results = runner.run_all(&control()).unwrap();
+    let recorded = Timelines::record(&runner, &results, 3).unwrap();
+    assert_eq!((recorded.panels.len(), recorded.left), (3, 1));
+    let panel = &recorded.panels[1];
+    assert_eq!((panel.workload.as_str(), panel.machine.name.as_str()), ("radix", "2B4S"));
+    let little_first = results.runs.iter().filter(|run| {
+        run.order == CoreOrder::LittleFirst && run.workload == panel.workload && run.machine == panel.machine.name
+    });
+    let longest = little_first.map(|run| run.measurement.makespan).max().unwrap();
+    for timeline in &panel.timelines {
+        assert_eq!((timeline.lanes.len(), timeline.horizon), (6, longest));
+        assert!(timeline.lanes.iter().flatten().any(Option::is_some), "a thread ran");
+        assert!(timeline.lanes.iter().all(|lane| lane.len() as u64 == longest.0 / timeline.bin.0 + 1));
+    }
+}
