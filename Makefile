@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name; on a terminal they ask first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-full fresh bench clean
+.PHONY: help setup run test test-full golden fresh bench clean
 # So that a command fails whose output goes through another.
 SHELL := bash
 .SHELLFLAGS := -e -o pipefail -c
@@ -37,10 +37,13 @@ test: ## formats, lints, and tests everything
 	cargo test --workspace --locked --no-fail-fast 2>&1 | scripts/tally
 
 test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
-	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast 2>&1 | scripts/tally
+	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast -- --include-ignored 2>&1 | scripts/tally
 	@scripts/setup full
 	scripts/races
 	fuzz/run 60
+
+golden: ## accepts changed results, help texts and headers; look at what git says then
+	SNAPSHOTS=overwrite cargo test --locked --package evenkeel-cli --package evenkeel-capi --test it
 
 fresh: ## `make test` and `make run` on a Debian 12 made for it, as a newcomer has them
 	@scripts/setup fresh

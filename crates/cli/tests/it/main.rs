@@ -5,5 +5,7 @@ mod errors;
 mod golden;
 mod help;
 mod recordings;
+mod reproductions;
 mod results;
+mod tables;
 mod vm_faults;

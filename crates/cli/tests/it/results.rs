@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use assert_cmd::Command;
 use serde_json::Value;
 
+use crate::reproductions;
+
 /// The page that describes the fields.
 const PAGE: &str = include_str!("../../../../docs/json.md");
 
@@ -114,9 +116,8 @@ fn train_writes_a_predictor_and_prints_how_good_it_is() {
 
 #[test]
 fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
-    let report = json(&["reproduce", "colab", "--format", "json"]);
-    fields(&report, &["experiment", "events", "seconds", "summary", "rows", "power"]);
-    assert_eq!(report["experiment"], "colab");
+    let report = reproductions::of("colab");
+    fields(report, &["experiment", "events", "seconds", "summary", "rows", "power"]);
     assert!(report["events"].as_u64().unwrap() > 624, "312 experiments in two core orders");
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), include_str!("../../../../experiments/colab.toml").matches("[[row]]").count());
@@ -128,9 +129,19 @@ fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
 }
 
 #[test]
+fn one_paper_alone_gives_what_it_gives_among_all() {
+    let but_for_seconds = |mut report: Value| {
+        report["seconds"] = Value::Null;
+        report
+    };
+    let alone = json(&["reproduce", "colab", "--format", "json"]);
+    assert_eq!(but_for_seconds(alone), but_for_seconds(reproductions::of("colab").clone()));
+}
+
+#[test]
 fn reproduce_aaws_prints_every_row_and_where_the_time_of_every_kernel_goes() {
-    let report = json(&["reproduce", "aaws", "--format", "json"]);
-    fields(&report, &["experiment", "events", "seconds", "summary", "rows", "power", "breakdown"]);
+    let report = reproductions::of("aaws");
+    fields(report, &["experiment", "events", "seconds", "summary", "rows", "power", "breakdown"]);
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), include_str!("../../../../experiments/aaws.toml").matches("[[row]]").count());
     let table_iii = rows.iter().filter(|row| row["source"] == "Table III");
@@ -259,8 +270,7 @@ fn page(args: &[&str]) -> String {
 #[test]
 fn the_page_of_a_reproduction_holds_every_published_row() {
     let page = page(&["reproduce", "colab"]);
-    let rows = json(&["reproduce", "colab", "--format", "json"]);
-    for row in rows["rows"].as_array().unwrap() {
+    for row in reproductions::of("colab")["rows"].as_array().unwrap() {
         assert!(page.contains(&format!("id=\"{}\"", row["id"].as_str().unwrap())), "{row}");
     }
 }

@@ -1,0 +1,164 @@
+//! The evaluations of the five papers, simulated once for all tests: every row as it was, to the last digit, and the figures
+//! that the documentation quotes. `make golden` accepts new ones.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use snapbox::{assert_data_eq, file};
+
+static ALL: LazyLock<Value> = LazyLock::new(|| {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    let output = command.args(["reproduce", "all", "--format", "json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+});
+
+/// What `evenkeel reproduce all --format json` prints of each paper.
+pub fn all() -> &'static [Value] {
+    ALL["experiments"].as_array().unwrap()
+}
+
+/// Of one paper.
+pub fn of(name: &str) -> &'static Value {
+    all().iter().find(|report| report["experiment"] == name).unwrap()
+}
+
+fn rows(report: &Value) -> &[Value] {
+    report["rows"].as_array().unwrap()
+}
+
+#[test]
+fn every_row_of_every_paper_is_the_known_one() {
+    let mut text = String::new();
+    for report in all() {
+        let _ = writeln!(text, "{}: {} events\n{}", report["experiment"], report["events"], report["summary"]);
+        for row in rows(report) {
+            let [id, kind] = ["id", "kind"].map(|field| row[field].as_str().unwrap());
+            let _ = writeln!(text, "{id} ({kind}): published {}, simulated {}", row["published"], row["simulated"]);
+        }
+        text.push('\n');
+    }
+    assert_data_eq!(text, file!["golden/reproductions.txt"]);
+}
+
+/// A file of the repository.
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// Names of the papers in the table, in its order.
+const PAPERS: [(&str, &str); 5] = [
+    ("colab", "COLAB, CGO 2020"),
+    ("odroid", "Exploiting asymmetric multi-core processors with flexible system software"),
+    ("wash", "Portable performance on asymmetric multicore processors, CGO 2016"),
+    ("bias", "Bias scheduling, EuroSys 2010"),
+    ("aaws", "Asymmetry-aware work-stealing runtimes, ISCA 2016"),
+];
+
+#[test]
+fn the_table_of_reproductions_is_what_their_rows_add_up_to() {
+    let mut table = String::from(
+        "| experiment | paper | results | right sign | within a third | close | within 10 % | rank correlation |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let share = |sums: &BTreeMap<&str, f64>, part: &str, whole: &str| (100.0 * sums[part] / sums[whole]).round();
+    let line = |table: &mut String, names: &str, sums: &BTreeMap<&str, f64>, correlation: &str| {
+        let [sign, third] = [("sign", "compared"), ("within_a_third", "effects")].map(|(a, b)| share(sums, a, b));
+        let [close, tenth] = ["close", "within_ten_percent"].map(|part| share(sums, part, "results"));
+        let _ = writeln!(
+            table,
+            "| {names} | {} | {sign} % | {third} % | {close} % | {tenth} % |{correlation} |",
+            sums["results"]
+        );
+    };
+    let mut sums = BTreeMap::new();
+    for (name, paper) in PAPERS {
+        if name == "aaws" {
+            line(&mut table, "the four above | ", &sums, "");
+        }
+        let summary = of(name)["summary"].as_object().unwrap();
+        let own: BTreeMap<&str, f64> =
+            summary.iter().map(|(key, value)| (key.as_str(), value.as_f64().unwrap())).collect();
+        line(&mut table, &format!("`{name}` | {paper}"), &own, &format!(" {:.2}", own["rank_correlation"]));
+        for (key, value) in own {
+            *sums.entry(key).or_default() += value;
+        }
+    }
+    line(&mut table, "all | ", &sums, "");
+    let table = table.replace(" |  |", " | |");
+    generated("docs/reproductions.md", "the summaries of `evenkeel reproduce all --format json`", &table);
+}
+
+/// What stands between two comments in a page is generated.
+pub fn generated(page: &str, from: &str, expected: &str) {
+    let (begin, end) = (format!("<!-- generated from {from} -->\n"), "<!-- end of what is generated -->\n");
+    let text = fs::read_to_string(path(page)).unwrap();
+    let from = text.find(&begin).unwrap_or_else(|| panic!("{page} has no `{}`", begin.trim())) + begin.len();
+    let to = from + text[from..].find(end).unwrap();
+    if text[from..to] == *expected {
+        return;
+    }
+    assert!(
+        std::env::var("SNAPSHOTS").is_ok_and(|mode| mode == "overwrite"),
+        "{page} has other figures; `make golden` accepts these:\n{expected}"
+    );
+    fs::write(path(page), format!("{}{expected}{}", &text[..from], &text[to..])).unwrap();
+}
+
+/// Phrases of the documentation: `figures.txt` explains.
+#[test]
+fn figures_in_the_text_are_those_of_the_rows() {
+    let mut page = (String::new(), String::new());
+    let mut wrong = String::new();
+    let mut checked = 0;
+    for line in include_str!("figures.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if line.ends_with(".md") {
+            page = (line.to_owned(), words(&fs::read_to_string(path(line)).unwrap()));
+            continue;
+        }
+        let expected = words(&filled(line));
+        checked += 1;
+        if !page.1.contains(&expected) {
+            let _ = writeln!(wrong, "{}: {expected}", page.0);
+        }
+    }
+    assert!(checked > 30 && wrong.is_empty(), "these phrases are not in the documentation:\n{wrong}");
+}
+
+/// Without line breaks.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A phrase with the values of what is in braces.
+fn filled(phrase: &str) -> String {
+    let mut text = String::new();
+    let mut rest = phrase;
+    while let Some((before, more)) = rest.split_once('{') {
+        let (value, after) = more.split_once('}').unwrap();
+        text += before;
+        text += &figure(value);
+        rest = after;
+    }
+    text + rest
+}
+
+/// `[published] PAPER/ROW FORMAT`.
+fn figure(value: &str) -> String {
+    let (field, value) = value.strip_prefix("published ").map_or(("simulated", value), |value| ("published", value));
+    let (name, format) = value.split_once(' ').unwrap();
+    let (paper, id) = name.split_once('/').unwrap();
+    let row = rows(of(paper)).iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("there is no row {name}"));
+    let number = row[field].as_f64().unwrap().abs();
+    match format.strip_prefix('%') {
+        Some(digits) => format!("{:.*}", digits.parse().unwrap_or(0), 100.0 * number),
+        None => format!("{:.*}", format.trim_start_matches('.').parse().unwrap(), number),
+    }
+}

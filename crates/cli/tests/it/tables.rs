@@ -1,0 +1,107 @@
+//! Figures in the documentation that `evenkeel compare` prints.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn evenkeel(args: &[&str]) -> Value {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    let output = command.args(args).args(["--format", "json"]).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The mean of a metric over seeds and core orders, for each machine and workload under each policy.
+type Means = BTreeMap<(String, String, String), f64>;
+
+fn compare(args: &[&str], metric: &str) -> Means {
+    let report = evenkeel(&[&["compare"], args].concat());
+    let mut all: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for run in report["runs"].as_array().unwrap() {
+        let name = |field: &str| run[field].as_str().unwrap().to_owned();
+        let key = (name("machine"), name("workload"), name("policy"));
+        all.entry(key).or_default().push(run["metrics"][metric].as_f64().unwrap());
+    }
+    all.into_iter().map(|(key, values)| (key, values.iter().sum::<f64>() / values.len() as f64)).collect()
+}
+
+/// The values of a policy over those of another, or over the best of others, case by case.
+fn ratios(means: &Means, of: &str, over: impl Fn(&str) -> bool) -> Vec<f64> {
+    let cases = means.iter().filter(|((.., policy), _)| policy == of);
+    let ratio = |((machine, workload, _), value): (&(String, String, String), &f64)| {
+        let others = means.iter().filter(|((m, w, policy), _)| m == machine && w == workload && over(policy));
+        value / others.map(|(_, value)| *value).fold(f64::INFINITY, f64::min)
+    };
+    cases.map(ratio).collect()
+}
+
+#[track_caller]
+fn says(page: &str, phrase: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&std::fs::read_to_string(path).unwrap());
+    assert!(text.contains(&words(phrase)), "docs/{page} should say: {phrase}");
+}
+
+/// The 26 mixes on the four machines of COLAB's evaluation.
+fn mixes(policies: &str, metric: &str) -> Means {
+    let list = evenkeel(&["workloads"]);
+    let mixes = list["mixes"].as_array().unwrap().iter().map(|mix| mix["name"].as_str().unwrap());
+    let args = ["--machine", "2B2S,2B4S,4B2S,4B4S", "--policy", policies];
+    compare(&mixes.chain(args).collect::<Vec<_>>(), metric)
+}
+
+#[test]
+fn ready_queues_take_as_long_as_the_page_says() {
+    let programs = ["chain", "cholesky", "wavefront", "fork-join", "bodytrack-task", "swaptions-task"];
+    let options =
+        ["--machine", "odroid-xu3", "--policy", "cfs", "--orders", "declared", "--seeds", "5", "--main", "big"];
+    let queues = ["fifo", "steal", "cats", "heft"];
+    let columns = queues.map(|queue| compare(&[&programs[..], &options, &["--tasks", queue]].concat(), "makespan_s"));
+    for program in programs {
+        let cell = |column: &Means| {
+            let (_, seconds) = column.iter().find(|((_, workload, _), _)| workload == program).unwrap();
+            format!("{:.0}", 1e3 * seconds)
+        };
+        says("tasks.md", &format!("| `{program}` | {} |", columns.each_ref().map(cell).join(" | ")));
+    }
+}
+
+#[test]
+fn eevdf_is_as_near_to_cfs_as_the_page_says() {
+    let ratios = ratios(&mixes("cfs,eevdf", "h_antt"), "eevdf", |policy| policy == "cfs");
+    let near = ratios.iter().filter(|ratio| (**ratio - 1.0).abs() <= 0.05).count();
+    let farthest = ratios.iter().fold(1.0_f64, |most, ratio| most.max(*ratio));
+    let phrase = format!(
+        "{near} of {} have an H_ANTT within 5 % of CFS's, either way, and the farthest is {:.0} % above it",
+        ratios.len(),
+        100.0 * (farthest - 1.0)
+    );
+    says("policies/linux.md", &phrase);
+}
+
+#[test]
+#[ignore = "every policy on every mix takes a while; `make test-full` runs it"]
+fn oracle_is_as_good_a_bound_as_the_page_says() {
+    let others = "cfs,eevdf,static,gts,eas,pfs,wash,colab,fcf,bias";
+    let of = |oracle: &str, metric| {
+        let means = mixes(&format!("{others},{oracle}"), metric);
+        let ratios = ratios(&means, oracle, |policy| policy != oracle);
+        assert_eq!(ratios.len(), 104);
+        let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+        let worst = ratios.iter().fold(0.0_f64, |most, ratio| most.max(*ratio));
+        let worse = ratios.iter().filter(|ratio| **ratio > 1.0).count();
+        (100.0 * (1.0 - mean.exp()), worse, 100.0 * (worst - 1.0))
+    };
+    let (less, worse, _) = of("oracle", "h_antt");
+    assert_eq!(worse, 0);
+    let on = "| H_ANTT of the 26 mixes on 2B2S, 2B4S, 4B2S and 4B4S";
+    says("policies/oracle.md", &format!("{on} | {less:.0} % lower on average | none of 104 |"));
+    let (less, worse, worst) = of("oracle:goal=makespan", "makespan_s");
+    let phrase = format!("| {less:.0} % shorter on average | {worse} of 104, by up to {worst:.0} % |");
+    says("policies/oracle.md", &format!("| makespan of the same, `goal=makespan` {phrase}"));
+}
