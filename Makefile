@@ -32,7 +32,7 @@ test: ## formats, lints, and tests everything
 	@scripts/setup test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
-	cargo clippy --manifest-path bench/Cargo.toml --target-dir target/bench --locked -- --deny warnings
+	cargo clippy --manifest-path bench/Cargo.toml --target-dir target --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
 	cargo test --workspace --locked --no-fail-fast 2>&1 | scripts/tally
 
