@@ -51,6 +51,8 @@ fn says(page: &str, phrase: &str) {
 fn mixes(policies: &str, metric: &str) -> Means {
     let list = evenkeel(&["workloads"]);
     let mixes = list["mixes"].as_array().unwrap().iter().map(|mix| mix["name"].as_str().unwrap());
+    let mixes =
+        mixes.filter(|name| ["Sync-", "NSync-", "Comm-", "Comp-", "Rand-"].iter().any(|class| name.starts_with(class)));
     let args = ["--machine", "2B2S,2B4S,4B2S,4B4S", "--policy", policies];
     compare(&mixes.chain(args).collect::<Vec<_>>(), metric)
 }
