@@ -77,7 +77,7 @@ mod tests {
         assert_eq!("2B4S".parse(), spec(2, 4, 3.0));
         assert_eq!("4b".parse(), spec(4, 0, 3.0));
         for bad in
-            ["", "2", "B2S", "2B2", "2B2S:", "2B2S:x", "2B2S:0.5", "0B2S", "2B2S:1000", "2B2S:NaN", "200B1S", "-1B2S"]
+            ["", "2", "B2S", "2B2", "2B2S:", "2B2S:x", "2B2S:0.5", "0B2S", "2B2S:1000", "2B2S:NaN", "1024B1S", "-1B2S"]
         {
             let parsed = bad.parse::<Spec>();
             assert!(parsed.is_err() || bad == "2B2S:", "{bad}: {parsed:?}");

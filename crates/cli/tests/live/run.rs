@@ -335,13 +335,13 @@ fn two_cpus() -> Option<[String; 2]> {
 
 /// Forks and clones in all orders, from a seed, while masks change. The shell ends, and Evenkeel with it, before the storm is
 /// over; what lives on tells in the end whether its mask is the one that the program wants.
-#[test(ebpf, two_cpus)]
+#[test(ebpf, two_cpus, mended)]
 fn no_thread_keeps_a_mask_that_the_program_does_not_want() {
     storms(&[], |lost| lost == 0);
 }
 
 /// Without eBPF a chosen mask may be taken for an inherited one, but no inherited one for a chosen one.
-#[test(two_cpus)]
+#[test(two_cpus, mended)]
 fn no_thread_stays_bound_without_ebpf() {
     let less = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin,-sys_resource", "--inh-caps=-all"];
     storms(&less, |_| true);
