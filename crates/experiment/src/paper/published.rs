@@ -86,7 +86,7 @@ pub struct Other {
     pub policy: Option<String>,
     /// The machine.
     pub machine: Option<String>,
-    /// The set, which has the workload under the same name or [`Member::alias`].
+    /// The set, which has the workload under the same name or an alias.
     pub set: Option<String>,
     /// The workload, by what selectors call it.
     pub workload: Option<String>,

@@ -1,7 +1,5 @@
 //! The views of one comparison say the same.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Control, Plan, Runner, catalog};
 use evenkeel_report::{json, number, page, text};
