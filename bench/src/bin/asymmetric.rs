@@ -194,7 +194,7 @@ impl Case {
 
 /// The runtime that runs it.
 enum Runner {
-    Evenkeel(Pool),
+    Evenkeel(Box<Pool>),
     Rayon(rayon::ThreadPool),
 }
 
@@ -211,7 +211,7 @@ impl Runner {
     /// The same work by one thread on the big core.
     fn alone(&self, case: Case, steps: u64, big: u16) -> Result<f64, Error> {
         let one = match self {
-            Self::Evenkeel(_) => Self::Evenkeel(PoolBuilder::new().threads(1).build()?),
+            Self::Evenkeel(_) => Self::Evenkeel(Box::new(PoolBuilder::new().threads(1).build()?)),
             Self::Rayon(_) => Self::Rayon(
                 rayon::ThreadPoolBuilder::new().num_threads(1).start_handler(move |_| _ = bind(big)).build()?,
             ),
@@ -254,8 +254,8 @@ fn run() -> Result<(), Error> {
     let rayon = || rayon::ThreadPoolBuilder::new().num_threads(2);
     let bound = move |index: usize| _ = bind([big, little][index % 2]);
     let runners = [
-        ("evenkeel base+m", Runner::Evenkeel(evenkeel(Techniques::BASE_M)?)),
-        ("evenkeel base", Runner::Evenkeel(evenkeel(Techniques::BASE)?)),
+        ("evenkeel base+m", Runner::Evenkeel(Box::new(evenkeel(Techniques::BASE_M)?))),
+        ("evenkeel base", Runner::Evenkeel(Box::new(evenkeel(Techniques::BASE)?))),
         ("rayon", Runner::Rayon(rayon().build()?)),
         ("rayon, bound", Runner::Rayon(rayon().start_handler(bound).build()?)),
     ];
