@@ -76,7 +76,7 @@ struct Record {
 }
 
 /// What comes before the records: when Evenkeel last saw all threads.
-const LOOKED: usize = 8;
+const SEEN: usize = 8;
 const WORDS: usize = 1024 / 64;
 const HEAD: usize = 6;
 const RECORD: usize = 8 * (HEAD + 2 * WORDS);
@@ -133,7 +133,7 @@ impl Guard {
     ///
     /// # Errors
     /// None in practice.
-    pub fn looked(&self, at: Ns) -> io::Result<()> {
+    pub fn seen(&self, at: Ns) -> io::Result<()> {
         self.records.write_all_at(&at.0.to_le_bytes(), 0)
     }
 
@@ -181,28 +181,28 @@ pub fn watch() {
     if io::Seek::rewind(&mut records).is_err() || records.read_to_end(&mut bytes).is_err() {
         return;
     }
-    let Some((looked, records)) = bytes.split_first_chunk::<LOOKED>() else { return };
+    let Some((seen, records)) = bytes.split_first_chunk::<SEEN>() else { return };
     let records: Vec<Record> = records.chunks_exact(RECORD).rev().filter_map(decode).collect();
     if records.is_empty() {
         return;
     }
     for _ in 0..ROUNDS {
-        undo_all(&records, Ns(u64::from_le_bytes(*looked)));
+        undo_all(&records, Ns(u64::from_le_bytes(*seen)));
         thread::sleep(ROUND);
     }
 }
 
 fn place(slot: u32) -> u64 {
-    LOOKED as u64 + u64::from(slot) * RECORD as u64
+    SEEN as u64 + u64::from(slot) * RECORD as u64
 }
 
 /// Undoes changes, the latest first.
-fn undo_all(records: &[Record], looked: Ns) {
+fn undo_all(records: &[Record], seen: Ns) {
     let recorded: BTreeMap<Tid, u64> =
         records.iter().map(|record| (record.change.tid, record.change.started)).collect();
     let unseen = |tid: Tid| {
         let known = recorded.get(&tid).is_some_and(|started| mask::started(tid) == Some(*started));
-        !known && *mask::started_between(tid).end() >= looked
+        !known && *mask::started_between(tid).end() >= seen
     };
     // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
     // And while some get theirs back, others start more. What is given back is larger than what it replaces, so this ends.
@@ -323,9 +323,9 @@ mod tests {
         assert!(decode(&[0; RECORD]).is_none());
     }
 
-    /// Of two children of a bound shell with its mask, one began before Evenkeel looked last, and has chosen that mask.
+    /// Of two children of a bound shell with its mask, one began before Evenkeel last saw all threads, and has chosen that mask.
     #[test]
-    fn what_began_after_the_last_look_gets_its_mask_back() {
+    fn what_began_after_the_last_sample_gets_its_mask_back() {
         if evenkeel_testing::skips(&[&evenkeel_testing::needs::two_cpus]) {
             return;
         }
@@ -345,16 +345,16 @@ mod tests {
             io::BufRead::read_line(&mut said, &mut line).unwrap();
             line.trim().parse().unwrap()
         };
-        let seen = child();
+        let early = child();
         // The kernel tells starts to a hundredth of a second.
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let looked = crate::clock::clock();
-        let unseen = child();
+        let seen = crate::clock::clock();
+        let late = child();
         let change = Change { tid: shell.id(), started, process: shell.id(), before, after, inherited: false };
-        undo_all(&[Record { change, session: 0, over: false }], looked);
-        assert!(set(shell.id()) == before && set(unseen) == before, "bound, and started by it");
-        assert!(set(seen) == after, "its own choice");
-        for tid in [seen, unseen, shell.id()] {
+        undo_all(&[Record { change, session: 0, over: false }], seen);
+        assert!(set(shell.id()) == before && set(late) == before, "bound, and started by it");
+        assert!(set(early) == after, "its own choice");
+        for tid in [early, late, shell.id()] {
             let _ = rustix::process::kill_process(Pid::from_raw(tid as i32).unwrap(), Signal::KILL);
         }
         shell.wait().unwrap();
@@ -391,7 +391,7 @@ mod tests {
         assert!(undo(change) && !undo(change));
         let masks = |wanted: &CpuSet| family.iter().filter(|tid| set(**tid) == *wanted).count();
         assert_eq!((masks(&before), masks(&other)), (4, 1));
-        // Whoever has lost its child may have ended by itself.
+        // A shell that has lost its child may have ended by itself.
         for tid in family {
             let _ = rustix::process::kill_process(Pid::from_raw(tid as i32).unwrap(), Signal::KILL);
         }

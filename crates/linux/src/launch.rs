@@ -93,7 +93,7 @@ pub struct Launched {
     end: OwnedFd,
     gate: Option<io::PipeWriter>,
     /// Says that the process has its name, and later why it cannot become the command; ends when it has.
-    answer: io::PipeReader,
+    heard: io::PipeReader,
     signals: Signals,
 }
 
@@ -172,15 +172,15 @@ impl Launched {
     fn start(command: &[OsString]) -> io::Result<Self> {
         // Until the command has ended this process stays; the terminal's Ctrl-C reaches both.
         let signals = Signals::of(&[&ENDING[..], &FREE].concat())?;
-        let ((reader, writer), (mut answer, said)) = (io::pipe()?, io::pipe()?);
+        let ((reader, writer), (mut heard, said)) = (io::pipe()?, io::pipe()?);
         rustix::io::fcntl_setfd(&reader, FdFlags::empty())?;
         rustix::io::fcntl_setfd(&said, FdFlags::empty())?;
         let descriptors = [reader.as_raw_fd(), said.as_raw_fd()].map(|fd| fd.to_string());
         let child = Command::new("/proc/self/exe").arg(COMMAND).args(descriptors).args(command).spawn()?;
         drop(said);
         let end = end_of(child.id())?;
-        answer.read_exact(&mut [0])?;
-        Ok(Self { child, end, gate: Some(writer), answer, signals })
+        heard.read_exact(&mut [0])?;
+        Ok(Self { child, end, gate: Some(writer), heard, signals })
     }
 
     /// Becomes readable when it has ended.
@@ -188,13 +188,18 @@ impl Launched {
         self.end.as_fd()
     }
 
-    /// Waits for a while, or until it has ended or a signal arrives.
+    /// Waits until the command, which is released, has ended, and passes signals on meanwhile.
     ///
     /// # Errors
     /// None in practice.
-    pub fn wait(&self) -> io::Result<()> {
-        // Another thread of this process may get the signal, and then nothing ends the wait.
-        poll(&[self.end()], Ns::from_ms(100)).map(|_| ())
+    pub fn finish(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.poll()? {
+                return Ok(status);
+            }
+            // Another thread of this process may get the signal, and then nothing ends the wait.
+            poll(&[self.end()], Ns::from_ms(100))?;
+        }
     }
 
     /// Its process.
@@ -209,7 +214,7 @@ impl Launched {
     pub fn release(&mut self) -> Result<(), Error> {
         self.gate.take().map_or(Ok(()), |mut gate| gate.write_all(b"!")).map_err(|_| Error::Gone)?;
         let mut said = Vec::new();
-        self.answer.read_to_end(&mut said).map_err(Error::Process)?;
+        self.heard.read_to_end(&mut said).map_err(Error::Process)?;
         match said.split_first() {
             Some((code, why)) => Err(Error::of_code(*code, String::from_utf8_lossy(why).into_owned())),
             None => Ok(()),
@@ -291,7 +296,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// What the started process does first: waits to be released, then becomes the command. Returns only if it cannot, which
-/// whoever started it hears.
+/// the process that started it hears.
 ///
 /// # Errors
 /// It was not started by [`Launched::new`], which has gone, or cannot be heard.
@@ -303,7 +308,7 @@ pub fn gate(args: &[OsString]) -> io::Result<()> {
     #[allow(unsafe_code)]
     let (mut gate, mut said) = unsafe { (io::PipeReader::from_raw_fd(gate), io::PipeWriter::from_raw_fd(said)) };
     rustix::io::fcntl_setfd(&said, FdFlags::CLOEXEC)?;
-    // Whoever looks before the command has taken its place should see its name.
+    // A sample before the command has taken its place should have its name.
     if let Some(name) = Path::new(program).file_name() {
         let _ = CString::new(name.as_bytes()).map(|name| rustix::thread::set_name(&name));
     }

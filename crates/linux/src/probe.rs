@@ -15,9 +15,10 @@ use perf_event::events::Hardware;
 use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use crate::host::clock;
+use crate::clock::clock;
 use crate::mask;
-use crate::vm::{kvm, shares};
+use crate::realtime;
+use crate::vm::kvm;
 use crate::watch::{self, Counters, Options, Watch};
 
 /// Something that Evenkeel uses where it can.
@@ -245,14 +246,14 @@ fn sched_ext() -> Probe {
 }
 
 fn fifo() -> Probe {
-    match in_a_thread(|| shares::fifo(0))? {
+    match in_a_thread(|| realtime::fifo(0))? {
         Ok(()) => Ok("allowed".into()),
         Err(error) => Err(failed(&error).but("run as root, or with CAP_SYS_NICE; a cgroup may forbid it, too")),
     }
 }
 
 fn deadline() -> Probe {
-    match in_a_thread(|| shares::reserve(0, 0.01))? {
+    match in_a_thread(|| realtime::reserve(0, 0.01))? {
         Ok(()) => Ok("allowed".into()),
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             Err(lacks("all CPU time that can be reserved is reserved")

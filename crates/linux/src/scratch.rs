@@ -1,6 +1,6 @@
 //! Folders in `/tmp` for as long as this process lives. What a process that was killed has left is removed by the next.
 //!
-//! Whoever makes such a folder holds a lock on a file in there, which the kernel gives up for him however he ends. Numbers
+//! The process that makes such a folder holds a lock on a file in there, which the kernel gives up when it ends. Numbers
 //! of processes would not do: they are used again.
 
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A new folder for something; those that nobody has any more are removed.
+    /// A new folder for something; those whose processes have ended are removed.
     ///
     /// # Errors
     /// `/tmp` cannot be written to.
@@ -38,7 +38,7 @@ impl Scratch {
     fn within(place: &Path, what: &str) -> io::Result<Self> {
         sweep(place);
         let folder = Builder::new().prefix(&format!("{PREFIX}{what}-")).tempdir_in(place)?;
-        // Locked before it has its name: without that, it would look like one that nobody has any more.
+        // Locked before it has its name: without that, it would look like one whose process has ended.
         let unnamed = folder.path().join("lock.new");
         let lock = File::create(&unnamed)?;
         flock(&lock, FlockOperation::LockExclusive)?;
@@ -65,7 +65,7 @@ fn sweep(place: &Path) {
     }
 }
 
-/// Whether nobody holds a lock any more.
+/// Whether no process holds a lock any more.
 fn abandoned(lock: &Path) -> bool {
     // Of another kernel, such as the host of a guest that shares its /tmp, locks are not seen here.
     let here = fs::read_to_string(lock).is_ok_and(|boot| boot == boot_id());
@@ -83,12 +83,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_has_any_more_is_removed() {
+    fn what_no_process_has_any_more_is_removed() {
         let place = tempfile::tempdir().unwrap();
         let exist = |folders: &[&Path]| folders.iter().map(|folder| folder.exists()).collect::<Vec<_>>();
         let kept = Scratch::within(place.path(), "test").unwrap();
         let other = Scratch::within(place.path(), "test").unwrap();
-        assert_eq!(exist(&[kept.path(), other.path()]), [true, true], "somebody has them");
+        assert_eq!(exist(&[kept.path(), other.path()]), [true, true], "they are in use");
         // As `kill -9` leaves one: the lock is given up, and the folder is there.
         let Scratch { folder, _lock } = other;
         let left = folder.keep();

@@ -72,12 +72,7 @@ fn launch(plan: &Plan, host: Option<&host::Plan>, command: &[OsString]) -> Resul
         return Ok((status.map_or(0, launch::exit_code), Some(summary)));
     }
     launched.release()?;
-    loop {
-        if let Some(status) = launched.poll()? {
-            return Ok((launch::exit_code(status), None));
-        }
-        launched.wait()?;
-    }
+    Ok((launch::exit_code(launched.finish()?), None))
 }
 
 /// Says so where a little core shares its hardware with a big one: occupying the one slows the other down, too.

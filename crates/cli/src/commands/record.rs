@@ -24,14 +24,7 @@ pub fn run(args: &Record) -> Result<u8> {
     let mut recorder = Recorder::new(&machine, &cpus, launched.pid(), args.buffer << 20)
         .map_err(|error| anyhow!("recording needs eBPF: {error}").context(Own("cannot record")))?;
     launched.release()?;
-    let status = loop {
-        recorder.advance()?;
-        if let Some(status) = launched.poll()? {
-            break status;
-        }
-        recorder.wait(launched.end())?;
-    };
-    recorder.advance()?;
+    let status = recorder.follow(&mut launched)?;
     let (events, missing) = (recorder.events(), Vec::from_iter(recorder.missing()));
     let mut recording = recorder.finish();
     recording.notes.extend(uneven.map(|uneven| uneven.note()));

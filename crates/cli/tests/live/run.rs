@@ -150,6 +150,28 @@ fn a_process_is_followed_by_one_evenkeel_at_a_time() {
     assert!(run(&["run", "-q", "--", "true"]).status.success(), "another process is none of its business");
 }
 
+/// A user that may not move a process hears of it at once, and not only at the end.
+#[test(two_cpus, ebpf)]
+fn a_process_of_another_user_is_not_moved_and_that_is_said_at_once() {
+    let mut other = Command::new("setpriv").args(["--reuid=65534", "--clear-groups", "sleep", "60"]).spawn().unwrap();
+    eventually("the other user's process", || {
+        fs::read_to_string(format!("/proc/{}/comm", other.id())).is_ok_and(|name| name == "sleep\n")
+    });
+    let own = evenkeel(&["run", "--big", "0", "--little", "1", "--pid", &other.id().to_string()]);
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-sys_nice", "--inh-caps=-all"]).arg(own.get_program());
+    let mut running = command.args(own.get_args()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(running.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert!(line.contains("nothing can be moved: process") && line.contains("another user's"), "{line}");
+    assert!(running.try_wait().unwrap().is_none(), "it follows the process all the same");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    std::io::Read::read_to_string(&mut told, &mut line).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(125), "{line}");
+}
+
 /// The short-lived are not lost: what no sample saw is a line of its own.
 #[test]
 fn what_no_sample_saw_is_in_the_account() {

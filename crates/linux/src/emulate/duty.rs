@@ -40,7 +40,7 @@ pub struct Span {
 /// What became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// From the beginning to the last look at the clock.
+    /// From the beginning to when the clock was last read.
     pub elapsed: Ns,
     /// How much of that the CPU was occupied.
     pub taken: Ns,
@@ -134,7 +134,7 @@ mod tests {
             self.seed % below
         }
 
-        /// Carries one span out and answers how long the CPU was occupied.
+        /// Carries one span out and returns how long the CPU was occupied.
         fn carry_out(&mut self, span: Span) -> Ns {
             let from = self.now;
             self.now = self.now.max(span.until) + Ns(self.draw(self.late / 10 + 1) + self.switch);

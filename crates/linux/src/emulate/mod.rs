@@ -35,7 +35,7 @@ pub const PERIOD: Ns = Ns::from_ms(4);
 /// Cycles may be this long: shorter ones are mostly switches, longer ones reach the limit of real-time time.
 pub const PERIODS: std::ops::RangeInclusive<Ns> = Ns::from_us(200)..=Ns::from_ms(100);
 /// The kernel leaves ordinary threads 5 % of every second: by the limit of real-time time, which can be lifted, or since
-/// 6.12 by a server for them, which does not look at that limit.
+/// 6.12 by a server for them, which that limit does not bind.
 const MOST: f64 = 0.95;
 /// What of that is kept for making up for late timers.
 const RESERVE: f64 = 0.0025;

@@ -46,3 +46,21 @@ impl Neighbours {
         self.known
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_that_slow_the_same_cpu_down_each_knows_the_other() {
+        // As another process would, whose number is that of the first process here.
+        let other = presence::take("evenkeel-slows-1022-1-0").unwrap();
+        let own = Neighbours::of(&[1021, 1022]).unwrap();
+        assert_eq!(presence::told(&other), [std::process::id().to_string()], "the one that was there first is told");
+        let name = presence::taken("evenkeel-slows-1021-").pop().unwrap();
+        presence::tell(&format!("evenkeel-slows-1021-{name}"), "2");
+        assert_eq!(own.finish(), BTreeSet::from([(1021, 2), (1022, 1)]));
+        drop(other);
+        assert!(Neighbours::of(&[1022]).unwrap().finish().is_empty(), "one that has ended is none");
+    }
+}

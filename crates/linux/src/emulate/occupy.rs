@@ -10,12 +10,12 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use super::duty::{Account, Duty};
 use crate::clock::clock;
 use crate::mask;
-use crate::vm::shares;
+use crate::realtime;
 
 /// Binds this thread to a CPU and puts it before all ordinary work there.
 pub fn prepare(cpu: u16) -> io::Result<()> {
     sched_setaffinity(None, &mask::of([cpu]))?;
-    shares::fifo(0)
+    realtime::fifo(0)
 }
 
 /// Getting a thread onto its CPU takes no longer than this, even in a virtual machine; what does has other reasons.
@@ -24,11 +24,11 @@ const LONGEST_SWITCH: Ns = Ns::from_us(50);
 /// Occupies this thread's CPU as `duty` says, until `stop`.
 pub fn occupy(mut duty: Duty, stop: &AtomicBool) -> Account {
     let mut before = Usage::now();
-    // What others did not get since the last look although this thread has not used it.
+    // What others did not get since the clock was last read although this thread has not used it.
     let mut lost = Ns::ZERO;
     let mut switch = LONGEST_SWITCH;
     loop {
-        // The time since the last look has the end of the last span as well: leaving the CPU is occupation, too.
+        // The time since then has the end of the last span as well: leaving the CPU is occupation, too.
         let (now, usage) = (clock(), Usage::now());
         let taken = usage.cpu.since(before.cpu) + lost;
         if stop.load(Ordering::Relaxed) {
@@ -90,7 +90,7 @@ fn displaced() -> i64 {
     usage.ru_nivcsw
 }
 
-/// Sleeps until then, or until a signal arrives: whoever calls looks at the clock anyway.
+/// Sleeps until then, or until a signal arrives: the caller reads the clock anyway.
 fn sleep(until: Ns) {
     let until = Timespec { tv_sec: (until.0 / 1_000_000_000) as i64, tv_nsec: (until.0 % 1_000_000_000) as i64 };
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);

@@ -13,9 +13,9 @@ use perf_event::Builder;
 use perf_event::events::Hardware;
 use rustix::process::{Resource, getrlimit};
 
-use super::sample::Sample;
 use crate::event::Tid;
 use crate::pmu;
+use crate::sample::Sample;
 
 /// Counts for one thread.
 pub(super) trait Read {
@@ -44,7 +44,7 @@ impl Bank {
     }
 
     /// Completes the samples of all living threads.
-    pub fn look(&mut self, samples: &mut [Sample]) {
+    pub fn complete(&mut self, samples: &mut [Sample]) {
         for sample in samples.iter_mut() {
             let (source, refused) = (&mut self.source, &mut self.refused);
             let reader = self.open.entry(sample.tid).or_insert_with(|| {
@@ -159,9 +159,9 @@ mod tests {
         }
     }
 
-    fn look(bank: &mut Bank, tids: &[Tid]) -> Vec<Option<u64>> {
+    fn counted(bank: &mut Bank, tids: &[Tid]) -> Vec<Option<u64>> {
         let mut samples: Vec<Sample> = tids.iter().map(|tid| Sample { tid: *tid, ..Sample::default() }).collect();
-        bank.look(&mut samples);
+        bank.complete(&mut samples);
         samples.iter().map(|sample| Some(sample.instructions?.0)).collect()
     }
 
@@ -170,9 +170,9 @@ mod tests {
         let pmu = Mock::default();
         let mut bank = Bank::new(Box::new(pmu.clone()));
         pmu.0.borrow_mut().insert(1, 100);
-        assert_eq!(look(&mut bank, &[1, 2]), [Some(100), None]);
+        assert_eq!(counted(&mut bank, &[1, 2]), [Some(100), None]);
         pmu.0.borrow_mut().extend([(1, 150), (2, 7)]);
-        assert_eq!(look(&mut bank, &[1, 2]), [Some(150), Some(7)]);
+        assert_eq!(counted(&mut bank, &[1, 2]), [Some(150), Some(7)]);
         bank.gone(1);
         assert_eq!(bank.open.len(), 1);
         assert_eq!(bank.missing(), None);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_is_refused_is_said_once_and_not_tried_again() {
         let mut bank = Bank::new(Box::new(Mock::default()));
-        assert_eq!(look(&mut bank, &[13, 1]), [None, None]);
+        assert_eq!(counted(&mut bank, &[13, 1]), [None, None]);
         assert!(bank.missing().is_some_and(|why| why.starts_with("No hardware counters: Permission denied")));
     }
 

@@ -17,8 +17,8 @@ use evenkeel_sched::policy::Hook;
 use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, Kind, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
 
-use super::sample::{Blame, MAX_TYPES, Sample, State};
 use crate::event::Tid;
+use crate::sample::{Blame, MAX_TYPES, Sample, State};
 
 /// What the host should do to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

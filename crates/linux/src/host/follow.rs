@@ -15,7 +15,6 @@ use super::affinity::{Affinity, Moved, Moving};
 use super::counters::{Bank, Perf};
 use super::driver::{Driver, Newcomer, Order};
 use super::orphans::Orphans;
-use super::sample::{Blame, Sample};
 use super::sampler::Sampler;
 use super::service;
 use super::summary::{Summary, ThreadSummary};
@@ -25,6 +24,7 @@ use crate::clock::{clock, thread_time};
 use crate::event::Tid;
 use crate::guard::Guard;
 use crate::mask;
+use crate::sample::{Blame, Sample};
 use crate::wait::poll;
 
 /// Sampling and deciding may use this share of the machine's time. The host keeps to that by sampling more rarely, but not
@@ -141,10 +141,7 @@ impl Follow {
             orphans,
             timeline,
             barred: (steers && !mask::changeable(process)).then(|| {
-                format!(
-                    "no thread of process {process} can be moved: it is another user's; expected root, its owner or \
-                     CAP_SYS_NICE"
-                )
+                format!("process {process} is another user's; moving its threads needs root, its owner or CAP_SYS_NICE")
             }),
             renewed: 0,
             summary: Summary::default(),
@@ -167,7 +164,7 @@ impl Follow {
         let now = clock();
         let newcomers = self.sample(now);
         if self.counts {
-            self.counters.look(&mut self.samples);
+            self.counters.complete(&mut self.samples);
         }
         self.remember(now);
         for tid in self.sampler.wished() {
@@ -194,7 +191,7 @@ impl Follow {
         let driver = &mut self.driver;
         self.sampler.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
         if let Some(timeline) = &mut self.timeline {
-            timeline.look(now, &self.samples, &self.gone);
+            timeline.sample(now, &self.samples, &self.gone);
         }
         self.periods = if self.driver.steady() { (2 * self.periods).min(CALM) } else { 1 };
         self.account(now, thread_time().since(before));
@@ -280,7 +277,7 @@ impl Follow {
         });
         let moved = self.summary.moves + self.summary.binds > 0;
         self.summary.powerless = !moved && (self.barred.is_some() || self.summary.refused > 0);
-        let barred = self.barred.take().map(|why| format!("Not moved: {why}."));
+        let barred = self.barred.take().map(|why| format!("Nothing was moved: {why}."));
         let missing = [barred, self.sampler.missing(), self.counters.missing(), renewed];
         self.summary.missing = missing.into_iter().flatten().collect();
         self.summary.pairs = self.sampler.pairs();

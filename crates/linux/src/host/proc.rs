@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use evenkeel_model::Ns;
 use rustix::process::{Resource, getrlimit};
 
-use super::sample::{MAX_TYPES, Sample, State};
 use crate::event::Tid;
+use crate::sample::{MAX_TYPES, Sample, State};
 
 /// Files of so many threads are kept open, unless this process may open few.
 const OPEN: usize = 4096;

@@ -8,9 +8,9 @@ use evenkeel_model::Ns;
 use rustix::thread::CpuSet;
 
 use super::proc::ProcSampler;
-use super::sample::{Blame, PairWaits, Sample};
 use crate::event::Tid;
 use crate::mask;
+use crate::sample::{Blame, PairWaits, Sample};
 use crate::watch::{Options, Watch};
 
 /// Samples threads.

@@ -117,7 +117,7 @@ fn open(
 ) -> Result<Follow, Error> {
     let follow = Follow::new(plan, process, used, orphans, guard).map_err(|error| Error::Unseen { process, error })?;
     if let Some(why) = follow.barred() {
-        say(why);
+        say(&format!("nothing can be moved: {why}"));
     }
     Ok(follow)
 }

@@ -3,9 +3,9 @@
 use evenkeel_model::Ns;
 use evenkeel_sched::Kind;
 
-use super::sample::{Inside, MAX_TYPES, PairWaits, Sample};
 use super::timeline::Timeline;
 use crate::event::Tid;
+use crate::sample::{Inside, MAX_TYPES, PairWaits, Sample};
 
 /// The account of a run.
 #[derive(Clone, Debug, Default)]

@@ -1,16 +1,16 @@
-//! Which thread ran on which CPU when, put together from one look to the next.
+//! Which thread ran on which CPU when, put together from one sample to the next.
 //!
-//! How long a thread ran between two looks is known, by core type. With eBPF it is also known since when it has been on
+//! How long a thread ran between two samples is known, by core type. With eBPF it is also known since when it has been on
 //! its CPU, or off. Everything else is laid out so that it fits: a CPU runs one thread at a time, and a slice whose place
-//! between two looks is not known ends where the next that is known begins. Memory is bounded: when there are too many
+//! between two samples is not known ends where the next that is known begins. Memory is bounded: when there are too many
 //! slices, those so far are seen through a coarser grid.
 
 use std::collections::BTreeMap;
 
 use evenkeel_model::Ns;
 
-use super::sample::{MAX_TYPES, Sample, State, Turn};
 use crate::event::Tid;
+use crate::sample::{MAX_TYPES, Sample, State, Turn};
 
 /// Not more slices than this, of all CPUs together, are kept.
 const SLICES: usize = 1 << 17;
@@ -51,11 +51,11 @@ pub struct Timeline {
     lanes: BTreeMap<u16, Vec<Slice>>,
     moves: Vec<Move>,
     resolution: Option<Ns>,
-    looked: Ns,
+    sampled: Ns,
     last: BTreeMap<Tid, Last>,
 }
 
-/// A thread at the last look.
+/// A thread at the last sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     cpu: u16,
@@ -93,8 +93,8 @@ impl Timeline {
         self.resolution
     }
 
-    /// Adds what the threads did since the last look. `gone` are those that have ended since.
-    pub(super) fn look(&mut self, now: Ns, living: &[Sample], gone: &[Sample]) {
+    /// Adds what the threads did since the last sample. `gone` are those that have ended since.
+    pub(super) fn sample(&mut self, now: Ns, living: &[Sample], gone: &[Sample]) {
         let now = now.since(self.began);
         let mut guesses: BTreeMap<u16, Vec<Guess>> = BTreeMap::new();
         for sample in gone.iter().chain(living) {
@@ -109,7 +109,7 @@ impl Timeline {
             on[self.type_of(sample.cpu)] = Some(sample.cpu);
             self.last.insert(sample.tid, Last { cpu: sample.cpu, run: sample.run, on });
         }
-        self.looked = now;
+        self.sampled = now;
         self.bound(SLICES);
     }
 
@@ -130,46 +130,46 @@ impl Timeline {
         usize::from(core_type).min(MAX_TYPES - 1)
     }
 
-    /// Where and when a thread ran since the last look, as far as it can be told.
+    /// Where and when a thread ran since the last sample, as far as it can be told.
     fn guess(&self, now: Ns, sample: &Sample, mut each: impl FnMut(u16, Guess)) {
         let tid = sample.tid;
         let last = self.last.get(&tid).copied().unwrap_or(Last { cpu: sample.cpu, ..Last::default() });
-        let ran = |core_type: usize| sample.run[core_type].since(last.run[core_type]).min(now.since(self.looked));
+        let ran = |core_type: usize| sample.run[core_type].since(last.run[core_type]).min(now.since(self.sampled));
         let here = self.type_of(sample.cpu);
         let time = ran(here);
         // The latest stretch, which was where it is now.
         let (from, stretch) = match sample.inside.map(|inside| inside.turn) {
             Some(Turn::On(since)) => {
-                let from = since.since(self.began).clamp(self.looked, now);
+                let from = since.since(self.began).clamp(self.sampled, now);
                 (from, now.since(from))
             }
-            Some(Turn::Off(at)) => (at.since(self.began).clamp(self.looked, now).since(time), time),
+            Some(Turn::Off(at)) => (at.since(self.began).clamp(self.sampled, now).since(time), time),
             None if sample.state == State::Runnable => (now.since(time), time),
-            None => (self.looked, time),
+            None => (self.sampled, time),
         };
         each(sample.cpu, Guess { tid, from, time: stretch });
         // What it ran before that on the same core type.
         let rest = time.since(stretch);
         if last.cpu != sample.cpu && self.type_of(last.cpu) == here {
-            each(last.cpu, Guess { tid, from: self.looked, time: rest });
+            each(last.cpu, Guess { tid, from: self.sampled, time: rest });
         } else {
             each(sample.cpu, Guess { tid, from: from.since(rest), time: rest });
         }
         // On another core type it was before that, on the CPU where it has been seen.
         for (core_type, cpu) in last.on.iter().enumerate().filter(|(core_type, _)| *core_type != here) {
             if let Some(cpu) = *cpu {
-                each(cpu, Guess { tid, from: self.looked, time: ran(core_type) });
+                each(cpu, Guess { tid, from: self.sampled, time: ran(core_type) });
             }
         }
     }
 
-    /// Gives what ran on a CPU since the last look a place of its own: the later one waits for the earlier one, and all make
+    /// Gives what ran on a CPU since the last sample a place of its own: the later one waits for the earlier one, and all make
     /// way for the present.
     fn lay_out(&mut self, cpu: u16, mut guesses: Vec<Guess>, now: Ns) {
         guesses.retain(|guess| guess.time > Ns::ZERO);
         guesses.sort_by_key(|guess| (guess.from, guess.tid));
         let mut slices: Vec<Slice> = Vec::with_capacity(guesses.len());
-        let mut free = self.looked;
+        let mut free = self.sampled;
         for Guess { tid, from, time } in guesses {
             let from = from.max(free);
             free = from + time;
@@ -183,7 +183,7 @@ impl Timeline {
         }
         let lane = self.lanes.entry(cpu).or_default();
         for Slice { tid, from, to } in slices {
-            let from = from.max(self.looked).max(lane.last().map_or(Ns::ZERO, |last| last.to));
+            let from = from.max(self.sampled).max(lane.last().map_or(Ns::ZERO, |last| last.to));
             if to > from {
                 append(lane, Slice { tid, from, to }, BREAK);
             }
@@ -213,7 +213,7 @@ fn append(lane: &mut Vec<Slice>, slice: Slice, gap: Ns) {
     }
 }
 
-/// A lane through a grid: each cell belongs to the thread that had most of it, or to nobody if it was free for longer.
+/// A lane through a grid: each cell belongs to the thread that had most of it, or to none if it was free for longer.
 fn coarser(lane: &[Slice], grid: Ns) -> Vec<Slice> {
     let mut result = Vec::new();
     let mut cell = 0;

@@ -5,9 +5,9 @@ use std::fs;
 
 use evenkeel_model::Ns;
 
-use super::sample::Sample;
 use crate::clock::children_time;
 use crate::event::Tid;
+use crate::sample::Sample;
 
 /// The account of the kernel.
 pub(super) enum Used {

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::process::ExitStatus;
 
 use evenkeel_model::{Machine, Ns};
 use evenkeel_workload::recording::Recording;
 
 use super::RecordingBuilder;
+use crate::clock::clock;
 use crate::event::{Event, Tid, What};
-use crate::host::{clock, poll};
+use crate::launch::Launched;
+use crate::wait::poll;
 use crate::watch::{self, Counters, Missed, Options, Watch};
 
 /// How often the kernel's ring is emptied.
@@ -95,12 +97,19 @@ impl Recorder {
         Ok(())
     }
 
-    /// Waits until it is time to take events again, or until the process of `process` has ended.
+    /// Records until a released command has ended, and returns how it did.
     ///
     /// # Errors
     /// None in practice.
-    pub fn wait(&self, process: BorrowedFd<'_>) -> io::Result<()> {
-        poll(&[process], PERIOD).map(|_| ())
+    pub fn follow(&mut self, launched: &mut Launched) -> io::Result<ExitStatus> {
+        loop {
+            self.advance()?;
+            if let Some(status) = launched.poll()? {
+                self.advance()?;
+                return Ok(status);
+            }
+            poll(&[launched.end()], PERIOD)?;
+        }
     }
 
     /// What is not seen, why, and what that costs.

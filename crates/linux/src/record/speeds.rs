@@ -14,7 +14,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::sched_setaffinity;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::host::clock;
+use crate::clock::clock;
 use crate::mask;
 
 /// A host that holds CPUs to their shares does so within periods of some 10 ms. A window is one of those, and the middle one

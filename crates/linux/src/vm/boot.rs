@@ -14,7 +14,7 @@ use super::protocol::Reply;
 use super::qemu::{self, Emulator};
 use super::shares::{self, Shares};
 use super::{Accelerator, Options, Vm, kvm};
-use crate::host::clock;
+use crate::clock::clock;
 use crate::launch::Signals;
 use crate::scratch::Scratch;
 

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_model::Ns;
 
-use crate::host::clock;
+use crate::clock::clock;
 use crate::launch::Signals;
 use crate::spec::Spec;
 use error::tried;

@@ -10,8 +10,8 @@ use evenkeel_model::Ns;
 
 use super::error::{Error, tried};
 use super::monitor::Monitor;
+use crate::clock::clock;
 use crate::event::Tid;
-use crate::host::clock;
 use crate::launch::Signals;
 use crate::scratch::Scratch;
 

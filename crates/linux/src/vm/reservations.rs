@@ -3,8 +3,8 @@
 use std::fmt;
 use std::fs;
 
-use super::shares;
 use crate::event::Tid;
+use crate::realtime;
 
 /// A process with a reservation.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ fn numbers(folder: &str) -> impl Iterator<Item = Tid> + use<> {
 }
 
 fn holder(process: Tid) -> Option<Holder> {
-    let cpus: f64 = numbers(&format!("/proc/{process}/task")).filter_map(shares::reserved).sum();
+    let cpus: f64 = numbers(&format!("/proc/{process}/task")).filter_map(realtime::reserved).sum();
     // Kernel threads that set frequencies have this class, too, and no command line.
     let command = Command::of(process).filter(|_| cpus > 0.0)?;
     let guest = command.words.iter().any(|word| word.starts_with("evenkeel,")) && command.name().starts_with("qemu");
@@ -87,7 +87,7 @@ mod tests {
     /// A thread of this process reserves a little and is found with it; without the privilege, nothing is.
     #[test]
     fn a_process_that_reserves_is_named() {
-        let tried = std::thread::spawn(|| (shares::reserve(0, 0.02), holders())).join().unwrap();
+        let tried = std::thread::spawn(|| (realtime::reserve(0, 0.02), holders())).join().unwrap();
         let own = tried.1.iter().find(|holder| holder.process == std::process::id());
         let Some(own) = own.filter(|_| tried.0.is_ok()) else {
             assert!(tried.0.is_err() && own.is_none(), "{tried:?}");

@@ -26,8 +26,8 @@ use libbpf_rs::{MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
 use rustix::thread::CpuSet;
 
 use crate::event::{Event, Tid};
-use crate::host::sample::{PairWaits, Sample};
 use crate::mask;
+use crate::sample::{PairWaits, Sample};
 use raw::RawEvent;
 use records::{BLOCKED, EXITED, FREE, RUNNING, Records};
 use skeleton::types::record as Record;
@@ -184,7 +184,7 @@ impl Watch {
         let used = unsafe { AtomicU32::from_ptr(&raw mut memory.used) };
         let slot = used.fetch_add(1, Ordering::Relaxed);
         let state = if stat.running { RUNNING } else { BLOCKED };
-        let since = crate::host::clock().0;
+        let since = crate::clock::clock().0;
         let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, ..Record::default() };
         if !self.records.write(slot as usize, record) {
             used.fetch_sub(1, Ordering::Relaxed);

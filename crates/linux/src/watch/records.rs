@@ -8,7 +8,7 @@ use evenkeel_model::Ns;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::skeleton::types::record as Record;
-use crate::host::sample::{Birth, Inside, MAX_TYPES, Sample, State, Turn};
+use crate::sample::{Birth, Inside, MAX_TYPES, Sample, State, Turn};
 
 // `enum state` of `watch.bpf.c`.
 pub(super) const FREE: u32 = 0;

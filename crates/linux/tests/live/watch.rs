@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::sample::{Sample, State};
 use evenkeel_linux::mask;
+use evenkeel_linux::sample::{Sample, State};
 use evenkeel_linux::watch::{Options, Watch};
 use evenkeel_model::Ns;
 use rustix::thread::{CpuSet, futex, gettid, sched_setaffinity};

@@ -34,12 +34,12 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::sample::Sample;
 use super::sampler::Sampler;
 use crate::clock::clock;
 use crate::event::Tid;
 use crate::guard::{Change, Guard, Slot};
 use crate::mask;
+use crate::sample::Sample;
 use inherit::{Grants, IN_FLIGHT, Newborn};
 
 /// A process is left unbound for so long: programs count their CPUs when they start, and would count too few.
@@ -314,7 +314,7 @@ impl Affinity {
     /// The guard has gone.
     pub fn seen(&mut self, at: Ns) -> io::Result<()> {
         self.grants.seen(at);
-        self.guard.looked(at)?;
+        self.guard.seen(at)?;
         let past = |(over, _): &mut (Ns, Slot)| *over + IN_FLIGHT < at;
         for (_, slot) in self.over.extract_if(.., past) {
             self.guard.forget(slot)?;
@@ -348,7 +348,7 @@ impl Affinity {
         }
     }
 
-    /// Nothing is left to be undone: the guard ends without a look at threads that have chosen masks since.
+    /// Nothing is left to be undone: the guard ends and leaves threads alone that have chosen masks since.
     ///
     /// # Errors
     /// The guard has gone.

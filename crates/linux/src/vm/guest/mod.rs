@@ -12,7 +12,7 @@ use rustix::process::{Pid, WaitOptions};
 use rustix::system::{RebootCommand, reboot};
 
 use super::protocol::{PORT, Reply, Request, Run};
-use crate::host::clock;
+use crate::clock::clock;
 use crate::launch::{self, exit_code};
 use crate::spec::Spec;
 

@@ -1,4 +1,4 @@
-//! What the host sees of a thread each time it looks.
+//! A sample of a thread: what is seen of it at one moment.
 
 use evenkeel_model::{Instructions, Ns};
 
@@ -32,7 +32,7 @@ pub struct Sample {
     pub instructions: Option<Instructions>,
 }
 
-/// What a look from inside the kernel adds.
+/// What only a sample from inside the kernel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
     /// Since when it has been on its CPU, or off.
