@@ -221,18 +221,19 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::thread::PoolThread;
 
     #[test]
     fn a_pool_works_with_the_threads_that_it_got() {
         for got in 1..4 {
             let mut left = got - 1;
             let plan = PoolBuilder::new().plan(5, Lifetime::Scoped).unwrap();
-            let workers = plan.start_with(|thread, body| {
+            let workers = plan.start_with(|name, body| {
                 if left == 0 {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
                 left -= 1;
-                thread.spawn(body)
+                PoolThread::start(name, body)
             });
             let pool = Pool::from_parts(plan, workers);
             assert_eq!(pool.threads(), got);

@@ -133,24 +133,27 @@ thread_local! {
 
 impl<'a> Binding<'a> {
     fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
-        // A worker of another pool that is bound stays where that one has it, and moves it.
-        let outer = Worker::current().map(|outer| outer.slot().pool()).filter(|outer| !outer.is_lost());
-        let free = outer.is_none_or(|outer| outer.asymmetry.is_none());
-        let before = pool.asymmetry.as_ref().and_then(|asymmetry| asymmetry.arrive(worker, free, activity));
-        if before.is_some() {
-            UNBOUND.replace(before.clone());
-        }
+        let before = pool.asymmetry.as_ref().and_then(|asymmetry| {
+            // A worker of another pool that is bound stays where that one has it, and moves it.
+            let outer = Worker::current().map(|outer| outer.slot().pool()).filter(|outer| !outer.is_lost());
+            let free = outer.is_none_or(|outer| outer.asymmetry.is_none());
+            let before = asymmetry.arrive(worker, free, activity);
+            if before.is_some() {
+                UNBOUND.replace(before.clone());
+            }
+            before
+        });
         Binding { pool, worker, before }
     }
 }
 
 impl Drop for Binding<'_> {
     fn drop(&mut self) {
+        let Some(asymmetry) = &self.pool.asymmetry else { return };
         let before = self.before.take();
         if before.is_some() {
             UNBOUND.take();
         }
-        let Some(asymmetry) = &self.pool.asymmetry else { return };
         if self.pool.is_lost() {
             before.iter().for_each(Asymmetry::unbind);
         } else {

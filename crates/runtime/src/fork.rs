@@ -18,6 +18,7 @@ static FORKS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct Process(usize);
 
 impl Process {
+    #[inline]
     pub(crate) fn current() -> Process {
         Process(FORKS.load(Relaxed))
     }
@@ -102,6 +103,7 @@ impl<T> PerProcess<T> {
     }
 
     /// The value, if this process has made one.
+    #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         // SAFETY: `made` frees nothing that was ever there.
         let made = unsafe { self.made.load(Acquire).as_ref() }?;

@@ -34,6 +34,7 @@ mod stats;
 mod steal_request;
 mod sync;
 mod task;
+mod thread;
 mod trace;
 mod urgent;
 mod worker;

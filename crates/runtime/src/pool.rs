@@ -14,7 +14,7 @@ use crate::state::{PoolState, WorkerSlot};
 use crate::stats::Stats;
 use crate::trace::Event;
 use crate::worker::Worker;
-use crate::workers::{PoolPlan, Workers, join_dropped};
+use crate::workers::{JoinDropped, PoolPlan, Workers};
 
 /// A pool of workers that steal tasks from each other.
 ///
@@ -115,9 +115,8 @@ impl Pool {
             // SAFETY: this thread works in that slot.
             return unsafe { Worker::enter(slot, |_| f()) };
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| state.in_first_slot(f).unwrap_or_else(|f| send(state, f))));
-        join_dropped();
-        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+        let _join = JoinDropped;
+        state.in_first_slot(f).unwrap_or_else(|f| send(state, f))
     }
 
     /// Has `f` run by a worker some time, and does not wait: unless the pool has no threads of its own. Then it is run here, before the calling thread leaves the

@@ -1,10 +1,9 @@
 //! The threads of a pool: how they start, and how they end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
 
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
@@ -16,6 +15,7 @@ use crate::fork::{self, Process};
 use crate::latch::Latch;
 use crate::missing::Missing;
 use crate::state::PoolState;
+use crate::thread::{Body, PoolThread};
 use crate::worker::Worker;
 
 /// How long a pool exists.
@@ -42,22 +42,21 @@ pub(crate) struct PoolPlan {
     pub(crate) lifetime: Lifetime,
 }
 
-/// What a thread does.
-pub(crate) type Body = Box<dyn FnOnce() + Send>;
-
 /// The threads of a pool in one process, and what they share.
 pub(crate) struct Workers {
     pub(crate) state: Arc<PoolState>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<PoolThread>,
     pub(crate) shortage: Option<Shortage>,
     pub(crate) missing: Vec<Missing>,
     /// Lets tasks take turns, where cores differ.
-    turns: Option<JoinHandle<()>>,
+    turns: Option<PoolThread>,
 }
 
 thread_local! {
     /// Workers of pools that tasks of this thread have dropped.
     static DROPPED: RefCell<Vec<Workers>> = const { RefCell::new(Vec::new()) };
+    /// Whether there are any. It has no destructor, so reading it is one load.
+    static HAS_DROPPED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Default for PoolPlan {
@@ -98,14 +97,11 @@ impl PoolPlan {
 
     /// Starts the workers; fewer if the system refuses threads.
     pub(crate) fn start(&self) -> Workers {
-        self.start_with(|thread, body| thread.spawn(body))
+        self.start_with(PoolThread::start)
     }
 
     /// As [`start`](Self::start), with threads from elsewhere.
-    pub(crate) fn start_with(
-        &self,
-        mut spawn: impl FnMut(thread::Builder, Body) -> io::Result<JoinHandle<()>>,
-    ) -> Workers {
+    pub(crate) fn start_with(&self, mut spawn: impl FnMut(String, Body) -> io::Result<PoolThread>) -> Workers {
         fork::count_forks();
         if Process::is_child() {
             unbind_forked();
@@ -118,7 +114,7 @@ impl PoolPlan {
         let mut shortage = None;
         for index in 1..wanted {
             let own = Arc::clone(&state);
-            match spawn(thread::Builder::new().name(format!("{name}-{index}")), Box::new(move || own.work(index))) {
+            match spawn(format!("{name}-{index}"), Box::new(move || own.work(index))) {
                 Ok(thread) => threads.push(thread),
                 Err(reason) => {
                     shortage = Some(Shortage { got: index, wanted, reason });
@@ -130,8 +126,7 @@ impl PoolPlan {
         state.alone.store(threads.is_empty(), Ordering::Relaxed);
         let mugs = state.asymmetry.as_deref().and_then(Asymmetry::uneven).is_some_and(Uneven::mugs);
         let own = Arc::clone(&state);
-        let turns = (mugs && self.turns)
-            .then(|| spawn(thread::Builder::new().name(format!("{name}-turns")), Box::new(move || own.take_turns())));
+        let turns = (mugs && self.turns).then(|| spawn(format!("{name}-turns"), Box::new(move || own.take_turns())));
         // Without that thread tasks stay where they are, which is said like the other threads that are missing.
         let turns = match turns {
             Some(Err(reason)) => {
@@ -163,6 +158,7 @@ impl Workers {
             Some(_) => DROPPED.with_borrow_mut(|dropped| {
                 dropped.retain(|workers| !workers.are_finished());
                 dropped.push(self);
+                HAS_DROPPED.set(true);
             }),
         }
     }
@@ -180,7 +176,7 @@ impl Workers {
     }
 
     fn are_finished(&self) -> bool {
-        self.threads.iter().chain(&self.turns).all(JoinHandle::is_finished)
+        self.threads.iter().chain(&self.turns).all(PoolThread::is_finished)
     }
 
     fn join(mut self) {
@@ -190,18 +186,31 @@ impl Workers {
             return;
         }
         for thread in self.threads.drain(..).chain(self.turns.take()) {
-            // Threads of a pool do not panic.
-            let _ = thread.join();
+            thread.join();
         }
     }
 }
 
-/// Waits for the workers of pools that this thread has dropped in tasks, if it is in none now.
-pub(crate) fn join_dropped() {
-    while Worker::outermost().is_none()
-        && let Some(workers) = DROPPED.with_borrow_mut(Vec::pop)
-    {
-        workers.join();
+/// At its end, panic or not, a thread that is in no pool any more waits for the workers of pools that it has dropped in tasks.
+pub(crate) struct JoinDropped;
+
+impl Drop for JoinDropped {
+    #[inline]
+    fn drop(&mut self) {
+        if HAS_DROPPED.get() {
+            join_dropped();
+        }
+    }
+}
+
+#[cold]
+fn join_dropped() {
+    while Worker::outermost().is_none() {
+        // At the end of the thread they are gone already, and their threads are not waited for.
+        match DROPPED.try_with(|dropped| dropped.borrow_mut().pop()) {
+            Ok(Some(workers)) => workers.join(),
+            Ok(None) | Err(_) => return HAS_DROPPED.set(false),
+        }
     }
 }
 
