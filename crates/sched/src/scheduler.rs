@@ -330,7 +330,7 @@ impl Scheduler {
         t.run = Run::Blocked(Wait::Sleep);
         if cores != t.affinity {
             t.affinity = cores;
-            self.outbox.push_back(Action::Affinity { thread, cores: t.allowed() });
+            self.outbox.push_back(Action::Affinity { thread });
         }
         self.state.touch(thread);
     }
@@ -612,8 +612,7 @@ impl Scheduler {
             return;
         }
         t.affinity = cores;
-        let cores = t.allowed();
-        self.outbox.push_back(Action::Affinity { thread, cores });
+        self.outbox.push_back(Action::Affinity { thread });
         self.leave_forbidden_core(thread);
     }
 

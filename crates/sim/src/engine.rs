@@ -19,6 +19,7 @@ use crate::observer::{Event, Observer, Stop};
 use crate::outcome::{Ended, Latency};
 use crate::report;
 use crate::run::{Error, Options};
+use crate::speeds::Speeds;
 use crate::task::{On, Place, Task};
 use crate::tasking::Runtime;
 
@@ -47,10 +48,8 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) opps: Vec<Opp>,
     /// What an observer was last told of each cluster's power.
     pub(crate) powers: Vec<Watts>,
-    /// Instructions per ns by distance of the memory, phase and cluster (`row` in `hardware.rs`), at the current operating points.
-    pub(crate) rates: Vec<f64>,
-    /// Counts per instruction, in the same order; empty if nobody reads counters.
-    pub(crate) counts: Vec<Counters>,
+    /// How fast code runs at the current operating points.
+    pub(crate) speeds: Speeds,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
     /// What becomes of every thread, for policies that ask.
@@ -112,8 +111,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             requests: Requests::new(machine.cores.len()),
             opps: machine.clusters.iter().map(|cluster| highest_opp(machine, cluster)).collect(),
             powers: vec![Watts(0.0); machine.clusters.len()],
-            rates: Vec::new(),
-            counts: Vec::new(),
+            speeds: Speeds::default(),
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
             foresight: None,
             score: None,
@@ -131,7 +129,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             missed_timers: 0,
             wakeup_latency: Latency::default(),
         };
-        engine.set_rates();
+        let counting = options.counters || engine.sched.wants_counters();
+        engine.speeds = Speeds::new(machine, &engine.code, &engine.opps, counting);
         engine.introduce_threads();
         Ok(engine)
     }

@@ -18,6 +18,7 @@ mod outcome;
 mod pmu;
 mod report;
 mod run;
+mod speeds;
 mod step;
 mod task;
 mod tasking;
