@@ -26,6 +26,9 @@ use crate::tasking::Runtime;
 /// So many operations or answers at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
 
+/// After so many events a run says how far it is: about a millisecond.
+const REPORT: u64 = 1 << 14;
+
 /// A run in progress.
 pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) now: Ns,
@@ -66,6 +69,9 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     stuck: u32,
     pub(crate) ended: Option<Ended>,
     pub(crate) events: u64,
+    /// Events up to which the meter knows of them, and after how many the limits are checked next.
+    reported: u64,
+    check_at: u64,
     pub(crate) migrations: u64,
     pub(crate) context_switches: u64,
     pub(crate) missed_timers: u64,
@@ -124,6 +130,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             stuck: 0,
             ended: None,
             events: 0,
+            reported: 0,
+            check_at: 0,
             migrations: 0,
             context_switches: 0,
             missed_timers: 0,
@@ -138,6 +146,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// Runs to the end.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
         while self.ended.is_none() {
+            if self.events >= self.check_at && self.check()? == Some(Ended::Interrupted) {
+                break;
+            }
             let (core, at) = self.due.first();
             let due = self.calendar.due();
             let next = at.min(due);
@@ -167,6 +178,23 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         self.close_books();
         Ok(())
+    }
+
+    /// Says how far the run is, and ends it if it shall stop or has had too many events.
+    fn check(&mut self) -> Result<Option<Ended>, Error> {
+        if let Some(meter) = &self.options.meter {
+            meter.report(self.events - self.reported, self.now, self.workload.duration);
+            self.reported = self.events;
+            if meter.stopped() {
+                self.ended = Some(Ended::Interrupted);
+                return Ok(self.ended);
+            }
+        }
+        if self.events >= self.options.max_events {
+            return Err(report::max_events(self));
+        }
+        self.check_at = (self.events + REPORT).min(self.options.max_events);
+        Ok(None)
     }
 
     fn core_event(&mut self, core: CoreId) -> Result<(), Error> {

@@ -12,6 +12,7 @@ mod foresight;
 mod hardware;
 mod host;
 mod life;
+mod meter;
 mod objects;
 mod observer;
 mod outcome;
@@ -23,6 +24,7 @@ mod step;
 mod task;
 mod tasking;
 
+pub use meter::Meter;
 pub use observer::{Event, Observer, Stop};
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
 pub use run::{Error, Options, check, run};

@@ -90,7 +90,7 @@ fn workers_give_the_known_results() {
         for kernel in ["qsort-1", "radix-2", "uts"].map(|name| table.kernel(name).unwrap()) {
             for techniques in ["none", "base", "base+p", "base+ps", "base+psm", "base+m"] {
                 let options = workers::Options { techniques: techniques.parse().unwrap(), ..Default::default() };
-                let outcome = workers::run(&machine, table, kernel, &options, &mut ());
+                let outcome = workers::run(&machine, table, kernel, &options, &mut ()).unwrap();
                 let _ = writeln!(text, "{} {} {techniques}: {outcome:?}", machine.name, kernel.name);
             }
         }

@@ -4,6 +4,8 @@ mod complaints;
 mod errors;
 mod golden;
 mod help;
+mod inputs;
+mod limits;
 mod recordings;
 mod reproductions;
 mod results;
