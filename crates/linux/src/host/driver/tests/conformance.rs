@@ -23,6 +23,7 @@ impl Arm for Sampling {
             steady: true,
             grain: Some(QUANTUM),
             displaces: true,
+            policies: None,
             foretells: false,
         }
     }
