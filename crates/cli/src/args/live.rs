@@ -35,7 +35,7 @@ pub struct Run {
     /// Follow a process that runs already, until it ends or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
     pub pid: Option<u32>,
-    /// Time from one look at the threads to the next; stretched if looking costs over 0.5 % of the machine
+    /// Time from one sample of the threads to the next; stretched if sampling costs over 0.5 % of the machine
     #[arg(long, value_name = "TIME", value_parser = period, default_value = "10ms")]
     pub period: Ns,
     /// Write the summary to this file instead of standard error

@@ -1,5 +1,5 @@
 //! What every policy makes of six mixes, every ready queue of two task graphs, and workers of three kernels, to the last digit: a change of results is
-//! a change that somebody wanted, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test it golden` accepts
+//! a change that was meant, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test it golden` accepts
 //! new results.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -291,7 +291,7 @@ fn a_process_is_followed_to_the_end_of_its_last_thread() {
     });
     assert!(follower.try_wait().unwrap().is_none(), "a thread is still there");
     drop(program.stdin.take());
-    // Before anybody has asked how the program ended.
+    // Before the program's parent has reaped it.
     assert!(follower.wait().unwrap().success());
     program.wait().unwrap();
     let account: serde_json::Value = serde_json::from_str(&fs::read_to_string(&account).unwrap()).unwrap();

@@ -8,7 +8,7 @@ use evenkeel_model::Ns;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::skeleton::types::record as Record;
-use crate::sample::{Birth, Inside, MAX_TYPES, Sample, State, Turn};
+use crate::sample::{Birth, Inside, MAX_TYPES, Sample, ThreadState, Turn};
 
 // `enum state` of `watch.bpf.c`.
 pub(super) const FREE: u32 = 0;
@@ -112,9 +112,9 @@ pub(super) fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
         tid: record.tid,
         process: record.tgid,
         state: match record.state {
-            READY | RUNNING => State::Runnable,
-            IN_FUTEX => State::Futex,
-            _ => State::Blocked,
+            READY | RUNNING => ThreadState::Runnable,
+            IN_FUTEX => ThreadState::Futex,
+            _ => ThreadState::Blocked,
         },
         cpu: record.cpu as u16,
         run: record.run.map(Ns),
