@@ -15,7 +15,6 @@ pub mod metrics;
 pub mod names;
 pub mod predict;
 pub mod stealing;
-pub mod words;
 
 mod machine;
 mod units;

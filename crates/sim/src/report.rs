@@ -105,8 +105,8 @@ fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
     text
 }
 
-/// What is still there when a run exceeds a limit.
-fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
+/// The run outlasted its limit. Says what was still there.
+pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
     let ids = (0..engine.tasks.len() as u32).map(ThreadId);
     let (there, absent): (Vec<ThreadId>, Vec<ThreadId>) =
         ids.partition(|id| engine.tasks[id.index()].place != Place::Absent);
@@ -125,17 +125,7 @@ fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
         let next = to_come.filter_map(start).min();
         threads = next.map_or_else(String::new, |(_, id)| format!("{} starts later", name(engine, id)));
     }
-    threads
-}
-
-/// The run outlasted its limit.
-pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
-    Error::MaxTime { limit: engine.options.max_time, threads: unfinished(engine) }
-}
-
-/// The run had too many events.
-pub(crate) fn max_events<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
-    Error::MaxEvents { limit: engine.options.max_events, at: engine.now, threads: unfinished(engine) }
+    Error::MaxTime { limit: engine.options.max_time, threads }
 }
 
 /// Time stands still.

@@ -20,7 +20,7 @@ Examples:
 Exit code: the command's own; 125 if Evenkeel itself failed (it may not slow cores down, or cannot
 write the account), 126 if the command cannot be executed, 127 if there is none, 2 if the request is
 wrong.
-Read on: docs/emulate.md.";
+Read on: docs/emulation.md.";
 
 /// Arguments of `emulate`.
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ Examples:
   evenkeel sim Sync-2 --machine ./board.toml --policy colab
 
 Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.
-Read on: docs/topology.md, and docs/json.md for the fields of --format json.";
+Read on: docs/machines.md, and docs/json.md for the fields of --format json.";
 
 /// Arguments of `topology`.
 #[derive(Debug, Args)]

@@ -1,11 +1,10 @@
 //! What the command prints and refuses, without anything that a machine may lack.
 
 mod complaints;
+mod docs;
 mod errors;
 mod golden;
 mod help;
-mod inputs;
-mod limits;
 mod recordings;
 mod reproductions;
 mod results;

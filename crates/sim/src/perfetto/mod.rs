@@ -1,5 +1,5 @@
 //! Every decision of a run as a Perfetto trace: TrackEvent packets in protobuf, as they happen, so that memory stays
-//! flat however long the run is. `docs/traces.md` explains the tracks.
+//! flat however long the run is. `docs/guide.md` explains the tracks.
 
 use std::collections::BTreeMap;
 use std::io;

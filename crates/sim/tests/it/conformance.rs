@@ -24,7 +24,6 @@ impl Arm for Simulator {
             steady: true,
             grain: Some(Ns(10)),
             displaces: false,
-            policies: None,
             foretells: true,
         }
     }
