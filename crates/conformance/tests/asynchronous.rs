@@ -417,7 +417,6 @@ impl Arm for Asynchronous {
             steady: false,
             grain: Some(MESSAGE),
             displaces: false,
-            policies: None,
             foretells: false,
         }
     }

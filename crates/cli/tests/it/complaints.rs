@@ -68,7 +68,7 @@ impl Wanted {
 }
 
 /// How long the first program's work takes if these cores are busy to the end with it.
-fn fastest(machine: &Machine, workload: &Workload, outcome: &Outcome, cores: CoreSet) -> f64 {
+pub fn fastest(machine: &Machine, workload: &Workload, outcome: &Outcome, cores: CoreSet) -> f64 {
     let [phase] = workload.programs[0].phases.as_slice() else { panic!("one phase, so that speeds are known") };
     let rate = |core| {
         let kind = machine.core_type(core);

@@ -164,15 +164,79 @@ fn filled(phrase: &str) -> String {
     text + rest
 }
 
-/// `[published] PAPER/ROW FORMAT`.
+/// `[published] PAPER/ROW FORMAT`, `effect PAPER/SET MACHINE POLICY WORKLOADS FORMAT`.
 fn figure(value: &str) -> String {
-    let (field, value) = value.strip_prefix("published ").map_or(("simulated", value), |value| ("published", value));
-    let (name, format) = value.split_once(' ').unwrap();
-    let (paper, id) = name.split_once('/').unwrap();
-    let row = rows(of(paper)).iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("there is no row {name}"));
-    let number = row[field].as_f64().unwrap().abs();
+    let (what, format) = value.rsplit_once(' ').unwrap();
+    let number = match what.strip_prefix("effect ") {
+        Some(effect) => effects(effect),
+        None => {
+            let (field, name) = what.strip_prefix("published ").map_or(("simulated", what), |name| ("published", name));
+            let (paper, id) = name.split_once('/').unwrap();
+            let row = rows(of(paper)).iter().find(|row| row["id"] == id);
+            row.unwrap_or_else(|| panic!("there is no row {name}"))[field].as_f64().unwrap()
+        }
+    };
+    let number = number.abs();
     match format.strip_prefix('%') {
         Some(digits) => format!("{:.*}", digits.parse().unwrap_or(0), 100.0 * number),
         None => format!("{:.*}", format.trim_start_matches('.').parse().unwrap(), number),
     }
+}
+
+/// Of a workload, or the `mean`, the `least` or the `most` of several (`mean:a,b`), or of all (`mean`).
+fn effects(of_what: &str) -> f64 {
+    let [name, machine, policy, workloads] = of_what.split(' ').collect::<Vec<_>>()[..] else { panic!("{of_what}") };
+    let (paper, set) = name.split_once('/').unwrap();
+    let all = of(paper)["effects"].as_array().unwrap();
+    let (sum_up, list) = match workloads.split_once(':') {
+        Some((sum_up @ ("mean" | "least" | "most"), list)) => (sum_up, list),
+        _ if workloads == "mean" => ("mean", ""),
+        _ => ("mean", workloads),
+    };
+    let fits = |one: &&Value| {
+        let is = |field: &str, value: &str| one[field] == value;
+        let listed = list.is_empty() || list.split(',').any(|name| is("workload", name));
+        is("set", set) && is("machine", machine) && is("policy", policy) && listed
+    };
+    let values: Vec<f64> = all.iter().filter(fits).map(|one| one["effect"].as_f64().unwrap()).collect();
+    assert!(
+        !values.is_empty() && (list.is_empty() || list.split(',').count() == values.len()),
+        "no effects: {of_what}"
+    );
+    let sizes = values.iter().map(|value| value.abs());
+    match sum_up {
+        "least" => sizes.fold(f64::INFINITY, f64::min),
+        "most" => sizes.fold(0.0, f64::max),
+        _ => values.iter().sum::<f64>() / values.len() as f64,
+    }
+}
+
+/// A simulated amount over the published one, less one, of the rows of the work-stealing paper that `keep` accepts.
+fn misses(keep: impl Fn(&str) -> bool) -> Vec<(String, f64)> {
+    let all = rows(of("aaws")).iter().map(|row| {
+        let [published, simulated] = ["published", "simulated"].map(|field| row[field].as_f64().unwrap());
+        (row["id"].as_str().unwrap().to_owned(), simulated / published - 1.0)
+    });
+    all.filter(|(id, _)| keep(id)).collect()
+}
+
+#[test]
+fn kernels_and_model_meet_the_paper_as_the_page_says() {
+    let page = words(&fs::read_to_string(path("docs/reproductions.md")).unwrap());
+    let says = |phrase: String| assert!(page.contains(&phrase), "docs/reproductions.md should say: {phrase}");
+    let kernels = misses(|id| id.starts_with("t3-") && id.ends_with("-4B4L-IO"));
+    let near = kernels.iter().filter(|(_, miss)| miss.abs() <= 0.1).count();
+    says(format!("{near} of {} kernels are within 10 %", kernels.len()));
+    let fast = ["bfs-d", "mis", "sarray", "sptree"].map(|name| {
+        let id = format!("t3-{name}-4B4L-IO");
+        kernels.iter().find(|(of, _)| *of == id).unwrap().1
+    });
+    let [least, most] = [f64::min, f64::max].map(|pick| 100.0 * fast.into_iter().reduce(pick).unwrap());
+    says(format!("*bfs-d, mis, sarray, sptree on 4B4L are {least:.0} to {most:.0} % too fast.*"));
+    let stated = misses(|id| id.starts_with("model-stated-") && id.contains("volts"));
+    let most = stated.iter().fold(0.0_f64, |most, (_, miss)| most.max(miss.abs()));
+    says(format!("voltages up to {:.0} % off its published ones", 100.0 * most));
+    let matched = misses(|id| id.starts_with("model-matched-"));
+    let off: Vec<_> = matched.iter().filter(|(_, miss)| miss.abs() > 0.01).map(|(id, _)| id.as_str()).collect();
+    assert_eq!(off, ["model-matched-0B1L-feasible-over-one-little"], "all others within 1 %, as the page says");
 }

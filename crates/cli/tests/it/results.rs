@@ -117,7 +117,10 @@ fn train_writes_a_predictor_and_prints_how_good_it_is() {
 #[test]
 fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
     let report = reproductions::of("colab");
-    fields(report, &["experiment", "events", "seconds", "summary", "rows", "power"]);
+    fields(report, &["experiment", "events", "seconds", "summary", "rows", "effects", "power"]);
+    for effect in report["effects"].as_array().unwrap() {
+        fields(effect, &["set", "workload", "machine", "policy", "against", "metric", "effect"]);
+    }
     assert!(report["events"].as_u64().unwrap() > 624, "312 experiments in two core orders");
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), include_str!("../../../../experiments/colab.toml").matches("[[row]]").count());
@@ -141,7 +144,7 @@ fn one_paper_alone_gives_what_it_gives_among_all() {
 #[test]
 fn reproduce_aaws_prints_every_row_and_where_the_time_of_every_kernel_goes() {
     let report = reproductions::of("aaws");
-    fields(report, &["experiment", "events", "seconds", "summary", "rows", "power", "breakdown"]);
+    fields(report, &["experiment", "events", "seconds", "summary", "rows", "effects", "power", "breakdown"]);
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), include_str!("../../../../experiments/aaws.toml").matches("[[row]]").count());
     let table_iii = rows.iter().filter(|row| row["source"] == "Table III");

@@ -1,4 +1,4 @@
-//! Figures in the documentation that `evenkeel compare` prints.
+//! Figures in the documentation that `evenkeel compare` and `sim` print.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -6,7 +6,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use assert_cmd::Command;
+use evenkeel_model::machines;
+use evenkeel_sched::Setup;
+use evenkeel_sim::Options;
+use evenkeel_workload::format;
 use serde_json::Value;
+
+use crate::complaints::fastest;
 
 fn evenkeel(args: &[&str]) -> Value {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
@@ -71,6 +77,44 @@ fn ready_queues_take_as_long_as_the_page_says() {
         };
         says("tasks.md", &format!("| `{program}` | {} |", columns.each_ref().map(cell).join(" | ")));
     }
+}
+
+#[test]
+fn the_main_thread_matters_as_much_as_the_page_says() {
+    let options =
+        ["facesim-task", "--machine", "odroid-xu3", "--policy", "cfs", "--orders", "declared", "--seeds", "5"];
+    let seconds = |main: &str| {
+        let means = compare(&[&options[..], &["--tasks", "fifo", "--main", main]].concat(), "makespan_s");
+        means.values().sum::<f64>()
+    };
+    let (big, default) = (seconds("big"), seconds("default"));
+    says("tasks.md", &format!("with `--main big` it takes {big:.1} s instead of {default:.1}"));
+}
+
+/// Four threads that do nothing but compute, for some seconds.
+const EQUAL: &str = r#"
+[[program]]
+name = "equal"
+phases.compute = { ilp = 2.0, memory_ns = 0 }
+
+[[program.threads]]
+name = "worker"
+count = 4
+do = [{ compute = "6 Ginst" }]
+"#;
+
+#[test]
+fn equal_threads_progress_as_equally_as_the_page_says() {
+    let machine = machines::by_name("2B2S").unwrap();
+    let workload = format::load("equal", EQUAL, "equal.toml", None).unwrap();
+    let over_ideal = |policy: &str| {
+        let options = Options { oracle: true, ..Options::default() };
+        let policy = Setup::parse(policy).unwrap().make();
+        let outcome = evenkeel_sim::run(&machine, &workload, policy, None, &options, &mut ()).unwrap();
+        outcome.makespan.as_secs_f64() / fastest(&machine, &workload, &outcome, machine.all())
+    };
+    let (equal, fair) = (over_ideal("pfs"), over_ideal("cfs"));
+    says("policies/wash.md", &format!("on `2B2S` take {equal:.2} times the ideal time, under CFS {fair:.2} times"));
 }
 
 #[test]

@@ -25,11 +25,33 @@ pub struct Reproduction<'a> {
     pub summary: Summary,
     /// One published number a row, in the order of the experiment's file.
     pub rows: Vec<Row<'a>>,
+    /// What every policy changes about every workload on every machine: the tables before the published numbers.
+    pub effects: Vec<Effect<'a>>,
     /// Power over time, where the paper shows it.
     pub power: Vec<Chart<'a>>,
     /// Where the time of every kernel goes; only where workers ran some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<Breakdown>,
+}
+
+/// A workload on a machine under a policy, against the first policy of its set.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Effect<'a> {
+    /// The set of the experiment.
+    pub set: &'a str,
+    /// The workload.
+    pub workload: &'a str,
+    /// The machine.
+    pub machine: &'a str,
+    /// The policy.
+    pub policy: &'a str,
+    /// The policy that it is compared with.
+    pub against: &'a str,
+    /// What is compared, the mean over core orders and seeds.
+    pub metric: &'static str,
+    /// A signed fraction: -0.11 is -11 %; `null` if there is nothing to compare.
+    pub effect: Option<f64>,
 }
 
 /// A kernel run by workers, the mean over seeds.
@@ -153,10 +175,31 @@ impl<'a> Reproduction<'a> {
             seconds,
             summary: reproduction.summary().into(),
             rows: reproduction.rows.iter().map(Row::from).collect(),
+            effects: reproduction.sets.iter().flat_map(effects).collect(),
             power: reproduction.power.iter().map(Chart::from).collect(),
             breakdown: reproduction.sets.iter().flat_map(paper::breakdown).map(Breakdown::from).collect(),
         }
     }
+}
+
+fn effects(ran: &paper::Ran) -> Vec<Effect<'_>> {
+    let Some((against, others)) = ran.policies.split_first() else { return Vec::new() };
+    let metric = ran.set.overview;
+    let mut effects = Vec::new();
+    for workload in &ran.set.workloads {
+        for machine in &ran.set.machines {
+            effects.extend(others.iter().map(|policy| Effect {
+                set: &ran.set.name,
+                workload: &workload.name,
+                machine,
+                policy,
+                against,
+                metric: metric.title(),
+                effect: ran.effect(&workload.name, machine, metric, policy, against),
+            }));
+        }
+    }
+    effects
 }
 
 impl<'a> From<&'a paper::Row> for Row<'a> {

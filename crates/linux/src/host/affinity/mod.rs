@@ -60,8 +60,6 @@ pub struct Affinity {
     over: Vec<(Ns, Slot)>,
     /// When a mask was last given back.
     changed: Ns,
-    /// The time of the last sample.
-    sampled: Ns,
     refused: u64,
 }
 
@@ -103,20 +101,18 @@ impl Affinity {
             grants: Grants::default(),
             over: Vec::new(),
             changed: Ns::ZERO,
-            sampled: Ns::NEVER,
             refused: 0,
         }
     }
 
     /// Takes note of new threads and the cores that the program allows each. What has inherited a mask gets its own at once.
-    /// `processes` tells since when a process has been known. Returns whether any thread had inherited a mask.
+    /// Returns whether there was any.
     ///
     /// # Errors
     /// The guard has gone.
     pub fn adopt(
         &mut self,
         threads: &[Sample],
-        processes: &BTreeMap<Tid, Ns>,
         sampler: &mut Sampler,
         cores: &mut BTreeMap<Tid, CoreSet>,
     ) -> io::Result<bool> {
@@ -146,7 +142,7 @@ impl Affinity {
         }
         let mut grants = std::mem::take(&mut self.grants);
         let found = newborn.len();
-        let chose = grants.adopt(newborn, processes, |thread, own| {
+        let chose = grants.adopt(newborn, |thread, own| {
             self.settle(thread.tid, own, sampler)?;
             cores.insert(thread.tid, self.cores(own));
             Ok(clock())
@@ -168,25 +164,20 @@ impl Affinity {
         if mask::cpus(&usable).next().is_some() { usable } else { self.first }
     }
 
-    /// The program has given a thread this mask, or others since. Nothing else is wanted of the thread any more. Returns the
-    /// cores that it now allows; `None` if the kernel refuses that mask, so that all is as it was.
+    /// The program has given a thread this mask. Nothing else is wanted of it any more. Returns the cores that it now
+    /// allows; `None` if the kernel refuses that mask, so that all is as it was.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn chosen(&mut self, tid: Tid, own: CpuSet, sampler: &mut Sampler) -> io::Result<Option<CoreSet>> {
-        let (mut next, mut cores) = (Some(own), None);
-        // What is set here may overwrite what the program sets meanwhile.
-        while let Some(own) = next {
-            // The kernel does the same to the program's call, now or a moment before. It refuses one without a usable CPU.
-            let there = sched_getaffinity(pid(tid)).is_ok_and(|present| present == self.usable(own));
-            if there || sched_setaffinity(pid(tid), &own) != Err(Errno::INVAL) {
-                self.wanted.remove(&tid);
-                self.unbound(tid)?;
-                cores = Some(self.cores(&own));
-            }
-            next = sampler.wish(tid);
+    pub fn chosen(&mut self, tid: Tid, mask: &CpuSet) -> io::Result<Option<CoreSet>> {
+        // The kernel does the same to the program's call, now or a moment before. It refuses one without a usable CPU.
+        let there = sched_getaffinity(pid(tid)).is_ok_and(|present| present == self.usable(*mask));
+        if !there && sched_setaffinity(pid(tid), mask) == Err(Errno::INVAL) {
+            return Ok(None);
         }
-        Ok(cores)
+        self.wanted.remove(&tid);
+        self.unbound(tid)?;
+        Ok(Some(self.cores(mask)))
     }
 
     /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
@@ -196,7 +187,7 @@ impl Affinity {
     pub fn put(&mut self, thread: Moving, core: usize, sampler: &mut Sampler) -> io::Result<Moved> {
         let Moving { tid, process, started, process_since } = thread;
         if let Some(own) = sampler.wish(tid)
-            && let Some(cores) = self.chosen(tid, own, sampler)?
+            && let Some(cores) = self.chosen(tid, &own)?
         {
             return Ok(Moved::Forbidden(cores));
         }
@@ -256,7 +247,7 @@ impl Affinity {
         {
             self.wanted.remove(&tid);
             if let Some(own) = sampler.wish(tid)
-                && let Some(cores) = self.chosen(tid, own, sampler)?
+                && let Some(cores) = self.chosen(tid, &own)?
             {
                 changed(tid, cores);
                 continue;
@@ -323,8 +314,7 @@ impl Affinity {
     /// The guard has gone.
     pub fn seen(&mut self, at: Ns) -> io::Result<()> {
         self.grants.seen(at);
-        // One sample may miss a thread.
-        self.guard.seen(std::mem::replace(&mut self.sampled, at))?;
+        self.guard.seen(at)?;
         let past = |(over, _): &mut (Ns, Slot)| *over + IN_FLIGHT < at;
         for (_, slot) in self.over.extract_if(.., past) {
             self.guard.forget(slot)?;
@@ -383,11 +373,10 @@ impl Affinity {
 
     /// Sets a mask, and over it what the program wishes meanwhile, which is returned as well.
     fn settle(&mut self, tid: Tid, mask: &CpuSet, sampler: &mut Sampler) -> io::Result<(Moved, Option<CoreSet>)> {
-        let moved = self.set(tid, mask);
-        let chosen = match sampler.wish(tid) {
-            Some(own) => self.chosen(tid, own, sampler)?,
-            None => None,
-        };
+        let (moved, mut chosen) = (self.set(tid, mask), None);
+        while let Some(own) = sampler.wish(tid) {
+            chosen = self.chosen(tid, &own)?.or(chosen);
+        }
         Ok((moved, chosen))
     }
 
