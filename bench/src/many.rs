@@ -16,7 +16,7 @@ const NODE: usize = 128;
 /// A machine of so many cores, a multiple of four.
 ///
 /// # Panics
-/// If a machine cannot have so many cores.
+/// A machine cannot have so many cores.
 pub fn machine(cores: usize) -> Machine {
     let cluster = CLUSTER.min(cores / 2);
     let mut text = format!("name = \"{cores} cores\"\ndescription = \"half of them big\"\n");

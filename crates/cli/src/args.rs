@@ -44,10 +44,11 @@ Start here:
 
 Units: seconds, joules, and joule seconds for EDP. H_ANTT is turnaround against a machine of big
 cores only: lower is better. H_STP is throughput against it: higher is better.
-Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written. Where a
-program is started, its own; then 125 says that Evenkeel itself failed (a result that cannot be
-written included), 126 that the program cannot be executed, 127 that there is none.
-Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (how it works).";
+Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written, 130
+interrupted (a simulation prints what it reached). Where a program is started, its own; then 125
+says that Evenkeel itself failed (a result that cannot be written included), 126 that the program
+cannot be executed, 127 that there is none.
+Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (the code).";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -261,7 +262,17 @@ pub struct Conditions {
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "10h")]
     pub max_time: Ns,
     #[command(flatten)]
+    pub limit: Limit,
+    #[command(flatten)]
     pub tasks: Tasks,
+}
+
+/// How much a run may cost.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Limit {
+    /// Stop with an error when a run has more simulator events than this; ten million take about a second
+    #[arg(long, value_name = "NUMBER", default_value = "10000000000", value_parser = |text: &str| whole::<u64>(text, 1..=u64::MAX))]
+    pub max_events: u64,
 }
 
 impl Conditions {
@@ -300,7 +311,7 @@ pub struct Sim {
     #[arg(long, value_enum, default_value_t = Order::Declared)]
     pub order: Order,
     /// Seed of every random draw
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 0..=u64::MAX))]
     pub seed: u64,
     /// Write every decision to this file, as a Perfetto trace
     #[arg(long, value_name = "FILE")]
@@ -327,7 +338,7 @@ pub struct Compare {
     #[arg(long, default_value = "cfs")]
     pub baseline: String,
     /// How many seeds: 1, 2, ... N
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 1..=1000))]
     pub seeds: u64,
     /// Orders in which the operating system numbers the cores
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Order::BigFirst, Order::LittleFirst])]
@@ -349,6 +360,8 @@ pub struct Reproduce {
     /// Show policies the true speedup of every thread: what perfect knowledge would give, not what was published
     #[arg(long)]
     pub oracle: bool,
+    #[command(flatten)]
+    pub limit: Limit,
     /// Write a page with bars and timelines to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -365,6 +378,8 @@ pub struct Train {
     /// Write the predictor to this file, as TOML
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub limit: Limit,
     #[command(flatten)]
     pub output: Output,
 }
@@ -398,9 +413,17 @@ pub fn command_line() -> String {
 
 /// A duration with its unit.
 fn duration(text: &str) -> Result<Ns, String> {
-    let expected = |why: String| format!("{why}; expected a duration with its unit, such as 500us, 10ms or 60s");
-    let parsed: Duration = humantime::parse_duration(text).map_err(|error| expected(error.to_string()))?;
-    u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| expected("more than 584 years".into()))
+    let expected = || "expected a duration with its unit, such as 500us, 10ms or 60s";
+    let parsed: Duration = humantime::parse_duration(text).map_err(|_| expected())?;
+    u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| "more than 584 years".into())
+}
+
+/// A whole number of a range.
+fn whole<N: TryFrom<u64>>(text: &str, range: RangeInclusive<u64>) -> Result<N, String> {
+    let found = text.trim().parse().ok().filter(|number| range.contains(number));
+    let most = if *range.end() == u64::MAX { "on".into() } else { format!("to {}", range.end()) };
+    let expected = || format!("expected a whole number from {} {most}", range.start());
+    found.and_then(|number: u64| N::try_from(number).ok()).ok_or_else(expected)
 }
 
 /// A duration of a range.

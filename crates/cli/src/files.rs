@@ -18,22 +18,22 @@ use tempfile::{Builder, NamedTempFile, TempPath};
 /// through `/proc` (`/dev/stdout`), is written as it is. It is opened before the work begins, so that a folder that does
 /// not exist is no surprise at its end.
 pub struct Target {
-    /// As the user calls it.
+    /// As the user wrote it.
     path: PathBuf,
     /// Where the links lead.
-    place: Place,
+    destination: Destination,
     file: Sink,
 }
 
 /// Where a path leads.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// A name in a folder, where a file is or can be.
     Name(PathBuf),
     /// A descriptor of this process.
     Descriptor(RawFd),
     /// Anything else that is there.
-    Thing,
+    Other,
 }
 
 enum Sink {
@@ -42,7 +42,7 @@ enum Sink {
     Direct(fs::File),
 }
 
-/// A result that cannot be written, after all the work. The place is to blame, not the request.
+/// A result that cannot be written, after all the work. Where it was to be written is to blame, not the request.
 #[derive(Debug)]
 pub struct Unwritten {
     path: PathBuf,
@@ -63,20 +63,20 @@ impl std::error::Error for Unwritten {}
 impl Target {
     /// Makes sure that the file can be written.
     pub fn open(path: &Path) -> Result<Self> {
-        let open = || -> io::Result<(Place, Sink)> {
-            let place = place(path)?;
-            let file = match &place {
-                Place::Descriptor(number) => Sink::Direct(own(*number)?),
-                Place::Thing => Sink::Direct(fs::OpenOptions::new().append(true).open(path)?),
-                Place::Name(name) => match unnamed(folder(name))? {
+        let open = || -> io::Result<(Destination, Sink)> {
+            let destination = destination(path)?;
+            let file = match &destination {
+                Destination::Descriptor(number) => Sink::Direct(own(*number)?),
+                Destination::Other => Sink::Direct(fs::OpenOptions::new().append(true).open(path)?),
+                Destination::Name(name) => match unnamed(folder(name))? {
                     Some(file) => Sink::Unnamed(file),
                     None => Sink::Renamed(partial().tempfile_in(folder(name)).map_err(without_name)?),
                 },
             };
-            Ok((place, file))
+            Ok((destination, file))
         };
-        let (place, file) = open().with_context(|| cannot_write(path))?;
-        Ok(Self { path: path.to_path_buf(), place, file })
+        let (destination, file) = open().with_context(|| cannot_write(path))?;
+        Ok(Self { path: path.to_path_buf(), destination, file })
     }
 
     /// As [`Self::open`], for a path that may not be given.
@@ -87,9 +87,9 @@ impl Target {
     /// Makes sure that no two of them are the same file, of which only the last would be left.
     pub fn distinct(targets: &[&Option<Self>]) -> Result<()> {
         let names = targets.iter().filter_map(|target| target.as_ref());
-        let names: Vec<_> = names.filter(|target| matches!(target.place, Place::Name(_))).collect();
+        let names: Vec<_> = names.filter(|target| matches!(target.destination, Destination::Name(_))).collect();
         for (position, target) in names.iter().enumerate() {
-            if let Some(same) = names[..position].iter().find(|other| other.place == target.place) {
+            if let Some(same) = names[..position].iter().find(|other| other.destination == target.destination) {
                 bail!(
                     "{} and {} are the same file: expected one for each output",
                     same.path.display(),
@@ -117,13 +117,13 @@ impl Target {
     /// Gives the file its name.
     pub fn keep(self) -> Result<(), Unwritten> {
         let unwritten = self.unwritten();
-        let Place::Name(place) = self.place else { return Ok(()) };
+        let Destination::Name(name) = self.destination else { return Ok(()) };
         let named = match self.file {
             Sink::Direct(_) => return Ok(()),
             Sink::Renamed(file) => readable(file.as_file()).map(|()| file.into_temp_path()),
-            Sink::Unnamed(file) => readable(&file).and_then(|()| name(&file, folder(&place))),
+            Sink::Unnamed(file) => readable(&file).and_then(|()| named_in(&file, folder(&name))),
         };
-        named.and_then(|named| named.persist(&place).map_err(|error| error.error)).map_err(unwritten)
+        named.and_then(|named| named.persist(&name).map_err(|error| error.error)).map_err(unwritten)
     }
 
     /// Writes the file.
@@ -156,21 +156,21 @@ fn cannot_write(path: &Path) -> String {
 const LINKS: usize = 40;
 
 /// Follows links to where a file is, or would be. Those of `/proc` name open files and lead nowhere.
-fn place(path: &Path) -> io::Result<Place> {
+fn destination(path: &Path) -> io::Result<Destination> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {
-        let Some(name) = path.file_name() else { return Ok(Place::Thing) };
+        let Some(name) = path.file_name() else { return Ok(Destination::Other) };
         let folder = fs::canonicalize(folder(&path))?;
         let full = folder.join(name);
         if rustix::fs::statfs(&folder)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
             let own = folder == Path::new(&format!("/proc/{}/fd", std::process::id()));
             let number = name.to_str().and_then(|name| name.parse().ok()).filter(|_| own);
-            return Ok(number.map_or(Place::Thing, Place::Descriptor));
+            return Ok(number.map_or(Destination::Other, Destination::Descriptor));
         }
         match fs::read_link(&full) {
             Ok(to) => path = folder.join(to),
-            Err(_) if fs::metadata(&full).is_ok_and(|found| !found.is_file()) => return Ok(Place::Thing),
-            Err(_) => return Ok(Place::Name(full)),
+            Err(_) if fs::metadata(&full).is_ok_and(|found| !found.is_file()) => return Ok(Destination::Other),
+            Err(_) => return Ok(Destination::Name(full)),
         }
     }
     Err(Errno::LOOP.into())
@@ -214,7 +214,7 @@ fn unnamed(folder: &Path) -> io::Result<Option<fs::File>> {
 }
 
 /// Gives a file a name that is not the final one, since only renaming replaces a file.
-fn name(file: &fs::File, folder: &Path) -> io::Result<TempPath> {
+fn named_in(file: &fs::File, folder: &Path) -> io::Result<TempPath> {
     let link = |path: &Path| Ok(linkat(CWD, opened(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?);
     Ok(partial().make_in(folder, link).map_err(without_name)?.into_temp_path())
 }
@@ -249,7 +249,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.html");
         let file = Sink::Renamed(partial().tempfile_in(folder.path()).unwrap());
-        Target { path: path.clone(), place: Place::Name(path.clone()), file }.write(b"text").unwrap();
+        Target { path: path.clone(), destination: Destination::Name(path.clone()), file }.write(b"text").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"text");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

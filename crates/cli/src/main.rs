@@ -8,6 +8,7 @@ mod commands;
 mod failed;
 mod files;
 mod hints;
+mod interrupted;
 mod json;
 mod live;
 mod messages;
@@ -89,6 +90,11 @@ fn status(result: anyhow::Result<u8>) -> ExitCode {
 fn failure(error: &anyhow::Error) -> ExitCode {
     if let Some(evenkeel_linux::vm::Error::Interrupted(signal)) = error.downcast_ref() {
         return ExitCode::from(evenkeel_linux::launch::killed_by(*signal));
+    }
+    if let Some(interrupted) = error.downcast_ref::<interrupted::Interrupted>() {
+        let printed = print(&interrupted.report);
+        messages::error(interrupted);
+        return if printed == ExitCode::SUCCESS { ExitCode::from(interrupted::STATUS) } else { printed };
     }
     match hints::hint(error) {
         Some(hint) => messages::error(format_args!("{error:#}; {hint}")),

@@ -36,6 +36,8 @@ pub struct Facts {
     pub grain: Option<Ns>,
     /// Something other than the scheduler can move its threads.
     pub displaces: bool,
+    /// It plays under these policies only.
+    pub policies: Option<&'static [&'static str]>,
     /// It tells the future ([`evenkeel_sched::Scheduler::wants_foresight`]).
     pub foretells: bool,
 }

@@ -37,7 +37,9 @@ fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static Description) -> b
         Policies::All => true,
         Policies::TakeOver => TAKE_OVER.contains(&policy.name),
     };
+    let chosen = facts.policies.is_none_or(|chosen| chosen.contains(&policy.name));
     named
+        && chosen
         && (facts.foretells || !policy.foresight)
         && accepts(&*Setup::from(policy).make(), &scenario.machine()).is_ok()
 }

@@ -417,6 +417,7 @@ impl Arm for Asynchronous {
             steady: false,
             grain: Some(MESSAGE),
             displaces: false,
+            policies: None,
             foretells: false,
         }
     }

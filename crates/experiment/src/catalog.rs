@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 
 use evenkeel_model::{Machine, Ns, machines as bundled, names};
@@ -112,7 +113,27 @@ pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item
 /// # Errors
 /// It cannot be read.
 pub fn read(path: &str) -> Result<String> {
-    fs::read_to_string(path).map_err(|source| Error::Unreadable { path: path.into(), source })
+    bounded(path).map_err(|source| Error::Unreadable { path: path.into(), source })
+}
+
+/// More than this is read of no file; of a device or a pipe, whose size is not known before, a part of that.
+const MOST: u64 = 1 << 30;
+const MOST_OF_A_STREAM: u64 = MOST / 16;
+
+/// The text of a file, a device or a pipe, up to a bound.
+fn bounded(path: &str) -> io::Result<String> {
+    let file = fs::File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() {
+        return Err(io::Error::other("it is a directory"));
+    }
+    let most = if about.is_file() { MOST } else { MOST_OF_A_STREAM };
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text (UTF-8)"))
 }
 
 /// `MACHINE:BIG+LITTLE`, taken apart.
@@ -157,7 +178,9 @@ fn stem(path: &str) -> Cow<'_, str> {
 fn workload_file(path: &str) -> Result<FoundWorkload> {
     let text = read(path)?;
     let stem = stem(path);
-    let found = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    let stream = fs::metadata(path).is_ok_and(|about| !about.is_file());
+    let found = match ending.or_else(|| stream.then(|| kind_of(&text))) {
         Some("json") => rt_app(path, &text)?,
         Some("toml") => format::load(&stem, &text, path, None).map_err(invalid)?.into(),
         Some("ek") => recording(path, &stem, &text)?,
@@ -168,6 +191,16 @@ fn workload_file(path: &str) -> Result<FoundWorkload> {
     };
     validate::workload(&found.workload).map_err(|problem| Error::File(format!("{path}: {problem}")))?;
     Ok(found)
+}
+
+/// What a pipe has to say, whose name has no ending: the ending of a file that begins so.
+fn kind_of(text: &str) -> &'static str {
+    let text = text.trim_start();
+    match text.strip_prefix('{').map(str::trim_start) {
+        Some(first) if first.starts_with("\"evenkeel\"") => "ek",
+        Some(_) => "json",
+        None => "toml",
+    }
 }
 
 /// A mistake that names its file.

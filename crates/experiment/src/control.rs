@@ -1,7 +1,10 @@
 //! How a caller watches long work, and stops it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use evenkeel_model::Ns;
+use evenkeel_sim::{Meter, Options};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -31,19 +34,21 @@ pub trait Progress: Sync {
 
 impl Progress for () {}
 
-/// What a caller passes to long work: where progress is reported, and a flag by which the work can be stopped.
+/// What a caller passes to long work: where progress is reported, and how the work is limited and stopped.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
     /// Is called as the work proceeds.
     pub progress: &'a dyn Progress,
-    /// Once this is true no further run begins, and the work ends with [`Error::Stopped`].
-    pub stop: Option<&'a AtomicBool>,
+    /// Counts the events of runs. Once it is told to stop no further run begins, and the work ends with [`Error::Stopped`].
+    pub meter: Option<&'a Arc<Meter>>,
+    /// A run that has more events ends with an error.
+    pub max_events: u64,
 }
 
 impl Default for Control<'_> {
     /// Reports nothing, and is never stopped.
     fn default() -> Self {
-        Self { progress: &(), stop: None }
+        Self { progress: &(), meter: None, max_events: Options::default().max_events }
     }
 }
 
@@ -55,7 +60,19 @@ impl<'a> Control<'a> {
 
     /// Whether the work shall stop.
     pub fn stopped(&self) -> bool {
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.meter.is_some_and(|meter| meter.stopped())
+    }
+
+    /// Counts a run of so many events that is over.
+    pub(crate) fn ran(&self, events: u64, time: Ns) {
+        if let Some(meter) = self.meter {
+            meter.report(events, time, None);
+        }
+    }
+
+    /// The limits of a run, everything else as usual.
+    pub(crate) fn options(&self) -> Options {
+        Options { max_events: self.max_events, meter: self.meter.cloned(), ..Options::default() }
     }
 
     /// Does `run` for every job, spread over all cores. The results are in the order of the jobs, and so is the error that
@@ -66,6 +83,17 @@ impl<'a> Control<'a> {
         jobs: &[J],
         run: impl Fn(&J) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
+        let (results, stopped) = self.each_until_stopped(stage, jobs, run)?;
+        stopped.map_or_else(|| Ok(results.into_iter().flatten().collect()), Err)
+    }
+
+    /// As [`Self::each`], but a stop is no error: jobs that were not done have no result.
+    pub(crate) fn each_until_stopped<J: Sync, T: Send>(
+        &self,
+        stage: Stage,
+        jobs: &[J],
+        run: impl Fn(&J) -> Result<T> + Sync,
+    ) -> Result<(Vec<Option<T>>, Option<Error>)> {
         let done = AtomicUsize::new(0);
         let stage = Ongoing::begin(self.progress, stage, jobs.len());
         let one = |job: &J| {
@@ -73,14 +101,18 @@ impl<'a> Control<'a> {
                 return None;
             }
             let result = run(job);
+            if let Err(Error::Stopped { .. }) = result {
+                return None;
+            }
             done.fetch_add(1, Ordering::Relaxed);
             self.progress.advance();
             Some(result)
         };
         let results: Vec<Option<Result<T>>> = jobs.par_iter().map(one).collect();
         drop(stage);
-        let stopped = || Error::Stopped { done: done.load(Ordering::Relaxed), of: jobs.len() };
-        results.into_iter().map(|result| result.unwrap_or_else(|| Err(stopped()))).collect()
+        let stopped = results.iter().any(Option::is_none);
+        let stopped = stopped.then(|| Error::Stopped { done: done.load(Ordering::Relaxed), of: jobs.len() });
+        Ok((results.into_iter().map(Option::transpose).collect::<Result<_>>()?, stopped))
     }
 }
 
@@ -131,8 +163,9 @@ mod tests {
 
     #[test]
     fn no_run_begins_after_a_stop() {
-        let stop = AtomicBool::new(true);
-        let control = Control { stop: Some(&stop), ..Control::default() };
+        let meter = Arc::new(Meter::default());
+        meter.stop().store(true, Ordering::Relaxed);
+        let control = Control { meter: Some(&meter), ..Control::default() };
         let result = control.each(Stage::Runs, &[1, 2, 3], |_| -> Result<()> { panic!("it was stopped before") });
         assert!(matches!(result, Err(Error::Stopped { done: 0, of: 3 })), "{result:?}");
     }

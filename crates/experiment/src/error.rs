@@ -152,6 +152,9 @@ impl std::fmt::Display for TaskSetting {
 }
 
 impl Error {
+    /// One run was stopped on its way; how many were not, its stage knows.
+    pub(crate) const INTERRUPTED: Self = Self::Stopped { done: 0, of: 1 };
+
     /// This error in a named place.
     pub(crate) fn within(self, place: impl Into<String>) -> Self {
         Self::In { place: place.into(), source: Box::new(self) }

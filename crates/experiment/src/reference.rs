@@ -1,7 +1,7 @@
 //! Reference runs: every program alone on as many cores as the machine has, all of them big, under CFS (`T_SB` of COLAB 5.1).
 
 use evenkeel_model::{CoreTypeId, Machine};
-use evenkeel_sim::{Options, Outcome, ProgramOutcome};
+use evenkeel_sim::{Ended, Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
 
 use crate::catalog;
@@ -55,7 +55,7 @@ impl References {
 
     /// Runs them all.
     pub fn run(self, plan: &Plan, control: &Control<'_>) -> Result<Alone> {
-        let outcomes = control.each(Stage::References, &self.wanted, |reference| reference.run(plan))?;
+        let outcomes = control.each(Stage::References, &self.wanted, |reference| reference.run(plan, control))?;
         let events = outcomes.iter().map(|outcome| outcome.events).sum();
         let programs = outcomes.into_iter().flat_map(|outcome| outcome.programs).collect();
         Ok(Alone { programs, of: self.of, events })
@@ -64,13 +64,19 @@ impl References {
 
 impl Reference {
     /// Without noise and delay, which belong to the run that is measured.
-    fn run(&self, plan: &Plan) -> Result<Outcome> {
-        let options = Options { seed: self.seed, max_time: plan.conditions.max_time, ..Options::default() };
-        let policy = catalog::policy("cfs")?;
-        evenkeel_sim::run(&self.machine, &self.workload, policy.make(), None, &options, &mut ()).map_err(|source| {
-            Error::Run { what: format!("{} alone on {}", self.workload.name, self.machine.name), source }
-        })
+    fn run(&self, plan: &Plan, control: &Control<'_>) -> Result<Outcome> {
+        let max_time = plan.conditions.max_time;
+        run_alone(&self.machine, &self.workload, Options { seed: self.seed, max_time, ..control.options() })
     }
+}
+
+/// Runs a program alone, under CFS.
+pub fn run_alone(machine: &Machine, workload: &Workload, options: Options) -> Result<Outcome> {
+    let policy = catalog::policy("cfs")?;
+    let run = evenkeel_sim::run(machine, workload, policy.make(), None, &options, &mut ());
+    let what = || format!("{} alone on {}", workload.name, machine.name);
+    let outcome = run.map_err(|source| Error::Run { what: what(), source })?;
+    if outcome.ended == Ended::Interrupted { Err(Error::INTERRUPTED) } else { Ok(outcome) }
 }
 
 impl Alone {

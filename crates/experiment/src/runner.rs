@@ -1,7 +1,9 @@
 //! Carries out a plan: resolves what depends on the machine, keeps the reference runs, measures.
 
+use std::sync::Arc;
+
 use evenkeel_model::Machine;
-use evenkeel_sim::{Observer, Options};
+use evenkeel_sim::{Ended, Meter, Observer, Options};
 use evenkeel_workload::Workload;
 
 use crate::control::{Control, Stage};
@@ -20,6 +22,8 @@ pub struct Runner {
     predictors: Predictors,
     /// The programs that ran alone, for each of those and each seed (`resolved * seeds + seed`).
     alone: Alone,
+    meter: Option<Arc<Meter>>,
+    max_events: u64,
 }
 
 impl Runner {
@@ -44,7 +48,8 @@ impl Runner {
         }
         let alone = references.run(&plan, control)?;
         let predictors = Predictors::new(&plan, control)?;
-        Ok(Self { plan, resolved, predictors, alone })
+        let (meter, max_events) = (control.meter.cloned(), control.max_events);
+        Ok(Self { plan, resolved, predictors, alone, meter, max_events })
     }
 
     /// What is run.
@@ -58,8 +63,26 @@ impl Runner {
     /// A run does not end.
     pub fn run_all(&self, control: &Control<'_>) -> Result<Results> {
         let runs = control.each(Stage::Runs, &self.plan.jobs(), |job| self.run(*job, &mut ()))?;
+        Ok(self.results(runs))
+    }
+
+    /// Does every run of the plan, as [`Self::run_all`] does, until [`Control`] stops the work. The results are those of
+    /// the workloads and machines all of whose runs were done; the error that comes with them says how many runs were.
+    ///
+    /// # Errors
+    /// A run does not end.
+    pub fn run_all_until_stopped(&self, control: &Control<'_>) -> Result<(Results, Option<Error>)> {
+        let (mut runs, stopped) =
+            control.each_until_stopped(Stage::Runs, &self.plan.jobs(), |job| self.run(*job, &mut ()))?;
+        let cell = (self.plan.repetitions() * self.plan.policies.len()).max(1);
+        let cells = runs.chunks_mut(cell).filter(|cell| cell.iter().all(Option::is_some));
+        let runs = cells.flatten().filter_map(Option::take).collect();
+        Ok((self.results(runs), stopped))
+    }
+
+    fn results(&self, runs: Vec<Run>) -> Results {
         let events = self.alone.events + runs.iter().map(|run| run.events).sum::<u64>();
-        Ok(Results { runs, events })
+        Results { runs, events }
     }
 
     /// The machine of a run, its cores in the run's order.
@@ -70,11 +93,24 @@ impl Runner {
     /// Does one run of the plan while `observer` watches.
     ///
     /// # Errors
-    /// The run does not end.
+    /// The run does not end, or [`Control`] stopped it.
     ///
     /// # Panics
     /// The plan has no such run.
     pub fn run(&self, job: Job, observer: &mut dyn Observer) -> Result<Run> {
+        let run = self.run_until_stopped(job, observer)?;
+        if run.ended == Ended::Interrupted { Err(Error::INTERRUPTED) } else { Ok(run) }
+    }
+
+    /// Does one run of the plan, as [`Self::run`] does. One that [`Control`] stopped is [`Ended::Interrupted`], and what it
+    /// measured is of the time until then.
+    ///
+    /// # Errors
+    /// The run does not end.
+    ///
+    /// # Panics
+    /// The plan has no such run.
+    pub fn run_until_stopped(&self, job: Job, observer: &mut dyn Observer) -> Result<Run> {
         let plan = &self.plan;
         let cell = job.workload * plan.machines.len() + job.machine;
         let workload = &self.resolved[cell];
@@ -111,7 +147,17 @@ impl Runner {
     /// The one place where the options of a measured run are put together.
     fn options(&self, job: Job) -> Options {
         let Conditions { delay, noise, governor, oracle, max_time, .. } = self.plan.conditions;
-        Options { seed: job.seed, max_time, delay, noise, governor, oracle, counters: false }
+        Options {
+            seed: job.seed,
+            max_time,
+            max_events: self.max_events,
+            meter: self.meter.clone(),
+            delay,
+            noise,
+            governor,
+            oracle,
+            counters: false,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use evenkeel_workload::{Workload, suite};
 use crate::catalog;
 use crate::control::{Control, Stage};
 use crate::error::{Error, Result};
+use crate::reference::run_alone;
 
 /// The seed of the counters' noise in training. A constant, so that a machine has one predictor.
 const SEED: u64 = 1;
@@ -124,7 +125,10 @@ pub fn observe(machine: &Machine, control: &Control<'_>) -> Result<Vec<Observed>
     let programs: Vec<&str> = suite::table_3().map(|program| program.name).collect();
     let outcomes = control.each(Stage::Training, &programs, |name| {
         let workload = catalog::workload(name)?.workload;
-        core_types.iter().map(|&core_type| count(&machine.symmetric(core_type), &workload)).collect::<Result<Vec<_>>>()
+        core_types
+            .iter()
+            .map(|&core_type| count(&machine.symmetric(core_type), &workload, control))
+            .collect::<Result<Vec<_>>>()
     })?;
     let mut observed: Vec<Observed> =
         core_types.iter().map(|&core_type| Observed { core_type, samples: Vec::new() }).collect();
@@ -167,11 +171,8 @@ fn validate(observed: &Observed) -> Result<Vec<Validation>> {
     Ok(leave_one_out(&observed.samples, COUNTERS)?)
 }
 
-fn count(machine: &Machine, workload: &Workload) -> Result<Outcome> {
-    let options = Options { seed: SEED, counters: true, ..Options::default() };
-    let policy = catalog::policy("cfs")?;
-    evenkeel_sim::run(machine, workload, policy.make(), None, &options, &mut ())
-        .map_err(|source| Error::Run { what: format!("{} alone on {}", workload.name, machine.name), source })
+fn count(machine: &Machine, workload: &Workload, control: &Control<'_>) -> Result<Outcome> {
+    run_alone(machine, workload, Options { seed: SEED, counters: true, ..control.options() })
 }
 
 /// What the threads of one name did together.

@@ -97,7 +97,7 @@ pub struct Launched {
     signals: Signals,
 }
 
-/// Signals that ask a program to end.
+/// Signals that end a program unless it handles them.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// Signals whose meaning is the program's own.
 const FREE: [i32; 2] = [SIGUSR1, SIGUSR2];
@@ -106,7 +106,7 @@ const FREE: [i32; 2] = [SIGUSR1, SIGUSR2];
 pub struct Signals(Vec<(i32, Arc<AtomicBool>)>);
 
 impl Signals {
-    /// From now on signals that ask this process to end no longer do so by themselves.
+    /// From now on signals that end a program do not end this one by themselves.
     ///
     /// # Errors
     /// None in practice.
@@ -131,8 +131,8 @@ impl Signals {
             .map(Self)
     }
 
-    /// The signal that asked to end, if one did.
-    pub fn asked_to_end(&self) -> Option<i32> {
+    /// The signal to end that arrived, if one did.
+    pub fn end_signal(&self) -> Option<i32> {
         let ending = self.0.iter().filter(|(signal, _)| ENDING.contains(signal));
         ending.filter(|(_, arrived)| arrived.load(Ordering::Relaxed)).map(|(signal, _)| *signal).next()
     }
@@ -266,7 +266,7 @@ pub fn tied(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What a tied process does first: asks to be killed with its parent, then becomes the command. Returns only if it cannot:
+/// What a tied process does first: arranges to be killed with its parent, then becomes the command. Returns only if it cannot:
 /// the exit status that says so, and why.
 pub fn tie(args: &[OsString]) -> (u8, String) {
     let mut parts = args.iter();
@@ -296,7 +296,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// What the started process does first: waits to be released, then becomes the command. Returns only if it cannot, which
-/// the process that started it hears.
+/// the process that started it reads.
 ///
 /// # Errors
 /// It was not started by [`Launched::new`], which has gone, or cannot be heard.

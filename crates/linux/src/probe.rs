@@ -121,10 +121,11 @@ fn cpus(online: &[u16]) -> Probe {
 
 /// A process of another user gets the mask that it has.
 fn other_users() -> Probe {
-    const NOBODY: u32 = 65534;
+    /// Linux's user without rights.
+    const OTHER_USER: u32 = 65534;
     let refused = || lacks("only programs of this user").but("run as root, or with CAP_SYS_NICE");
     let mut sleep = Command::new("sleep");
-    sleep.arg("10").uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    sleep.arg("10").uid(OTHER_USER).gid(OTHER_USER).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = sleep.spawn() else {
         // Without another user's process there is only what is promised.
         let held = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));

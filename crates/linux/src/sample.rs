@@ -15,7 +15,7 @@ pub struct Sample {
     /// Its process.
     pub process: Tid,
     /// Whether it runs, waits for a core, or waits for something.
-    pub state: State,
+    pub state: ThreadState,
     /// The CPU that it runs on, waits for, or was on last.
     pub cpu: u16,
     /// All time that it has run, by core type.
@@ -65,7 +65,7 @@ pub struct Birth {
 
 /// The state of a thread, as far as scheduling is concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum ThreadState {
     /// Runs or waits for a CPU.
     #[default]
     Runnable,

@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod names;
 pub mod predict;
 pub mod stealing;
+pub mod words;
 
 mod machine;
 mod units;

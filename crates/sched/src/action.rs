@@ -1,7 +1,7 @@
 //! What the scheduler decides, and why threads become ready. Values without references: a host may carry them out later, and drops those
 //! that have become stale.
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, Hz, Ns, ThreadId};
 
 /// What a host is to do, after any report. What becomes of it is in [`crate::protocol`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,12 +25,11 @@ pub enum Action {
         /// The core that each of them has.
         cores: [CoreId; 2],
     },
-    /// The policy changed where a thread may run. Hosts that own the queues may ignore it; the affinity host sets masks.
+    /// The policy changed where a thread may run, which is [`crate::Thread::allowed`]. Hosts that own the queues may ignore
+    /// it; the affinity host sets masks.
     Affinity {
         /// The thread.
         thread: ThreadId,
-        /// Where it may run.
-        cores: CoreSet,
     },
     /// A cluster should change its frequency.
     Frequency {

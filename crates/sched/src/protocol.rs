@@ -246,7 +246,8 @@ fn perform<H: Host + ?Sized>(host: &mut H, number: u64, action: Action) -> Resul
             let first = if waits { None } else { Some((cores[0], threads[0])) };
             ([first, Some((cores[1], threads[1]))], !(waits || runs(0)) || !runs(1))
         }
-        Action::Affinity { thread, cores } => {
+        Action::Affinity { thread } => {
+            let cores = host.scheduler().state().thread(thread).allowed();
             host.set_affinity(thread, cores);
             return Ok(());
         }

@@ -330,7 +330,7 @@ impl Scheduler {
         t.run = Run::Blocked(Wait::Sleep);
         if cores != t.affinity {
             t.affinity = cores;
-            self.outbox.push_back(Action::Affinity { thread, cores: t.allowed() });
+            self.outbox.push_back(Action::Affinity { thread });
         }
         self.state.touch(thread);
     }
@@ -380,22 +380,22 @@ impl Scheduler {
     /// The policy's choice for a fair thread; the real-time class goes to an idle core or to one that runs a fair thread.
     fn choose_core(&mut self, thread: ThreadId, why: Why) -> CoreId {
         let s = &self.state;
-        let allowed = s.thread(thread).allowed();
+        let t = s.thread(thread);
         let chosen = match (s.thread(thread).class, why) {
             (Class::RealTime { .. }, Why::New { .. } | Why::Woken { .. }) => {
                 let fair = |core: &CoreId| {
                     let runs = s.core(*core).current.map(|current| s.thread(current).class);
                     !matches!(runs, Some(Class::RealTime { .. }))
                 };
+                let (allowed, previous) = (t.allowed(), t.core);
                 let idle = allowed.and(s.idle_cores()).lowest();
-                let previous = s.thread(thread).core;
                 idle.or(Some(previous).filter(|core| allowed.contains(*core) && fair(core)))
                     .or_else(|| allowed.iter().find(fair))
                     .unwrap_or(previous)
             }
             _ => self.policy.place(s, thread, why),
         };
-        if allowed.contains(chosen) { chosen } else { fair::least(&self.state, allowed).unwrap_or(chosen) }
+        if t.may_run_on(chosen) { chosen } else { fair::least(s, t.allowed()).unwrap_or(chosen) }
     }
 
     fn enqueue(&mut self, thread: ThreadId, core: CoreId) {
@@ -612,8 +612,7 @@ impl Scheduler {
             return;
         }
         t.affinity = cores;
-        let cores = t.allowed();
-        self.outbox.push_back(Action::Affinity { thread, cores });
+        self.outbox.push_back(Action::Affinity { thread });
         self.leave_forbidden_core(thread);
     }
 

@@ -27,9 +27,10 @@ fn main() -> Result<(), Error> {
             let speedup = |seed| {
                 let options = Options { seed, ..Options::default() };
                 let (little, _) = serial(&machine, &kernel, &options);
-                little.as_secs_f64() / run(&machine, table, &kernel, &options, &mut ()).time.as_secs_f64()
+                let outcome = run(&machine, table, &kernel, &options, &mut ()).map_err(Error::other)?;
+                Ok(little.as_secs_f64() / outcome.time.as_secs_f64())
             };
-            let mean = SEEDS.map(speedup).sum::<f64>() / SEEDS.count() as f64;
+            let mean = SEEDS.map(speedup).sum::<Result<f64, Error>>()? / SEEDS.count() as f64;
             kernel.work *= mean / published;
         }
         println!("{} {:.3}", kernel.name, kernel.work);

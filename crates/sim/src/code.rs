@@ -77,6 +77,7 @@ pub(crate) enum Instr {
 pub(crate) struct Code {
     pub instrs: Vec<Instr>,
     pub params: Vec<SchedParams>,
+    /// Phases, those of equal code and memory once.
     pub behaviours: Vec<Behaviour>,
     /// Where the memory of each of those phases is.
     pub memory: Vec<Memory>,
@@ -124,15 +125,28 @@ pub(crate) struct ThreadCode {
 pub(crate) type Calibrate<'a> = &'a dyn Fn(&Program, &Behaviour, Work) -> u64;
 
 impl Code {
+    /// The number of a phase.
+    fn phase(&mut self, behaviour: Behaviour, memory: Memory) -> u32 {
+        let known = self.behaviours.iter().zip(&self.memory).position(|known| known == (&behaviour, &memory));
+        known.unwrap_or_else(|| {
+            self.behaviours.push(behaviour);
+            self.memory.push(memory);
+            self.behaviours.len() - 1
+        }) as u32
+    }
+
     /// # Errors
     /// A task graph that is too large.
     pub(crate) fn new(workload: &Workload, machine: &Machine, calibrate: Calibrate<'_>) -> Result<Self, String> {
         let mut code = Self::default();
         for (index, program) in workload.programs.iter().enumerate() {
+            let creator = graph::creator(program);
+            let behaviours = program.phases.iter().map(|phase| phase.behaviour);
+            let behaviours = behaviours.chain(creator.map(|_| Behaviour::REFERENCE));
             let flatten = Flatten {
                 program,
                 calibrate,
-                phases: code.behaviours.len() as u32,
+                phases: behaviours.map(|behaviour| code.phase(behaviour, program.memory)).collect(),
                 locks: code.locks.len() as u32,
                 barriers: code.barriers.len() as u32,
                 queues: code.queues.len() as u32,
@@ -143,10 +157,6 @@ impl Code {
                 threads: code.threads.len() as u32,
                 runtime: code.runtimes.len() as u32,
             };
-            let creator = graph::creator(program);
-            code.behaviours.extend(program.phases.iter().map(|phase| phase.behaviour));
-            code.behaviours.extend(creator.map(|_| Behaviour::REFERENCE));
-            code.memory.resize(code.behaviours.len(), program.memory);
             code.locks.extend(program.locks.iter().cloned());
             code.barriers.extend(program.barriers.iter().map(|barrier| (barrier.name.clone(), barrier.parties)));
             code.queues.extend(program.queues.iter().cloned());
@@ -195,7 +205,8 @@ pub(crate) fn endless(ops: &[Op]) -> bool {
 pub(crate) struct Flatten<'a> {
     pub program: &'a Program,
     pub calibrate: Calibrate<'a>,
-    phases: u32,
+    /// By phase of the program, and last that of the creation of tasks if it creates any.
+    phases: Vec<u32>,
     locks: u32,
     barriers: u32,
     queues: u32,
@@ -225,7 +236,7 @@ impl Flatten<'_> {
 
     /// The phase of the runtime system's own code stands behind those of the program.
     pub(crate) fn runtime_phase(&self) -> u32 {
-        self.phases + self.program.phases.len() as u32
+        self.phases[self.program.phases.len()]
     }
 
     fn act(&self, act: Act) -> Instr {
@@ -244,7 +255,7 @@ impl Flatten<'_> {
             Op::Compute { phase, work, spread } => {
                 let behaviour = &self.program.phases[phase.index()].behaviour;
                 let work = (self.calibrate)(self.program, behaviour, work);
-                Instr::Compute { phase: self.phases + phase.0, work, spread }
+                Instr::Compute { phase: self.phases[phase.index()], work, spread }
             }
             Op::Spin(span) => Instr::Spin(span.0),
             Op::Lock(lock) => Instr::Lock(self.locks + lock.0),

@@ -50,8 +50,9 @@ impl Earliest {
 /// Where in a level the earliest time of a node is, and when that is.
 fn first_of(level: &[Ns], node: usize) -> (usize, Ns) {
     let begin = node * FANOUT;
+    let below = &level[begin..level.len().min(begin + FANOUT)];
     let mut earliest = (begin, Ns::NEVER);
-    for (place, at) in level.iter().enumerate().skip(begin).take(FANOUT) {
+    for (place, at) in (begin..).zip(below) {
         if *at < earliest.1 {
             earliest = (place, *at);
         }

@@ -19,11 +19,15 @@ use crate::observer::{Event, Observer, Stop};
 use crate::outcome::{Ended, Latency};
 use crate::report;
 use crate::run::{Error, Options};
+use crate::speeds::Speeds;
 use crate::task::{On, Place, Task};
 use crate::tasking::Runtime;
 
 /// So many operations or answers at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
+
+/// After so many events a run says how far it is: about a millisecond.
+const REPORT: u64 = 1 << 14;
 
 /// A run in progress.
 pub(crate) struct Engine<'a, O: Observer + ?Sized> {
@@ -47,10 +51,8 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) opps: Vec<Opp>,
     /// What an observer was last told of each cluster's power.
     pub(crate) powers: Vec<Watts>,
-    /// Instructions per ns by distance of the memory, phase and cluster (`row` in `hardware.rs`), at the current operating points.
-    pub(crate) rates: Vec<f64>,
-    /// Counts per instruction, in the same order; empty if nobody reads counters.
-    pub(crate) counts: Vec<Counters>,
+    /// How fast code runs at the current operating points.
+    pub(crate) speeds: Speeds,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
     /// What becomes of every thread, for policies that ask.
@@ -67,6 +69,9 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     stuck: u32,
     pub(crate) ended: Option<Ended>,
     pub(crate) events: u64,
+    /// Events up to which the meter knows of them, and after how many the limits are checked next.
+    reported: u64,
+    check_at: u64,
     pub(crate) migrations: u64,
     pub(crate) context_switches: u64,
     pub(crate) missed_timers: u64,
@@ -112,8 +117,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             requests: Requests::new(machine.cores.len()),
             opps: machine.clusters.iter().map(|cluster| highest_opp(machine, cluster)).collect(),
             powers: vec![Watts(0.0); machine.clusters.len()],
-            rates: Vec::new(),
-            counts: Vec::new(),
+            speeds: Speeds::default(),
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
             foresight: None,
             score: None,
@@ -126,12 +130,15 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             stuck: 0,
             ended: None,
             events: 0,
+            reported: 0,
+            check_at: 0,
             migrations: 0,
             context_switches: 0,
             missed_timers: 0,
             wakeup_latency: Latency::default(),
         };
-        engine.set_rates();
+        let counting = options.counters || engine.sched.wants_counters();
+        engine.speeds = Speeds::new(machine, &engine.code, &engine.opps, counting);
         engine.introduce_threads();
         Ok(engine)
     }
@@ -139,6 +146,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// Runs to the end.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
         while self.ended.is_none() {
+            if self.events >= self.check_at && self.check()? == Some(Ended::Interrupted) {
+                break;
+            }
             let (core, at) = self.due.first();
             let due = self.calendar.due();
             let next = at.min(due);
@@ -168,6 +178,23 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         self.close_books();
         Ok(())
+    }
+
+    /// Says how far the run is, and ends it if it shall stop or has had too many events.
+    fn check(&mut self) -> Result<Option<Ended>, Error> {
+        if let Some(meter) = &self.options.meter {
+            meter.report(self.events - self.reported, self.now, self.workload.duration);
+            self.reported = self.events;
+            if meter.stopped() {
+                self.ended = Some(Ended::Interrupted);
+                return Ok(self.ended);
+            }
+        }
+        if self.events >= self.options.max_events {
+            return Err(report::max_events(self));
+        }
+        self.check_at = (self.events + REPORT).min(self.options.max_events);
+        Ok(None)
     }
 
     fn core_event(&mut self, core: CoreId) -> Result<(), Error> {

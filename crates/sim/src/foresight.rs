@@ -115,7 +115,13 @@ impl Foresight {
     pub(crate) fn rehearse(machine: &Machine, workload: &Workload, options: &Options) -> Result<Self, Error> {
         let stage = stage(machine, workload);
         let sched = Scheduler::new(stage.clone(), Box::new(Cfs), None);
-        let options = Options { seed: options.seed, max_time: options.max_time, ..Options::default() };
+        let options = Options {
+            seed: options.seed,
+            max_time: options.max_time,
+            max_events: options.max_events,
+            meter: options.meter.clone(),
+            ..Options::default()
+        };
         let mut nobody = ();
         let mut engine = Engine::new(&stage, machine, workload, sched, &options, &mut nobody)?;
         engine.score = Some(Score { wakes: Vec::new(), on_smallest: vec![0.0; engine.tasks.len()] });

@@ -2,29 +2,21 @@
 
 use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
 use evenkeel_sched::Span;
-use evenkeel_workload::program::Memory;
 
 use crate::engine::Engine;
 use crate::observer::{Event, Observer};
 use crate::pmu;
-use crate::task::{Place, SPIN, Task};
+use crate::task::{Place, SPIN};
 
 /// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
 /// interrupts of a quiet Linux machine).
 const NOISE_INTERVAL: Ns = Ns::from_ms(10);
 pub(crate) const NOISE_BURST: Ns = Ns::from_us(50);
 
-/// Where the tables of rates and counts have what a thread does now: first all phases with near memory, then with that of
-/// another node, the reference code (for [`SPIN`]) last in each.
-fn row(phases: usize, clusters: usize, task: &Task, cluster: usize) -> usize {
-    let phase = if task.phase == SPIN { phases } else { task.phase as usize };
-    (usize::from(task.remote) * (phases + 1) + phase) * clusters + cluster
-}
-
 impl<O: Observer + ?Sized> Engine<'_, O> {
     /// Accounts for the time on a core since the last time, and reports it to the scheduler.
     pub(crate) fn settle(&mut self, core: CoreId) {
-        let cluster = self.machine.cores[core.index()].cluster.index();
+        let cluster = self.machine.cores[core.index()].cluster;
         let c = &mut self.cores[core.index()];
         let elapsed = self.now.since(c.since);
         c.since = self.now;
@@ -43,9 +35,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         c.busy += elapsed;
         let ran = elapsed - overhead;
         let spin = task.phase == SPIN;
-        let at = row(self.code.behaviours.len(), self.opps.len(), task, cluster);
-        let reference = self.rates[self.code.behaviours.len() * self.opps.len() + cluster];
-        let rate = if spin { 1.0 } else { self.rates[at] };
+        let at = self.speeds.place(task, cluster);
+        let reference = self.speeds.reference(cluster);
+        let rate = if spin { 1.0 } else { self.speeds.rate(at) };
         let done = if self.now >= c.done_at { task.remaining } else { (ran.0 as f64 * rate) as u64 };
         let done = done.min(task.remaining);
         task.remaining -= done;
@@ -62,8 +54,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         c.pending.0 += retired + (overhead.0 as f64 * reference) as u64;
         c.pending.1 += elapsed;
         let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), ..Span::default() };
-        if !self.counts.is_empty() && retired > 0 {
-            let counters = pmu::read(&self.counts[at], retired, &mut task.noise);
+        if retired > 0
+            && let Some(counts) = self.speeds.counts(at)
+        {
+            let counters = pmu::read(counts, retired, &mut task.noise);
             span.counters = Some(counters);
             if let Some(read) = self.read.get_mut(thread.index()) {
                 *read += &counters;
@@ -86,7 +80,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             if matches!(task.place, Place::Ready | Place::On(_)) {
                 let rate = match task.phase {
                     SPIN => 1.0,
-                    phase => self.rates[phase as usize * self.opps.len() + biggest],
+                    phase => self.speeds.near(phase, biggest),
                 };
                 let computes = Ns((task.remaining as f64 / rate) as u64);
                 // A program that has begun again keeps others company: nobody waits for its end.
@@ -100,13 +94,13 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// When the current computation of a core will be complete.
     pub(crate) fn set_completion(&mut self, core: CoreId) {
-        let cluster = self.machine.cores[core.index()].cluster.index();
+        let cluster = self.machine.cores[core.index()].cluster;
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current else { return };
         let task = &self.tasks[thread.index()];
         let rate = match task.phase {
             SPIN => 1.0,
-            _ => self.rates[row(self.code.behaviours.len(), self.opps.len(), task, cluster)],
+            _ => self.speeds.rate(self.speeds.place(task, cluster)),
         };
         let needs = libm::ceil(task.remaining as f64 / rate) as u64;
         c.done_at = self.now + c.stall + Ns(needs);
@@ -138,39 +132,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
         }
         self.opps[cluster.index()] = opp;
-        self.set_rates();
+        self.speeds.set(self.machine, &self.code, cluster, opp);
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             self.delay_core(core, self.machine.costs.dvfs_transition);
         }
         if self.watched {
             self.observer.observe(self.now, &Event::Frequency { cluster, frequency: opp.frequency });
-        }
-    }
-
-    /// Fills the tables of rates and counts for the current operating points, in the order of [`row`].
-    pub(crate) fn set_rates(&mut self) {
-        self.rates.clear();
-        self.counts.clear();
-        let machine = self.machine;
-        let counting = self.options.counters || self.sched.wants_counters();
-        let reference = (&evenkeel_model::Behaviour::REFERENCE, &Memory::Local);
-        let from_afar = if machine.nodes() > 1 { &[false, true][..] } else { &[false] };
-        for remote in from_afar {
-            for (behaviour, memory) in self.code.behaviours.iter().zip(&self.code.memory).chain([reference]) {
-                let distance = match (memory, remote) {
-                    (Memory::Interleaved, _) => machine.interleaved_memory(),
-                    (Memory::Local, false) => 1.0,
-                    (Memory::Local, true) => machine.costs.remote_memory,
-                };
-                let code = behaviour.at_distance(distance);
-                for (cluster, opp) in machine.clusters.iter().zip(&self.opps) {
-                    self.rates.push(machine.rate(cluster.core_type, opp.frequency, &code));
-                    if counting {
-                        let (on, at) = (cluster.core_type, opp.frequency);
-                        self.counts.push(pmu::per_instruction(machine, on, at, behaviour, distance));
-                    }
-                }
-            }
         }
     }
 
@@ -189,7 +156,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 continue;
             };
             let task = &self.tasks[thread.index()];
-            let rate = self.rates[row(self.code.behaviours.len(), self.opps.len(), task, cluster.index())];
+            let rate = self.speeds.rate(self.speeds.place(task, cluster));
             watts += kind.power(opp, rate).0;
         }
         if self.powers[cluster.index()] != Watts(watts) {

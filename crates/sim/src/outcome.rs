@@ -39,6 +39,8 @@ pub struct Outcome {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
+    /// Its [`crate::Meter`] was told to stop it: what it shows is of the time until then.
+    Interrupted,
     /// Every thread exited.
     Finished,
     /// The workload's own duration was over.

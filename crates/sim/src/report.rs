@@ -105,8 +105,8 @@ fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
     text
 }
 
-/// The run outlasted its limit. Says what was still there.
-pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+/// What is still there when a run exceeds a limit.
+fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
     let ids = (0..engine.tasks.len() as u32).map(ThreadId);
     let (there, absent): (Vec<ThreadId>, Vec<ThreadId>) =
         ids.partition(|id| engine.tasks[id.index()].place != Place::Absent);
@@ -125,7 +125,17 @@ pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
         let next = to_come.filter_map(start).min();
         threads = next.map_or_else(String::new, |(_, id)| format!("{} starts later", name(engine, id)));
     }
-    Error::MaxTime { limit: engine.options.max_time, threads }
+    threads
+}
+
+/// The run outlasted its limit.
+pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+    Error::MaxTime { limit: engine.options.max_time, threads: unfinished(engine) }
+}
+
+/// The run had too many events.
+pub(crate) fn max_events<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+    Error::MaxEvents { limit: engine.options.max_events, at: engine.now, threads: unfinished(engine) }
 }
 
 /// Time stands still.

@@ -1,5 +1,7 @@
 //! The entry point: one workload on one machine under one policy.
 
+use std::sync::Arc;
+
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::{Governor, Policy, Predict, Scheduler};
 use evenkeel_workload::program::{Calibration, SchedParams, Start, ThreadKind};
@@ -9,15 +11,19 @@ use crate::code::endless;
 use crate::engine::Engine;
 use crate::foresight::Foresight;
 use crate::life::cores_of;
-use crate::{Observer, Outcome, report};
+use crate::{Meter, Observer, Outcome, report};
 
 /// How a run is carried out.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Every random draw of the run derives from this.
     pub seed: u64,
     /// A run that lasts longer ends with [`Error::MaxTime`]. By default ten hours, which every bundled workload keeps on every bundled machine.
     pub max_time: Ns,
+    /// A run that has more events ends with [`Error::MaxEvents`]. By default ten billion, which take about a quarter of an hour.
+    pub max_events: u64,
+    /// Where the run says how far it is, and sees that it shall stop.
+    pub meter: Option<Arc<Meter>>,
     /// Every answer of the scheduler takes effect this much later, as with an asynchronous host. Zero: at once.
     pub delay: Ns,
     /// Background noise: short kernel work and interrupts on every core, drawn from the seed. Each seed also starts programs
@@ -36,6 +42,8 @@ impl Default for Options {
         Self {
             seed: 1,
             max_time: Ns::from_secs(36_000),
+            max_events: 10_000_000_000,
+            meter: None,
             delay: Ns::ZERO,
             noise: false,
             governor: Governor::default(),
@@ -64,6 +72,16 @@ pub enum Error {
     MaxTime {
         /// The limit.
         limit: Ns,
+        /// What was still running, and on what.
+        threads: String,
+    },
+    /// The run had more events than [`Options::max_events`].
+    #[error("still running after {limit} events, at {at}: {threads}")]
+    MaxEvents {
+        /// The limit.
+        limit: u64,
+        /// The simulated time that it had reached.
+        at: Ns,
         /// What was still running, and on what.
         threads: String,
     },

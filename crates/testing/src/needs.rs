@@ -45,8 +45,6 @@ needs! {
     unnamed_files: unnamed;
     /// A kernel that runs 32-bit programs, too.
     programs_of_32_bits: compat;
-    /// For a test that shows a known fault, until that is mended.
-    mended: || Err("it shows a fault that is known and open".to_owned());
     /// `pkg-config`.
     pkg_config: || installed("pkg-config");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.

@@ -1,6 +1,6 @@
 //! What a user says about the cores: `--big 0-3 --little 4-7 --ratio 3`, or `--big 4c:big,2c:little`.
 
-use crate::kinds::{Kind, of_capacities};
+use crate::kinds::{CpuKind, of_capacities};
 use crate::{Cpu, Shared, Topology, UNKNOWN_RATIO, list};
 
 impl Topology {
@@ -81,7 +81,7 @@ impl Topology {
     }
 
     /// The kinds of two lists: as far apart as was said, else as they were found to be, else as far as is assumed.
-    fn two_kinds(&self, big: &[u16], little: &[u16], ratio: Option<f64>) -> Vec<Kind> {
+    fn two_kinds(&self, big: &[u16], little: &[u16], ratio: Option<f64>) -> Vec<CpuKind> {
         if little.is_empty() {
             return of_capacities(&[1.0], &["given: --big".into()]);
         }
@@ -132,7 +132,7 @@ impl Topology {
         for part in text.split(',') {
             let (count, name) = part.trim().split_once("c:").ok_or_else(|| expected(part))?;
             let count: usize = count.parse().ok().filter(|count| *count > 0).ok_or_else(|| expected(part))?;
-            let named = |kind: &Kind| kind.design.as_deref() == Some(name);
+            let named = |kind: &CpuKind| kind.design.as_deref() == Some(name);
             let kind = names.iter().position(|other| other == name).or_else(|| self.kinds.iter().position(named));
             let kind = kind.ok_or_else(|| {
                 format!("--big {text}: there is no kind of core {name:?}; this machine has {}", names.join(", "))
@@ -159,7 +159,7 @@ impl Topology {
     }
 
     /// The CPUs that have a kind, and the kinds that have a CPU.
-    fn only(&self, kind_of: impl Fn(&Cpu) -> Option<usize>, kinds: Vec<Kind>) -> Self {
+    fn only(&self, kind_of: impl Fn(&Cpu) -> Option<usize>, kinds: Vec<CpuKind>) -> Self {
         let mut cpus: Vec<Cpu> = Vec::new();
         for cpu in &self.cpus {
             if let Some(kind) = kind_of(cpu) {

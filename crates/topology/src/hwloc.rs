@@ -24,7 +24,7 @@ impl Topology {
             return Err(format!("<{}>: expected hwloc's <topology>", root.tag_name().name()));
         }
         let allowed = objects(root, "Machine").find_map(|machine| set(machine.attribute("allowed_cpuset")?));
-        let kinds: Vec<CpuKind<'_, '_>> = root.children().filter_map(CpuKind::of).collect();
+        let kinds: Vec<HwlocKind<'_, '_>> = root.children().filter_map(HwlocKind::of).collect();
         let mut cpus: Vec<CpuFacts> = objects(root, "PU").filter_map(|node| cpu(node, &kinds)).collect();
         cpus.retain(|cpu| allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu.id)));
         cpus.sort_by_key(|cpu| cpu.id);
@@ -70,7 +70,7 @@ fn model(root: Node<'_, '_>) -> Option<String> {
 }
 
 /// A processing unit with what it is part of.
-fn cpu(node: Node<'_, '_>, kinds: &[CpuKind<'_, '_>]) -> Option<CpuFacts> {
+fn cpu(node: Node<'_, '_>, kinds: &[HwlocKind<'_, '_>]) -> Option<CpuFacts> {
     let id: u16 = node.attribute("os_index")?.parse().ok().filter(|id| *id < list::CPUS)?;
     let parents = || node.ancestors().filter(|parent| parent.has_tag_name("object"));
     let of = |kind: &str| parents().find(|parent| parent.attribute("type") == Some(kind));
@@ -97,12 +97,12 @@ fn cpu(node: Node<'_, '_>, kinds: &[CpuKind<'_, '_>]) -> Option<CpuFacts> {
 }
 
 /// A `<cpukind>`.
-struct CpuKind<'a, 'input> {
+struct HwlocKind<'a, 'input> {
     node: Node<'a, 'input>,
     cpus: Vec<u16>,
 }
 
-impl<'a, 'input> CpuKind<'a, 'input> {
+impl<'a, 'input> HwlocKind<'a, 'input> {
     fn of(node: Node<'a, 'input>) -> Option<Self> {
         let cpus = node.has_tag_name("cpukind").then(|| node.attribute("cpuset")).flatten().and_then(set)?;
         Some(Self { node, cpus })
@@ -121,7 +121,7 @@ impl<'a, 'input> CpuKind<'a, 'input> {
 }
 
 /// What says how fast the CPUs are, the most precise first.
-fn sources(cpus: &[CpuFacts], kinds: &[CpuKind<'_, '_>]) -> Vec<Source> {
+fn sources(cpus: &[CpuFacts], kinds: &[HwlocKind<'_, '_>]) -> Vec<Source> {
     let kind_of = |cpu: &CpuFacts| kinds.iter().position(|kind| kind.cpus.contains(&cpu.id));
     let Some(of): Option<Vec<usize>> = cpus.iter().map(kind_of).collect() else { return Vec::new() };
     let speed = |name: &str, gap: f64| {

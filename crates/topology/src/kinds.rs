@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A kind of core.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kind {
+pub struct CpuKind {
     /// `big` for the fastest, `little` for the slowest of several, `middle` between.
     pub name: String,
     /// The kernel's name for the design, such as `cortex-a76`, where it has one.
@@ -47,7 +47,7 @@ pub struct Found {
     /// A position in `kinds` for every CPU.
     pub kind_of: Vec<usize>,
     /// The kinds, fastest first, without designs.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<CpuKind>,
     /// Sentences.
     pub notes: Vec<String>,
 }
@@ -97,12 +97,12 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
 }
 
 /// Kinds with capacities as shares of the fastest, fastest first, and what each is from.
-pub fn of_capacities(capacities: &[f64], from: &[String]) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = Vec::new();
+pub fn of_capacities(capacities: &[f64], from: &[String]) -> Vec<CpuKind> {
+    let mut kinds: Vec<CpuKind> = Vec::new();
     for (share, source) in capacities.iter().zip(from) {
         let slower = capacities.len() - kinds.len() - 1;
         let capacity = ((1024.0 * share).round() as u32).max(LEAST + slower as u32);
-        kinds.push(Kind {
+        kinds.push(CpuKind {
             name: name(kinds.len(), capacities.len()),
             design: None,
             capacity: kinds.last().map_or(1024, |faster| capacity.min(faster.capacity - 1)),

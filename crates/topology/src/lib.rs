@@ -16,7 +16,7 @@ mod sysfs;
 
 use evenkeel_model::Hz;
 
-pub use kinds::Kind;
+pub use kinds::CpuKind;
 
 /// How many times slower a slower kind of core is where nothing says it.
 pub const UNKNOWN_RATIO: f64 = 2.0;
@@ -33,7 +33,7 @@ pub struct Topology {
     /// The CPUs that are online, ascending by their number. Never empty.
     pub cpus: Vec<Cpu>,
     /// The kinds of cores, fastest first. Never empty.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<CpuKind>,
     /// The CPUs that share a last-level cache, or what comes nearest to it, ascending by their first CPU.
     pub clusters: Vec<Shared>,
     /// What a user should know of these facts, a sentence each: what contradicts them, what was assumed.

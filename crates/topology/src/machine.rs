@@ -140,7 +140,7 @@ impl Topology {
     }
 
     fn description(&self) -> String {
-        let kind = |(position, kind): (usize, &crate::Kind)| {
+        let kind = |(position, kind): (usize, &crate::CpuKind)| {
             let name = kind.design.as_deref().unwrap_or(&kind.name);
             format!("{} x {name} ({})", self.cpus_of(position).len(), kind.capacity)
         };
@@ -184,7 +184,7 @@ impl Topology {
 
     fn core_types(&self) -> Vec<CoreType> {
         let known = self.kinds.iter().all(|kind| !self.frequencies(&kind.name).is_empty());
-        let with = |frequencies: &dyn Fn(&crate::Kind) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
+        let with = |frequencies: &dyn Fn(&crate::CpuKind) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
             let of: Vec<Vec<Hz>> = self.kinds.iter().map(frequencies).collect();
             // Capacity is what a core gets done in a cycle, times its frequency.
             let highest = |frequencies: &[Hz]| frequencies.last().map_or(1.0, |hz| hz.per_ns());
@@ -197,7 +197,7 @@ impl Topology {
         if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
             types = with(&|_| vec![FREQUENCY]);
         }
-        let core_type = |(kind, (frequencies, extract)): (&crate::Kind, (Vec<Hz>, f64))| CoreType {
+        let core_type = |(kind, (frequencies, extract)): (&crate::CpuKind, (Vec<Hz>, f64))| CoreType {
             name: kind.name.clone(),
             width: WIDTH,
             extract,

@@ -8,7 +8,7 @@ use evenkeel_linux::host::PERIODS;
 use evenkeel_linux::record::BUFFER;
 use evenkeel_model::Ns;
 
-use super::{Output, duration, duration_within};
+use super::{Output, duration, duration_within, whole};
 
 /// Which of the machine's cores are fast.
 #[derive(Clone, Debug, Default, Args)]
@@ -20,7 +20,7 @@ pub struct Cores {
     #[arg(long, value_name = "CPUS")]
     pub little: Option<String>,
     /// How many times faster a big core is than a little one
-    #[arg(long, value_name = "TIMES")]
+    #[arg(long, value_name = "TIMES", value_parser = ratio)]
     pub ratio: Option<f64>,
 }
 
@@ -33,9 +33,9 @@ pub struct Run {
     #[command(flatten)]
     pub cores: Cores,
     /// Follow a process that runs already, until it ends or Ctrl-C
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
     pub pid: Option<u32>,
-    /// Time from one sample of the threads to the next; longer if samples cost over 0.5 % of the machine
+    /// Time from one sample of the threads to the next; stretched if sampling costs over 0.5 % of the machine
     #[arg(long, value_name = "TIME", value_parser = period, default_value = "10ms")]
     pub period: Ns,
     /// Write the summary to this file instead of standard error
@@ -70,7 +70,7 @@ pub struct Record {
     #[command(flatten)]
     pub cores: Cores,
     /// Memory for events that were not read yet, in MB; more of it, if `record` says that events were lost
-    #[arg(long, value_name = "MB", default_value_t = BUFFER >> 20, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "MB", default_value_t = BUFFER >> 20, value_parser = |text: &str| whole::<u32>(text, 1..=1024))]
     pub buffer: u32,
     /// Say nothing at the end
     #[arg(long, short)]
@@ -101,7 +101,7 @@ pub struct VmRun {
     #[arg(long, value_enum)]
     pub accel: Option<Accel>,
     /// The guest's memory in MB
-    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(128..=1_000_000))]
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = |text: &str| whole::<u32>(text, 128..=1_000_000))]
     pub memory: u32,
     /// Leave all cores equally fast; needs no privileges for CPU time
     #[arg(long)]
@@ -173,7 +173,7 @@ pub struct VmBench {
     #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
     pub programs: Vec<String>,
     /// How often each is measured
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
     pub repeat: u32,
     /// How long a program takes at best
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
@@ -183,6 +183,10 @@ pub struct VmBench {
     pub kernel: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| "expected a number, such as 2.5".into())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

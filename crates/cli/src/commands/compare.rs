@@ -2,13 +2,14 @@
 
 use anyhow::{Result, bail};
 use evenkeel_experiment::timeline::Timelines;
-use evenkeel_experiment::{Comparison, Control, Plan, Runner};
+use evenkeel_experiment::{Comparison, Error, Plan, Runner};
 use evenkeel_report::{page, text};
 
 use crate::args::{Compare, Format, command_line};
 use crate::clock::Stopwatch;
 use crate::files::Target;
-use crate::progress::Bars;
+use crate::interrupted::{Interrupted, stopped};
+use crate::progress::Work;
 use crate::{catalog, json};
 
 /// So many workloads on machines have timelines on a page that still opens at once.
@@ -37,17 +38,31 @@ pub fn run(args: &Compare) -> Result<String> {
         seeds: (1..=args.seeds).collect(),
         conditions: args.conditions.plan()?,
     };
-    let bars = Bars::new("comparing");
-    let control = Control::with_progress(&bars);
-    let runner = Runner::new(plan, &control)?;
-    let results = runner.run_all(&control)?;
+    let work = Work::begin("comparing", args.conditions.limit.max_events);
+    let control = work.control();
+    let runner = Runner::new(plan, &control).map_err(|error| stopped(error, &work))?;
+    let (results, mut cut_short) = runner.run_all_until_stopped(&control)?;
     let compared = Comparison::of(runner.plan(), &results, baseline.name());
-    if let Some(target) = html {
-        let timelines = Timelines::record(&runner, &results, TIMELINES)?;
-        target.write(page::comparison(&compared, &timelines, &command_line()).as_bytes())?;
+    if let Some(target) = html.filter(|_| cut_short.is_none()) {
+        match Timelines::record(&runner, &results, TIMELINES) {
+            Ok(timelines) => target.write(page::comparison(&compared, &timelines, &command_line()).as_bytes())?,
+            Err(stop @ Error::Stopped { .. }) => cut_short = Some(stop),
+            Err(error) => return Err(error.into()),
+        }
     }
-    match args.output.format {
-        Format::Table => Ok(text::comparison(&compared)),
-        Format::Json => json::print(&json::Runs::of(&results.runs, results.events, watch.seconds())),
+    let report = match args.output.format {
+        Format::Table if compared.cells.is_empty() => String::new(),
+        Format::Table => text::comparison(&compared),
+        Format::Json => {
+            let runs = json::Runs::of(&results.runs, results.events, watch.seconds());
+            json::print(&json::Runs { interrupted: cut_short.is_some(), ..runs })?
+        }
+    };
+    if cut_short.is_none() {
+        return Ok(report);
     }
+    let (shown, of) = (results.runs.len(), runner.plan().jobs().len());
+    let page = if args.html.is_some() { ", and no page is written" } else { "" };
+    let reached = format!("{}: {shown} of {of} runs are shown{page}", work.reached());
+    Err(Interrupted { report, reached }.into())
 }

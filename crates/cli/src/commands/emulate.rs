@@ -22,7 +22,7 @@ use crate::{catalog, json, live, messages};
 const TOLERANCE: f64 = 0.02;
 const SETTLED: u64 = 250;
 
-/// Runs the command and answers its exit status.
+/// Runs the command and returns its exit status.
 pub fn run(args: &Emulate) -> Result<u8> {
     let plan = plan(args)?;
     let host = args.policy.as_ref().map(|policy| host(&plan, policy)).transpose()?;

@@ -1,15 +1,16 @@
 //! `evenkeel reproduce`: a paper's evaluation, and what it published beside what comes out here.
 
 use anyhow::Result;
-use evenkeel_experiment::Control;
+use evenkeel_experiment::Error;
 use evenkeel_experiment::paper::{self, Experiment, Reproduction};
 use evenkeel_report::{page, text};
 
 use crate::args::{Format, Reproduce, command_line};
 use crate::clock::Stopwatch;
 use crate::files::Target;
+use crate::interrupted::Interrupted;
 use crate::json;
-use crate::progress::Bars;
+use crate::progress::Work;
 
 /// Runs the command.
 pub fn run(args: &Reproduce) -> Result<String> {
@@ -18,26 +19,42 @@ pub fn run(args: &Reproduce) -> Result<String> {
     if args.oracle {
         paper::check_oracle(&experiments, &args.experiment)?;
     }
-    let bars = Bars::new("reproducing");
+    let work = Work::begin("reproducing", args.limit.max_events);
+    let mut cut_short = false;
     let mut reproductions = Vec::new();
     let mut seconds = Vec::new();
     for experiment in experiments {
         let watch = Stopwatch::start();
-        reproductions.push(Reproduction::run(experiment, args.oracle, &Control::with_progress(&bars))?);
+        match Reproduction::run(experiment, args.oracle, &work.control()) {
+            Err(Error::Stopped { .. }) => {
+                cut_short = true;
+                break;
+            }
+            reproduction => reproductions.push(reproduction?),
+        }
         seconds.push(watch.seconds());
     }
-    if let Some(target) = html {
+    if cut_short && reproductions.is_empty() {
+        return Err(Interrupted { report: String::new(), reached: work.reached() }.into());
+    }
+    if let Some(target) = html.filter(|_| !cut_short) {
         target.write(page::reproductions(&args.experiment, &reproductions, &command_line()).as_bytes())?;
     }
-    match args.output.format {
-        Format::Table => Ok(text::reproductions(&reproductions)),
+    let report = match args.output.format {
+        Format::Table => text::reproductions(&reproductions),
         Format::Json => {
             let all = reproductions.iter().zip(seconds);
             let mut all: Vec<_> = all.map(|(of, seconds)| json::Reproduction::of(of, seconds)).collect();
             match all.len() {
-                1 => json::print(&all.remove(0)),
-                _ => json::print(&json::Reproductions { experiments: all }),
+                1 => json::print(&all.remove(0))?,
+                _ => json::print(&json::Reproductions { experiments: all })?,
             }
         }
+    };
+    if !cut_short {
+        return Ok(report);
     }
+    let page = if args.html.is_some() { ", and no page is written" } else { "" };
+    let reached = format!("{}: {} experiments are shown{page}", work.reached(), reproductions.len());
+    Err(Interrupted { report, reached }.into())
 }

@@ -14,7 +14,7 @@ use crate::files::Target;
 use crate::live::{self, Account};
 use crate::{catalog, page, trace};
 
-/// Runs the command and answers the exit status.
+/// Runs the command and returns the exit status.
 pub fn run(args: &Run) -> Result<u8> {
     let policy = catalog::live_policy(&args.policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;

@@ -3,14 +3,16 @@
 use std::io::BufWriter;
 
 use anyhow::{Result, bail};
-use evenkeel_experiment::{Control, Job, Plan, Run, Runner};
+use evenkeel_experiment::{Job, Plan, Run, Runner};
 use evenkeel_report::text;
+use evenkeel_sim::Ended;
 use evenkeel_sim::perfetto::Writer;
 
 use crate::args::{Format, Sim};
 use crate::clock::Stopwatch;
 use crate::files::Target;
-use crate::progress::Bars;
+use crate::interrupted::{Interrupted, stopped};
+use crate::progress::Work;
 use crate::{catalog, json};
 
 /// Runs the command.
@@ -35,19 +37,22 @@ pub fn run(args: &Sim) -> Result<String> {
         seeds: vec![args.seed],
         conditions: args.conditions.plan()?,
     };
-    let runner = Runner::new(plan, &Control::with_progress(&Bars::new("simulating")))?;
+    let work = Work::begin("simulating", args.conditions.limit.max_events);
+    let runner = Runner::new(plan, &work.control()).map_err(|error| stopped(error, &work))?;
     let job = Job { workload: 0, machine: 0, policy: 0, order, seed: args.seed };
     let run = match trace {
-        None => runner.run(job, &mut ())?,
+        None => runner.run_until_stopped(job, &mut ())?,
         Some(target) => traced(&runner, job, target)?,
     };
-    match args.output.format {
-        Format::Table => Ok(text::run(&run, &runner.plan().machines[0])),
+    let interrupted = run.ended == Ended::Interrupted;
+    let report = match args.output.format {
+        Format::Table => text::run(&run, &runner.plan().machines[0]),
         Format::Json => {
             let events = runner.reference_events() + run.events;
-            json::print(&json::Runs::of(&[run], events, watch.seconds()))
+            json::print(&json::Runs { interrupted, ..json::Runs::of(&[run], events, watch.seconds()) })?
         }
-    }
+    };
+    if interrupted { Err(Interrupted { report, reached: work.reached() }.into()) } else { Ok(report) }
 }
 
 /// Does a run and writes its trace, packet by packet.
@@ -55,7 +60,7 @@ fn traced(runner: &Runner, job: Job, mut target: Target) -> Result<Run> {
     let machine = runner.machine(job);
     let unwritten = target.unwritten();
     let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
-    let run = runner.run(job, &mut writer)?;
+    let run = runner.run_until_stopped(job, &mut writer)?;
     writer.finish().map_err(unwritten)?;
     target.keep()?;
     Ok(run)

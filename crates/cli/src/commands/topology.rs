@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use evenkeel_linux::probe::{Ability, abilities};
 use evenkeel_model::Hz;
 use evenkeel_report::table;
-use evenkeel_topology::{Cpu, Kind, Shared, Topology, list};
+use evenkeel_topology::{Cpu, CpuKind, Shared, Topology, list};
 
 use crate::args::{Format, Topology as Arguments};
 use crate::files::Target;
@@ -118,7 +118,7 @@ fn clusters(topology: &Topology) -> String {
 
 /// The document for programs.
 fn document<'a>(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> json::Topology<'a> {
-    let kind = |(position, kind): (usize, &'a Kind)| json::CoreKind {
+    let kind = |(position, kind): (usize, &'a CpuKind)| json::CoreKind {
         name: &kind.name,
         design: kind.design.as_deref(),
         capacity: kind.capacity,

@@ -1,19 +1,21 @@
 //! `evenkeel train`: the speedup predictor of a machine.
 
 use anyhow::Result;
-use evenkeel_experiment::{Control, training};
+use evenkeel_experiment::training;
 use evenkeel_report::text;
 
 use crate::args::{Format, Train};
 use crate::files::Target;
-use crate::progress::Bars;
+use crate::interrupted::stopped;
+use crate::progress::Work;
 use crate::{catalog, json};
 
 /// Runs the command.
 pub fn run(args: &Train) -> Result<String> {
     let target = Target::open_some(args.file.as_ref())?;
     let machine = catalog::machine(&args.machine)?;
-    let trained = training::train(&machine, &Control::with_progress(&Bars::new("training")))?;
+    let work = Work::begin("training", args.limit.max_events);
+    let trained = training::train(&machine, &work.control()).map_err(|error| stopped(error, &work))?;
     if let Some(target) = target {
         target.write(trained.predictor.to_toml().as_bytes())?;
     }

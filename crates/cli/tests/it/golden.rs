@@ -1,5 +1,5 @@
 //! What every policy makes of six mixes, every ready queue of two task graphs, and workers of three kernels, to the last digit: a change of results is
-//! a change that somebody wanted, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test it golden` accepts
+//! a change that was meant, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test it golden` accepts
 //! new results.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -90,7 +90,7 @@ fn workers_give_the_known_results() {
         for kernel in ["qsort-1", "radix-2", "uts"].map(|name| table.kernel(name).unwrap()) {
             for techniques in ["none", "base", "base+p", "base+ps", "base+psm", "base+m"] {
                 let options = workers::Options { techniques: techniques.parse().unwrap(), ..Default::default() };
-                let outcome = workers::run(&machine, table, kernel, &options, &mut ());
+                let outcome = workers::run(&machine, table, kernel, &options, &mut ()).unwrap();
                 let _ = writeln!(text, "{} {} {techniques}: {outcome:?}", machine.name, kernel.name);
             }
         }

@@ -5,6 +5,8 @@ mod docs;
 mod errors;
 mod golden;
 mod help;
+mod inputs;
+mod limits;
 mod recordings;
 mod reproductions;
 mod results;

@@ -112,15 +112,17 @@ static void *live(void *argument)
 	return 0;
 }
 
+/* A seed, and the CPUs of the test, since this process may have inherited fewer. */
 int main(int count, char **words)
 {
 	struct job job = { .seed = strtoull(words[1], 0, 10) * 0x9e3779b97f4a7c15 | 1 };
-	int found = 0;
 
-	sched_getaffinity(0, sizeof job.wanted, &job.wanted);
-	for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++)
-		if (CPU_ISSET(cpu, &job.wanted))
-			cpus[found++] = cpu;
+	for (int word = 2; word < count; word++) {
+		int cpu = atoi(words[word]);
+		CPU_SET(cpu, &job.wanted);
+		if (word < 4)
+			cpus[word - 2] = cpu;
+	}
 	live(&job);
 	pthread_exit(0);
 }

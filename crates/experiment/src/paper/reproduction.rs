@@ -83,7 +83,7 @@ impl Reproduction {
         }
         let charts = experiment.power.iter().map(|chart| power::measure(chart, &experiment, &runners));
         let power = charts.collect::<Result<_>>()?;
-        let profiles = experiment.profiles.iter().map(|profile| workers::profile(profile, &experiment));
+        let profiles = experiment.profiles.iter().map(|profile| workers::profile(profile, &experiment, control));
         let profiles = profiles.collect::<Result<_>>()?;
         let rows = evaluate::rows(&experiment, &sets);
         Ok(Self { experiment, sets, rows, power, profiles, events })

@@ -2,7 +2,7 @@
 
 use evenkeel_model::stealing::{NoTechniques, Techniques};
 use evenkeel_model::{CoreOrder, Machine, Ns};
-use evenkeel_sim::workers::{self, Options, Outcome};
+use evenkeel_sim::workers::{self, Options, Outcome, Watch};
 use evenkeel_workload::kernels::{Kernel, Table};
 
 use super::file::{Experiment, Host, Profile, Set, Workers};
@@ -55,8 +55,8 @@ pub fn run(
         }
     }
     let done = control.each(Stage::Runs, &jobs, |(kernel, machine, policy, seed)| {
-        let options = options(conditions, policy, *seed)?;
-        let outcome = workers::run(machine, Table::iii(), kernel, &options, &mut ());
+        let options = options(conditions, policy, *seed, control)?;
+        let outcome = play(machine, kernel, &options, control, &mut ())?;
         Ok((measured(kernel, machine, policy, &options, &outcome), outcome.events))
     })?;
     let events = done.iter().map(|(_, events)| events).sum();
@@ -64,7 +64,7 @@ pub fn run(
 }
 
 /// Runs what a profile shows.
-pub fn profile(profile: &Profile, experiment: &Experiment) -> Result<Profiled> {
+pub fn profile(profile: &Profile, experiment: &Experiment, control: &Control<'_>) -> Result<Profiled> {
     let set = experiment.sets.iter().find(|set| set.name == profile.set);
     let Some(Host::Workers(conditions)) = set.map(|set| set.host) else {
         return Err(Error::ExperimentFile(format!("{}: no set {} of workers", profile.what, profile.set)));
@@ -73,8 +73,8 @@ pub fn profile(profile: &Profile, experiment: &Experiment) -> Result<Profiled> {
     let kernel = kernel(&profile.workload)?;
     let arm = |policy: &String| {
         let mut watched = workers::Profile::default();
-        let options = options(conditions, policy, experiment.seed)?;
-        let outcome = workers::run(&machine, Table::iii(), kernel, &options, &mut watched);
+        let options = options(conditions, policy, experiment.seed, control)?;
+        let outcome = play(&machine, kernel, &options, control, &mut watched)?;
         Ok(ProfiledArm { policy: policy.clone(), time: outcome.time, profile: watched })
     };
     Ok(Profiled {
@@ -85,17 +85,38 @@ pub fn profile(profile: &Profile, experiment: &Experiment) -> Result<Profiled> {
     })
 }
 
+/// Runs a kernel.
+fn play<W: Watch>(
+    machine: &Machine,
+    kernel: &Kernel,
+    options: &Options,
+    control: &Control<'_>,
+    watch: &mut W,
+) -> Result<Outcome> {
+    let outcome = workers::run(machine, Table::iii(), kernel, options, watch)
+        .map_err(|source| Error::Run { what: format!("{} on {}", kernel.name, machine.name), source })?;
+    control.ran(outcome.events, outcome.time);
+    Ok(outcome)
+}
+
 fn kernel(name: &str) -> Result<&'static Kernel> {
     let table = Table::iii();
     let names = table.kernels.iter().map(|kernel| kernel.name.as_str());
     table.kernel(name).ok_or_else(|| catalog::unknown("kernel", name, names))
 }
 
-fn options(conditions: Workers, techniques: &str, seed: u64) -> Result<Options> {
+fn options(conditions: Workers, techniques: &str, seed: u64, control: &Control<'_>) -> Result<Options> {
     let techniques: Techniques =
         techniques.parse().map_err(|unknown: NoTechniques| Error::ExperimentFile(unknown.to_string()))?;
     let Workers { interrupt_cycles, step_ns } = conditions;
-    Ok(Options { techniques, seed, interrupt_cycles, step: Ns(step_ns), ..Options::default() })
+    Ok(Options {
+        techniques,
+        seed,
+        interrupt_cycles,
+        step: Ns(step_ns),
+        max_events: control.max_events,
+        ..Options::default()
+    })
 }
 
 fn measured(kernel: &Kernel, machine: &Machine, policy: &str, options: &Options, outcome: &Outcome) -> Sample {

@@ -1,5 +1,7 @@
 //! The runner on a machine of the test's own.
 
+use std::sync::atomic::Ordering;
+
 use evenkeel_model::{Behaviour, Cluster, ClusterId, Core, CoreId, CoreType, CoreTypeId, Costs, Hz, Ns, Opp, Volts};
 use evenkeel_workload::program::{Calibration, Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
 use evenkeel_workload::{Op, Program, Thread};
@@ -88,4 +90,21 @@ fn equal_programs_share_one_reference_run() {
     };
     let plan = plan(vec![mix("one", ["a", "b"]), mix("two", ["b", "b"])]);
     assert_eq!(Runner::new(plan, &Control::default()).unwrap().alone.len(), 2);
+}
+
+#[test]
+fn a_stopped_run_shows_what_was_reached_and_whole_results_leave_it_out() {
+    let meter = Arc::new(Meter::default());
+    let control = Control { meter: Some(&meter), ..Control::default() };
+    let runner = Runner::new(plan(vec![workload("a", Calibration::Biggest)]), &control).unwrap();
+    let (all, none) = runner.run_all_until_stopped(&control).unwrap();
+    assert_eq!((all.runs.len(), none.is_none()), (2, true));
+    meter.stop().store(true, Ordering::Relaxed);
+    let job = runner.plan().jobs()[0];
+    let run = runner.run_until_stopped(job, &mut ()).unwrap();
+    assert_eq!((run.ended, run.events), (Ended::Interrupted, 0));
+    let (results, stopped) = runner.run_all_until_stopped(&control).unwrap();
+    assert!(results.runs.is_empty() && matches!(stopped, Some(Error::Stopped { done: 0, of: 2 })), "{stopped:?}");
+    assert!(matches!(runner.run(job, &mut ()), Err(Error::Stopped { .. })));
+    assert!(matches!(runner.run_all(&control), Err(Error::Stopped { done: 0, of: 2 })));
 }

@@ -1,12 +1,14 @@
 //! Plans, and what runs of them produce.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{
     Comparison, Conditions, Control, Error, GivenPredictor, Plan, Progress, Runner, catalog, training,
 };
 use evenkeel_model::{CoreOrder, Ns};
+use evenkeel_sim::Meter;
 
 fn plan(workloads: &[&str], machines: &[&str], policies: &[&str]) -> Plan {
     Plan {
@@ -55,12 +57,12 @@ fn a_comparison_is_against_its_baseline() {
 }
 
 /// Wants to stop once so many runs are done.
-struct After(usize, AtomicUsize, AtomicBool);
+struct After(usize, AtomicUsize, Arc<Meter>);
 
 impl Progress for After {
     fn advance(&self) {
         if self.1.fetch_add(1, Ordering::Relaxed) + 1 == self.0 {
-            self.2.store(true, Ordering::Relaxed);
+            self.2.stop().store(true, Ordering::Relaxed);
         }
     }
 }
@@ -68,9 +70,9 @@ impl Progress for After {
 #[test]
 fn work_that_is_stopped_says_how_far_it_came() {
     let runner = Runner::new(plan(&["radix"], &["2B2S"], &["cfs"]), &control()).unwrap();
-    let after = After(1, AtomicUsize::new(0), AtomicBool::new(false));
+    let after = After(1, AtomicUsize::new(0), Arc::default());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let control = Control { progress: &after, stop: Some(&after.2) };
+    let control = Control { progress: &after, meter: Some(&after.2), ..control() };
     let stopped = pool.install(|| runner.run_all(&control)).unwrap_err();
     assert!(matches!(stopped, Error::Stopped { done: 1, of: 2 }), "{stopped}");
     assert_eq!(stopped.to_string(), "stopped after 1 of 2 runs");

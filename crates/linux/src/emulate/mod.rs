@@ -200,7 +200,7 @@ pub struct Emulation {
     stop: Arc<AtomicBool>,
     threads: Vec<(u16, JoinHandle<Account>)>,
     neighbours: Option<Neighbours>,
-    /// Set when this process goes on after it was stopped.
+    /// Set when this process continues after it was stopped.
     continued: Arc<AtomicBool>,
 }
 

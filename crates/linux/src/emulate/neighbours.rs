@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use crate::event::Tid;
 use crate::presence;
 
-/// Says which CPUs this process slows down, and hears of others that begin to slow down the same.
+/// Says which CPUs this process slows down, and receives the process numbers of others that begin to slow down the same.
 pub(super) struct Neighbours {
     names: Vec<(u16, UnixDatagram)>,
     known: BTreeSet<(u16, Tid)>,

@@ -1,10 +1,10 @@
-//! Between what the kernel does and the scheduler core: samples become reports, answers become orders.
+//! Between the kernel and the scheduler core: samples become reports, decisions become orders.
 //!
-//! The kernel schedules; this host only looks at what it did and moves threads. So the kernel is the truth: before the
-//! scheduler is asked anything it hears which thread is where. What it then wants to be elsewhere is ordered to move. It
-//! is asked for every core, each time, so that a policy's `place`, `pick` and `balance` decide which *core type* a thread
-//! is on; between cores of one type the kernel chooses, which balances equal cores well. Pure: no kernel is needed to
-//! test it.
+//! The kernel schedules; this host samples what it did and moves threads. So the kernel is the truth: each step first reports
+//! to the scheduler which thread is on which core, and then has it pick for every core. A thread that the scheduler has on
+//! another core type than the kernel is ordered to move. So a policy's `place`, `pick` and `balance` decide which *core type* a
+//! thread is on; between cores of one type the kernel chooses, which balances equal cores well. No kernel is needed to test
+//! this file.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, Kind, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
 
 use crate::event::Tid;
-use crate::sample::{Blame, MAX_TYPES, Sample, State};
+use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
 
 /// What the host should do to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Driver {
 struct Tracked {
     id: ThreadId,
     seen: Sample,
-    /// Instructions a nanosecond on each core type, when it last ran there and nowhere else between two looks.
+    /// Instructions a nanosecond on each core type, when it last ran there and nowhere else between two samples.
     rates: [Option<f64>; MAX_TYPES],
     /// The step at which it was last seen.
     at: Ns,
@@ -186,8 +186,8 @@ impl Driver {
         &self.gone
     }
 
-    /// One look at all living threads of the target, in any order. `newcomer` tells about those not seen before.
-    /// What to do is in [`Self::orders`].
+    /// Takes one sample of each living thread of the target, in any order. `newcomer` describes those not seen before.
+    /// What the host should do is in [`Self::orders`].
     pub fn step(&mut self, now: Ns, samples: &[Sample], mut newcomer: impl FnMut(&Sample) -> Newcomer) {
         self.orders.clear();
         self.gone.clear();
@@ -236,9 +236,9 @@ impl Driver {
         }
         let blocked = matches!(self.state().thread(id).run, Run::Blocked(_));
         let wait = match sample.state {
-            State::Runnable => None,
-            State::Futex => Some(Wait::Futex),
-            State::Blocked => Some(Wait::Sleep),
+            ThreadState::Runnable => None,
+            ThreadState::Futex => Some(Wait::Futex),
+            ThreadState::Blocked => Some(Wait::Sleep),
         };
         if let Some(wait) = wait.filter(|_| !blocked) {
             self.changed = true;
@@ -310,7 +310,7 @@ impl Driver {
     fn newly_ready(&mut self, now: Ns, samples: &[Sample], newcomer: &mut impl FnMut(&Sample) -> Newcomer) {
         for sample in samples {
             let why = match self.thread(sample.tid) {
-                Some(id) if sample.state == State::Runnable && !self.state().thread(id).runnable() => {
+                Some(id) if sample.state == ThreadState::Runnable && !self.state().thread(id).runnable() => {
                     self.changed = true;
                     protocol::ready(self, id, Why::Woken { by: None });
                     continue;
@@ -342,7 +342,7 @@ impl Driver {
         let Ok(()) = protocol::dispatch(self, core);
     }
 
-    /// Carries out what the scheduler decided: in its own picture of the cores, and the rest as orders.
+    /// Carries out the scheduler's decisions in its own books; masks become orders.
     fn drain(&mut self) {
         protocol::collect(self);
         // Every action comes of one decision; a policy that decides for ever must not hang the host.
@@ -369,8 +369,8 @@ impl Driver {
     }
 }
 
-/// This host has no books of its own: before the scheduler decides anything it has heard what the kernel did, and what it
-/// decides then becomes one order a thread.
+/// This host has no books of its own: what the kernel did is reported before the scheduler decides anything, and the decisions
+/// become one order a thread.
 impl Host for Driver {
     type Error = Infallible;
 

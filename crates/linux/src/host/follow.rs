@@ -1,6 +1,6 @@
 //! Following a program: samples its threads, lets the policy decide, moves them, and keeps account of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -167,17 +167,9 @@ impl Follow {
             self.counters.complete(&mut self.samples);
         }
         self.remember(now);
-        for tid in self.sampler.wished() {
-            // Those of new threads are read below.
-            if self.driver.thread(tid).is_some()
-                && let Some(own) = self.sampler.wish(tid)
-                && let Some(cores) = self.affinity.chosen(tid, &own)?
-            {
-                self.driver.allow(now, tid, cores);
-            }
-        }
+        self.obey(now)?;
         let mut cores = BTreeMap::new();
-        self.affinity.adopt(&newcomers, &mut self.sampler, &mut cores)?;
+        self.affinity.adopt(&newcomers, &self.processes, &mut self.sampler, &mut cores)?;
         self.affinity.seen(now)?;
         for sample in &newcomers {
             self.introduce(sample, now);
@@ -203,7 +195,26 @@ impl Follow {
                 self.summary.threads.push(known.summary(tid));
             }
         }
+        if !self.driver.gone().is_empty() {
+            // Another process may get the number of one that has ended.
+            let living: BTreeSet<Tid> = self.samples.iter().map(|sample| sample.process).collect();
+            self.processes.retain(|process, _| living.contains(process));
+        }
         self.summary.samples += 1;
+        Ok(())
+    }
+
+    /// Gives known threads the masks that their program has given them since the last sample.
+    fn obey(&mut self, now: Ns) -> io::Result<()> {
+        for tid in self.sampler.wished() {
+            // Those of new threads are read when they are adopted.
+            if self.known.contains_key(&tid)
+                && let Some(own) = self.sampler.wish(tid)
+                && let Some(cores) = self.affinity.chosen(tid, own, &mut self.sampler)?
+            {
+                self.driver.allow(now, tid, cores);
+            }
+        }
         Ok(())
     }
 
@@ -293,7 +304,10 @@ impl Follow {
             let now = clock();
             let newcomers = self.sample(now);
             self.remember(now);
-            let inherited = self.affinity.adopt(&newcomers, &mut self.sampler, &mut BTreeMap::new());
+            let inherited = self.obey(now).and_then(|()| {
+                self.affinity.adopt(&newcomers, &self.processes, &mut self.sampler, &mut BTreeMap::new())
+            });
+            self.affinity.seen(now).unwrap_or_default();
             newcomers.iter().for_each(|sample| self.introduce(sample, now));
             let done = self.samples.is_empty() || self.affinity.settled(now);
             if matches!(inherited, Ok(false) | Err(_)) && done {

@@ -11,7 +11,7 @@ use evenkeel_model::Ns;
 use rustix::process::{Resource, getrlimit};
 
 use crate::event::Tid;
-use crate::sample::{MAX_TYPES, Sample, State};
+use crate::sample::{MAX_TYPES, Sample, ThreadState};
 
 /// Files of so many threads are kept open, unless this process may open few.
 const OPEN: usize = 4096;
@@ -166,14 +166,14 @@ impl Files {
 }
 
 /// State and CPU from `/proc/TID/stat` (proc(5)); `None` for a zombie.
-fn parse_stat(text: &[u8]) -> Option<(State, u16)> {
+fn parse_stat(text: &[u8]) -> Option<(ThreadState, u16)> {
     // The name may contain anything, so count from its end.
     let end = text.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(text.get(end + 1..)?).ok()?.split_ascii_whitespace();
     let state = match fields.next()? {
-        "R" => State::Runnable,
+        "R" => ThreadState::Runnable,
         "Z" | "X" | "x" => return None,
-        _ => State::Blocked,
+        _ => ThreadState::Blocked,
     };
     // `state` is field 3, `processor` field 39.
     let cpu = fields.nth(35)?.parse().ok()?;
@@ -195,8 +195,8 @@ mod tests {
     fn stat_is_read_past_any_name() {
         let rest = "S 1 2 3 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 11 0 0 0";
         let line = |state: &str| format!("42 (a) R (b) {state}{}", &rest[1..]);
-        assert_eq!(parse_stat(line("S").as_bytes()), Some((State::Blocked, 11)));
-        assert_eq!(parse_stat(line("R").as_bytes()), Some((State::Runnable, 11)));
+        assert_eq!(parse_stat(line("S").as_bytes()), Some((ThreadState::Blocked, 11)));
+        assert_eq!(parse_stat(line("R").as_bytes()), Some((ThreadState::Runnable, 11)));
         assert_eq!(parse_stat(line("Z").as_bytes()), None);
         assert_eq!(parse_stat(b"42 (cut"), None);
         assert_eq!(parse_schedstat(b"12 34 5\n"), Some(Done { run: Ns(12), delay: Ns(34), switches: 5 }));
@@ -214,7 +214,7 @@ mod tests {
         sampler.sample(&[], &mut samples);
         let own = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
         let first = *samples.iter().find(|sample| sample.tid == own).unwrap();
-        assert_eq!((first.state, first.process), (State::Runnable, std::process::id()));
+        assert_eq!((first.state, first.process), (ThreadState::Runnable, std::process::id()));
         let before = sampler.processes[&std::process::id()].threads[&own].before;
         assert!(before.run > Ns::ZERO && before.switches > 0, "what it did before does not count: {before:?}");
         let mut sum = 0_u64;

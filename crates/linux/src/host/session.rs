@@ -17,7 +17,7 @@ use crate::launch::{self, Launched, Signals};
 pub enum Target<'a> {
     /// A command that has been started and not been released.
     Command(&'a mut Launched),
-    /// A process that runs, until it has ended or this process is asked to end.
+    /// A process that runs, until it has ended or this process is told to end.
     Process(Tid),
 }
 
@@ -100,7 +100,7 @@ fn attach(plan: &Plan, process: Tid, guard: Guard, say: &mut dyn FnMut(&str)) ->
     let mut follow = open(plan, process, Used::of_process(process), None, guard, say)?;
     loop {
         follow.step().map_err(Error::Unguarded)?;
-        if ended(end.as_fd())? || signals.asked_to_end().is_some() {
+        if ended(end.as_fd())? || signals.end_signal().is_some() {
             return Ok(Followed { status: None, summary: follow.finish() });
         }
         follow.wait(end.as_fd()).map_err(Error::Wait)?;

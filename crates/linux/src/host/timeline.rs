@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use evenkeel_model::Ns;
 
 use crate::event::Tid;
-use crate::sample::{MAX_TYPES, Sample, State, Turn};
+use crate::sample::{MAX_TYPES, Sample, ThreadState, Turn};
 
 /// Not more slices than this, of all CPUs together, are kept.
 const SLICES: usize = 1 << 17;
@@ -144,7 +144,7 @@ impl Timeline {
                 (from, now.since(from))
             }
             Some(Turn::Off(at)) => (at.since(self.began).clamp(self.sampled, now).since(time), time),
-            None if sample.state == State::Runnable => (now.since(time), time),
+            None if sample.state == ThreadState::Runnable => (now.since(time), time),
             None => (self.sampled, time),
         };
         each(sample.cpu, Guess { tid, from, time: stretch });

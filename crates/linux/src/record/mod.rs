@@ -31,7 +31,7 @@ use crate::event::{Event, Off, Tid, What};
 use cpus::Cpus;
 pub use recorder::{BUFFER, Recorder};
 use rounds::Rounds;
-use thread::{Place, Thread};
+use thread::{RunState, ThreadRecord};
 use wakes::Wakes;
 use work::{Moment, Unit};
 
@@ -49,7 +49,7 @@ pub struct RecordingBuilder {
     /// The time of the first event, and the latest one.
     began: Option<Ns>,
     now: Moment,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadRecord>,
     /// The thread that has a number now: Linux gives numbers of threads that are gone to new ones.
     by_tid: BTreeMap<Tid, usize>,
     /// Names of threads that have not appeared.
@@ -79,7 +79,7 @@ impl RecordingBuilder {
     /// Says that a thread was there before recording began; before the first event.
     pub fn alive(&mut self, tid: Tid) {
         let thread = self.appears(tid, Start::At(Ns::ZERO), None);
-        self.threads[thread].place = Place::Unseen;
+        self.threads[thread].state = RunState::Unseen;
     }
 
     /// Takes an event. Events may come late by some 65 thousand events; what comes later still is taken to have happened now.
@@ -171,30 +171,30 @@ impl RecordingBuilder {
     fn on(&mut self, thread: usize, cpu: u16, at: Ns) {
         // What the counter read at another time is not known.
         let began = Moment { at, cpu, count: self.now.count.filter(|_| at == self.now.at) };
-        match self.threads[thread].place {
-            Place::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
-            Place::Blocked { since } => match self.threads[thread].early.take() {
+        match self.threads[thread].state {
+            RunState::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
+            RunState::Blocked { since } => match self.threads[thread].early.take() {
                 // Wait and wake-up met: the wake-up was seen before the waiter had left its CPU.
                 Some(_) => self.does(thread, Step::Wait),
                 None => self.does(thread, Step::Sleep(at.since(since))),
             },
-            Place::Ready { .. } | Place::Unseen => {}
+            RunState::Ready { .. } | RunState::Unseen => {}
         }
         if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
             // It must have left; if it has exited, long ago.
             if !self.threads[before].exited {
                 self.threads[before].settle(began, &self.cpus);
             }
-            self.threads[before].place = Place::Ready { since: at, woken: false };
+            self.threads[before].state = RunState::Ready { since: at, woken: false };
         }
         let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
         self.threads[thread].last_cpu = Some(cpu);
-        self.threads[thread].place = Place::Running { since: began, overhead };
+        self.threads[thread].state = RunState::Running { since: began, overhead };
     }
 
     /// A thread is put on a CPU. If it was woken while no thread ran there, that is how long a wake-up takes.
     fn observe_wake(&mut self, thread: usize, cpu: u16) {
-        if let Place::Ready { since, woken: true } = self.threads[thread].place
+        if let RunState::Ready { since, woken: true } = self.threads[thread].state
             && self.cpus.running(cpu).is_none()
             && self.cpus.left(cpu) < since
         {
@@ -206,16 +206,16 @@ impl RecordingBuilder {
     /// report every thread that an idle CPU begins to run: it began when it was ready and the CPU was free.
     fn runs(&mut self, tid: Tid, cpu: u16) -> usize {
         let thread = self.thread(tid);
-        match self.threads[thread].place {
-            Place::Ready { since, woken } => {
+        match self.threads[thread].state {
+            RunState::Ready { since, woken } => {
                 let mut at = since.max(self.cpus.left(cpu));
                 if woken && at == since {
                     at = self.now.at.min(since + self.wakes.median().unwrap_or(Ns::ZERO));
                 }
                 self.on(thread, cpu, at);
             }
-            Place::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now.at)),
-            Place::Running { .. } | Place::Blocked { .. } => {}
+            RunState::Unseen => self.on(thread, cpu, self.began.unwrap_or(self.now.at)),
+            RunState::Running { .. } | RunState::Blocked { .. } => {}
         }
         thread
     }
@@ -223,43 +223,45 @@ impl RecordingBuilder {
     fn off(&mut self, tid: Tid, cpu: u16, why: Off) {
         let thread = self.runs(tid, cpu);
         let since = self.now.at;
-        let to = match (why, self.threads[thread].place) {
-            (_, Place::Blocked { since }) => Place::Blocked { since },
-            (Off::Preempted, _) => Place::Ready { since, woken: false },
-            (Off::Futex | Off::Blocked, _) => Place::Blocked { since },
+        let to = match (why, self.threads[thread].state) {
+            (_, RunState::Blocked { since }) => RunState::Blocked { since },
+            (Off::Preempted, _) => RunState::Ready { since, woken: false },
+            (Off::Futex | Off::Blocked, _) => RunState::Blocked { since },
         };
         self.threads[thread].settle(self.now, &self.cpus);
-        self.threads[thread].place = to;
+        self.threads[thread].state = to;
         self.cpus.take_off(cpu, thread, since);
     }
 
     fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>, call: u32) {
         if by.is_some() && !self.by_tid.contains_key(&tid) {
             let thread = self.appears(tid, Start::At(self.elapsed()), None);
-            self.threads[thread].place = Place::Blocked { since: self.now.at };
+            self.threads[thread].state = RunState::Blocked { since: self.now.at };
         }
         let thread = self.thread(tid);
-        if self.threads[thread].place == Place::Unseen {
-            self.threads[thread].place = Place::Blocked { since: self.began.unwrap_or(self.now.at) };
+        if self.threads[thread].state == RunState::Unseen {
+            self.threads[thread].state = RunState::Blocked { since: self.began.unwrap_or(self.now.at) };
         }
         let waker = by.map(|by| self.runs(by, cpu));
-        match (self.threads[thread].place, waker) {
-            (Place::Blocked { since }, Some(waker)) => {
+        match (self.threads[thread].state, waker) {
+            (RunState::Blocked { since }, Some(waker)) => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.does(thread, Step::Wait);
                 if call != 0 {
                     self.rounds.woken(self.now.at, call, [waker, thread], since, &self.threads);
                 }
-                self.threads[thread].place = Place::Ready { since: self.now.at, woken: true };
+                self.threads[thread].state = RunState::Ready { since: self.now.at, woken: true };
             }
-            (Place::Blocked { since }, None) => {
+            (RunState::Blocked { since }, None) => {
                 self.forget_early(thread);
                 self.does(thread, Step::Sleep(self.now.at.since(since)));
-                self.threads[thread].place = Place::Ready { since: self.now.at, woken: true };
+                self.threads[thread].state = RunState::Ready { since: self.now.at, woken: true };
             }
             // It may run already, unreported. That it is woken when it is new is part of its start.
-            (Place::Running { .. } | Place::Ready { .. }, Some(waker)) if self.threads[thread].last_cpu.is_some() => {
+            (RunState::Running { .. } | RunState::Ready { .. }, Some(waker))
+                if self.threads[thread].last_cpu.is_some() =>
+            {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 self.threads[thread].early = Some((waker, self.threads[waker].done.len() - 1));
@@ -296,7 +298,7 @@ impl RecordingBuilder {
             self.processes - 1
         });
         let name = self.names.remove(&tid).unwrap_or_else(|| tid.to_string());
-        self.threads.push(Thread::new(name, process, start, self.now.at));
+        self.threads.push(ThreadRecord::new(name, process, start, self.now.at));
         self.by_tid.insert(tid, self.threads.len() - 1);
         self.threads.len() - 1
     }

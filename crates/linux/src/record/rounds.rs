@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use evenkeel_model::Ns;
 use evenkeel_workload::recording::Step;
 
-use super::thread::Thread;
+use super::thread::ThreadRecord;
 
 /// With fewer threads, one wake-up looks like another.
 const PARTIES: usize = 3;
@@ -52,7 +52,14 @@ pub(super) struct Rounds {
 impl Rounds {
     /// A thread that had been blocked since a time was woken now by a call of another. The last step of both is about
     /// that.
-    pub(super) fn woken(&mut self, now: Ns, call: u32, [waker, waiter]: [usize; 2], since: Ns, threads: &[Thread]) {
+    pub(super) fn woken(
+        &mut self,
+        now: Ns,
+        call: u32,
+        [waker, waiter]: [usize; 2],
+        since: Ns,
+        threads: &[ThreadRecord],
+    ) {
         let last = |thread: usize| At { thread, step: threads[thread].done.len() - 1 };
         let began = self.open.get(&waker).filter(|round| round.call == call).map(|round| round.since);
         if began.is_none() {
@@ -69,7 +76,7 @@ impl Rounds {
     }
 
     /// Replaces the wake-ups and waits of every round of a barrier.
-    pub(super) fn finish(mut self, threads: &mut [Thread]) {
+    pub(super) fn finish(mut self, threads: &mut [ThreadRecord]) {
         self.complete.extend(std::mem::take(&mut self.open).into_values());
         let mut groups: BTreeMap<Vec<usize>, Vec<&Round>> = BTreeMap::new();
         for round in &self.complete {

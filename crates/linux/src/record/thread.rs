@@ -9,7 +9,7 @@ use super::work::{Moment, Total, Unit, Work};
 
 /// Where a thread is, as far as the events tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RunState {
     /// It was there before recording began, and nothing has happened to it.
     Unseen,
     Ready {
@@ -36,12 +36,12 @@ pub(super) struct Done {
 }
 
 #[derive(Debug)]
-pub(super) struct Thread {
+pub(super) struct ThreadRecord {
     pub name: String,
     pub process: u32,
     pub start: Start,
     pub done: Vec<Done>,
-    pub place: Place,
+    pub state: RunState,
     pub last_cpu: Option<u16>,
     pub exited: bool,
     /// A wake-up that came while it ran: the waker, and which of its steps. It counts only if the thread was about to block
@@ -53,14 +53,14 @@ pub(super) struct Thread {
     work: Work,
 }
 
-impl Thread {
+impl ThreadRecord {
     pub(super) fn new(name: String, process: u32, start: Start, now: Ns) -> Self {
         Self {
             name,
             process,
             start,
             done: Vec::new(),
-            place: Place::Ready { since: now, woken: false },
+            state: RunState::Ready { since: now, woken: false },
             last_cpu: None,
             exited: false,
             early: None,
@@ -71,7 +71,7 @@ impl Thread {
 
     /// Counts its work up to now.
     pub(super) fn settle(&mut self, now: Moment, cpus: &Cpus) {
-        let Place::Running { since, overhead } = &mut self.place else { return };
+        let RunState::Running { since, overhead } = &mut self.state else { return };
         let elapsed = now.at.since(since.at);
         let lost = elapsed.min(*overhead);
         let own = (elapsed - lost).0 as f64;

@@ -44,7 +44,7 @@ impl Processes {
 
     /// Fails as soon as the guest cannot continue, or a signal arrived.
     pub fn check(&mut self, signals: &Signals) -> Result<(), Error> {
-        if let Some(signal) = signals.asked_to_end() {
+        if let Some(signal) = signals.end_signal() {
             return Err(Error::Interrupted(signal));
         }
         if self.monitor.stopped() {
@@ -76,7 +76,7 @@ impl Processes {
     pub fn lost(&mut self, what: &str, signals: &Signals) -> Error {
         let deadline = clock() + ENDING;
         while clock() < deadline {
-            if let Some(signal) = signals.asked_to_end() {
+            if let Some(signal) = signals.end_signal() {
                 return Error::Interrupted(signal);
             }
             match self.ended() {

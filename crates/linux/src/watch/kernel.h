@@ -32,7 +32,6 @@ enum {
 };
 
 enum {
-	BPF_F_NO_PREALLOC = 1 << 0,
 	BPF_F_MMAPABLE = 1 << 10,
 };
 
@@ -56,12 +55,17 @@ struct thread_info {
 #endif
 };
 
+typedef struct cpumask {
+	unsigned long bits[1];
+} cpumask_t;
+
 struct task_struct {
 	struct thread_info thread_info;
 	int pid;
 	int tgid;
 	unsigned int __state;
 	struct sched_entity se;
+	cpumask_t cpus_mask;
 };
 
 /* What a thread had in its registers when it entered the kernel. */

@@ -43,7 +43,8 @@ pub struct Options {
     pub counters: Counters,
     /// The core type of each CPU.
     pub type_of: Vec<u8>,
-    /// CPUs that set off [`Watch::alarm`] when they go idle because a followed thread had to wait.
+    /// CPUs that set off [`Watch::alarm`] when they go idle because a followed thread had to wait. So does, without `events`, a
+    /// thread that starts with other CPUs than the program wants.
     pub tell_idle: Vec<u16>,
 }
 
@@ -83,8 +84,6 @@ pub struct Watch {
     /// How many masks the thread of each record had been given when [`Self::wish`] was last called for it.
     noticed: Vec<u32>,
     wished: Vec<Tid>,
-    /// The mask of every thread that descends from none that was given another.
-    first: Option<CpuSet>,
 }
 
 impl Watch {
@@ -149,7 +148,7 @@ impl Watch {
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
         let (noticed, wished) = (Vec::new(), Vec::new());
-        Ok(Self { skeleton, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished, first: None })
+        Ok(Self { skeleton, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -157,7 +156,6 @@ impl Watch {
     /// # Errors
     /// There is no such process.
     pub fn follow(&mut self, process: Tid) -> io::Result<()> {
-        self.first = Some(mask::of_thread(process)?);
         // Threads that start meanwhile are started by threads that are followed already, or are found in the next round.
         loop {
             let mut found = false;
@@ -185,16 +183,13 @@ impl Watch {
         let slot = used.fetch_add(1, Ordering::Relaxed);
         let state = if stat.running { RUNNING } else { BLOCKED };
         let since = crate::clock::clock().0;
-        let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, ..Record::default() };
+        let own = mask::of_thread(tid).map(|own| mask::words(&own)).unwrap_or_default();
+        let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, own, ..Record::default() };
         if !self.records.write(slot as usize, record) {
             used.fetch_sub(1, Ordering::Relaxed);
             return Ok(false);
         }
         let (key, value) = (tid.to_ne_bytes(), slot.to_ne_bytes());
-        if let Some(own) = mask::of_thread(tid).ok().filter(|own| Some(*own) != self.first) {
-            let words: Vec<u8> = mask::words(&own).into_iter().flat_map(u64::to_ne_bytes).collect();
-            self.skeleton.maps.wishes.update(&key, &words, MapFlags::ANY).map_err(io::Error::other)?;
-        }
         self.skeleton.maps.slots.update(&key, &value, MapFlags::ANY).map_err(io::Error::other)?;
         // What came before this line was not seen.
         match Stat::of(process, tid) {
@@ -242,37 +237,24 @@ impl Watch {
 
     /// The mask that the program last gave one of its threads, or is about to, if this has not returned it before.
     pub fn wish(&mut self, tid: Tid) -> Option<CpuSet> {
-        let key = tid.to_ne_bytes();
-        let slot = self.skeleton.maps.slots.lookup(&key, MapFlags::ANY).ok()??;
-        let slot = u32::from_ne_bytes(slot.try_into().ok()?) as usize;
+        let slot = self.slot(tid)?;
         if self.noticed.len() <= slot {
             self.noticed.resize(slot + 1, 0);
         }
-        loop {
-            let count = self.records.wishes(slot);
-            if count == self.noticed[slot] {
-                return None;
-            }
-            // Odd for as long as it takes to copy a mask.
-            if !count.is_multiple_of(2) {
-                std::hint::spin_loop();
-                continue;
-            }
-            let wish = self.skeleton.maps.wishes.lookup(&key, MapFlags::ANY).ok().flatten();
-            if self.records.wishes(slot) != count {
-                continue;
-            }
-            self.noticed[slot] = count;
-            return wish.map(|words| mask::of_bytes(&words));
-        }
+        let (own, count) = self.records.own(slot).filter(|(_, count)| *count != self.noticed[slot])?;
+        self.noticed[slot] = count;
+        Some(own)
     }
 
     /// The mask that the program wants one of its threads to have, whatever it has; `None` if the thread is not followed.
     pub fn own_mask(&self, tid: Tid) -> Option<CpuSet> {
-        let key = tid.to_ne_bytes();
-        self.skeleton.maps.slots.lookup(&key, MapFlags::ANY).ok()??;
-        let own = self.skeleton.maps.wishes.lookup(&key, MapFlags::ANY).ok().flatten();
-        own.map(|words| mask::of_bytes(&words)).or(self.first)
+        self.records.own(self.slot(tid)?).map(|(own, _)| own)
+    }
+
+    /// Which record a thread has.
+    fn slot(&self, tid: Tid) -> Option<usize> {
+        let slot = self.skeleton.maps.slots.lookup(&tid.to_ne_bytes(), MapFlags::ANY).ok()??;
+        Some(u32::from_ne_bytes(slot.try_into().ok()?) as usize)
     }
 
     /// Which thread waited for which in the futex system call, of all threads ever followed.
@@ -290,7 +272,7 @@ impl Watch {
         map.keys().filter_map(pair).collect()
     }
 
-    /// Becomes readable when one of the CPUs of [`Options::tell_idle`] goes idle; [`Self::events`] resets it.
+    /// Becomes readable when the host should sample soon ([`Options::tell_idle`]); [`Self::events`] resets it.
     pub fn alarm(&self) -> BorrowedFd<'_> {
         self.ring_fd.as_fd()
     }

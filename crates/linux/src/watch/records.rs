@@ -3,12 +3,15 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
 
 use evenkeel_model::Ns;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::thread::CpuSet;
 
 use super::skeleton::types::record as Record;
-use crate::sample::{Birth, Inside, MAX_TYPES, Sample, State, Turn};
+use crate::mask;
+use crate::sample::{Birth, Inside, MAX_TYPES, Sample, ThreadState, Turn};
 
 // `enum state` of `watch.bpf.c`.
 pub(super) const FREE: u32 = 0;
@@ -67,6 +70,26 @@ impl Records {
         self.place(slot).map_or(0, |place| unsafe { (&raw const (*place.as_ptr()).wishes).read_volatile() })
     }
 
+    /// The mask that the program wants the thread of a record to have, and how many it was given up to then, twice.
+    pub fn own(&self, slot: usize) -> Option<(CpuSet, u32)> {
+        let place = self.place(slot)?.as_ptr();
+        loop {
+            let count = self.wishes(slot);
+            // Odd for as long as it takes to copy a mask.
+            if count.is_multiple_of(2) {
+                fence(Ordering::Acquire);
+                // SAFETY: as in `read`; what was changed meanwhile is read again.
+                #[allow(unsafe_code)]
+                let own = unsafe { (&raw const (*place).own).read_volatile() };
+                fence(Ordering::Acquire);
+                if self.wishes(slot) == count {
+                    return Some((mask::of_words(own), count));
+                }
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     /// Whether there is such a slot, which gets a record.
     pub fn write(&mut self, slot: usize, record: Record) -> bool {
         let place = self.place(slot);
@@ -112,9 +135,9 @@ pub(super) fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
         tid: record.tid,
         process: record.tgid,
         state: match record.state {
-            READY | RUNNING => State::Runnable,
-            IN_FUTEX => State::Futex,
-            _ => State::Blocked,
+            READY | RUNNING => ThreadState::Runnable,
+            IN_FUTEX => ThreadState::Futex,
+            _ => ThreadState::Blocked,
         },
         cpu: record.cpu as u16,
         run: record.run.map(Ns),

@@ -21,7 +21,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_TYPES 8
 
 enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
-enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE, RUNS };
+enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE, RUNS, INHERITS };
 
 struct record {
 	/* When it came into its state. */
@@ -43,10 +43,13 @@ struct record {
 	/* How many futex calls it has made. */
 	__u32 futex_calls;
 	__u32 parent;
-	/* How many masks it was given by a followed thread (sched_setaffinity), twice; odd while one is copied. */
+	/* How many masks the program has given it (sched_setaffinity), twice; odd while one is copied. */
 	__u32 wishes;
 	/* Whether it has begun to exit. */
 	__u32 exiting;
+	/* The CPUs that the program wants it to have: those that it was last given by others than the host, or else those that its
+	 * parent had by the program's will when it was started. */
+	__u64 own[MAX_CPUS / 64];
 };
 
 /* One thread that waited, and one that ended its waits. */
@@ -71,12 +74,6 @@ struct event {
 	__u32 unused;
 	/* What the counter of this CPU read then; 0 if there is none. */
 	__u64 instructions;
-};
-
-/* The CPUs that the program wants a thread to have: those that it was last given by others than the host, or else those that
- * its parent had by the program's will when it was started. */
-struct wish {
-	__u64 cpus[MAX_CPUS / 64];
 };
 
 /* Set before loading. */
@@ -114,16 +111,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } slots SEC(".maps");
-
-/* Few threads are ever given a mask, or descend from one that was: the others have none here. Elements come and go where a
- * program may allocate: in a system call, at an exit. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MAX_THREADS);
-	__type(key, __u32);
-	__type(value, struct wish);
-} wishes SEC(".maps");
 
 /* Records that the host has read to their end. */
 struct {
@@ -169,11 +156,17 @@ static __u64 count_here(void)
 	return count > -4096ULL ? 0 : count;
 }
 
+/* Whether the host should sample soon. */
+static bool ends_wait(__u32 kind)
+{
+	return kind == IDLE || kind == INHERITS;
+}
+
 static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 {
 	struct event *event;
 
-	if (!stream && kind != IDLE)
+	if (!stream && !ends_wait(kind))
 		return;
 	event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
 	if (!event) {
@@ -188,7 +181,7 @@ static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 	event->call = call;
 	event->unused = 0;
 	event->instructions = kind == RUNS ? 0 : count_here();
-	bpf_ringbuf_submit(event, kind == IDLE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(event, ends_wait(kind) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
@@ -269,11 +262,10 @@ static __u32 free_slot(void)
 	return __sync_fetch_and_add(&used, 1);
 }
 
-static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
+static void follow(__u64 now, struct task_struct *child, struct record *parent)
 {
-	__u32 slot = free_slot();
+	__u32 slot = free_slot(), tid = child->pid;
 	struct record *record = bpf_map_lookup_elem(&records, &slot);
-	struct wish *wish;
 
 	if (!record || bpf_map_update_elem(&slots, &tid, &slot, BPF_ANY)) {
 		__sync_fetch_and_add(&lost_threads, 1);
@@ -284,17 +276,28 @@ static void follow(__u64 now, __u32 tid, __u32 tgid, __u32 parent)
 	__builtin_memset(record, 0, sizeof(*record));
 	record->since = now;
 	record->born = now;
-	record->parent = parent;
+	record->parent = parent->tid;
 	record->tid = tid;
-	record->tgid = tgid;
+	record->tgid = child->tgid;
 	record->cpu = bpf_get_smp_processor_id();
-	record->state = BLOCKED;
 	/* As the kernel does with masks, but this one is never the host's. */
-	wish = bpf_map_lookup_elem(&wishes, &parent);
-	if (wish)
-		bpf_map_update_elem(&wishes, &tid, wish, BPF_ANY);
-	else
-		bpf_map_delete_elem(&wishes, &tid);
+	__builtin_memcpy(record->own, parent->own, sizeof(record->own));
+	/* Last, and with a barrier: a host that sees the thread sees all of this. It was FREE. */
+	__sync_fetch_and_add(&record->state, BLOCKED);
+}
+
+/* Whether a new thread has other CPUs than the program wants: the host had changed its parent's mask when it was started. */
+static bool inherits(struct task_struct *child, struct record *parent)
+{
+	__u64 has[MAX_CPUS / 64] = {};
+	__u32 size = bpf_core_field_size(child->cpus_mask);
+
+	if (bpf_probe_read_kernel(has, size < sizeof(has) ? size : sizeof(has), &child->cpus_mask))
+		return false;
+	for (int word = 0; word < MAX_CPUS / 64; word++)
+		if (has[word] != (parent->own[word] & usable[word]))
+			return true;
+	return false;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -306,8 +309,10 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	if (!record)
 		return 0;
 	now = bpf_ktime_get_ns();
-	follow(now, child->pid, child->tgid, parent->pid);
+	follow(now, child, record);
 	tell(now, parent->pid, child->pid, child->tgid == parent->tgid ? FORKED_THREAD : FORKED_PROCESS);
+	if (!stream && inherits(child, record))
+		tell(now, parent->pid, child->pid, INHERITS);
 	return 0;
 }
 
@@ -317,7 +322,6 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 {
 	__u32 old = old_pid, tid = task->pid, *slot, own;
 	struct record *record;
-	struct wish *wish;
 
 	slot = tid != old ? bpf_map_lookup_elem(&slots, &old) : 0;
 	if (slot) {
@@ -328,12 +332,6 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 			record->state = EXITED;
 		bpf_map_delete_elem(&slots, &old);
 		bpf_map_update_elem(&slots, &tid, &own, BPF_ANY);
-		wish = bpf_map_lookup_elem(&wishes, &old);
-		if (wish)
-			bpf_map_update_elem(&wishes, &tid, wish, BPF_ANY);
-		else
-			bpf_map_delete_elem(&wishes, &tid);
-		bpf_map_delete_elem(&wishes, &old);
 		record = bpf_map_lookup_elem(&records, &own);
 		if (record)
 			record->tid = tid;
@@ -353,7 +351,6 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (!record)
 		return 0;
 	record->exiting = 1;
-	bpf_map_delete_elem(&wishes, &tid);
 	tell(bpf_ktime_get_ns(), tid, 0, EXITS);
 	return 0;
 }
@@ -520,23 +517,25 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 /* A thread gives itself (0) or another one a mask. */
 static void gives_mask(struct task_struct *self, __u32 to, __u64 bytes, const void *mask)
 {
-	__u32 tid = to ?: self->pid;
-	struct record *record = record_of(tid);
-	struct wish given = {};
+	struct record *record = record_of(to ?: self->pid);
+	__u64 given[MAX_CPUS / 64] = {};
 	__u64 some = 0;
 
 	if (!record || self->pid == host)
 		return;
-	if (bytes > sizeof(given.cpus))
-		bytes = sizeof(given.cpus);
-	if (bpf_probe_read_user(given.cpus, bytes, mask))
+	/* The kernel refuses other users' calls. */
+	if (to && !record_of(self->pid) && (__u32)bpf_get_current_uid_gid())
+		return;
+	if (bytes > sizeof(given))
+		bytes = sizeof(given);
+	if (bpf_probe_read_user(given, bytes, mask))
 		return;
 	for (int word = 0; word < MAX_CPUS / 64; word++)
-		some |= given.cpus[word] & usable[word];
+		some |= given[word] & usable[word];
 	if (!some)
 		return;
 	__sync_fetch_and_add(&record->wishes, 1);
-	bpf_map_update_elem(&wishes, &tid, &given, BPF_ANY);
+	__builtin_memcpy(record->own, given, sizeof(given));
 	__sync_fetch_and_add(&record->wishes, 1);
 }
 

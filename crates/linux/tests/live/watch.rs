@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::mask;
-use evenkeel_linux::sample::{Sample, State};
+use evenkeel_linux::sample::{Sample, ThreadState};
 use evenkeel_linux::watch::{Options, Watch};
 use evenkeel_model::Ns;
 use rustix::thread::{CpuSet, futex, gettid, sched_setaffinity};
@@ -34,7 +34,7 @@ fn own_tid() -> Tid {
 }
 
 /// The sample of a thread, once it is in a state.
-fn once(watch: &mut Watch, tid: Tid, state: State) -> Sample {
+fn once(watch: &mut Watch, tid: Tid, state: ThreadState) -> Sample {
     for _ in 0..10_000 {
         let sample = samples(watch).into_iter().find(|sample| sample.tid == tid && sample.state == state);
         if let Some(sample) = sample {
@@ -46,7 +46,7 @@ fn once(watch: &mut Watch, tid: Tid, state: State) -> Sample {
 }
 
 /// Runs `wait` in a thread of its own until it has blocked in a state, and then `wake`.
-fn blocks(watch: &mut Watch, state: State, wait: impl FnOnce() + Send, wake: impl FnOnce()) -> Tid {
+fn blocks(watch: &mut Watch, state: ThreadState, wait: impl FnOnce() + Send, wake: impl FnOnce()) -> Tid {
     thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
         let waiter = scope.spawn(move || {
@@ -86,14 +86,14 @@ fn a_thread_that_waits_for_another_is_told_from_one_that_sleeps() {
             let _ = futex::wait(&word, futex::Flags::PRIVATE, 0, None);
         }
     };
-    let waiter = blocks(&mut watch, State::Futex, wait, || {
+    let waiter = blocks(&mut watch, ThreadState::Futex, wait, || {
         word.store(1, Ordering::Release);
         futex::wake(&word, futex::Flags::PRIVATE, 1).unwrap();
     });
     let own = own_tid();
     let pair = watch.pairs().into_iter().find(|pair| pair.waiter == waiter).unwrap();
     assert!(pair.waker == own && pair.times >= 1 && pair.waited > Ns::ZERO, "{pair:?}");
-    blocks(&mut watch, State::Blocked, || thread::sleep(Duration::from_millis(300)), || {});
+    blocks(&mut watch, ThreadState::Blocked, || thread::sleep(Duration::from_millis(300)), || {});
 }
 
 #[test(ebpf)]
@@ -108,9 +108,9 @@ fn a_mask_that_a_thread_gives_itself_is_seen_once() {
 #[test(ebpf)]
 fn two_watches_see_the_same() {
     let (mut first, mut second) = (watch(), watch());
-    once(&mut first, own_tid(), State::Runnable);
+    once(&mut first, own_tid(), ThreadState::Runnable);
     drop(first);
-    let own = once(&mut second, own_tid(), State::Runnable);
+    let own = once(&mut second, own_tid(), ThreadState::Runnable);
     assert!(own.inside.is_some());
 }
 
@@ -194,7 +194,7 @@ mod compat {
         // SAFETY: FUTEX_WAIT until a time, which only reads the page.
         #[allow(unsafe_code)]
         let wait = || assert_eq!(unsafe { call(FUTEX, [word, 0, 0, time]) }, -libc::ETIMEDOUT);
-        let waiter = blocks(&mut watch, State::Futex, wait, || {});
+        let waiter = blocks(&mut watch, ThreadState::Futex, wait, || {});
         assert!(watch.pairs().iter().all(|pair| pair.waiter != waiter), "a timer ends that wait");
         // SAFETY: sets the mask of the thread that calls this, which only reads the page.
         #[allow(unsafe_code)]

@@ -1,12 +1,15 @@
 //! Machine files: TOML in which every value says where it comes from.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{self, IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{Cluster, Core, CoreType, Costs, Machine, Opp};
 use crate::names::suggestion;
+use crate::words::{number as digits, plain};
 use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
 
 /// What is wrong with a machine file, and where.
@@ -48,7 +51,7 @@ struct CoreText {
     extract: Sourced<f64>,
     overlap: Sourced<f64>,
     /// Pairs of MHz and volts.
-    opps: Sourced<Vec<(f64, f64)>>,
+    opps: Sourced<Vec<Pair>>,
     activity: Sourced<f64>,
     leakage: Sourced<f64>,
     idle_share: Sourced<f64>,
@@ -59,7 +62,7 @@ struct CoreText {
 struct ClusterText {
     name: String,
     core: Spanned<String>,
-    cores: Sourced<Vec<u16>>,
+    cores: Sourced<CoreList>,
     #[serde(default)]
     node: u8,
     /// A number that clusters with the same last-level cache have in common.
@@ -76,6 +79,77 @@ struct CostsText {
     remote_memory: Option<Sourced<f64>>,
     dvfs_transition_us: Sourced<f64>,
     tick_us: Sourced<f64>,
+}
+
+/// Core numbers, one by one or in ranges.
+struct CoreList(Vec<u16>);
+
+impl<'de> Deserialize<'de> for CoreList {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        text.deserialize_any(CoreNumbers)
+    }
+}
+
+struct CoreNumbers;
+
+impl<'de> Visitor<'de> for CoreNumbers {
+    type Value = CoreList;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("core numbers, such as [0, 1, 2] or \"0-511,600\"")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CoreList, A::Error> {
+        let mut cores = Vec::new();
+        while let Some(core) = list.next_element()? {
+            cores.push(core);
+        }
+        Ok(CoreList(cores))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<CoreList, E> {
+        let mut cores = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |digits: &str| digits.trim().parse::<u16>().ok().filter(|core| *core < MOST);
+            let (Some(first), Some(last)) = (number(first), number(last)) else {
+                return Err(E::invalid_value(Unexpected::Str(text), &self));
+            };
+            cores.extend(first..=last);
+        }
+        Ok(CoreList(cores))
+    }
+}
+
+/// More than this no core number is.
+const MOST: u16 = CoreSet::MAX_CORES as u16;
+
+/// Exactly two numbers.
+struct Pair(f64, f64);
+
+impl<'de> Deserialize<'de> for Pair {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        text.deserialize_seq(TwoNumbers)
+    }
+}
+
+struct TwoNumbers;
+
+impl<'de> Visitor<'de> for TwoNumbers {
+    type Value = Pair;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pair [MHz, volts]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pair, A::Error> {
+        let mut next = |at| list.next_element()?.ok_or_else(|| de::Error::invalid_length(at, &self));
+        let pair = Pair(next(0)?, next(1)?);
+        match list.next_element::<IgnoredAny>()? {
+            None => Ok(pair),
+            Some(_) => Err(de::Error::invalid_length(3, &self)),
+        }
+    }
 }
 
 /// A place in the file and what is wrong there.
@@ -96,7 +170,7 @@ impl Machine {
         };
         let parsed: FileText = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            located(Fault(at, error.message().trim_end().replace('\n', "; ")))
+            located(Fault(at, plain(error.message())))
         })?;
         build(parsed).map_err(located)
     }
@@ -143,14 +217,14 @@ fn build(text: FileText) -> Checked<Machine> {
 }
 
 fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Core>)> {
-    let total: usize = text.cluster.iter().map(|cluster| cluster.get_ref().cores.value.get_ref().len()).sum();
+    let total: usize = text.cluster.iter().map(|cluster| cluster.get_ref().cores.value.get_ref().0.len()).sum();
     let mut owner: Vec<Option<Core>> = vec![None; total];
     let mut clusters = Vec::new();
     for (index, cluster) in text.cluster.iter().enumerate() {
         let cluster = cluster.get_ref();
         let at = cluster.cores.value.span().start;
         sourced(&cluster.cores)?;
-        if cluster.cores.value.get_ref().is_empty() {
+        if cluster.cores.value.get_ref().0.is_empty() {
             return Err(Fault(at, format!("cluster {:?} has no cores: expected core numbers", cluster.name)));
         }
         if total > CoreSet::MAX_CORES {
@@ -159,7 +233,7 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
         let name = cluster.core.get_ref();
         let kind = kinds.iter().position(|kind| kind.name == *name).unwrap_or_default();
         let core = Core { core_type: CoreTypeId(kind as u8), cluster: ClusterId(index as u16) };
-        for number in cluster.cores.value.get_ref() {
+        for number in &cluster.cores.value.get_ref().0 {
             match owner.get_mut(usize::from(*number)) {
                 None => {
                     let message =
@@ -173,7 +247,7 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
         clusters.push(Cluster {
             name: cluster.name.clone(),
             core_type: core.core_type,
-            cores: cluster.cores.value.get_ref().iter().map(|number| CoreId(*number)).collect(),
+            cores: cluster.cores.value.get_ref().0.iter().map(|number| CoreId(*number)).collect(),
             node: cluster.node,
             cache: first_sharing(text, index) as u16,
         });
@@ -199,7 +273,7 @@ fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {
         let message = format!("opps of {name:?}: expected pairs [MHz, volts], positive, from the lowest frequency up");
         return Err(Fault(at, message));
     }
-    let opp = |(mhz, volts): &(f64, f64)| Opp { frequency: Hz((mhz * 1e6).round() as u64), voltage: Volts(*volts) };
+    let opp = |Pair(mhz, volts): &Pair| Opp { frequency: Hz((mhz * 1e6).round() as u64), voltage: Volts(*volts) };
     Ok(CoreType {
         name: name.to_owned(),
         width: number(&text.width, "width", 0.01, 64.0)?,
@@ -232,7 +306,7 @@ fn number(text: &Sourced<f64>, name: &str, least: f64, most: f64) -> Checked<f64
     if (least..=most).contains(&value) {
         return Ok(value);
     }
-    Err(Fault(text.value.span().start, format!("{name} = {value}: expected a number from {least} to {most}")))
+    Err(Fault(text.value.span().start, format!("{name} = {}: expected a number from {least} to {most}", digits(value))))
 }
 
 fn sourced<T>(text: &Sourced<T>) -> Checked<()> {

@@ -20,6 +20,10 @@ pub struct Runs<'a> {
     pub events: u64,
     /// Wall-clock time of the command, in seconds: the one field that differs from one execution to the next.
     pub seconds: f64,
+    /// The command was interrupted: `runs` are those that were done until then, or, of `sim`, the one up to that time. Absent
+    /// otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// One run.
@@ -101,7 +105,7 @@ pub struct Cluster<'a> {
 impl<'a> Runs<'a> {
     /// Of these runs.
     pub fn of(runs: &'a [Measured], events: u64, seconds: f64) -> Self {
-        Self { runs: runs.iter().map(Run::from).collect(), events, seconds }
+        Self { runs: runs.iter().map(Run::from).collect(), events, seconds, interrupted: false }
     }
 }
 

@@ -22,14 +22,17 @@ pub fn run(run: &Run, machine: &Machine) -> String {
     let ended = match run.ended {
         Ended::Finished => "all threads exited",
         Ended::Duration => "the workload's duration was over",
+        Ended::Interrupted => "interrupted: what follows is of the time until then",
     };
     let mut facts = table::new(&["", ">", ""]);
     let mut fact = |name: &str, value: String, remark: String| {
         facts.add_row([name, value.as_str(), remark.as_str()]);
     };
     fact("makespan", measured.makespan.to_string(), ended.into());
-    fact("H_ANTT", table::number(measured.h_antt), "turnaround against big cores only; lower is better".into());
-    fact("H_STP", table::number(measured.h_stp), "throughput against big cores only; higher is better".into());
+    if run.ended != Ended::Interrupted {
+        fact("H_ANTT", table::number(measured.h_antt), "turnaround against big cores only; lower is better".into());
+        fact("H_STP", table::number(measured.h_stp), "throughput against big cores only; higher is better".into());
+    }
     fact("energy", format!("{} J", table::number(measured.energy.0)), "all cores".into());
     fact("EDP", format!("{} Js", table::number(measured.edp())), "energy x makespan".into());
     fact("migrations", measured.migrations.to_string(), "moves of a thread to another core".into());

@@ -216,7 +216,7 @@ fn a_task_of_another_thread_keeps_its_big_core() {
     });
     assert!(mock.sets().is_empty());
     assert_eq!(tries, 5);
-    // Nobody is there whose core it could have.
+    // No worker is there whose core it could have.
     (1..4).for_each(|worker| asymmetry.set(worker, Activity::Away));
     asymmetry.uneven().unwrap().go_home(&asymmetry.activities, None, || unreachable!("nothing to wait for"));
     assert!(mock.sets().is_empty());
@@ -360,7 +360,7 @@ fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
     assert!(finds_urgent(&pool, 3, 0), "all big cores are active");
     let pool = state(Techniques { biasing: false, ..Techniques::BASE_M }, doing);
     hurry(&pool);
-    assert!(finds_urgent(&pool, 3, 0), "without work-biasing whoever tries first has it");
+    assert!(finds_urgent(&pool, 3, 0), "without work-biasing the first worker that tries has it");
 }
 
 #[test]

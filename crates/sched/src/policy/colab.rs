@@ -106,8 +106,9 @@ impl Policy for Colab {
         if let Some(thread) = self.max_block_local(s, core) {
             return Pick::Queued(thread);
         }
-        for domain in s.domains[core.index()].iter() {
-            let waiting = domain.and(s.queued_cores()).iter().flat_map(|other| s.core(other).queue.iter());
+        let queued = s.queued_cores();
+        for domain in s.domains[core.index()].iter().filter(|domain| domain.intersects(&queued)) {
+            let waiting = domain.and(queued).iter().flat_map(|other| s.core(other).queue.iter());
             let waiting = waiting.filter(|thread| s.thread(*thread).may_run_on(core));
             if let Some(thread) = self.max_block(s, core, waiting) {
                 return Pick::Queued(thread);

@@ -11,6 +11,7 @@ use super::core::{Core, Kind, Type};
 use super::outcome::{Outcome, Parts, State, Watch};
 use super::tree::Region;
 use super::{Options, system};
+use crate::Error;
 
 /// Looking into the queues of all others once, in cycles of a little core (assumed: one or two lines from the L2).
 const LOOK: f64 = 60.0;
@@ -81,6 +82,7 @@ pub(super) struct Crew<'a, W: Watch + ?Sized> {
     part: fn(&mut Parts) -> &mut Ns,
     draws: fastrand::Rng,
     outcome: Outcome,
+    max_events: u64,
     watch: &'a mut W,
 }
 
@@ -114,11 +116,12 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
             part: |parts| &mut parts.serial,
             draws: fastrand::Rng::with_seed(options.seed ^ 0x776f_726b_6572_7321),
             outcome: Outcome::default(),
+            max_events: options.max_events,
             watch,
         }
     }
 
-    pub fn run(mut self) -> Outcome {
+    pub fn run(mut self) -> Result<Outcome, Error> {
         let work = |region: &Region| region.serial + region.tasks.iter().map(|task| task.work).sum::<f64>();
         self.outcome.instructions = self.regions.iter().map(work).sum();
         self.begin_serial();
@@ -127,13 +130,17 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
             let Some((core, at)) = self.next() else { break };
             *(self.part)(&mut self.outcome.parts) += at.since(self.now);
             self.now = at;
+            if self.outcome.events >= self.max_events {
+                let threads = format!("{} workers, in region {}", self.workers.len(), self.region);
+                return Err(Error::MaxEvents { limit: self.max_events, at: self.now, threads });
+            }
             self.outcome.events += 1;
             self.event(core);
         }
         (0..self.places.len()).for_each(|core| self.settle(core));
         self.outcome.time = self.now;
         self.outcome.energy = self.places.iter().map(|place| place.core.joules).sum();
-        self.outcome
+        Ok(self.outcome)
     }
 
     /// The core where something happens next, and when.

@@ -17,7 +17,7 @@
 //! let table = Table::iii();
 //! let kernel = table.kernel("radix-2").ok_or("no such kernel")?;
 //! let options = Options { techniques: Techniques::BASE_PSM, ..Options::default() };
-//! let outcome = run(&machine, table, kernel, &options, &mut ());
+//! let outcome = run(&machine, table, kernel, &options, &mut ())?;
 //! println!("{} and {} J, {} mugs", outcome.time, outcome.energy.0, outcome.mugs);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,6 +33,8 @@ use evenkeel_model::stealing::Techniques;
 use evenkeel_model::{CoreOrder, CoreType, Machine, Ns, Volts};
 use evenkeel_workload::kernels::{Kernel, Table};
 
+use crate::Error;
+
 pub use outcome::{Outcome, Parts, Profile, Slice, State, Watch};
 
 /// How a kernel is run.
@@ -46,13 +48,22 @@ pub struct Options {
     pub interrupt_cycles: f64,
     /// How long a voltage takes to change by 0.15 V (IV.D).
     pub step: Ns,
+    /// A run that has more events ends with [`Error::MaxEvents`].
+    pub max_events: u64,
     /// The voltage of cores that nobody controls, within what their type allows.
     pub nominal: Volts,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { techniques: Techniques::BASE, seed: 1, interrupt_cycles: 20.0, step: Ns(40), nominal: Volts(1.0) }
+        Self {
+            techniques: Techniques::BASE,
+            seed: 1,
+            interrupt_cycles: 20.0,
+            step: Ns(40),
+            max_events: crate::Options::default().max_events,
+            nominal: Volts(1.0),
+        }
     }
 }
 
@@ -66,13 +77,16 @@ pub fn system(machine: &Machine, nominal: Volts) -> System {
 }
 
 /// Runs a kernel of a table, with a worker on every core. Thread 0 begins on a core of the biggest type.
+///
+/// # Errors
+/// [`Error::MaxEvents`]: it has more events than the options allow.
 pub fn run<W: Watch + ?Sized>(
     machine: &Machine,
     table: &Table,
     kernel: &Kernel,
     options: &Options,
     watch: &mut W,
-) -> Outcome {
+) -> Result<Outcome, Error> {
     let machine = machine.ordered(CoreOrder::BigFirst);
     let regions = tree::regions(table, kernel, options.seed);
     crew::Crew::new(&machine, kernel, &regions, options, watch).run()

@@ -7,7 +7,7 @@ fn ran(machine: &str, kernel: &str, techniques: Techniques) -> Outcome {
     let table = Table::iii();
     let options = Options { techniques, ..Options::default() };
     let machine = machines::by_name(machine).unwrap();
-    run(&machine, table, table.kernel(kernel).unwrap(), &options, &mut ())
+    run(&machine, table, table.kernel(kernel).unwrap(), &options, &mut ()).unwrap()
 }
 
 fn total(parts: &Parts) -> Ns {
@@ -34,7 +34,7 @@ fn even_loops_come_near_to_what_the_cores_can_do() {
         let machine = machines::by_name(machine).unwrap();
         let options = Options { techniques: Techniques::NONE, ..Options::default() };
         let (alone, _) = serial(&machine, &kernel, &options);
-        let outcome = run(&machine, table, &kernel, &options, &mut ());
+        let outcome = run(&machine, table, &kernel, &options, &mut ()).unwrap();
         let speedup = alone.as_secs_f64() / outcome.time.as_secs_f64();
         let ideal = big * kernel.beta + little;
         assert!((0.85..1.0).contains(&(speedup / ideal)), "{speedup} of {ideal}");
@@ -54,7 +54,7 @@ fn a_profile_begins_at_zero_and_follows_every_core() {
     let options = Options { techniques: Techniques::BASE_PSM, ..Options::default() };
     let mut profile = Profile::default();
     let kernel = table.kernel("radix-2").unwrap();
-    let outcome = run(&machine, table, kernel, &options, &mut profile);
+    let outcome = run(&machine, table, kernel, &options, &mut profile).unwrap();
     assert_eq!(profile.cores.len(), 8);
     for slices in &profile.cores {
         assert!(slices.windows(2).all(|pair| pair[0].from < pair[1].from));
@@ -62,7 +62,7 @@ fn a_profile_begins_at_zero_and_follows_every_core() {
         assert!(slices.iter().any(|slice| slice.state == State::Works));
         assert!(slices.iter().all(|slice| (0.7..=1.3).contains(&slice.volts.0)));
     }
-    assert_eq!(outcome, run(&machine, table, kernel, &options, &mut ()), "watching changes nothing");
+    assert_eq!(outcome, run(&machine, table, kernel, &options, &mut ()).unwrap(), "watching changes nothing");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn machines_with_three_core_types_run_workers_too() {
     let table = Table::iii();
     for techniques in [Techniques::BASE, Techniques::BASE_PSM] {
         let options = Options { techniques, ..Options::default() };
-        let outcome = run(&three, table, table.kernel("radix-2").unwrap(), &options, &mut ());
+        let outcome = run(&three, table, table.kernel("radix-2").unwrap(), &options, &mut ()).unwrap();
         assert_eq!(total(&outcome.parts), outcome.time);
     }
 }
@@ -111,7 +111,7 @@ proptest! {
         let kernel = kernel.clone();
         let techniques = Techniques { biasing, serial_sprinting, pacing, sprinting, mugging };
         let options = Options { techniques, seed, ..Options::default() };
-        let outcome = run(&machine, &table, &kernel, &options, &mut ());
+        let outcome = run(&machine, &table, &kernel, &options, &mut ()).unwrap();
         prop_assert_eq!(total(&outcome.parts), outcome.time);
         let little_s = kernel.work * kernel.serial_mcycles * 1e6 / 333e6;
         // All cores at 1.3 V.
@@ -119,7 +119,7 @@ proptest! {
         prop_assert!(outcome.time.as_secs_f64() >= 0.999 * little_s / most, "{:?}", outcome);
         prop_assert!(outcome.time.as_secs_f64() <= 1.2 * little_s / kernel.beta + 1e-3, "{:?}", outcome);
         prop_assert!(outcome.energy.0 > 0.0 && outcome.energy.0.is_finite());
-        prop_assert_eq!(&outcome, &run(&machine, &table, &kernel, &options, &mut ()), "the same again");
+        prop_assert_eq!(&outcome, &run(&machine, &table, &kernel, &options, &mut ()).unwrap(), "the same again");
         prop_assert!(mugging || outcome.mugs == 0);
         prop_assert!(outcome.steals <= u64::from(kernel.tasks) * 3);
     }

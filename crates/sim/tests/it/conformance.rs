@@ -24,6 +24,7 @@ impl Arm for Simulator {
             steady: true,
             grain: Some(Ns(10)),
             displaces: false,
+            policies: None,
             foretells: true,
         }
     }

@@ -19,7 +19,7 @@ fn text(name: &str) -> String {
 
 /// Kinds with capacities and CPUs.
 fn kinds(topology: &Topology) -> Vec<String> {
-    let kind = |(position, kind): (usize, &evenkeel_topology::Kind)| {
+    let kind = |(position, kind): (usize, &evenkeel_topology::CpuKind)| {
         let design = kind.design.as_deref().unwrap_or("-");
         format!("{} {design} {} {}", kind.name, kind.capacity, list::text(&topology.cpus_of(position)))
     };

@@ -29,7 +29,7 @@ struct Server {
 
 /// A CPU, and the numbers of what it is part of.
 #[derive(Clone, Debug)]
-struct Place {
+struct CpuPosition {
     id: u16,
     core: u16,
     cache: u16,
@@ -39,14 +39,14 @@ struct Place {
 
 impl Server {
     /// The CPUs that are online, ascending, and the numbers of the others.
-    fn places(&self) -> (Vec<Place>, Vec<u16>) {
+    fn positions(&self) -> (Vec<CpuPosition>, Vec<u16>) {
         let cores = self.packages * self.caches * self.cores;
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for core in 0..cores {
             for thread in 0..self.threads {
                 let position = if self.adjacent { core * self.threads + thread } else { thread * cores + core };
                 let little = self.little > 0 && core % self.little == self.little - 1;
-                places.push(Place {
+                positions.push(CpuPosition {
                     id: position * self.stride,
                     core,
                     cache: core / self.cores,
@@ -55,35 +55,38 @@ impl Server {
                 });
             }
         }
-        places.sort_unstable_by_key(|place| place.id);
-        let online =
-            |place: &Place| self.offline == 0 || place.id == 0 || !(place.id * 31).is_multiple_of(self.offline + 2);
-        let (online, offline): (Vec<Place>, Vec<Place>) = places.into_iter().partition(online);
-        (online, offline.into_iter().map(|place| place.id).collect())
+        positions.sort_unstable_by_key(|position| position.id);
+        let online = |position: &CpuPosition| {
+            self.offline == 0 || position.id == 0 || !(position.id * 31).is_multiple_of(self.offline + 2)
+        };
+        let (online, offline): (Vec<CpuPosition>, Vec<CpuPosition>) = positions.into_iter().partition(online);
+        (online, offline.into_iter().map(|position| position.id).collect())
     }
 
     /// The tree as Linux has it: what a CPU shares is listed without those that are offline, which have no topology.
     fn tree(&self) -> String {
-        let (places, offline) = self.places();
-        let ids = |of: &dyn Fn(&Place) -> bool| {
-            list::text(&places.iter().filter(|place| of(place)).map(|place| place.id).collect::<Vec<_>>())
+        let (positions, offline) = self.positions();
+        let ids = |of: &dyn Fn(&CpuPosition) -> bool| {
+            list::text(
+                &positions.iter().filter(|position| of(position)).map(|position| position.id).collect::<Vec<_>>(),
+            )
         };
         let mut text = format!("sys/devices/system/cpu/online = {}\n", ids(&|_| true));
         let mut file = |cpu: u16, name: &str, value: String| {
             text += &format!("sys/devices/system/cpu/cpu{cpu}/{name} = {value}\n");
         };
-        for place in &places {
-            file(place.id, "cpu_capacity", place.capacity.to_string());
-            file(place.id, "topology/thread_siblings_list", ids(&|other| other.core == place.core));
-            file(place.id, "topology/package_cpus_list", ids(&|other| other.package == place.package));
-            file(place.id, "cache/index3/level", "3".into());
-            file(place.id, "cache/index3/shared_cpu_list", ids(&|other| other.cache == place.cache));
+        for position in &positions {
+            file(position.id, "cpu_capacity", position.capacity.to_string());
+            file(position.id, "topology/thread_siblings_list", ids(&|other| other.core == position.core));
+            file(position.id, "topology/package_cpus_list", ids(&|other| other.package == position.package));
+            file(position.id, "cache/index3/level", "3".into());
+            file(position.id, "cache/index3/shared_cpu_list", ids(&|other| other.cache == position.cache));
         }
         for cpu in offline {
             file(cpu, "cpu_capacity", "77".into());
         }
         for package in 0..self.packages {
-            let cpus = ids(&|place| place.package == package);
+            let cpus = ids(&|position| position.package == package);
             text += &format!("sys/devices/system/node/node{package}/cpulist = {cpus}\n");
         }
         text
@@ -91,28 +94,28 @@ impl Server {
 
     /// The topology of the tree has what the machine has.
     fn check(&self) {
-        let (places, _) = self.places();
+        let (positions, _) = self.positions();
         let topology = read(&self.tree());
-        let ids = |of: &dyn Fn(&Place) -> bool| -> Vec<u16> {
-            places.iter().filter(|place| of(place)).map(|place| place.id).collect()
+        let ids = |of: &dyn Fn(&CpuPosition) -> bool| -> Vec<u16> {
+            positions.iter().filter(|position| of(position)).map(|position| position.id).collect()
         };
         assert_eq!(topology.ids(), ids(&|_| true));
-        let mut capacities: Vec<u32> = places.iter().map(|place| place.capacity).collect();
+        let mut capacities: Vec<u32> = positions.iter().map(|position| position.capacity).collect();
         capacities.sort_unstable();
         capacities.dedup();
         assert_eq!(topology.kinds.len(), capacities.len());
-        for (cpu, place) in topology.cpus.iter().zip(&places) {
-            assert_eq!(cpu.siblings, ids(&|other| other.core == place.core), "{}", place.id);
+        for (cpu, position) in topology.cpus.iter().zip(&positions) {
+            assert_eq!(cpu.siblings, ids(&|other| other.core == position.core), "{}", position.id);
             assert_eq!(
                 (cpu.node, cpu.kind),
-                (place.package, usize::from(place.capacity < capacities[capacities.len() - 1]))
+                (position.package, usize::from(position.capacity < capacities[capacities.len() - 1]))
             );
         }
-        let first_threads = places.iter().filter(|place| {
-            places.iter().find(|other| other.core == place.core).map(|first| first.id) == Some(place.id)
+        let first_threads = positions.iter().filter(|position| {
+            positions.iter().find(|other| other.core == position.core).map(|first| first.id) == Some(position.id)
         });
         assert_eq!(topology.cores(), first_threads.count());
-        clusters(&topology, &places);
+        clusters(&topology, &positions);
         round_trip(&topology);
         let some = list::text(&topology.ids()[..topology.cpus.len().div_ceil(2)]);
         round_trip(&topology.with(Some(&some), Some(""), None).expect("two cores to choose from"));
@@ -120,7 +123,7 @@ impl Server {
 }
 
 /// Every CPU is in one cluster. These are the caches, where each that is left has several cores.
-fn clusters(topology: &Topology, places: &[Place]) {
+fn clusters(topology: &Topology, positions: &[CpuPosition]) {
     let mut all: Vec<u16> = topology.clusters.iter().flat_map(|shared| shared.cpus.clone()).collect();
     all.sort_unstable();
     assert_eq!(all, topology.ids());
@@ -128,10 +131,10 @@ fn clusters(topology: &Topology, places: &[Place]) {
         assert!(topology.clusters[cpu.cluster].cpus.contains(&cpu.id));
     }
     let mut caches: BTreeMap<u16, (Vec<u16>, Vec<u16>)> = BTreeMap::new();
-    for place in places {
-        let (cpus, cores) = caches.entry(place.cache).or_default();
-        cpus.push(place.id);
-        cores.push(place.core);
+    for position in positions {
+        let (cpus, cores) = caches.entry(position.cache).or_default();
+        cpus.push(position.id);
+        cores.push(position.core);
         cores.dedup();
     }
     if caches.values().all(|(_, cores)| cores.iter().any(|core| *core != cores[0])) {

@@ -65,7 +65,7 @@ fn without(name: &str, words: &[&str]) -> Topology {
 
 /// Kinds with capacities and CPUs, then clusters, in a line each.
 fn shape(topology: &Topology) -> Vec<String> {
-    let kind = |(position, kind): (usize, &evenkeel_topology::Kind)| {
+    let kind = |(position, kind): (usize, &evenkeel_topology::CpuKind)| {
         let design = kind.design.as_deref().unwrap_or("-");
         format!("{} {design} {} {}", kind.name, kind.capacity, list::text(&topology.cpus_of(position)))
     };

@@ -1,6 +1,7 @@
 //! Amounts with their units in the text: `"250 kinst"`, `"3 ms"`.
 
 use evenkeel_model::Ns;
+use evenkeel_model::words::short;
 
 use crate::program::Work;
 
@@ -49,6 +50,7 @@ fn amount(text: &str, number: &str, scale: f64) -> Result<u64, String> {
         return Err(format!("\"{text}\" is negative: an amount is zero or more"));
     }
     if value > LARGEST {
+        let text = short(text);
         return Err(format!("\"{text}\" is too much: at most 1000000 Ginst or 1000000 s"));
     }
     Ok(value as u64)

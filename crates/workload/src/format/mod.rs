@@ -14,12 +14,13 @@ mod text;
 use std::sync::Arc;
 
 use evenkeel_model::Ns;
+use evenkeel_model::words::plain;
 use toml::Spanned;
 
 pub use error::FormatError;
 pub use text::Level;
 
-use error::{Fault, suggestion};
+use error::Fault;
 use text::{FileText, ProgramText};
 
 use crate::program::{Program, Workload};
@@ -78,7 +79,7 @@ pub fn load(name: &str, text: &str, file: &str, threads: Option<u32>) -> Result<
 pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
     let source = Source { file: file.into(), text: text.into() };
     let parsed: FileText = toml::from_str(text).map_err(|error| {
-        let fault = Fault::new(error.span().unwrap_or(0..0), reworded(error.message()));
+        let fault = Fault::new(error.span().unwrap_or(0..0), plain(error.message()));
         fault.locate(file, text)
     })?;
     if parsed.program.is_empty() {
@@ -97,15 +98,6 @@ pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
         rerun: parsed.rerun,
         programs: parsed.program.into_iter().map(template).collect(),
     })
-}
-
-/// What the TOML reader says, on one line, and with the nearest key instead of a list of all when a key is unknown.
-fn reworded(message: &str) -> String {
-    let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
-    match unknown {
-        Some((key, known)) => format!("unknown key \"{key}\"{}", suggestion(key, known.split('`').skip(1).step_by(2))),
-        None => message.replace('\n', "; "),
-    }
 }
 
 impl Template {

@@ -1,6 +1,7 @@
 //! From lines of JSON to a recording. References between threads are for [`super::check`].
 
 use evenkeel_model::Ns;
+use evenkeel_model::words::plain;
 use serde::Deserialize;
 
 use super::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, VERSION, rate};
@@ -147,7 +148,7 @@ fn said(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     match text.strip_suffix(&place) {
-        Some(text) => format!("column {}: {text}", error.column()),
+        Some(text) => format!("column {}: {}", error.column(), plain(text)),
         None => text,
     }
 }

@@ -2,16 +2,21 @@
 //!
 //! A new thread has the mask that its parent had when the kernel copied it, at some moment `copied` of the fork. The thread
 //! has a start time, `born`, and can be seen, a little later: `copied <= born <= copied + IN_FLIGHT`. If the mask is one that
-//! Evenkeel gave, `copied` lies in a span in which the parent had it, which is kept here as a [`Grant`]. So `born` lies in
-//! that span or at most [`IN_FLIGHT`] after it. Every new thread of which that may be true counts as one that has inherited.
-//! It has had the mask since it was born, and may have started threads meanwhile: until it is widened it has a grant of its
-//! own. By induction over the births every thread that has inherited a mask that Evenkeel gave is found, whatever the order in
-//! which threads are seen.
+//! Evenkeel gave, it comes from a thread that had it in a span which is kept here as a [`Grant`]; but not always at once. The
+//! parent may have inherited it too, and may have ended before a sample has seen it. Then the thread was born long after the
+//! span, and no relative of it may be left.
+//!
+//! Threads that no sample has seen live less than the time from one sample to the next. So the first of them was copied no
+//! earlier than at the sample before the thread was born, or at the one before that if a fork was in flight meanwhile. Every
+//! new thread whose mask was granted to any thread since then counts as one that has inherited it. Only a thread whose process,
+//! or whose parent's process, was seen before all that descends from a thread of that process, so that no other grants count.
+//! A thread that has inherited a mask has had it since it was born: until it is widened it has a grant of its own.
 //!
 //! What cannot be told apart is decided for inheritance: a thread that chose its mask, and chose just the one that a thread
-//! which may be its parent was given at that time, loses it. A thread that stayed bound by mistake would stay so for life.
+//! which may be its ancestor was given at that time, loses it. A thread that stayed bound by mistake would stay so for life.
 //! eBPF tells the program's own mask of each thread, so that none of this is needed.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::RangeInclusive;
 
@@ -22,8 +27,11 @@ use crate::event::Tid;
 
 /// A fork takes no longer than this from the copy of the mask until the new thread can be seen.
 pub const IN_FLIGHT: Ns = Ns::from_ms(50);
-/// Starting a thread of the same process copies no memory.
-pub(super) const THREAD_IN_FLIGHT: Ns = Ns::from_ms(10);
+/// How many samples back the first thread may have been copied of which a new one descends unseen: the one before it was
+/// born, and another one for forks in flight and for threads that a sample has missed.
+const UNSEEN: usize = 2;
+/// The times of so many samples are remembered, for threads that several have missed.
+const SAMPLES: usize = 8;
 
 /// A mask that a thread has had because Evenkeel gave it, or because it inherited such a mask.
 #[derive(Clone, Copy, Debug)]
@@ -54,59 +62,49 @@ pub struct Newborn {
 }
 
 impl Newborn {
-    fn first(&self) -> bool {
-        self.tid == self.process
-    }
-
-    /// Whether a thread with this grant may be the one that started it.
-    fn may_inherit(&self, grant: &Grant) -> bool {
-        let related = match self.parent {
-            _ if !self.first() => grant.process == self.process,
-            Some(parent) => grant.process == parent,
-            None => true,
-        };
-        let late = if self.first() { IN_FLIGHT } else { THREAD_IN_FLIGHT };
-        let until = Ns(grant.to.0.saturating_add(late.0));
-        related && grant.tid != self.tid && grant.mask == self.mask && self.overlaps(grant.from, until)
-    }
-
-    fn overlaps(&self, from: Ns, to: Ns) -> bool {
-        from <= *self.born.end() && *self.born.start() <= to
+    /// The process of which it descends: its own, or that which started it.
+    fn family(&self) -> Option<Tid> {
+        if self.tid == self.process { self.parent } else { Some(self.process) }
     }
 }
 
 /// All grants that a thread not seen yet may have inherited from.
 #[derive(Default)]
-pub struct Grants(Vec<Grant>);
+pub struct Grants {
+    grants: Vec<Grant>,
+    /// When the last samples were taken.
+    samples: VecDeque<Ns>,
+}
 
 impl Grants {
     /// A thread gets a mask that is not its own.
     pub fn begin(&mut self, tid: Tid, process: Tid, from: Ns, own: CpuSet, mask: CpuSet) {
-        self.0.push(Grant { tid, process, from, to: Ns::NEVER, own, mask });
+        self.grants.push(Grant { tid, process, from, to: Ns::NEVER, own, mask });
     }
 
     /// A thread has its own mask again, or is gone.
     pub fn end(&mut self, tid: Tid, to: Ns) {
-        for grant in self.0.iter_mut().filter(|grant| grant.tid == tid && grant.to == Ns::NEVER) {
+        for grant in self.grants.iter_mut().filter(|grant| grant.tid == tid && grant.to == Ns::NEVER) {
             grant.to = to;
         }
     }
 
-    /// Finds those of new threads that have inherited a mask. `widen` gives each its own and returns when that was done. The
-    /// other threads are returned.
+    /// Finds those of new threads that have inherited a mask. `processes` tells since when a process has been known. `widen`
+    /// gives each thread its own mask and returns when that was done. The other threads are returned.
     ///
     /// # Errors
     /// Those of `widen`.
     pub fn adopt(
         &mut self,
         mut newborn: Vec<Newborn>,
+        processes: &BTreeMap<Tid, Ns>,
         mut widen: impl FnMut(&Newborn, &CpuSet) -> io::Result<Ns>,
     ) -> io::Result<Vec<Newborn>> {
         // One that has inherited a mask may have started others of these.
         loop {
             let (before, mut rest) = (newborn.len(), Vec::new());
             for thread in newborn {
-                let Some(own) = self.own(&thread) else {
+                let Some(own) = self.own(&thread, processes) else {
                     rest.push(thread);
                     continue;
                 };
@@ -122,12 +120,28 @@ impl Grants {
     }
 
     /// What the program wants a new thread to have, if it has inherited a mask.
-    fn own(&self, newborn: &Newborn) -> Option<CpuSet> {
-        self.0.iter().rev().find(|grant| newborn.may_inherit(grant)).map(|grant| grant.own)
+    fn own(&self, newborn: &Newborn, processes: &BTreeMap<Tid, Ns>) -> Option<CpuSet> {
+        let (start, end) = (*newborn.born.start(), *newborn.born.end());
+        // The first that was not seen was not copied before this.
+        let since = self.samples.iter().rev().filter(|at| **at <= start).nth(UNSEEN - 1).copied().unwrap_or(Ns::ZERO);
+        let since = since.since(IN_FLIGHT);
+        let family = newborn.family().filter(|family| processes.get(family).is_some_and(|known| *known < since));
+        let may_come_from = |grant: &&Grant| {
+            grant.tid != newborn.tid
+                && grant.mask == newborn.mask
+                && (grant.from <= end && since <= grant.to)
+                && family.is_none_or(|family| grant.process == family)
+        };
+        self.grants.iter().rev().find(may_come_from).map(|grant| grant.own)
     }
 
-    /// Every thread that could be seen before this time has been.
-    pub fn seen(&mut self, before: Ns) {
-        self.0.retain(|grant| grant.to.0.saturating_add(IN_FLIGHT.0) >= before.0);
+    /// A sample was taken, and its threads were adopted.
+    pub fn seen(&mut self, at: Ns) {
+        self.samples.push_back(at);
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+            let oldest = self.samples[0].since(IN_FLIGHT);
+            self.grants.retain(|grant| grant.to >= oldest);
+        }
     }
 }

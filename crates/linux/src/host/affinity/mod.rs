@@ -60,6 +60,8 @@ pub struct Affinity {
     over: Vec<(Ns, Slot)>,
     /// When a mask was last given back.
     changed: Ns,
+    /// The time of the last sample.
+    sampled: Ns,
     refused: u64,
 }
 
@@ -101,18 +103,20 @@ impl Affinity {
             grants: Grants::default(),
             over: Vec::new(),
             changed: Ns::ZERO,
+            sampled: Ns::NEVER,
             refused: 0,
         }
     }
 
     /// Takes note of new threads and the cores that the program allows each. What has inherited a mask gets its own at once.
-    /// Returns whether there was any.
+    /// `processes` tells since when a process has been known. Returns whether any thread had inherited a mask.
     ///
     /// # Errors
     /// The guard has gone.
     pub fn adopt(
         &mut self,
         threads: &[Sample],
+        processes: &BTreeMap<Tid, Ns>,
         sampler: &mut Sampler,
         cores: &mut BTreeMap<Tid, CoreSet>,
     ) -> io::Result<bool> {
@@ -142,7 +146,7 @@ impl Affinity {
         }
         let mut grants = std::mem::take(&mut self.grants);
         let found = newborn.len();
-        let chose = grants.adopt(newborn, |thread, own| {
+        let chose = grants.adopt(newborn, processes, |thread, own| {
             self.settle(thread.tid, own, sampler)?;
             cores.insert(thread.tid, self.cores(own));
             Ok(clock())
@@ -164,20 +168,25 @@ impl Affinity {
         if mask::cpus(&usable).next().is_some() { usable } else { self.first }
     }
 
-    /// The program has given a thread this mask. Nothing else is wanted of it any more. Returns the cores that it now
-    /// allows; `None` if the kernel refuses that mask, so that all is as it was.
+    /// The program has given a thread this mask, or others since. Nothing else is wanted of the thread any more. Returns the
+    /// cores that it now allows; `None` if the kernel refuses that mask, so that all is as it was.
     ///
     /// # Errors
     /// The guard has gone.
-    pub fn chosen(&mut self, tid: Tid, mask: &CpuSet) -> io::Result<Option<CoreSet>> {
-        // The kernel does the same to the program's call, now or a moment before. It refuses one without a usable CPU.
-        let there = sched_getaffinity(pid(tid)).is_ok_and(|present| present == self.usable(*mask));
-        if !there && sched_setaffinity(pid(tid), mask) == Err(Errno::INVAL) {
-            return Ok(None);
+    pub fn chosen(&mut self, tid: Tid, own: CpuSet, sampler: &mut Sampler) -> io::Result<Option<CoreSet>> {
+        let (mut next, mut cores) = (Some(own), None);
+        // What is set here may overwrite what the program sets meanwhile.
+        while let Some(own) = next {
+            // The kernel does the same to the program's call, now or a moment before. It refuses one without a usable CPU.
+            let there = sched_getaffinity(pid(tid)).is_ok_and(|present| present == self.usable(own));
+            if there || sched_setaffinity(pid(tid), &own) != Err(Errno::INVAL) {
+                self.wanted.remove(&tid);
+                self.unbound(tid)?;
+                cores = Some(self.cores(&own));
+            }
+            next = sampler.wish(tid);
         }
-        self.wanted.remove(&tid);
-        self.unbound(tid)?;
-        Ok(Some(self.cores(mask)))
+        Ok(cores)
     }
 
     /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
@@ -187,7 +196,7 @@ impl Affinity {
     pub fn put(&mut self, thread: Moving, core: usize, sampler: &mut Sampler) -> io::Result<Moved> {
         let Moving { tid, process, started, process_since } = thread;
         if let Some(own) = sampler.wish(tid)
-            && let Some(cores) = self.chosen(tid, &own)?
+            && let Some(cores) = self.chosen(tid, own, sampler)?
         {
             return Ok(Moved::Forbidden(cores));
         }
@@ -247,7 +256,7 @@ impl Affinity {
         {
             self.wanted.remove(&tid);
             if let Some(own) = sampler.wish(tid)
-                && let Some(cores) = self.chosen(tid, &own)?
+                && let Some(cores) = self.chosen(tid, own, sampler)?
             {
                 changed(tid, cores);
                 continue;
@@ -314,7 +323,8 @@ impl Affinity {
     /// The guard has gone.
     pub fn seen(&mut self, at: Ns) -> io::Result<()> {
         self.grants.seen(at);
-        self.guard.seen(at)?;
+        // One sample may miss a thread.
+        self.guard.seen(std::mem::replace(&mut self.sampled, at))?;
         let past = |(over, _): &mut (Ns, Slot)| *over + IN_FLIGHT < at;
         for (_, slot) in self.over.extract_if(.., past) {
             self.guard.forget(slot)?;
@@ -373,10 +383,11 @@ impl Affinity {
 
     /// Sets a mask, and over it what the program wishes meanwhile, which is returned as well.
     fn settle(&mut self, tid: Tid, mask: &CpuSet, sampler: &mut Sampler) -> io::Result<(Moved, Option<CoreSet>)> {
-        let (moved, mut chosen) = (self.set(tid, mask), None);
-        while let Some(own) = sampler.wish(tid) {
-            chosen = self.chosen(tid, &own)?.or(chosen);
-        }
+        let moved = self.set(tid, mask);
+        let chosen = match sampler.wish(tid) {
+            Some(own) => self.chosen(tid, own, sampler)?,
+            None => None,
+        };
         Ok((moved, chosen))
     }
 

@@ -13,7 +13,7 @@ fn kernel(spec: &str, policy: &str) -> Kernel {
 }
 
 /// Four equal threads, one a core, on two big cores and two of a third of their speed: 3/4 of a second of work each takes
-/// 2.25 s where nobody moves, and 1.125 s at best.
+/// 2.25 s where no thread moves, and 1.125 s at best.
 #[test]
 fn equal_threads_make_equal_progress_under_pfs() {
     let makespan = |policy: &str| {
@@ -36,9 +36,9 @@ fn an_idle_big_core_takes_over_a_little_ones_thread() {
         kernel.start(0, Ns::from_ms(50));
         let slow = kernel.start(1, Ns::from_ms(900));
         (0..4).for_each(|_| kernel.sample());
-        assert_eq!(kernel.task(slow).sample.cpu, 1, "{policy}: the big core is busy");
+        assert_eq!(kernel.thread(slow).sample.cpu, 1, "{policy}: the big core is busy");
         (0..4).for_each(|_| kernel.sample());
-        assert_eq!(kernel.task(slow).sample.cpu, 0, "{policy}");
+        assert_eq!(kernel.thread(slow).sample.cpu, 0, "{policy}");
     }
 }
 
@@ -53,7 +53,7 @@ fn two_idle_big_cores_take_over_two_threads_at_once() {
         });
         let slow = [kernel.start(2, Ns::from_ms(900)), kernel.start(3, Ns::from_ms(900))];
         (0..5).for_each(|_| kernel.sample());
-        let mut cpus = slow.map(|tid| kernel.task(tid).sample.cpu);
+        let mut cpus = slow.map(|tid| kernel.thread(tid).sample.cpu);
         cpus.sort_unstable();
         assert_eq!(cpus, [0, 1], "{policy}");
         assert_eq!(kernel.driver.stale(), 1, "{policy}");
@@ -71,7 +71,7 @@ fn whoever_is_waited_for_gets_the_big_core() {
         kernel.driver.blame(Blame { waker: critical, waited: Ns::from_ms(9) });
         kernel.sample();
     });
-    assert_eq!(kernel.task(critical).sample.cpu, 0);
+    assert_eq!(kernel.thread(critical).sample.cpu, 0);
 }
 
 /// Where instructions are counted, the speedup is measured as soon as a thread has run on both core types.
@@ -79,20 +79,20 @@ fn whoever_is_waited_for_gets_the_big_core() {
 fn speedups_are_measured_where_instructions_are_counted() {
     let mut kernel = kernel("1B1S:3", "pfs");
     let tid = kernel.start(0, Ns::from_secs(5));
-    kernel.task(tid).cores = CoreSet::EMPTY.with(CoreId(0)).with(CoreId(1));
-    let mut look = |cpu: u16, rate: u64| {
-        let task = kernel.task(tid);
-        task.sample.cpu = cpu;
-        let before = task.sample.instructions.unwrap_or_default();
-        task.sample.instructions = Some(Instructions(before.0 + rate * PERIOD.0));
+    kernel.thread(tid).cores = CoreSet::EMPTY.with(CoreId(0)).with(CoreId(1));
+    let mut sample = |cpu: u16, rate: u64| {
+        let thread = kernel.thread(tid);
+        thread.sample.cpu = cpu;
+        let before = thread.sample.instructions.unwrap_or_default();
+        thread.sample.instructions = Some(Instructions(before.0 + rate * PERIOD.0));
         kernel.sample();
         let id = kernel.driver.thread(tid).unwrap();
         kernel.driver.state().thread(id).speedup
     };
-    look(0, 4);
-    assert_eq!(look(0, 4), None, "it has not run on the little core");
-    assert_eq!(look(1, 2), Some(2.0));
-    assert_eq!(look(1, 1), Some(4.0));
+    sample(0, 4);
+    assert_eq!(sample(0, 4), None, "it has not run on the little core");
+    assert_eq!(sample(1, 2), Some(2.0));
+    assert_eq!(sample(1, 1), Some(4.0));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_thread_that_the_kernel_moved_is_where_the_kernel_says() {
     let mut kernel = kernel("2B:1", "cfs");
     let tid = kernel.start(0, Ns::from_secs(1));
     kernel.sample();
-    kernel.task(tid).sample.cpu = 1;
+    kernel.thread(tid).sample.cpu = 1;
     kernel.sample();
     let id = kernel.driver.thread(tid).unwrap();
     assert_eq!(kernel.driver.state().thread(id).core, CoreId(1));
@@ -151,34 +151,34 @@ proptest! {
     ) {
         let mut kernel = kernel("2B2S:3", policy);
         for event in events {
-            let pick = |which: usize, kernel: &Kernel| which.checked_rem(kernel.tasks.len());
+            let pick = |which: usize, kernel: &Kernel| which.checked_rem(kernel.threads.len());
             match event {
                 Event::Start { cpu, work_ms, core } => {
                     let tid = kernel.start(cpu, Ns::from_ms(work_ms));
                     if let Some(core) = core {
-                        kernel.task(tid).cores = CoreSet::EMPTY.with(CoreId(core));
+                        kernel.thread(tid).cores = CoreSet::EMPTY.with(CoreId(core));
                     }
                 }
                 Event::Block { which, futex } => {
                     if let Some(which) = pick(which, &kernel) {
-                        kernel.tasks[which].sample.state = if futex { State::Futex } else { State::Blocked };
+                        kernel.threads[which].sample.state = if futex { ThreadState::Futex } else { ThreadState::Blocked };
                     }
                 }
                 Event::Wake { which } => {
                     if let Some(which) = pick(which, &kernel) {
-                        kernel.tasks[which].sample.state = State::Runnable;
+                        kernel.threads[which].sample.state = ThreadState::Runnable;
                     }
                 }
                 Event::Migrate { which, cpu } => {
                     if let Some(which) = pick(which, &kernel).filter(|which| {
-                        kernel.tasks[*which].cores.contains(CoreId(cpu))
+                        kernel.threads[*which].cores.contains(CoreId(cpu))
                     }) {
-                        kernel.tasks[which].sample.cpu = cpu;
+                        kernel.threads[which].sample.cpu = cpu;
                     }
                 }
                 Event::Blame { which, ms } => {
                     if let Some(which) = pick(which, &kernel) {
-                        let waker = kernel.tasks[which].sample.tid;
+                        let waker = kernel.threads[which].sample.tid;
                         kernel.driver.blame(Blame { waker, waited: Ns::from_ms(ms) });
                     }
                 }
@@ -186,10 +186,10 @@ proptest! {
             }
         }
         kernel.sample();
-        for task in &kernel.tasks {
-            let id = kernel.driver.thread(task.sample.tid);
+        for thread in &kernel.threads {
+            let id = kernel.driver.thread(thread.sample.tid);
             let runnable = id.map(|id| kernel.driver.state().thread(id).runnable());
-            prop_assert_eq!(runnable, Some(task.sample.state == State::Runnable));
+            prop_assert_eq!(runnable, Some(thread.sample.state == ThreadState::Runnable));
         }
     }
 }
@@ -206,15 +206,15 @@ fn threads_that_stay_where_they_are_are_steady() {
     kernel.sample();
     kernel.sample();
     assert!(kernel.driver.steady());
-    kernel.task(first).sample.cpu = 1;
+    kernel.thread(first).sample.cpu = 1;
     kernel.sample();
     assert!(!kernel.driver.steady(), "the kernel has moved one");
-    kernel.task(first).sample.state = State::Futex;
+    kernel.thread(first).sample.state = ThreadState::Futex;
     kernel.sample();
     assert!(!kernel.driver.steady(), "one waits");
     kernel.sample();
     assert!(kernel.driver.steady(), "it still does");
-    kernel.tasks.retain(|task| task.sample.tid != first);
+    kernel.threads.retain(|thread| thread.sample.tid != first);
     kernel.sample();
     assert!(!kernel.driver.steady(), "it has gone");
 }

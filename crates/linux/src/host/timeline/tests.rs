@@ -64,7 +64,7 @@ fn a_moved_thread_was_where_it_was_before() {
 fn without_ebpf_only_the_length_is_known() {
     let mut timeline = timeline();
     timeline.sample(at(10), &[sample(1, 0, [6, 0], None)], &[]);
-    let asleep = Sample { state: State::Blocked, ..sample(1, 0, [8, 0], None) };
+    let asleep = Sample { state: ThreadState::Blocked, ..sample(1, 0, [8, 0], None) };
     timeline.sample(at(20), &[asleep], &[]);
     assert_eq!(slices(&timeline, 0), [(1, 4, 12)]);
 }

@@ -12,7 +12,7 @@ use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
 use crate::action::{Pick, Why};
 use crate::state::State;
-use crate::thread::{Class, NICE_0_WEIGHT, Run};
+use crate::thread::{Class, NICE_0_WEIGHT, Run, Thread};
 
 /// sysctl_sched_latency, before scaling.
 const LATENCY: Ns = Ns::from_ms(6);
@@ -44,17 +44,17 @@ pub fn min_granularity(s: &State) -> Ns {
 
 /// Where a ready thread is queued (select_task_rq_fair).
 pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
-    let allowed = s.thread(thread).allowed();
-    let previous = s.thread(thread).core;
+    let t = s.thread(thread);
+    let previous = t.core;
     match why {
-        Why::New { by } => idlest(s, by.map_or(previous, |by| s.thread(by).core), allowed),
+        Why::New { by } => idlest(s, by.map_or(previous, |by| s.thread(by).core), t.allowed()),
         Why::Woken { by } => {
             let waker = by.filter(|by| s.thread(*by).run == Run::Running).map(|by| s.thread(by).core);
-            let target = wake_affine(s, previous, waker, allowed);
-            idle_sibling(s, target, previous, allowed)
+            let target = wake_affine(s, t, waker);
+            idle_sibling(s, t, target)
         }
-        Why::Preempted | Why::Yielded if allowed.contains(previous) => previous,
-        Why::Preempted | Why::Yielded => idlest(s, previous, allowed),
+        Why::Preempted | Why::Yielded if t.may_run_on(previous) => previous,
+        Why::Preempted | Why::Yielded => idlest(s, previous, t.allowed()),
         Why::Taken { by } => by,
     }
 }
@@ -96,28 +96,28 @@ pub fn least(s: &State, cores: CoreSet) -> Option<CoreId> {
 }
 
 /// wake_affine: the waker's core if the woken thread may run there and it is no busier than where the thread was.
-fn wake_affine(s: &State, previous: CoreId, waker: Option<CoreId>, allowed: CoreSet) -> CoreId {
-    let previous = if allowed.contains(previous) { Some(previous) } else { None };
-    let waker = waker.filter(|core| allowed.contains(*core));
+fn wake_affine(s: &State, t: &Thread, waker: Option<CoreId>) -> CoreId {
+    let previous = Some(t.core).filter(|core| t.may_run_on(*core));
+    let waker = waker.filter(|core| t.may_run_on(*core));
     match (previous, waker) {
         (Some(previous), Some(waker)) if s.weight(waker) < s.weight(previous) => waker,
         (Some(previous), _) => previous,
         (None, Some(waker)) => waker,
-        (None, None) => least(s, allowed).unwrap_or(CoreId(0)),
+        (None, None) => least(s, t.allowed()).unwrap_or(CoreId(0)),
     }
 }
 
 /// select_idle_sibling: the target if idle, else where the thread was if idle and in the same cluster, else the next
 /// idle core that shares the target's last-level cache, else the target.
-fn idle_sibling(s: &State, target: CoreId, previous: CoreId, allowed: CoreSet) -> CoreId {
+fn idle_sibling(s: &State, t: &Thread, target: CoreId) -> CoreId {
     if s.idle(target) {
         return target;
     }
-    let siblings = s.domains[target.index()][0].and(allowed).and(s.idle_cores());
-    if siblings.contains(previous) {
-        return previous;
+    let siblings = &s.domains[target.index()][0];
+    if siblings.contains(t.core) && s.idle(t.core) && t.may_run_on(t.core) {
+        return t.core;
     }
-    siblings.around(target).next().unwrap_or(target)
+    siblings.and(s.idle_cores()).around(target).find(|core| t.may_run_on(*core)).unwrap_or(target)
 }
 
 /// What a core runs next: the first in its queue, or, when that is empty, a waiting thread from the busiest core around
@@ -159,6 +159,9 @@ pub(crate) fn busiest<L: PartialOrd>(
     load: impl Fn(CoreId) -> Option<L>,
 ) -> Option<CoreId> {
     let mut busiest: Option<(L, CoreId)> = None;
+    if !domain.intersects(&s.occupancy.queued) {
+        return None;
+    }
     for other in domain.and(s.queued_cores()).without(core).around(core) {
         let Some(load) = load(other) else { continue };
         let more = busiest.as_ref().is_none_or(|(most, _)| load > *most);

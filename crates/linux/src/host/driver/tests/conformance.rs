@@ -23,6 +23,7 @@ impl Arm for Sampling {
             steady: true,
             grain: Some(QUANTUM),
             displaces: true,
+            policies: None,
             foretells: false,
         }
     }
@@ -36,7 +37,7 @@ impl Arm for Sampling {
                 let all = CoreSet::first(usize::from(kernel.spec.cores()));
                 kernel.start_script(script.on.0, script.cores.and(all), script.steps.iter().copied().collect());
             }
-            if kernel.tasks.is_empty() && waiting.peek().is_none() {
+            if kernel.threads.is_empty() && waiting.peek().is_none() {
                 break;
             }
             kernel.sample();

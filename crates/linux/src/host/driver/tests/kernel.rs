@@ -40,7 +40,7 @@ pub(super) const QUANTUM: Ns = Ns::from_us(100);
 
 /// A thread of the kernel.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct MockThread {
     pub sample: Sample,
     /// What is left of its present work, as time on a big core.
     pub left: Ns,
@@ -59,7 +59,7 @@ pub(super) struct Kernel {
     pub spec: Spec,
     pub driver: Driver,
     pub now: Ns,
-    pub tasks: Vec<Task>,
+    pub threads: Vec<MockThread>,
     /// What became of every thread, in the order in which they were started.
     pub played: Vec<PlayedThread>,
 }
@@ -71,7 +71,7 @@ impl Kernel {
         let spec: Spec = spec.parse().unwrap();
         let cpus: Vec<u16> = (0..spec.cores()).collect();
         let driver = Driver::new(machine(&spec), &cpus, policy, Ns::ZERO);
-        Self { spec, driver, now: Ns::ZERO, tasks: Vec::new(), played: Vec::new() }
+        Self { spec, driver, now: Ns::ZERO, threads: Vec::new(), played: Vec::new() }
     }
 
     /// Starts a thread with this work.
@@ -85,14 +85,14 @@ impl Kernel {
         let tid = FIRST + self.played.len() as Tid;
         let sample = Sample { tid, process: FIRST, cpu, ..Sample::default() };
         let wakes = Ns::NEVER;
-        self.tasks.push(Task { sample, left: Ns::ZERO, steps, wakes, cores, restricted: false });
+        self.threads.push(MockThread { sample, left: Ns::ZERO, steps, wakes, cores, restricted: false });
         self.played.push(PlayedThread::default());
         self.proceed();
         tid
     }
 
-    pub fn task(&mut self, tid: Tid) -> &mut Task {
-        self.tasks.iter_mut().find(|task| task.sample.tid == tid).unwrap()
+    pub fn thread(&mut self, tid: Tid) -> &mut MockThread {
+        self.threads.iter_mut().find(|thread| thread.sample.tid == tid).unwrap()
     }
 
     /// Lets every CPU run its threads in turn until the next sample, then does what the driver decides.
@@ -103,11 +103,12 @@ impl Kernel {
             self.now += QUANTUM;
             self.proceed();
         }
-        let samples: Vec<Sample> = self.tasks.iter().map(|task| task.sample).collect();
-        let cores: BTreeMap<Tid, CoreSet> = self.tasks.iter().map(|task| (task.sample.tid, task.cores)).collect();
-        for task in &mut self.tasks {
-            if std::mem::take(&mut task.restricted) {
-                self.driver.allow(self.now, task.sample.tid, task.cores);
+        let samples: Vec<Sample> = self.threads.iter().map(|thread| thread.sample).collect();
+        let cores: BTreeMap<Tid, CoreSet> =
+            self.threads.iter().map(|thread| (thread.sample.tid, thread.cores)).collect();
+        for thread in &mut self.threads {
+            if std::mem::take(&mut thread.restricted) {
+                self.driver.allow(self.now, thread.sample.tid, thread.cores);
             }
         }
         self.driver.step(self.now, &samples, |sample| Newcomer {
@@ -118,16 +119,16 @@ impl Kernel {
         for order in self.driver.orders().to_vec() {
             match order {
                 Order::Move { tid, to } => {
-                    let task = self.task(tid);
-                    assert!(task.cores.contains(to), "{tid} may not run on {to:?}");
-                    task.sample.cpu = to.0;
+                    let thread = self.thread(tid);
+                    assert!(thread.cores.contains(to), "{tid} may not run on {to:?}");
+                    thread.sample.cpu = to.0;
                 }
                 Order::Bind { tid, cores } => {
-                    let task = self.task(tid);
-                    let may = |core: &CoreId| cores.contains(*core) && task.cores.contains(*core);
+                    let thread = self.thread(tid);
+                    let may = |core: &CoreId| cores.contains(*core) && thread.cores.contains(*core);
                     let first = cores.iter().find(may).unwrap_or_else(|| panic!("{tid} is left without a core"));
-                    if !cores.contains(CoreId(task.sample.cpu)) {
-                        task.sample.cpu = first.0;
+                    if !cores.contains(CoreId(thread.sample.cpu)) {
+                        thread.sample.cpu = first.0;
                     }
                 }
             }
@@ -137,16 +138,17 @@ impl Kernel {
     /// Every CPU runs its threads for equal parts of a quantum.
     fn share(&mut self) {
         for cpu in 0..self.spec.cores() {
-            let here = |task: &&mut Task| task.sample.cpu == cpu && task.sample.state == State::Runnable;
-            let here: Vec<&mut Task> = self.tasks.iter_mut().filter(here).collect();
+            let here =
+                |thread: &&mut MockThread| thread.sample.cpu == cpu && thread.sample.state == ThreadState::Runnable;
+            let here: Vec<&mut MockThread> = self.threads.iter_mut().filter(here).collect();
             let each = Ns(QUANTUM.0 / here.len().max(1) as u64);
             let core_type = usize::from(cpu >= self.spec.big);
             let slowdown = if core_type == 0 { 1.0 } else { self.spec.ratio };
-            for task in here {
-                task.sample.run[core_type] += each;
-                task.sample.delay += QUANTUM.since(each);
-                task.left = task.left.since(Ns((each.0 as f64 / slowdown) as u64));
-                let played = &mut self.played[(task.sample.tid - FIRST) as usize];
+            for thread in here {
+                thread.sample.run[core_type] += each;
+                thread.sample.delay += QUANTUM.since(each);
+                thread.left = thread.left.since(Ns((each.0 as f64 / slowdown) as u64));
+                let played = &mut self.played[(thread.sample.tid - FIRST) as usize];
                 *(if core_type == 0 { &mut played.big } else { &mut played.little }) += each;
                 played.cores = played.cores.with(CoreId(cpu));
             }
@@ -155,44 +157,44 @@ impl Kernel {
 
     /// Threads whose work is done begin their next steps; those without another one exit.
     fn proceed(&mut self) {
-        for task in &mut self.tasks {
-            if task.wakes <= self.now {
-                task.wakes = Ns::NEVER;
-                task.sample.state = State::Runnable;
+        for thread in &mut self.threads {
+            if thread.wakes <= self.now {
+                thread.wakes = Ns::NEVER;
+                thread.sample.state = ThreadState::Runnable;
             }
-            while task.left == Ns::ZERO && task.sample.state == State::Runnable {
-                match task.steps.pop_front() {
-                    Some(Step::Work(work)) => task.left = work,
+            while thread.left == Ns::ZERO && thread.sample.state == ThreadState::Runnable {
+                match thread.steps.pop_front() {
+                    Some(Step::Work(work)) => thread.left = work,
                     Some(Step::Sleep(span)) => {
-                        task.sample.state = State::Blocked;
-                        task.wakes = self.now + span;
+                        thread.sample.state = ThreadState::Blocked;
+                        thread.wakes = self.now + span;
                     }
                     Some(Step::Restrict(cores)) => {
-                        task.cores = cores;
-                        task.restricted = true;
-                        if !cores.contains(CoreId(task.sample.cpu)) {
-                            task.sample.cpu = cores.iter().next().unwrap().0;
+                        thread.cores = cores;
+                        thread.restricted = true;
+                        if !cores.contains(CoreId(thread.sample.cpu)) {
+                            thread.sample.cpu = cores.iter().next().unwrap().0;
                         }
                     }
-                    Some(Step::Displaced(core)) => task.sample.cpu = core.0,
+                    Some(Step::Displaced(core)) => thread.sample.cpu = core.0,
                     None => {
-                        self.played[(task.sample.tid - FIRST) as usize].ended = true;
+                        self.played[(thread.sample.tid - FIRST) as usize].ended = true;
                         break;
                     }
                 }
             }
         }
-        self.tasks.retain(|task| !self.played[(task.sample.tid - FIRST) as usize].ended);
+        self.threads.retain(|thread| !self.played[(thread.sample.tid - FIRST) as usize].ended);
     }
 
     /// How long it takes until all is done, at most ten seconds.
     pub fn finish(&mut self) -> Ns {
         for _ in 0..1000 {
-            if self.tasks.is_empty() {
+            if self.threads.is_empty() {
                 return self.now;
             }
             self.sample();
         }
-        panic!("not done: {:?}", self.tasks);
+        panic!("not done: {:?}", self.threads);
     }
 }

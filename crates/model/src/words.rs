@@ -1,0 +1,135 @@
+//! What parsers and numbers look like in messages for people: no names of types of the language, no hundreds of digits.
+
+use crate::names::suggestion;
+
+/// What a parser expected, and what a person calls that.
+const EXPECTED: [(&str, &str); 19] = [
+    ("u8", "a whole number from 0 to 255"),
+    ("u16", "a whole number from 0 to 65535"),
+    ("u32", "a whole number from 0 to 4294967295"),
+    ("u64", "a whole number that is not negative"),
+    ("usize", "a whole number that is not negative"),
+    ("i8", "a whole number from -128 to 127"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+    ("a string", "text in quotes"),
+    ("a boolean", "true or false"),
+    ("a sequence", "a list in brackets"),
+    ("a map", "a table"),
+    ("struct Sourced", "a table { value = ..., source = \"...\" }"),
+    ("struct CoreText", "a table"),
+    ("string or table", "text in quotes"),
+    ("a tuple of size 2", "a list of two"),
+    ("a tuple of size 3", "a list of three"),
+    ("struct OpText", "an operation in braces, such as { compute = \"250 kinst\" }"),
+    ("struct SetText", "a table such as { nice = 5 }"),
+];
+
+/// A message of a parser of TOML or JSON in plain words, on one line: what was found first, then what was expected.
+pub fn plain(message: &str) -> String {
+    let message = message.trim_end().replace('\n', "; ");
+    if let Some((key, known)) = quoted(&message, "unknown field `") {
+        let mut known = known.split('`').skip(1).step_by(2).peekable();
+        return match known.peek() {
+            None => format!("unknown key \"{}\"", short(key)),
+            Some(_) => format!("unknown key \"{}\": {}", short(key), suggestion(key, known)),
+        };
+    }
+    if let Some((key, _)) = quoted(&message, "missing field `") {
+        return format!("\"{key}\" is missing");
+    }
+    if let Some((found, expected)) = found_and_expected(&message) {
+        return format!("{found}: expected {}", words(expected));
+    }
+    match message.as_str() {
+        "integer number overflowed" | "floating-point number overflowed" | "number out of range" => {
+            "the number is too large".into()
+        }
+        other => other.into(),
+    }
+}
+
+fn quoted<'a>(message: &'a str, before: &str) -> Option<(&'a str, &'a str)> {
+    message.strip_prefix(before)?.split_once('`')
+}
+
+/// Takes `invalid type: integer `5`, expected u8` apart.
+fn found_and_expected(message: &str) -> Option<(String, &str)> {
+    if let Some(expected) = message.strip_prefix("wanted ") {
+        return Some(("another kind of value".into(), expected));
+    }
+    let (what, rest) = message.strip_prefix("invalid ")?.split_once(": ").or_else(|| {
+        let rest = message.strip_prefix("invalid length ")?;
+        Some(("length", rest))
+    })?;
+    if let Some(rest) = message.strip_prefix("invalid length ") {
+        let (length, expected) = rest.split_once(", expected ")?;
+        return Some((format!("a list of {length}"), expected));
+    }
+    let (found, expected) = rest.rsplit_once(", expected ")?;
+    (what == "type" || what == "value").then_some(())?;
+    let found = ["integer ", "floating point ", "boolean ", "string ", "character "]
+        .iter()
+        .find_map(|kind| found.strip_prefix(kind))
+        .map_or_else(|| words(found), |value| short(value.trim_matches('`')));
+    Some((found, expected))
+}
+
+fn words(expected: &str) -> String {
+    let known = EXPECTED.iter().find(|(parser, _)| *parser == expected);
+    let found = match expected {
+        "sequence" => "a list",
+        "map" => "a table",
+        "unit value" | "null" => "nothing",
+        _ if expected.starts_with("struct ") => "a table",
+        _ => expected,
+    };
+    known.map_or(found, |(_, words)| words).to_owned()
+}
+
+/// Text that a person typed, as far as a message needs it.
+pub fn short(text: &str) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+/// A number with as many digits as it takes, and an exponent where those would be many.
+pub fn number(value: f64) -> String {
+    let usual = value == 0.0 || (1e-6..1e15).contains(&value.abs()) || !value.is_finite();
+    if usual { value.to_string() } else { format!("{value:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parsers_speak_plainly() {
+        let cases = [
+            ("invalid type: string \"0-1\", expected a sequence", "\"0-1\": expected a list in brackets"),
+            ("invalid value: integer `-1`, expected u16", "-1: expected a whole number from 0 to 65535"),
+            ("invalid type: floating point `0.5`, expected u64", "0.5: expected a whole number that is not negative"),
+            ("invalid type: sequence, expected f64", "a list: expected a number"),
+            ("invalid length 3, expected a pair", "a list of 3: expected a pair"),
+            ("invalid type: integer `5`, expected struct Unheard", "5: expected a table"),
+            ("missing field `source`", "\"source\" is missing"),
+            ("unknown field `foo`, expected one of `fob`, `bar`", "unknown key \"foo\": did you mean \"fob\"?"),
+            ("unknown field `foo`, there are no fields", "unknown key \"foo\""),
+            ("wanted string or table", "another kind of value: expected text in quotes"),
+            ("integer number overflowed", "the number is too large"),
+            ("key with no value, expected `=`", "key with no value, expected `=`"),
+        ];
+        for (parser, person) in cases {
+            assert_eq!(plain(parser), person);
+        }
+    }
+
+    #[test]
+    fn numbers_and_texts_stay_short() {
+        assert_eq!([1e300, 0.5, 20.0, f64::NAN, 1e-9].map(number), ["1e300", "0.5", "20", "NaN", "1e-9"]);
+        assert_eq!(short(&"9".repeat(300)), format!("{}...", "9".repeat(40)));
+    }
+}

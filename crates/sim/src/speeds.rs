@@ -1,0 +1,99 @@
+//! How fast code runs and what it counts on each cluster at its present operating point: tables, so that an event neither
+//! divides nor searches. Clusters of one core type at one operating point share a column.
+
+use evenkeel_model::{Behaviour, ClusterId, CoreTypeId, Counters, Machine, Opp};
+use evenkeel_workload::program::Memory;
+
+use crate::code::Code;
+use crate::pmu;
+use crate::task::{SPIN, Task};
+
+/// The tables.
+#[derive(Debug, Default)]
+pub(crate) struct Speeds {
+    /// Whether counts are wanted.
+    counting: bool,
+    /// Phases, and how many rows a column has: all phases with near memory and the reference code (for [`SPIN`]), then the
+    /// same with memory of another node where there are several.
+    phases: usize,
+    rows: usize,
+    /// The core type and operating point of each column, and each cluster's column.
+    columns: Vec<(CoreTypeId, Opp)>,
+    of: Vec<usize>,
+    /// Instructions per ns, and counts per instruction if they are wanted.
+    rates: Vec<f64>,
+    counts: Vec<Counters>,
+}
+
+/// Where in the tables the values are for what a thread does on a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(usize);
+
+impl Speeds {
+    /// Tables for clusters at these operating points.
+    pub(crate) fn new(machine: &Machine, code: &Code, opps: &[Opp], counting: bool) -> Self {
+        let distances = if machine.nodes() > 1 { 2 } else { 1 };
+        let phases = code.behaviours.len();
+        let rows = distances * (phases + 1);
+        let mut speeds = Self { counting, phases, rows, of: vec![0; opps.len()], ..Self::default() };
+        for (cluster, opp) in (0..).map(ClusterId).zip(opps) {
+            speeds.set(machine, code, cluster, *opp);
+        }
+        speeds
+    }
+
+    /// A cluster runs at another operating point.
+    pub(crate) fn set(&mut self, machine: &Machine, code: &Code, cluster: ClusterId, opp: Opp) {
+        let column = (machine.clusters[cluster.index()].core_type, opp);
+        let known = self.columns.iter().position(|known| *known == column);
+        self.of[cluster.index()] = known.unwrap_or_else(|| {
+            self.add(machine, code, column);
+            self.columns.len() - 1
+        });
+    }
+
+    fn add(&mut self, machine: &Machine, code: &Code, column: (CoreTypeId, Opp)) {
+        self.columns.push(column);
+        let (on, at) = (column.0, column.1.frequency);
+        let reference = (&Behaviour::REFERENCE, &Memory::Local);
+        for remote in [false, true].into_iter().take(self.rows / (self.phases + 1)) {
+            for (behaviour, memory) in code.behaviours.iter().zip(&code.memory).chain([reference]) {
+                let distance = match (memory, remote) {
+                    (Memory::Interleaved, _) => machine.interleaved_memory(),
+                    (Memory::Local, false) => 1.0,
+                    (Memory::Local, true) => machine.costs.remote_memory,
+                };
+                self.rates.push(machine.rate(on, at, &behaviour.at_distance(distance)));
+                if self.counting {
+                    self.counts.push(pmu::per_instruction(machine, on, at, behaviour, distance));
+                }
+            }
+        }
+    }
+
+    /// What a thread does now, on a cluster.
+    pub(crate) fn place(&self, task: &Task, cluster: ClusterId) -> Place {
+        let phase = if task.phase == SPIN { self.phases } else { task.phase as usize };
+        Place(self.of[cluster.index()] * self.rows + usize::from(task.remote) * (self.phases + 1) + phase)
+    }
+
+    /// The rate of a phase with near memory on a cluster.
+    pub(crate) fn near(&self, phase: u32, cluster: usize) -> f64 {
+        self.rates[self.of[cluster] * self.rows + phase as usize]
+    }
+
+    /// The rate of the reference code on a cluster.
+    pub(crate) fn reference(&self, cluster: ClusterId) -> f64 {
+        self.rates[self.of[cluster.index()] * self.rows + self.phases]
+    }
+
+    /// Instructions per ns.
+    pub(crate) fn rate(&self, at: Place) -> f64 {
+        self.rates[at.0]
+    }
+
+    /// Counts per instruction, if they are wanted.
+    pub(crate) fn counts(&self, at: Place) -> Option<&Counters> {
+        self.counts.get(at.0)
+    }
+}
