@@ -4,11 +4,10 @@ mod emulate;
 mod live;
 mod tasks;
 mod topology;
+mod values;
 
 use std::ffi::OsString;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_experiment::{GivenPredictor, catalog};
@@ -19,6 +18,8 @@ pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
 pub use tasks::Tasks;
 pub use topology::Topology;
+pub use values::{Format, Output};
+use values::{duration, whole};
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -222,23 +223,6 @@ Exit code: the command's own; 124 after --timeout, 125 if the guest failed, 126 
 command cannot be executed, 127 if there is none, 2 if the request is wrong.
 Read on: docs/emulation.md.";
 
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct Output {
-    /// A table for people or JSON for programs
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-}
-
-/// Output formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people
-    Table,
-    /// For programs; the fields are described in docs/json.md
-    Json,
-}
-
 /// How a run is carried out, the same for `sim` and `compare`.
 #[derive(Clone, Debug, Args)]
 pub struct Conditions {
@@ -411,28 +395,6 @@ pub fn command_line() -> String {
     std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
 }
 
-/// A duration with its unit.
-fn duration(text: &str) -> Result<Ns, String> {
-    let expected = || "expected a duration with its unit, such as 500us, 10ms or 60s";
-    let parsed: Duration = humantime::parse_duration(text).map_err(|_| expected())?;
-    u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| "more than 584 years".into())
-}
-
-/// A whole number of a range.
-fn whole<N: TryFrom<u64>>(text: &str, range: RangeInclusive<u64>) -> Result<N, String> {
-    let found = text.trim().parse().ok().filter(|number| range.contains(number));
-    let most = if *range.end() == u64::MAX { "on".into() } else { format!("to {}", range.end()) };
-    let expected = || format!("expected a whole number from {} {most}", range.start());
-    found.and_then(|number: u64| N::try_from(number).ok()).ok_or_else(expected)
-}
-
-/// A duration of a range.
-fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
-    let found = duration(text)?;
-    let expected = || format!("{text}: expected {} to {}", range.start(), range.end());
-    range.contains(&found).then_some(found).ok_or_else(expected)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -442,13 +404,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn durations_need_a_unit_and_cannot_be_negative() {
-        assert_eq!(duration("500us"), Ok(Ns::from_us(500)));
-        assert_eq!(duration("60s"), Ok(Ns::from_secs(60)));
-        assert!(duration("60").unwrap_err().contains("500us"));
-        assert!(duration("-5ms").is_err());
     }
 }

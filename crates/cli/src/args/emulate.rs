@@ -7,7 +7,8 @@ use clap::Args;
 use evenkeel_linux::emulate::{PERIOD, PERIODS};
 use evenkeel_model::Ns;
 
-use super::{Cores, Output, duration_within};
+use super::live::Cores;
+use super::values::{Output, duration_within};
 
 /// What follows the help of `emulate`.
 pub const EXAMPLES: &str = "\

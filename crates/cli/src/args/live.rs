@@ -8,7 +8,7 @@ use evenkeel_linux::host::PERIODS;
 use evenkeel_linux::record::BUFFER;
 use evenkeel_model::Ns;
 
-use super::{Output, duration, duration_within, whole};
+use super::values::{Output, duration, duration_within, whole};
 
 /// Which of the machine's cores are fast.
 #[derive(Clone, Debug, Default, Args)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Cores, Output};
+use super::live::Cores;
+use super::values::Output;
 
 /// What follows the help of `topology`.
 pub const EXAMPLES: &str = "\

@@ -8,12 +8,13 @@ use evenkeel_model::Ns;
 
 use super::error::{Error, tried};
 use super::monitor::Monitor;
+use super::options::{Accelerator, Options};
 use super::port::Port;
 use super::processes::{CONSOLE, FILES_LOG, Processes, QEMU_LOG, Wait};
 use super::protocol::Reply;
 use super::qemu::{self, Emulator};
 use super::shares::{self, Shares};
-use super::{Accelerator, Options, Vm, kvm};
+use super::{Vm, kvm};
 use crate::clock::clock;
 use crate::launch::Signals;
 use crate::scratch::Scratch;

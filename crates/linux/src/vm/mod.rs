@@ -5,6 +5,7 @@
 //! virtual core is held to a share of a real one with SCHED_DEADLINE. The guest's kernel knows nothing of it; its programs
 //! find in sysfs how fast each core is.
 
+pub mod bench;
 pub mod guest;
 pub mod kernel;
 pub mod kvm;
@@ -13,13 +14,13 @@ pub mod reservations;
 mod boot;
 mod error;
 mod monitor;
+mod options;
 mod port;
 mod processes;
 mod protocol;
 mod qemu;
 pub(crate) mod shares;
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -28,47 +29,14 @@ use evenkeel_model::Ns;
 
 use crate::clock::clock;
 use crate::launch::Signals;
-use crate::spec::Spec;
 use error::tried;
 use port::Port;
 use processes::Processes;
 use protocol::{Reply, Request, Run};
 
 pub use error::Error;
+pub use options::{Accelerator, Options};
 pub use shares::Shares;
-
-/// How a guest is booted.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Its cores.
-    pub spec: Spec,
-    /// Its kernel.
-    pub kernel: PathBuf,
-    /// Its memory, in MB.
-    pub memory_mb: u32,
-    /// What runs its code; `None` for KVM where that works, else TCG.
-    pub accelerator: Option<Accelerator>,
-    /// Whether its cores differ in speed. Without, it runs at full speed, on one real core under TCG.
-    pub shares: bool,
-}
-
-/// What runs the guest's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accelerator {
-    /// The processor itself.
-    Kvm,
-    /// QEMU's translator: about ten times slower, and works everywhere.
-    Tcg,
-}
-
-impl fmt::Display for Accelerator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Kvm => "KVM",
-            Self::Tcg => "TCG",
-        })
-    }
-}
 
 /// A running guest. It is switched off when this is dropped.
 pub struct Vm {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Accelerator;
 use super::guest;
 use super::kernel;
+use super::options::Accelerator;
 use super::protocol::PORT;
 use crate::spec::Spec;
 

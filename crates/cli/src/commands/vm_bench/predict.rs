@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use evenkeel_experiment::{Control, Plan, Runner};
+use evenkeel_linux::vm::bench::STOCK;
 use evenkeel_model::CoreOrder;
 
-use super::STOCK;
 use crate::catalog;
 
 /// Stands for the guest's own scheduler: Linux since 6.6.

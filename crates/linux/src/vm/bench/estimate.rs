@@ -1,6 +1,6 @@
-//! How long `vm bench` will take.
+//! How long the measurements will take.
 
-use evenkeel_linux::spec::Spec;
+use crate::spec::Spec;
 
 /// Boots and the first measurements of a machine.
 const BOOT_S: f64 = 10.0;
@@ -11,7 +11,7 @@ const OVER_IDEAL: f64 = 1.6;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub(super) struct Size {
     /// Rows of the table.
     pub benches: usize,
     /// Different programs in them.
@@ -43,15 +43,6 @@ impl Size {
     }
 }
 
-/// A duration for people, rounded up.
-pub fn rounded(seconds: f64) -> String {
-    if seconds < 100.0 {
-        format!("{:.0} seconds", (seconds / 10.0).ceil() * 10.0)
-    } else {
-        format!("{:.0} minutes", (seconds / 60.0).ceil())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +57,5 @@ mod tests {
         let all = Size { benches: 8, programs: 6, schedulers: 6, repeat: 3, seconds: 2.0 };
         let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));
         assert!((1200.0..3600.0).contains(&three), "{three}");
-        assert_eq!((rounded(41.0), rounded(1201.0)), ("50 seconds".to_owned(), "21 minutes".to_owned()));
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use super::error::Error;
 
 const HEADER: &str = include_str!("../../../programs/work.h");
 
@@ -61,6 +61,7 @@ pub const PROGRAMS: &[Program] = &[
 ];
 
 /// What is measured: programs that run at the same time.
+#[derive(Debug)]
 pub struct Bench {
     /// Its name.
     pub name: &'static str,
@@ -81,32 +82,24 @@ pub const BENCHES: &[Bench] = &[
 ];
 
 /// Compiles all programs into a folder.
-///
-/// # Errors
-/// There is no C compiler, or it has no OpenMP.
-pub fn compile(folder: &Path) -> Result<()> {
-    let write = |name: &str, text: &str| fs::write(folder.join(name), text).context("cannot write to /tmp");
+pub(super) fn compile(folder: &Path) -> Result<(), Error> {
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).map_err(Error::Folder);
     write("work.h", HEADER)?;
     for program in PROGRAMS {
         let source = format!("{}.c", program.name);
         write(&source, program.source)?;
-        let output = Command::new("cc")
-            .args(["-O2", "-o"])
-            .arg(path(folder, program.name))
-            .arg(folder.join(source))
-            .args(program.flags)
-            .output()
-            .context(
-                "there is no C compiler, which the measuring programs need; on Debian: apt install gcc libc6-dev",
-            )?;
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-o"]).arg(path(folder, program.name)).arg(folder.join(source)).args(program.flags);
+        let output = compiler.output().map_err(Error::NoCompiler)?;
         if !output.status.success() {
-            bail!("the C compiler refuses {}: {}", program.name, String::from_utf8_lossy(&output.stderr).trim_end());
+            let why = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            return Err(Error::Refused { program: program.name, why });
         }
     }
     Ok(())
 }
 
 /// Where a compiled program is.
-pub fn path(folder: &Path, program: &str) -> PathBuf {
+pub(super) fn path(folder: &Path, program: &str) -> PathBuf {
     folder.join(program)
 }

@@ -1,0 +1,59 @@
+//! Values and options that several commands have.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use evenkeel_model::Ns;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Output {
+    /// A table for people or JSON for programs
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs; the fields are described in docs/json.md
+    Json,
+}
+
+/// A duration with its unit.
+pub(super) fn duration(text: &str) -> Result<Ns, String> {
+    let expected = || "expected a duration with its unit, such as 500us, 10ms or 60s";
+    let parsed: Duration = humantime::parse_duration(text).map_err(|_| expected())?;
+    u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| "more than 584 years".into())
+}
+
+/// A whole number of a range.
+pub(super) fn whole<N: TryFrom<u64>>(text: &str, range: RangeInclusive<u64>) -> Result<N, String> {
+    let found = text.trim().parse().ok().filter(|number| range.contains(number));
+    let most = if *range.end() == u64::MAX { "on".into() } else { format!("to {}", range.end()) };
+    let expected = || format!("expected a whole number from {} {most}", range.start());
+    found.and_then(|number: u64| N::try_from(number).ok()).ok_or_else(expected)
+}
+
+/// A duration of a range.
+pub(super) fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
+    let found = duration(text)?;
+    let expected = || format!("{text}: expected {} to {}", range.start(), range.end());
+    range.contains(&found).then_some(found).ok_or_else(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit_and_cannot_be_negative() {
+        assert_eq!(duration("500us"), Ok(Ns::from_us(500)));
+        assert_eq!(duration("60s"), Ok(Ns::from_secs(60)));
+        assert!(duration("60").unwrap_err().contains("500us"));
+        assert!(duration("-5ms").is_err());
+    }
+}

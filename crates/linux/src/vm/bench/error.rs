@@ -1,0 +1,44 @@
+//! What can go wrong beside the guest.
+
+use std::collections::BTreeMap;
+use std::io;
+
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No folder for the programs.
+    #[error("cannot write to /tmp: {0}")]
+    Folder(io::Error),
+    /// Signals cannot be received.
+    #[error("cannot listen to signals: {0}")]
+    Signals(io::Error),
+    /// No compiler.
+    #[error("there is no C compiler, which the measuring programs need; on Debian: apt install gcc libc6-dev: {0}")]
+    NoCompiler(io::Error),
+    /// A program does not compile.
+    #[error("the C compiler refuses {program}: {why}")]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// What the compiler wrote.
+        why: String,
+    },
+    /// A command failed in the guest.
+    #[error("{command} failed with {code}: {errors}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// Its exit code.
+        code: u8,
+        /// What it wrote to standard error.
+        errors: String,
+    },
+    /// A program ended without a time.
+    #[error("{0} did not write its time")]
+    NoTime(String),
+}
+
+/// The seconds that a program took by its own output.
+pub(super) fn time_of(times: &BTreeMap<String, f64>, program: &str) -> Result<f64, Error> {
+    times.get(program).copied().ok_or_else(|| Error::NoTime(program.to_owned()))
+}

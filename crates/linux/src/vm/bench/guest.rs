@@ -1,0 +1,168 @@
+//! A guest that runs what is measured.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use evenkeel_model::Ns;
+
+use super::error::{Error, time_of};
+use super::plan::{Caller, Plan, STOCK};
+use super::programs::{self, Bench, PROGRAMS};
+use crate::launch::Signals;
+use crate::spec::Spec;
+use crate::vm::{self, Job, Options, Shares, Stream, Vm};
+
+/// A run that takes so much longer than the ideal has hung.
+const PATIENCE: f64 = 20.0;
+/// How often a guest that died of a fault of the emulator is booted anew.
+const BOOTS: u32 = 4;
+/// Millions of steps with which a core's speed is measured.
+const CALIBRATION: u64 = 200;
+/// The part of each run that is done before it to warm up.
+const WARM_UP: f64 = 10.0;
+const MEMORY_MB: u32 = 1024;
+
+/// What the programs wrote that ran, in seconds.
+type Times = BTreeMap<String, f64>;
+
+/// One machine, booted when it is needed, and anew when the emulator has killed it.
+pub(super) struct Guest<'a> {
+    pub spec: Spec,
+    plan: &'a Plan,
+    folder: &'a Path,
+    signals: &'a Signals,
+    vm: Option<Vm>,
+}
+
+impl<'a> Guest<'a> {
+    pub(super) fn new(plan: &'a Plan, spec: Spec, folder: &'a Path, signals: &'a Signals) -> Self {
+        Self { spec, plan, folder, signals, vm: None }
+    }
+
+    /// Millions of steps that one big core does in a second.
+    pub(super) fn rate<C: Caller>(&mut self, caller: &mut C) -> Result<f64, C::Error> {
+        let line = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, "equal").display());
+        Ok(CALIBRATION as f64 / time_of(&self.measure(&shell(&line), caller)?, "equal")?)
+    }
+
+    /// The seconds that a program takes for a million steps on one big core.
+    pub(super) fn alone<C: Caller>(&mut self, program: &str, rate: f64, caller: &mut C) -> Result<f64, C::Error> {
+        let steps = self.steps(rate, 1);
+        let line = format!("taskset -c 0 {}", self.invocation(program, steps));
+        Ok(time_of(&self.measure(&shell(&line), caller)?, program)? / steps as f64)
+    }
+
+    /// Records a bench under the guest's own scheduler, and has the recording played under each: makespans in seconds.
+    pub(super) fn predict<C: Caller>(
+        &mut self,
+        bench: &Bench,
+        rate: f64,
+        schedulers: &[&str],
+        caller: &mut C,
+    ) -> Result<Vec<f64>, C::Error> {
+        let file = self.folder.join("recording.ek");
+        let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
+        let times = self.measure(&command, caller)?;
+        caller.predict(&file, times.values().copied().fold(0.0, f64::max), schedulers)
+    }
+
+    /// Runs a bench under a scheduler and returns the seconds that each program says it took. A tenth of it runs before, whose
+    /// times those of the whole replace: an emulator translates the kernel anew, once, where a policy's host has put a probe.
+    pub(super) fn measure_under<C: Caller>(
+        &mut self,
+        scheduler: &str,
+        bench: &Bench,
+        rate: f64,
+        caller: &mut C,
+    ) -> Result<Times, C::Error> {
+        let command = shell(&format!("{}; {}", self.line(bench, rate / WARM_UP), self.line(bench, rate)));
+        if scheduler == STOCK {
+            return self.measure(&command, caller);
+        }
+        let command = caller.under(&self.spec, scheduler, &command)?;
+        self.measure(&command, caller)
+    }
+
+    /// Millions of steps for each of so many programs, so that all together take the wanted time at best.
+    pub(super) fn steps(&self, rate: f64, programs: u64) -> u64 {
+        ((self.plan.seconds * self.spec.capacity() * rate) as u64 / programs).max(1)
+    }
+
+    pub(super) fn shares(&self) -> Option<Shares> {
+        self.vm.as_ref().and_then(Vm::shares)
+    }
+
+    /// A program with its arguments.
+    fn invocation(&self, program: &str, steps: u64) -> String {
+        format!("{} {} {steps}", programs::path(self.folder, program).display(), self.spec.cores())
+    }
+
+    /// A shell's line that starts all programs of a bench at once and waits for them. OpenMP's threads wait passively:
+    /// spinning ones would hold the emulator's lock, and the guest's timers with it.
+    fn line(&self, bench: &Bench, rate: f64) -> String {
+        let steps = self.steps(rate, bench.programs.len() as u64);
+        let programs: Vec<String> = bench.programs.iter().map(|program| self.invocation(program, steps)).collect();
+        format!("export OMP_WAIT_POLICY=passive; {} & wait", programs.join(" & "))
+    }
+
+    fn measure<C: Caller>(&mut self, command: &[String], caller: &mut C) -> Result<Times, C::Error> {
+        let timeout = Ns(((self.plan.seconds + 1.0) * PATIENCE * 1e9) as u64);
+        let mut boots = 0;
+        loop {
+            boots += 1;
+            let mut text = Vec::new();
+            let mut errors = Vec::new();
+            let (folder, signals) = (self.folder, self.signals);
+            let mut warn = |text: &str| caller.warn(text);
+            let vm = self.vm(&mut warn)?;
+            let job = Job { command, directory: folder, writable: &[], timeout: Some(timeout) };
+            let mut keep = |stream, bytes: &[u8]| {
+                let kept = if stream == Stream::Output { &mut text } else { &mut errors };
+                kept.extend_from_slice(bytes);
+                Ok(())
+            };
+            match vm.run(&job, signals, &mut keep, &mut warn) {
+                Ok(ended) if ended.code == 0 => return Ok(times(&String::from_utf8_lossy(&text))),
+                Ok(ended) => {
+                    let (command, errors) = (command.join(" "), String::from_utf8_lossy(&errors).into_owned());
+                    return Err(Error::Failed { command, code: ended.code, errors }.into());
+                }
+                Err(error @ (vm::Error::Guest { .. } | vm::Error::Timeout(_))) if boots < BOOTS => {
+                    warn(&format!("{error}; booting the guest again"));
+                    self.vm = None;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn vm(&mut self, warn: &mut dyn FnMut(&str)) -> Result<&mut Vm, vm::Error> {
+        let vm = match self.vm.take() {
+            Some(vm) => vm,
+            None => {
+                let options = Options {
+                    spec: self.spec,
+                    kernel: self.plan.kernel.clone(),
+                    memory_mb: MEMORY_MB,
+                    accelerator: None,
+                    shares: true,
+                };
+                Vm::boot(&options, self.signals, warn)?
+            }
+        };
+        Ok(self.vm.insert(vm))
+    }
+}
+
+fn shell(line: &str) -> [String; 3] {
+    ["/bin/sh", "-c", line].map(str::to_owned)
+}
+
+/// `NAME SECONDS` on each line.
+fn times(text: &str) -> Times {
+    let time = |line: &str| {
+        let (name, seconds) = line.split_once(' ')?;
+        Some((name.to_owned(), seconds.trim().parse().ok()?))
+    };
+    text.lines().filter_map(time).filter(|(name, _)| PROGRAMS.iter().any(|program| program.name == name)).collect()
+}
