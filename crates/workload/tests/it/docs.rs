@@ -1,5 +1,6 @@
 //! The guide to the format: what it shows must load, what it lists must exist.
 
+use evenkeel_model::{CoreTypeId, Hz, machines};
 use evenkeel_workload::graph::TaskGraph;
 use evenkeel_workload::program::{Tasking, Work};
 use evenkeel_workload::{format, suite};
@@ -49,4 +50,19 @@ fn the_table_of_the_guide_is_the_suite() {
         let row = format!("| {} | {sync} | {comm} |", program.name);
         assert!(GUIDE.contains(&row), "no row {row}");
     }
+}
+
+#[test]
+fn phases_of_the_suite_gain_from_a_big_core_what_the_guide_says() {
+    let machine = machines::by_name("2B2S").unwrap();
+    let phases = suite::table_3().flat_map(|info| suite::program(info.name, None).unwrap().phases);
+    let gains: Vec<f64> = phases
+        .map(|phase| {
+            let rate = |core_type, mhz| machine.rate(CoreTypeId(core_type), Hz::from_mhz(mhz), &phase.behaviour);
+            rate(0, 2000) / rate(1, 1200)
+        })
+        .collect();
+    let [least, most] = [f64::min, f64::max].map(|pick| gains.iter().copied().reduce(pick).unwrap());
+    let phrase = format!("between {least:.1} and {most:.1} times from a big core");
+    assert!(GUIDE.contains(&phrase), "docs/workloads.md should say: {phrase}");
 }
