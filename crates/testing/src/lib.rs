@@ -10,8 +10,10 @@
 pub use evenkeel_testing_macros::test;
 pub use inventory;
 
+mod kill;
 pub mod needs;
 mod run;
 
+pub use kill::kill;
 pub use needs::Need;
 pub use run::{Test, main, skips};

@@ -138,7 +138,7 @@ fn a_signal_ends_every_phase() {
             // Its handlers are there before QEMU is; where there is none, soon.
             thread::sleep(Duration::from_millis(300));
             let target = format!("{}{}", if to_the_group { "-" } else { "" }, running.id());
-            Command::new("kill").args(["-INT", "--", &target]).status().unwrap();
+            assert!(evenkeel_testing::kill("-INT", &[target]));
             assert_eq!(running.wait().unwrap().code(), Some(130), "{qemu} {virtiofsd} {to_the_group}");
             setting.ended(starts, "tcg");
         }

@@ -19,6 +19,6 @@ fn what_kill_9_interrupts_leaves_nothing() {
     assert!(program.trim().parse::<u32>().is_ok(), "the program runs: {program:?}");
     running.kill().unwrap();
     running.wait().unwrap();
-    let _ = Command::new("kill").args(["-9", program.trim()]).status();
+    evenkeel_testing::kill("-9", &[program.trim().to_owned()]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -76,7 +76,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         let _ = self.evenkeel.kill();
-        let _ = Command::new("kill").arg("-9").args(&self.processes).status();
+        evenkeel_testing::kill("-9", &self.processes);
         let _ = self.evenkeel.wait();
     }
 }
@@ -208,7 +208,7 @@ fn a_killed_guard_is_replaced() {
     };
     let first = guards();
     assert_eq!(first.len(), 1, "{first:?}");
-    assert!(Command::new("kill").arg("-9").args(&first).status().unwrap().success());
+    assert!(evenkeel_testing::kill("-9", &first));
     eventually("another guard", || guards().len() == 1 && guards() != first);
     busy.evenkeel.kill().unwrap();
     busy.evenkeel.wait().unwrap();

@@ -30,7 +30,7 @@ fn after(words: &[&str], signal: &str, folder: &Path) -> (Option<i32>, String) {
     let mut text = String::new();
     output.read_line(&mut text).unwrap();
     assert_eq!(text, "ready\n");
-    Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+    assert!(evenkeel_testing::kill(signal, &[running.id().to_string()]));
     let status = running.wait().unwrap();
     text.clear();
     output.read_to_string(&mut text).unwrap();

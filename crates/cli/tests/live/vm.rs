@@ -100,7 +100,7 @@ fn a_signal_switches_the_guest_off() {
         command.args(["vm", "--symmetric", "-q", "--accel", "tcg", "--", "sh", "-c", "echo up; sleep 1000"]);
         let mut running = command.current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
         BufReader::new(running.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-        Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+        assert!(evenkeel_testing::kill(signal, &[running.id().to_string()]));
         assert_eq!(running.wait().unwrap().code(), Some(code));
     }
 }
