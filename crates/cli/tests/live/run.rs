@@ -26,8 +26,8 @@ fn compiled(folder: &std::path::Path, text: &str) -> std::path::PathBuf {
     program
 }
 
-/// A shell whose child processes are busy, and which tells its own process number first.
-const BUSY: &str = "echo $$; for i in 1 2 3; do sh -c 'while :; do :; done' & done; wait";
+/// A shell whose child processes are busy, and which writes its own process number first. The limit ends them if the test is killed.
+const BUSY: &str = "ulimit -t 120; echo $$; for i in 1 2 3; do sh -c 'while :; do :; done' & done; wait";
 
 /// The mask of a process.
 fn mask(process: &str) -> Option<String> {
@@ -283,11 +283,11 @@ fn a_process_is_followed_to_the_end_of_its_last_thread() {
     let path = account.to_str().unwrap();
     let mut follower =
         evenkeel(&["run", "--pid", &program.id().to_string(), "--format", "json", "-o", path]).spawn().unwrap();
-    // It has found the process to be alive, and opened what it looks at threads with.
-    let looks = |link: std::path::PathBuf| ["bpf", "/task/"].iter().any(|eye| link.to_string_lossy().contains(eye));
+    // It has found the process to be alive, and opened what it samples threads with.
+    let samples = |link: std::path::PathBuf| ["bpf", "/task/"].iter().any(|part| link.to_string_lossy().contains(part));
     eventually("following", || {
         let open = fs::read_dir(format!("/proc/{}/fd", follower.id())).into_iter().flatten().flatten();
-        open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(looks)
+        open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(samples)
     });
     assert!(follower.try_wait().unwrap().is_none(), "a thread is still there");
     drop(program.stdin.take());

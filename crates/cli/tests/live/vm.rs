@@ -87,7 +87,7 @@ fn what_cannot_be_booted_is_an_error_of_the_request() {
     }
 }
 
-/// What asks Evenkeel to end switches the guest off, and the status says which signal it was.
+/// A signal that ends Evenkeel switches the guest off, and the status says which signal it was.
 #[test(vm)]
 fn a_signal_switches_the_guest_off() {
     let folder = tempfile::tempdir().unwrap();

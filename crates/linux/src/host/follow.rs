@@ -31,7 +31,7 @@ use crate::wait::poll;
 /// more rarely than once in so many periods.
 const COST: f64 = 0.005;
 const STRETCH: u64 = 8;
-/// While nothing changes, there is no hurry: every sample that finds all as it was doubles the time to the next, up to so
+/// While nothing changes, samples become rarer: each that finds all as it was doubles the time to the next, up to so
 /// many periods.
 const CALM: u64 = 4;
 /// What was not used may be used later, up to this.
