@@ -119,6 +119,10 @@ fn what_was_not_run_is_not_counted_as_passed() {
                    test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n";
     let reason = "Not run:\n  m::a: needs ebpf: no types\n\n";
     assert_eq!(tally(skipped), format!("{reason}1 passed, 0 failed, 1 skipped"));
+    // A harness of its own, which writes results below each other.
+    let aligned = "test m::a          ... ignored (needs ebpf: no types)\ntest m::ignored ... ok\n\
+                   test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n";
+    assert_eq!(tally(aligned), format!("{reason}1 passed, 0 failed, 1 skipped"));
     // The compiler's harness calls it passed.
     let told = "test b ... test m::a ... ignored, needs ebpf: no types\nok\ntest m::a ... ok\n\
                 test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
