@@ -12,7 +12,9 @@ fn of(error: &Error) -> Option<String> {
         Error::In { source, .. } => return of(source),
         Error::Policy(_) => "`evenkeel policies` lists what there is".into(),
         Error::Run { source: evenkeel_sim::Error::MaxTime { .. }, .. } => "--max-time allows more".into(),
-        Error::Run { source: evenkeel_sim::Error::MaxEvents { .. }, .. } => "--max-events allows more".into(),
+        Error::Run { source: evenkeel_sim::Error::MaxEvents { .. }, .. } | Error::Workers { .. } => {
+            "--max-events allows more".into()
+        }
         Error::NoModel { predictor, machine } => {
             format!("make one with `evenkeel train --machine {machine} -o {predictor}`")
         }

@@ -12,7 +12,7 @@ use evenkeel_linux::mask;
 use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_report::table;
-use evenkeel_sched::Kind;
+use evenkeel_sched::ThreadKind;
 use evenkeel_sched::policy::Reads;
 use evenkeel_topology::{Topology, list};
 
@@ -232,7 +232,7 @@ impl<'a> Account<'a> {
                 let show = |time: fn(&Inside) -> Ns| thread.inside.as_ref().map_or(Ns::ZERO, time).to_string();
                 row.extend([show(|inside| inside.waited), show(|inside| inside.blame)]);
             }
-            row.push(if thread.kind == Kind::Service { "service".into() } else { String::new() });
+            row.push(if thread.kind == ThreadKind::Service { "service".into() } else { String::new() });
             threads.add_row(row);
         }
         table::text(&threads)
@@ -259,7 +259,7 @@ impl<'a> Account<'a> {
             tid: thread.tid,
             process: thread.process,
             name: &thread.name,
-            service: thread.kind == Kind::Service,
+            service: thread.kind == ThreadKind::Service,
             run_s: by_type(&thread.run),
             delay_s: seconds(&thread.delay),
             waited_s: thread.inside.map(|inside| seconds(&inside.waited)),

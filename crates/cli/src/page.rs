@@ -7,7 +7,7 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{ThreadSummary, Timeline};
 use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_report::page::{self, COLOURS, Made, Marks, frame};
-use evenkeel_sched::Kind;
+use evenkeel_sched::ThreadKind;
 use evenkeel_sim::{Event, Observer, Stop};
 use maud::{Markup, html};
 
@@ -84,7 +84,7 @@ fn stacked(thread: &ThreadSummary, label: &str, types: usize, longest: u64) -> M
     html! {
         tr {
             th scope="row" {
-                (label) @if thread.kind == Kind::Service { span.soft { " service" } }
+                (label) @if thread.kind == ThreadKind::Service { span.soft { " service" } }
             }
             td {
                 div.track {

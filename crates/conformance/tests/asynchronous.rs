@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, RATIO, Scenario, Step, check, judge, mixed};
 use evenkeel_model::{CoreId, CoreSet, Ns, ProgramId, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
-use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, POLICIES, Run, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Action, Clamp, Class, NewThread, POLICIES, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 use proptest::prelude::*;
 
 /// A message takes at most so long.
@@ -105,7 +105,7 @@ impl Late {
         for script in &scenario.threads {
             let thread = late.sched.create(&NewThread {
                 program: ProgramId(0),
-                kind: Kind::Application,
+                kind: ThreadKind::Application,
                 class: Class::fair(0),
                 cores: script.cores.and(machine.all()),
                 on: script.on,

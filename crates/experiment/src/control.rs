@@ -48,7 +48,7 @@ pub struct Control<'a> {
 impl Default for Control<'_> {
     /// Reports nothing, and is never stopped.
     fn default() -> Self {
-        Self { progress: &(), meter: None, max_events: Options::default().max_events }
+        Self { progress: &(), meter: None, max_events: evenkeel_sim::MAX_EVENTS }
     }
 }
 

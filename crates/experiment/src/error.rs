@@ -75,6 +75,14 @@ pub enum Error {
         /// Why.
         source: evenkeel_sim::Error,
     },
+    /// A run of simulated workers could not be carried to its end.
+    #[error("{what}")]
+    Workers {
+        /// Which run: kernel and machine.
+        what: String,
+        /// Why.
+        source: evenkeel_sim::workers::TooManyEvents,
+    },
     /// A predictor cannot be trained, or its file has a mistake.
     #[error(transparent)]
     Predictor(#[from] PredictError),

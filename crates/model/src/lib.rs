@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod names;
 pub mod predict;
 pub mod stealing;
+mod thread;
 pub mod words;
 
 mod machine;
@@ -25,4 +26,5 @@ pub use core_set::CoreSet;
 pub use counters::{COUNTERS, Counter, Counters};
 pub use machine::{Cluster, Core, CoreOrder, CoreType, Costs, Machine, MachineError, NoMachine, Opp};
 pub use predict::{MachinePredictor, Predictor};
+pub use thread::{Clamp, Class, FULL_LOAD, NICE_0_WEIGHT, ThreadKind};
 pub use units::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Joules, Ns, ProgramId, ThreadId, Volts, Watts};

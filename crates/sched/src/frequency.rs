@@ -1,11 +1,9 @@
 //! Which frequency a cluster should have, and when it may change.
 
-use evenkeel_model::{ClusterId, CoreId, Hz, Ns};
+use evenkeel_model::{Class, ClusterId, CoreId, FULL_LOAD, Hz, Ns};
 
 use crate::governor::Governor;
-use crate::pelt::FULL as FULL_LOAD;
 use crate::state::State;
-use crate::thread::Class;
 
 /// The frequency of a cluster: that for its most used core.
 pub(crate) fn wanted(s: &State, cluster: ClusterId) -> Hz {

@@ -22,13 +22,15 @@ mod state;
 mod thread;
 mod usage;
 
+pub use evenkeel_model::{Clamp, Class, FULL_LOAD, NICE_0_WEIGHT, ThreadKind};
+
 pub use action::{Action, Next, Why};
 pub use governor::Governor;
-pub use pelt::{FULL as FULL_LOAD, Pelt};
+pub use pelt::Pelt;
 pub use policy::{Description, POLICIES, Policy, Setup};
 pub use protocol::Host;
 pub use run_queue::RunQueue;
 pub use scheduler::{Predict, Scheduler};
 pub use span::Span;
 pub use state::{Core, State};
-pub use thread::{Clamp, Class, Future, Kind, NICE_0_WEIGHT, NewThread, OnType, Run, Thread, Wait, Window};
+pub use thread::{Future, NewThread, OnType, Run, Thread, Wait, Window};

@@ -6,7 +6,7 @@
 use evenkeel_model::Ns;
 
 /// The load of a thread that is always runnable.
-pub const FULL: u32 = 1024;
+pub const FULL: u32 = evenkeel_model::FULL_LOAD;
 
 /// 2^20 ns, Linux's 1024 us.
 pub(crate) const PERIOD: u64 = 1 << 20;

@@ -3,9 +3,13 @@
 //! A host reports what happened; the scheduler returns [`Next`], and [`Action`]s in an outbox that the host
 //! empties after every report. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
 
+mod balance;
+
 use std::collections::VecDeque;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Machine, Ns, ThreadId};
+use evenkeel_model::{
+    Clamp, Class, ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Machine, Ns, ThreadId, ThreadKind,
+};
 
 use crate::action::{Action, Next, Pick, Why};
 use crate::frequency;
@@ -16,8 +20,8 @@ use crate::policy::description::Reads;
 use crate::policy::hooks::{Changes, Policy};
 use crate::policy::parts::fair;
 use crate::span::Span;
-use crate::state::{LEVELS, State};
-use crate::thread::{Clamp, Class, Future, Kind, NewThread, OnType, Run, Thread, Wait};
+use crate::state::State;
+use crate::thread::{Future, NewThread, OnType, Run, Thread, Wait};
 
 /// Predicts the speedup of the biggest over the smallest core type from counters read on a core type.
 pub type Predict = Box<dyn Fn(CoreTypeId, &Counters) -> Option<f64> + Send>;
@@ -280,7 +284,7 @@ impl Scheduler {
     }
 
     /// A thread turned out to be of another kind: hosts may learn only from its name that it serves a runtime system.
-    pub fn set_kind(&mut self, thread: ThreadId, kind: Kind) {
+    pub fn set_kind(&mut self, thread: ThreadId, kind: ThreadKind) {
         self.state.threads[thread.index()].kind = kind;
     }
 
@@ -482,91 +486,6 @@ impl Scheduler {
         let fair = matches!(s.thread(running).class, Class::Fair { .. });
         if fair && s.core(core).queue.first_vruntime().is_some() && self.policy.expired(s, running, core) {
             self.outbox.push_back(Action::Reschedule(core));
-        }
-    }
-
-    /// Lets a core balance. Returns whether it takes over a running thread.
-    fn rebalance(&mut self, core: CoreId) -> bool {
-        let now = self.state.now;
-        let top = self.state.domains[core.index()].len() - 1;
-        let due: [bool; LEVELS] =
-            std::array::from_fn(|level| level <= top && fair::balance_due(&self.state, core, level));
-        let pick = self.policy.balance(&self.state, core);
-        let patience = &mut self.state.cores[core.index()].failed;
-        let takes = matches!(pick, Pick::Running(_)) && *patience >= fair::PATIENCE;
-        match pick {
-            Pick::Exchange(thread) => {
-                if let Some(current) = self.state.core(core).current {
-                    let other = self.state.thread(thread).core;
-                    self.outbox.push_back(Action::Swap { threads: [thread, current], cores: [other, core] });
-                }
-            }
-            Pick::Running(_) if !takes => *patience += 1,
-            Pick::Running(thread) => {
-                // nr_balance_failed = cache_nice_tries + 1: the next one moves a little sooner.
-                *patience = fair::PATIENCE - 1;
-                let from = self.state.thread(thread).core;
-                self.outbox.push_back(Action::Take { thread, from, to: core });
-            }
-            Pick::Queued(thread) => {
-                *patience = 0;
-                self.pull(thread, core);
-            }
-            Pick::Idle if due[top] => *patience = 0,
-            Pick::Idle => {}
-        }
-        for (level, due) in due.into_iter().enumerate() {
-            if due {
-                self.state.cores[core.index()].balanced[level] = now;
-            }
-        }
-        takes
-    }
-
-    /// nohz_idle_balance: cores that sleep have no tick of their own; a busy one in a cluster with another busy one lets
-    /// them balance.
-    fn balance_idle_cores(&mut self, core: CoreId) {
-        let s = &self.state;
-        if s.domains[core.index()][0].and(s.busy_cores()).iter().nth(1).is_none() {
-            return;
-        }
-        let mut from = CoreId(0);
-        while let Some(other) = self.next_idle(from) {
-            from = CoreId(other.0 + 1);
-            // One at a time: the others would name the same thread.
-            let takes = self.rebalance(other);
-            if self.state.idle(other) {
-                self.list_idle(other);
-            }
-            if takes {
-                return;
-            }
-        }
-    }
-
-    /// The first idle core from a number up that may have something to balance.
-    fn next_idle(&mut self, from: CoreId) -> Option<CoreId> {
-        let idle = self.state.idle_cores();
-        if self.policy.balances_always() {
-            idle.at_or_above(from)
-        } else {
-            self.idle_turns.take(self.state.now, from, &idle)
-        }
-    }
-
-    /// nohz_balancer_kick: a thread waits here while a core that may run it sleeps.
-    fn kick_idle_core(&mut self, core: CoreId) {
-        let s = &self.state;
-        if s.core(core).queue.is_empty() || s.idle_cores().is_empty() {
-            return;
-        }
-        let allowed = s.core(core).queue.iter().map(|thread| s.thread(thread).allowed());
-        let helpers = allowed.fold(CoreSet::EMPTY, |all, cores| all.or(cores)).and(s.idle_cores());
-        for domain in s.domains[core.index()].iter() {
-            if let Some(helper) = domain.and(helpers).lowest() {
-                self.outbox.push_back(Action::Reschedule(helper));
-                return;
-            }
         }
     }
 

@@ -1,33 +1,15 @@
-//! Host 1: a discrete-event machine that plays a workload under a scheduler.
+//! Host 1: a discrete-event machine. Two simulations that share no code: threads that a scheduler places, and work-stealing
+//! workers on a machine without one.
 
-pub mod perfetto;
+mod meter;
+pub mod threads;
 pub mod workers;
 
-mod calendar;
-mod code;
-mod core;
-mod earliest;
-mod engine;
-mod foresight;
-mod hardware;
-mod host;
-mod life;
-mod meter;
-mod objects;
-mod observer;
-mod outcome;
-mod pmu;
-mod report;
-mod run;
-mod speeds;
-mod step;
-mod task;
-mod tasking;
-
-pub use meter::Meter;
-pub use observer::{Event, Observer, Stop};
-pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
-pub use run::{Error, Options, check, run};
+pub use meter::{MAX_EVENTS, Meter};
+pub use threads::{
+    CoreOutcome, Ended, Error, Event, Latency, Observer, Options, Outcome, ProgramOutcome, QueueOutcome, Stop,
+    ThreadOutcome, check, perfetto, run,
+};
 
 /// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.
 #[cfg(doctest)]

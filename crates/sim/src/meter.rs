@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenkeel_model::Ns;
 
+/// The most events that a run has by default: ten billion, which take about a quarter of an hour.
+pub const MAX_EVENTS: u64 = 10_000_000_000;
+
 /// Counts the events of one or several runs, which may be under way at once.
 #[derive(Debug, Default)]
 pub struct Meter {

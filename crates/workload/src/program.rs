@@ -1,6 +1,7 @@
 //! A program is threads of operations on shared objects. Every importer produces this; every host plays it.
 
 use evenkeel_model::{Behaviour, Ns};
+pub use evenkeel_model::{Clamp, Class, ThreadKind};
 use serde::Deserialize;
 
 pub use crate::tasking::{MainThread, ReadyQueue, Task, Tasking};
@@ -98,16 +99,6 @@ pub enum Start {
     Spawned,
 }
 
-/// Application threads do the work; service threads serve the runtime system (WASH, section 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThreadKind {
-    /// Does the program's own work.
-    #[default]
-    Application,
-    /// Garbage collector, JIT compiler, profiler.
-    Service,
-}
-
 /// Scheduling parameters as `sched_setattr` and `sched_setaffinity` take them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SchedParams {
@@ -115,34 +106,8 @@ pub struct SchedParams {
     pub class: Class,
     /// The cores that the program allows, by number; `None` for all.
     pub cpus: Option<Vec<u16>>,
-    /// Utilisation is taken to be at least this (0..1024).
-    pub util_min: Option<u32>,
-    /// Utilisation is taken to be at most this (0..1024).
-    pub util_max: Option<u32>,
-}
-
-/// Scheduling classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// `SCHED_OTHER` and `SCHED_BATCH`: the fair class, nice -20 to 19.
-    Fair {
-        /// Nice value.
-        nice: i8,
-    },
-    /// `SCHED_IDLE`: the fair class at the lowest weight.
-    Idle,
-    /// `SCHED_FIFO`, `SCHED_RR` and `SCHED_DEADLINE`: before every fair thread; the higher priority first (1 to 99,
-    /// deadline counts as 100).
-    RealTime {
-        /// Static priority.
-        priority: u8,
-    },
-}
-
-impl Default for Class {
-    fn default() -> Self {
-        Self::Fair { nice: 0 }
-    }
+    /// Bounds of how busy the thread is taken to be.
+    pub clamp: Clamp,
 }
 
 /// A barrier.

@@ -4,8 +4,12 @@
 
 use std::fmt;
 
+use evenkeel_model::FULL_LOAD;
+
 use crate::graph::{self, MOST_TASKS};
-use crate::program::{Class, MainThread, Op, Program, SchedParams, Spread, Start, Task, Tasking, Work, Workload};
+use crate::program::{
+    Clamp, Class, MainThread, Op, Program, SchedParams, Spread, Start, Task, Tasking, Work, Workload,
+};
 
 /// Something that keeps a workload from running.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,7 +111,7 @@ fn phases(program: &Program) -> Result<(), String> {
 
 fn sched(params: &SchedParams) -> Result<(), String> {
     match params.class {
-        Class::Fair { nice } if !(-20..=19).contains(&nice) => return Err(format!("nice is {nice}, not -20 to 19")),
+        Class::Fair { weight: 0 } => return Err("the weight is 0, not 1 or more".into()),
         Class::RealTime { priority } if !(1..=100).contains(&priority) => {
             return Err(format!("the real-time priority is {priority}, not 1 to 100"));
         }
@@ -116,9 +120,9 @@ fn sched(params: &SchedParams) -> Result<(), String> {
     if params.cpus.as_ref().is_some_and(Vec::is_empty) {
         return Err("no core is allowed: name one, or none at all to allow every core".into());
     }
-    let (min, max) = (params.util_min.unwrap_or(0), params.util_max.unwrap_or(1024));
-    if min > max || max > 1024 {
-        return Err(format!("the utilisation clamp is {min} to {max}, expected 0 <= min <= max <= 1024"));
+    let Clamp { min, max } = params.clamp;
+    if min > max || max > FULL_LOAD {
+        return Err(format!("the utilisation clamp is {min} to {max}, expected 0 <= min <= max <= {FULL_LOAD}"));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub use file::{Experiment, Host, Member, PowerChart, PowerLine, Profile, Set, Wo
 pub use judge::Verdict;
 pub use metric::Metric;
 pub use power::{MeasuredLine, Power};
-pub use published::{Aggregate, Baseline, Bound, Compare, Kind, Other, Published, Selector, Threads};
+pub use published::{Aggregate, Baseline, Bound, Compare, Other, Published, RowKind, Selector, Threads};
 pub use ran::Ran;
 pub use reproduction::{Ranking, Reproduction, check_oracle};
 pub use sample::{Measured, Sample};

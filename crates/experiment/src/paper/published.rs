@@ -7,7 +7,7 @@ use super::metric::Metric;
 /// What a row of an experiment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RowKind {
     /// Comes out of the mechanisms.
     Result,
     /// Was used to choose a constant.
@@ -29,7 +29,7 @@ pub struct Published {
     /// Section and figure.
     pub source: String,
     /// Result, calibration or input.
-    pub kind: Kind,
+    pub kind: RowKind,
     /// Which runs it is about.
     pub select: Selector,
     /// What was measured.

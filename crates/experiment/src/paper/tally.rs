@@ -4,7 +4,7 @@ use statrs::statistics::{Data, OrderStatistics, RankTieBreaker, Statistics};
 
 use super::evaluate::Row;
 use super::judge::{Verdict, expects_nothing};
-use super::published::Kind;
+use super::published::RowKind;
 
 /// What the rows of kind `result` come to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Summary {
 
 /// What the result rows of an experiment come to.
 pub fn tally(rows: &[Row]) -> Summary {
-    let results: Vec<&Row> = rows.iter().filter(|row| row.published.kind == Kind::Result).collect();
+    let results: Vec<&Row> = rows.iter().filter(|row| row.published.kind == RowKind::Result).collect();
     let count = |fits: &dyn Fn(&Row) -> bool| results.iter().filter(|row| fits(row)).count();
     // As ratios, in which an effect of -10 % and one of -11 % are near each other.
     let ratio = |row: &Row, value: f64| if row.published.is_effect() { 1.0 + value } else { value };

@@ -94,7 +94,7 @@ fn play<W: Watch>(
     watch: &mut W,
 ) -> Result<Outcome> {
     let outcome = workers::run(machine, Table::iii(), kernel, options, watch)
-        .map_err(|source| Error::Run { what: format!("{} on {}", kernel.name, machine.name), source })?;
+        .map_err(|source| Error::Workers { what: format!("{} on {}", kernel.name, machine.name), source })?;
     control.ran(outcome.events, outcome.time);
     Ok(outcome)
 }

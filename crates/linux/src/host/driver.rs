@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::policy::Hook;
 use evenkeel_sched::protocol::{self, Host, Requests};
-use evenkeel_sched::{Clamp, Class, Kind, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Tid;
 use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
@@ -43,7 +43,7 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Newcomer {
     /// Application or service.
-    pub kind: Kind,
+    pub kind: ThreadKind,
     /// Its scheduling class.
     pub class: Class,
     /// The cores that its program allows.
@@ -157,7 +157,7 @@ impl Driver {
     }
 
     /// A thread turned out to be of another kind.
-    pub fn set_kind(&mut self, tid: Tid, kind: Kind) {
+    pub fn set_kind(&mut self, tid: Tid, kind: ThreadKind) {
         if let Some(thread) = self.thread(tid) {
             self.sched.set_kind(thread, kind);
         }

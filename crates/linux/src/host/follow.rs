@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
-use evenkeel_sched::{Class, Kind, Setup};
+use evenkeel_sched::{Class, Setup, ThreadKind};
 
 use super::affinity::{Affinity, Moved, Moving};
 use super::counters::{Bank, Perf};
@@ -176,7 +176,7 @@ impl Follow {
         }
         let known = &self.known;
         self.driver.step(now, &self.samples, |sample| {
-            let kind = known.get(&sample.tid).map_or(Kind::Application, |known| kind(&known.name));
+            let kind = known.get(&sample.tid).map_or(ThreadKind::Application, |known| kind(&known.name));
             let cores = cores.get(&sample.tid).copied().unwrap_or_default();
             Newcomer { kind, class: Class::fair(0), cores }
         });
@@ -381,6 +381,6 @@ fn name(sample: &Sample) -> Option<String> {
     fs::read_to_string(path).ok().map(|name| name.trim_end().to_owned())
 }
 
-fn kind(name: &str) -> Kind {
-    if service::of_jvm(name) { Kind::Service } else { Kind::Application }
+fn kind(name: &str) -> ThreadKind {
+    if service::of_jvm(name) { ThreadKind::Service } else { ThreadKind::Application }
 }

@@ -1,7 +1,7 @@
 //! What a followed program did, and what following it cost.
 
 use evenkeel_model::Ns;
-use evenkeel_sched::Kind;
+use evenkeel_sched::ThreadKind;
 
 use super::timeline::Timeline;
 use crate::event::Tid;
@@ -96,7 +96,7 @@ pub struct ThreadSummary {
     /// Its name.
     pub name: String,
     /// Application or service.
-    pub kind: Kind,
+    pub kind: ThreadKind,
     /// Time that it ran, by core type.
     pub run: [Ns; MAX_TYPES],
     /// Time that it waited for a core.

@@ -25,7 +25,7 @@ pub use lists::{
 };
 pub use predictor::{Model, PredictedProgram, Term, Trained};
 pub use recorded::Recorded;
-pub use reproduction::{Breakdown, Chart, Kind, Line, Reproduction, Reproductions, Row, Summary};
+pub use reproduction::{Breakdown, Chart, Line, Reproduction, Reproductions, Row, RowKind, Summary};
 pub use run::{Cluster, Metrics, Program, Run, Runs};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 

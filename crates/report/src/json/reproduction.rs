@@ -150,14 +150,14 @@ pub struct Row<'a> {
     /// Section and figure of the paper.
     pub source: &'a str,
     /// `result` (comes out of the mechanisms), `calibration` (a constant was chosen with it) or `input` (was put in).
-    pub kind: Kind,
+    pub kind: RowKind,
 }
 
 /// What a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RowKind {
     /// Comes out of the mechanisms.
     Result,
     /// Was used to choose a constant.
@@ -212,9 +212,9 @@ impl<'a> From<&'a paper::Row> for Row<'a> {
             difference: row.difference(),
             source: &row.published.source,
             kind: match row.published.kind {
-                paper::Kind::Result => Kind::Result,
-                paper::Kind::Calibration => Kind::Calibration,
-                paper::Kind::Input => Kind::Input,
+                paper::RowKind::Result => RowKind::Result,
+                paper::RowKind::Calibration => RowKind::Calibration,
+                paper::RowKind::Input => RowKind::Input,
             },
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use evenkeel_experiment::paper::{Profiled, ProfiledArm};
 use evenkeel_model::Ns;
-use evenkeel_sim::workers::{Slice, State};
+use evenkeel_sim::workers::{Activity, Slice};
 use maud::{Markup, PreEscaped, html};
 
 use super::legend;
@@ -88,7 +88,7 @@ fn strips(slices: &[Slice], end: Ns, bin: u64) -> Vec<(usize, String)> {
 /// Where the core works.
 fn at_work(slices: &[Slice], end: Ns, bin: u64) -> String {
     let mut path = String::new();
-    for (from, length, works) in runs(bins(slices, end, bin).map(|slice| slice.state == State::Works)) {
+    for (from, length, works) in runs(bins(slices, end, bin).map(|slice| slice.state == Activity::Works)) {
         if works {
             let _ = write!(path, "M{from} 6h{length}v4h-{length}z");
         }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_bin_shows_what_was_in_its_middle() {
         let slice = |from, state, volts| Slice { from: Ns(from), state, volts: Volts(volts) };
-        let slices = [slice(0, State::Works, 1.0), slice(24, State::Waits, 0.7), slice(40, State::Works, 1.3)];
+        let slices = [slice(0, Activity::Works, 1.0), slice(24, Activity::Waits, 0.7), slice(40, Activity::Works, 1.3)];
         assert_eq!(at_work(&slices, Ns(60), 10), "M0 6h2v4h-2zM4 6h2v4h-2z");
         let colours: Vec<usize> = strips(&slices, Ns(60), 10).iter().map(|(colour, _)| *colour).collect();
         assert_eq!(colours, [5, 7, 3], "in the order of the bands");

@@ -1,7 +1,7 @@
 //! The page of papers' evaluations.
 
 use evenkeel_experiment::mean;
-use evenkeel_experiment::paper::{Host, Kind, Metric, Ran, Reproduction, Row, Verdict};
+use evenkeel_experiment::paper::{Host, Metric, Ran, Reproduction, Row, RowKind, Verdict};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, Scale, dumbbell, figure};
@@ -117,13 +117,13 @@ fn published(rows: &[Row]) -> Markup {
 fn row(row: &Row, scale: Option<&Scale>) -> Markup {
     let Row { published, simulated, verdict } = row;
     let show = |value: f64| text::published_value(published, value);
-    let miss = *verdict == Verdict::Miss && published.kind == Kind::Result;
+    let miss = *verdict == Verdict::Miss && published.kind == RowKind::Result;
     let remark = match (published.kind, verdict) {
-        (Kind::Input, _) => "input",
-        (Kind::Calibration, _) => "calibration",
-        (Kind::Result, Verdict::Close) => "close",
-        (Kind::Result, Verdict::Sign) => "sign",
-        (Kind::Result, Verdict::Miss) => "miss",
+        (RowKind::Input, _) => "input",
+        (RowKind::Calibration, _) => "calibration",
+        (RowKind::Result, Verdict::Close) => "close",
+        (RowKind::Result, Verdict::Sign) => "sign",
+        (RowKind::Result, Verdict::Miss) => "miss",
     };
     html! {
         tr id=(published.id) {

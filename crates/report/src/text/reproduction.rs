@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::Cell;
-use evenkeel_experiment::paper::{Kind, Metric, Published, Ran, Ranking, Reproduction, Row, Summary, Verdict};
+use evenkeel_experiment::paper::{Metric, Published, Ran, Ranking, Reproduction, Row, RowKind, Summary, Verdict};
 
 use super::breakdown;
 use crate::table;
@@ -107,11 +107,11 @@ fn published(rows: &[Row]) -> String {
     for Row { published, simulated, verdict } in rows {
         let show = |value: f64| published_value(published, value);
         let remark = match (published.kind, verdict) {
-            (Kind::Input, _) => "input",
-            (Kind::Calibration, _) => "calibration",
-            (Kind::Result, Verdict::Close) => "close",
-            (Kind::Result, Verdict::Sign) => "sign",
-            (Kind::Result, Verdict::Miss) => "MISS",
+            (RowKind::Input, _) => "input",
+            (RowKind::Calibration, _) => "calibration",
+            (RowKind::Result, Verdict::Close) => "close",
+            (RowKind::Result, Verdict::Sign) => "sign",
+            (RowKind::Result, Verdict::Miss) => "MISS",
         };
         let note = published.note.as_deref().filter(|_| *verdict != Verdict::Close);
         let reference = note.map_or_else(String::new, |note| {

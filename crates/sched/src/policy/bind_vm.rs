@@ -5,13 +5,12 @@
 //! small one. Services are seldom what a program waits for, so they are bound away. The binding follows from a thread's
 //! kind alone and never changes; on each side CFS decides.
 
-use evenkeel_model::{CoreSet, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreSet, Ns, ProgramId, ThreadId, ThreadKind};
 
 use super::description::{Description, Setup};
 use super::hooks::{Changes, Policy};
 use super::parts::services::FIRST_PROGRAM;
 use crate::state::State;
-use crate::thread::Kind;
 use evenkeel_hooks::hooks;
 
 /// What it is.
@@ -50,8 +49,8 @@ impl Policy for BindVm {
     fn admit(&mut self, s: &State, thread: ThreadId) -> CoreSet {
         match s.thread(thread).kind {
             _ if self.first_program && s.thread(thread).program != ProgramId(0) => s.machine.all(),
-            Kind::Application => s.big,
-            Kind::Service => s.little,
+            ThreadKind::Application => s.big,
+            ThreadKind::Service => s.little,
         }
     }
 

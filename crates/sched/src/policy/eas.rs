@@ -95,7 +95,8 @@ mod tests {
 
     use super::*;
     use crate::Governor;
-    use crate::thread::{Clamp, Class, Kind, NewThread, Run, Thread, Wait};
+    use crate::thread::{NewThread, Run, Thread, Wait};
+    use evenkeel_model::{Clamp, Class, ThreadKind};
 
     /// The machine of sched-energy.rst, example 2: CPUs 0 and 1 are little, 2 and 3 are big, with these capacities and
     /// powers at three operating points.
@@ -118,7 +119,7 @@ mod tests {
         let machine = documented();
         let spec = NewThread {
             program: ProgramId(0),
-            kind: Kind::Application,
+            kind: ThreadKind::Application,
             class: Class::fair(0),
             cores: machine.all(),
             on: CoreId(0),

@@ -17,7 +17,7 @@
 //! is big enough for it (select_idle_capacity), and a thread that its core is too small for is taken over by an idle
 //! bigger one (misfit migration).
 
-use evenkeel_model::{CoreId, Ns, ThreadId};
+use evenkeel_model::{Class, CoreId, NICE_0_WEIGHT, Ns, ThreadId};
 
 use super::description::{Description, Knob, Value};
 use super::hooks::Policy;
@@ -25,7 +25,7 @@ use super::parts::fair;
 use super::parts::misfit::{idle_and_fit, misfit};
 use crate::action::{Pick, Why};
 use crate::state::State;
-use crate::thread::{Class, NICE_0_WEIGHT, Run};
+use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
 /// What it is.

@@ -9,13 +9,13 @@
 //! `wash:quantum=40ms:fallback:rebind`.
 
 use evenkeel_model::predict::Quality;
-use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
 
 use super::description::{Description, Knob, Reads, Setup, Value};
 use super::hooks::{Changes, Policy};
 use super::parts::services::FIRST_PROGRAM;
 use crate::state::State;
-use crate::thread::{Kind, Run};
+use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
 /// A thread that spent more than this share of its execution time contended is a bottleneck victim (section 6).
@@ -145,8 +145,8 @@ impl Policy for Wash {
     fn admit(&mut self, s: &State, thread: ThreadId) -> CoreSet {
         match s.thread(thread).kind {
             _ if !self.sets.priority || !self.sets.known(s, thread) => s.machine.all(),
-            Kind::Application => s.big,
-            Kind::Service => s.little,
+            ThreadKind::Application => s.big,
+            ThreadKind::Service => s.little,
         }
     }
 
@@ -184,12 +184,13 @@ impl Sets {
     }
 
     fn applications(self, s: &State) -> impl Iterator<Item = ThreadId> + Clone + '_ {
-        let is_application = move |thread: &ThreadId| !self.priority || s.thread(*thread).kind == Kind::Application;
+        let is_application =
+            move |thread: &ThreadId| !self.priority || s.thread(*thread).kind == ThreadKind::Application;
         s.living().filter(move |thread| self.known(s, *thread)).filter(is_application)
     }
 
     fn services(self, s: &State) -> impl Iterator<Item = ThreadId> + Clone + '_ {
-        let is_service = move |thread: &ThreadId| self.priority && s.thread(*thread).kind == Kind::Service;
+        let is_service = move |thread: &ThreadId| self.priority && s.thread(*thread).kind == ThreadKind::Service;
         s.living().filter(move |thread| self.known(s, *thread)).filter(is_service)
     }
 }

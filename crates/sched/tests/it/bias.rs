@@ -2,7 +2,7 @@
 
 use crate::common::{drop_actions, machine};
 use evenkeel_model::{CoreId, Counter, Counters, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, Run, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Action, Clamp, Class, NewThread, Next, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 const BIG: CoreId = CoreId(0);
 const LITTLE: CoreId = CoreId(1);
@@ -34,7 +34,7 @@ impl Host {
         let cores = [on].into_iter().collect();
         let new = NewThread {
             program: ProgramId(0),
-            kind: Kind::Application,
+            kind: ThreadKind::Application,
             class,
             cores,
             on: CoreId(0),

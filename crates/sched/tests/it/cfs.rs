@@ -3,7 +3,7 @@
 
 use crate::common;
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Clamp, Class, Kind, NewThread, Next, Scheduler, Setup, Wait, Why};
+use evenkeel_sched::{Clamp, Class, NewThread, Next, Scheduler, Setup, ThreadKind, Wait, Why};
 
 struct Host(Scheduler);
 
@@ -15,7 +15,7 @@ impl Host {
 
     /// A thread that is placed, and then runs there.
     fn start(&mut self, on: u16, by: Option<ThreadId>) -> (ThreadId, CoreId) {
-        let (program, kind, class) = (ProgramId(0), Kind::Application, Class::fair(0));
+        let (program, kind, class) = (ProgramId(0), ThreadKind::Application, Class::fair(0));
         let cores = self.0.state().machine.all();
         let thread = self.0.create(&NewThread { program, kind, class, cores, on: CoreId(on), clamp: Clamp::default() });
         let core = self.0.ready(Ns::ZERO, thread, Why::New { by });

@@ -6,7 +6,7 @@
 
 use crate::common;
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Clamp, Class, Kind, NewThread, Next, Scheduler, Span, Wait, Why};
+use evenkeel_sched::{Clamp, Class, NewThread, Next, Scheduler, Span, ThreadKind, Wait, Why};
 
 const BIG: CoreId = CoreId(0);
 const LITTLE: CoreId = CoreId(1);
@@ -33,7 +33,7 @@ fn after_one_period(policy: &str, blocking: Blocking) -> Example {
         let class = Class::fair(0);
         sched.create(&NewThread {
             program: ProgramId(program),
-            kind: Kind::Application,
+            kind: ThreadKind::Application,
             class,
             cores: machine.all(),
             on: CoreId(0),

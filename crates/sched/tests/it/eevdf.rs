@@ -2,7 +2,7 @@
 
 use crate::common;
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Action, Clamp, Class, Kind, NewThread, Next, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Action, Clamp, Class, NewThread, Next, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 const CORE: CoreId = CoreId(0);
 
@@ -21,7 +21,7 @@ impl Host {
     /// A thread that is ready to run.
     fn start(&mut self, nice: i8) -> ThreadId {
         let cores = self.sched.state().machine.all();
-        let (program, kind, clamp) = (ProgramId(0), Kind::Application, Clamp::default());
+        let (program, kind, clamp) = (ProgramId(0), ThreadKind::Application, Clamp::default());
         let thread =
             self.sched.create(&NewThread { program, kind, class: Class::fair(nice), cores, on: CoreId(0), clamp });
         self.sched.ready(self.now, thread, Why::New { by: None });
@@ -241,7 +241,7 @@ fn the_idle_class_gives_way_at_once() {
     host.run(Ns::from_us(100));
     host.sleep();
     let cores = host.sched.state().machine.all();
-    let (program, kind, clamp) = (ProgramId(0), Kind::Application, Clamp::default());
+    let (program, kind, clamp) = (ProgramId(0), ThreadKind::Application, Clamp::default());
     let idle = host.sched.create(&NewThread { program, kind, class: Class::idle(), cores, on: CoreId(0), clamp });
     host.sched.ready(host.now, idle, Why::New { by: None });
     common::drop_actions(&mut host.sched);

@@ -3,7 +3,7 @@
 
 use crate::common;
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Clamp, Class, Kind, NewThread, Next, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Clamp, Class, NewThread, Next, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 const BIG: CoreId = CoreId(0);
 /// Does ten times as much as each other thread.
@@ -25,7 +25,7 @@ fn after_work(machine: &Machine, policy: &str, for_holder: bool, work: impl Fn(T
     let mut sched = Scheduler::new(machine.clone(), policy, None);
     let mut now = Ns::ZERO;
     for id in 0..6 {
-        let kind = if id < 5 { Kind::Application } else { Kind::Service };
+        let kind = if id < 5 { ThreadKind::Application } else { ThreadKind::Service };
         let (class, cores) = (Class::fair(0), machine.all());
         let thread = sched.create(&NewThread {
             program: ProgramId(0),
@@ -36,7 +36,7 @@ fn after_work(machine: &Machine, policy: &str, for_holder: bool, work: impl Fn(T
             clamp: Clamp::default(),
         });
         let core = sched.ready(now, thread, Why::New { by: None });
-        assert_eq!(core == BIG, kind == Kind::Application, "the fallback");
+        assert_eq!(core == BIG, kind == ThreadKind::Application, "the fallback");
         assert!(matches!(sched.next(now, core), Next::Run { thread: first, .. } if first == thread));
         now += Ns::from_ms(1);
         let instructions = Some(Instructions(work(thread)));

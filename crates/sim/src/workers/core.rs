@@ -6,7 +6,7 @@ use evenkeel_workload::kernels::Kernel;
 
 /// What a core's time goes into. All of it is busy: a worker that waits looks for work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Spent {
     /// Tasks and serial parts of the kernel.
     Work,
     /// Looking for work, changing places, refilling caches.
@@ -54,11 +54,11 @@ impl Type {
     }
 
     /// Ns of a little core at nominal voltage that are done in a ns at this clock.
-    fn rate(&self, kind: Kind, hertz: f64) -> f64 {
+    fn rate(&self, on: Spent, hertz: f64) -> f64 {
         let clock = hertz / self.nominal_hz;
-        match kind {
-            Kind::Overhead => self.overhead_speed * clock,
-            Kind::Work => self.speed / ((1.0 - self.fixed) / clock + self.fixed),
+        match on {
+            Spent::Overhead => self.overhead_speed * clock,
+            Spent::Work => self.speed / ((1.0 - self.fixed) / clock + self.fixed),
         }
     }
 }
@@ -96,20 +96,20 @@ impl Core {
     }
 
     /// How much it does in a ns.
-    pub fn rate(&self, kind: Kind) -> f64 {
-        self.kind.rate(kind, self.hertz())
+    pub fn rate(&self, on: Spent) -> f64 {
+        self.kind.rate(on, self.hertz())
     }
 
     /// How long it takes for an amount.
-    pub fn time(&self, kind: Kind, amount: f64) -> Ns {
-        Ns(libm::ceil(amount / self.rate(kind)) as u64)
+    pub fn time(&self, on: Spent, amount: f64) -> Ns {
+        Ns(libm::ceil(amount / self.rate(on)) as u64)
     }
 
     /// Accounts for the time since the last time. Answers how long that was. Between two voltages the mean of them counts.
-    pub fn settle(&mut self, now: Ns, kind: Kind) -> Ns {
+    pub fn settle(&mut self, now: Ns, on: Spent) -> Ns {
         let span = now.since(self.since);
         self.since = now;
-        let group = if kind == Kind::Work { self.kind.running } else { self.kind.group };
+        let group = if on == Spent::Work { self.kind.running } else { self.kind.group };
         let volts = self.moving.map_or(self.volts.0, |(to, _)| f64::midpoint(self.volts.0, to.0));
         let watts = group.activity * group.ipc * self.hertz() * volts * volts + volts * group.leakage;
         self.joules += Joules(watts * span.as_secs_f64());

@@ -7,11 +7,10 @@ use evenkeel_model::{CoreTypeId, Machine, Ns};
 use evenkeel_workload::kernels::Kernel;
 
 use super::control::Control;
-use super::core::{Core, Kind, Type};
-use super::outcome::{Outcome, Parts, State, Watch};
+use super::core::{Core, Spent, Type};
+use super::outcome::{Activity, Outcome, Parts, Watch};
 use super::tree::Region;
-use super::{Options, system};
-use crate::Error;
+use super::{Options, TooManyEvents, system};
 
 /// Looking into the queues of all others once, in cycles of a little core (assumed: one or two lines from the L2).
 const LOOK: f64 = 60.0;
@@ -50,9 +49,9 @@ struct Worker {
     core: usize,
 }
 
-/// A core, who is on it, and what it owes.
+/// A core, the worker that it runs, and the overhead that it has yet to spend.
 #[derive(Debug)]
-struct Place {
+struct OnCore {
     core: Core,
     worker: usize,
     /// Overhead before the worker goes on, in the same unit.
@@ -66,7 +65,7 @@ pub(super) struct Crew<'a, W: Watch + ?Sized> {
     now: Ns,
     techniques: Techniques,
     workers: Vec<Worker>,
-    places: Vec<Place>,
+    on_cores: Vec<OnCore>,
     control: Control,
     /// Ns of a little core in an instruction, and in a cycle.
     instruction_ns: f64,
@@ -92,7 +91,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         let cycles = kernel.work * kernel.serial_mcycles / kernel.minst;
         let types = Type::all(&system.groups, kernel, cycles);
         let cycle_ns = system.groups.last().map_or(1.0, |little| 1e9 / little.frequency(little.nominal));
-        let place = |(worker, core): (usize, &evenkeel_model::Core)| Place {
+        let on = |(worker, core): (usize, &evenkeel_model::Core)| OnCore {
             core: Core::new(core.core_type.index(), types[core.core_type.index()]),
             worker,
             stall: 0.0,
@@ -104,7 +103,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
             now: Ns::ZERO,
             techniques: options.techniques,
             workers: (0..machine.cores.len()).map(worker).collect(),
-            places: machine.cores.iter().enumerate().map(place).collect(),
+            on_cores: machine.cores.iter().enumerate().map(on).collect(),
             control: Control::new(&system, options.techniques, options.step),
             instruction_ns: cycles * cycle_ns,
             cycle_ns,
@@ -121,7 +120,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         }
     }
 
-    pub fn run(mut self) -> Result<Outcome, Error> {
+    pub fn run(mut self) -> Result<Outcome, TooManyEvents> {
         let work = |region: &Region| region.serial + region.tasks.iter().map(|task| task.work).sum::<f64>();
         self.outcome.instructions = self.regions.iter().map(work).sum();
         self.begin_serial();
@@ -131,41 +130,41 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
             *(self.part)(&mut self.outcome.parts) += at.since(self.now);
             self.now = at;
             if self.outcome.events >= self.max_events {
-                let threads = format!("{} workers, in region {}", self.workers.len(), self.region);
-                return Err(Error::MaxEvents { limit: self.max_events, at: self.now, threads });
+                let (left, tasks) = (self.left, self.regions[self.region].tasks.len());
+                return Err(TooManyEvents { limit: self.max_events, at: self.now, left, tasks });
             }
             self.outcome.events += 1;
             self.event(core);
         }
-        (0..self.places.len()).for_each(|core| self.settle(core));
+        (0..self.on_cores.len()).for_each(|core| self.settle(core));
         self.outcome.time = self.now;
-        self.outcome.energy = self.places.iter().map(|place| place.core.joules).sum();
+        self.outcome.energy = self.on_cores.iter().map(|on| on.core.joules).sum();
         Ok(self.outcome)
     }
 
     /// The core where something happens next, and when.
     fn next(&self) -> Option<(usize, Ns)> {
-        let at = |place: &Place| place.due.min(place.core.moving.map_or(Ns::NEVER, |(_, until)| until));
-        let (core, at) = self.places.iter().map(at).enumerate().min_by_key(|(_, at)| *at)?;
+        let at = |on: &OnCore| on.due.min(on.core.moving.map_or(Ns::NEVER, |(_, until)| until));
+        let (core, at) = self.on_cores.iter().map(at).enumerate().min_by_key(|(_, at)| *at)?;
         (at < Ns::NEVER).then_some((core, at))
     }
 
     fn event(&mut self, core: usize) {
         self.settle(core);
-        let place = &mut self.places[core];
-        if let Some((to, _)) = place.core.moving.filter(|(_, until)| *until <= self.now) {
-            place.core.volts = to;
-            place.core.moving = None;
+        let on = &mut self.on_cores[core];
+        if let Some((to, _)) = on.core.moving.filter(|(_, until)| *until <= self.now) {
+            on.core.volts = to;
+            on.core.moving = None;
             self.set_voltage(core);
             return self.schedule(core);
         }
-        if place.stall > 0.0 {
-            place.stall = 0.0;
+        if on.stall > 0.0 {
+            on.stall = 0.0;
             self.schedule(core);
-            // Who has taken its place can mug, or be mugged.
+            // The worker that it runs now can mug, or be mugged.
             return self.react();
         }
-        let worker = place.worker;
+        let worker = on.worker;
         match self.workers[worker].doing {
             Doing::Nothing => {}
             Doing::Looking => self.look(worker),
@@ -248,8 +247,8 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         self.mug();
         let region = self.region();
         let active = self.workers.iter().filter(|worker| !worker.waits);
-        self.control.hear(region, active.map(|worker| self.places[worker.core].core.core_type));
-        (0..self.places.len()).for_each(|core| self.set_voltage(core));
+        self.control.hear(region, active.map(|worker| self.on_cores[worker.core].core.core_type));
+        (0..self.on_cores.len()).for_each(|core| self.set_voltage(core));
         self.part = self.part_of(region);
     }
 
@@ -277,17 +276,16 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
 
     /// Waiting workers on bigger cores take over tasks of smaller ones.
     fn mug(&mut self) {
-        for core in 0..self.places.len() {
-            let mugger = self.places[core].worker;
+        for core in 0..self.on_cores.len() {
+            let mugger = self.on_cores[core].worker;
             let w = &self.workers[mugger];
-            if w.doing != Doing::Nothing || self.places[core].stall > 0.0 {
+            if w.doing != Doing::Nothing || self.on_cores[core].stall > 0.0 {
                 continue;
             }
-            // Who is changing places already has its interrupts off.
-            let active =
-                self.workers.iter().enumerate().filter(|(_, other)| {
-                    matches!(other.doing, Doing::Running(_)) && self.places[other.core].stall == 0.0
-                });
+            // A core that exchanges workers has its interrupts off.
+            let active = self.workers.iter().enumerate().filter(|(_, other)| {
+                matches!(other.doing, Doing::Running(_)) && self.on_cores[other.core].stall == 0.0
+            });
             let active = active.map(|(worker, other)| Active {
                 worker,
                 core_type: self.core_type(other.core),
@@ -308,7 +306,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         for worker in [one, other] {
             let w = &self.workers[worker];
             let (core, instructions) = (w.core, w.left / self.instruction_ns);
-            self.places[core].worker = worker;
+            self.on_cores[core].worker = worker;
             let lines = match w.doing {
                 Doing::Running(_) => (instructions / LINE_EVERY).min(LINES),
                 _ => 0.0,
@@ -328,7 +326,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
     }
 
     fn core_type(&self, core: usize) -> CoreTypeId {
-        CoreTypeId(self.places[core].core.core_type as u8)
+        CoreTypeId(self.on_cores[core].core.core_type as u8)
     }
 
     fn type_of(&self, worker: usize) -> CoreTypeId {
@@ -346,7 +344,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
     }
 
     fn part_of(&self, region: stealing::Region) -> fn(&mut Parts) -> &mut Ns {
-        let big = |worker: &&Worker| self.places[worker.core].core.core_type == 0;
+        let big = |worker: &&Worker| self.on_cores[worker.core].core.core_type == 0;
         let big_inactive = self.workers.iter().filter(big).filter(|worker| worker.waits).count();
         let little_active = self.workers.iter().filter(|worker| !big(worker) && !worker.waits).count();
         match region {
@@ -373,62 +371,62 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
     /// A core does so many cycles of overhead more before its worker goes on.
     fn delay(&mut self, core: usize, cycles: f64) {
         self.settle(core);
-        self.places[core].stall += cycles * self.cycle_ns;
+        self.on_cores[core].stall += cycles * self.cycle_ns;
         self.schedule(core);
     }
 
     /// Begins to change a core's voltage, if it is not the one wanted. While it changes there are no new decisions (IV.D).
     fn set_voltage(&mut self, core: usize) {
-        let place = &self.places[core];
-        if place.core.moving.is_none() {
-            let wanted = self.control.wanted(&place.core, !self.workers[place.worker].waits);
-            if wanted != place.core.volts {
+        let on = &self.on_cores[core];
+        if on.core.moving.is_none() {
+            let wanted = self.control.wanted(&on.core, !self.workers[on.worker].waits);
+            if wanted != on.core.volts {
                 self.settle(core);
                 self.outcome.transitions += 1;
-                let until = self.now + self.control.transition(self.places[core].core.volts, wanted);
-                self.places[core].core.moving = Some((wanted, until));
+                let until = self.now + self.control.transition(self.on_cores[core].core.volts, wanted);
+                self.on_cores[core].core.moving = Some((wanted, until));
                 self.schedule(core);
             }
         }
     }
 
     /// What takes the core's time.
-    fn kind(&self, core: usize) -> Kind {
-        let place = &self.places[core];
-        match self.workers[place.worker].doing {
-            Doing::Running(_) | Doing::Serial if place.stall == 0.0 => Kind::Work,
-            _ => Kind::Overhead,
+    fn spends(&self, core: usize) -> Spent {
+        let on = &self.on_cores[core];
+        match self.workers[on.worker].doing {
+            Doing::Running(_) | Doing::Serial if on.stall == 0.0 => Spent::Work,
+            _ => Spent::Overhead,
         }
     }
 
     /// Accounts for a core's time up to now.
     fn settle(&mut self, core: usize) {
-        let kind = self.kind(core);
-        let place = &mut self.places[core];
-        let done = place.core.rate(kind) * place.core.settle(self.now, kind).0 as f64;
-        if place.stall > 0.0 {
-            place.stall = (place.stall - done).max(f64::MIN_POSITIVE);
+        let kind = self.spends(core);
+        let on = &mut self.on_cores[core];
+        let done = on.core.rate(kind) * on.core.settle(self.now, kind).0 as f64;
+        if on.stall > 0.0 {
+            on.stall = (on.stall - done).max(f64::MIN_POSITIVE);
         } else {
-            let left = &mut self.workers[place.worker].left;
+            let left = &mut self.workers[on.worker].left;
             *left = (*left - done).max(0.0);
         }
     }
 
     /// When a core's next event is, after something has changed there. Its time is accounted for.
     fn schedule(&mut self, core: usize) {
-        let kind = self.kind(core);
-        let place = &self.places[core];
-        let worker = &self.workers[place.worker];
-        let amount = if place.stall > 0.0 { place.stall } else { worker.left };
-        let nothing = worker.doing == Doing::Nothing && place.stall == 0.0;
-        let due = if nothing { Ns::NEVER } else { self.now + place.core.time(kind, amount) };
+        let kind = self.spends(core);
+        let on = &self.on_cores[core];
+        let worker = &self.workers[on.worker];
+        let amount = if on.stall > 0.0 { on.stall } else { worker.left };
+        let nothing = worker.doing == Doing::Nothing && on.stall == 0.0;
+        let due = if nothing { Ns::NEVER } else { self.now + on.core.time(kind, amount) };
         let state = match kind {
-            Kind::Work => State::Works,
-            Kind::Overhead if worker.waits => State::Waits,
-            Kind::Overhead => State::Looks,
+            Spent::Work => Activity::Works,
+            Spent::Overhead if worker.waits => Activity::Waits,
+            Spent::Overhead => Activity::Looks,
         };
-        let volts = place.core.moving.map_or(place.core.volts, |(to, _)| to);
-        self.places[core].due = due;
+        let volts = on.core.moving.map_or(on.core.volts, |(to, _)| to);
+        self.on_cores[core].due = due;
         self.watch.change(self.now, core, state, volts);
     }
 }

@@ -33,9 +33,7 @@ use evenkeel_model::stealing::Techniques;
 use evenkeel_model::{CoreOrder, CoreType, Machine, Ns, Volts};
 use evenkeel_workload::kernels::{Kernel, Table};
 
-use crate::Error;
-
-pub use outcome::{Outcome, Parts, Profile, Slice, State, Watch};
+pub use outcome::{Activity, Outcome, Parts, Profile, Slice, Watch};
 
 /// How a kernel is run.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +46,7 @@ pub struct Options {
     pub interrupt_cycles: f64,
     /// How long a voltage takes to change by 0.15 V (IV.D).
     pub step: Ns,
-    /// A run that has more events ends with [`Error::MaxEvents`].
+    /// A run that has more events ends with [`TooManyEvents`].
     pub max_events: u64,
     /// The voltage of cores that nobody controls, within what their type allows.
     pub nominal: Volts,
@@ -61,10 +59,24 @@ impl Default for Options {
             seed: 1,
             interrupt_cycles: 20.0,
             step: Ns(40),
-            max_events: crate::Options::default().max_events,
+            max_events: crate::MAX_EVENTS,
             nominal: Volts(1.0),
         }
     }
+}
+
+/// A run had more events than [`Options::max_events`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("still running after {limit} events, at {at}, with {left} of {tasks} tasks of the region to do")]
+pub struct TooManyEvents {
+    /// The limit.
+    pub limit: u64,
+    /// The simulated time that it had reached.
+    pub at: Ns,
+    /// Tasks of the present parallel region that are not done.
+    pub left: usize,
+    /// All tasks of that region.
+    pub tasks: usize,
 }
 
 /// The first-order model of a machine whose cores run at a nominal voltage.
@@ -79,14 +91,14 @@ pub fn system(machine: &Machine, nominal: Volts) -> System {
 /// Runs a kernel of a table, with a worker on every core. Thread 0 begins on a core of the biggest type.
 ///
 /// # Errors
-/// [`Error::MaxEvents`]: it has more events than the options allow.
+/// It has more events than the options allow.
 pub fn run<W: Watch + ?Sized>(
     machine: &Machine,
     table: &Table,
     kernel: &Kernel,
     options: &Options,
     watch: &mut W,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, TooManyEvents> {
     let machine = machine.ordered(CoreOrder::BigFirst);
     let regions = tree::regions(table, kernel, options.seed);
     crew::Crew::new(&machine, kernel, &regions, options, watch).run()

@@ -54,7 +54,7 @@ impl Outcome {
 
 /// What a core is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum Activity {
     /// A task, or a serial part.
     Works,
     /// It looks for work, or changes places.
@@ -67,7 +67,7 @@ pub enum State {
 pub trait Watch {
     /// From `at` on a core is in a state; cores are numbered from the biggest type on. A voltage that is changing is given by where it
     /// goes.
-    fn change(&mut self, _at: Ns, _core: usize, _state: State, _volts: Volts) {}
+    fn change(&mut self, _at: Ns, _core: usize, _state: Activity, _volts: Volts) {}
 }
 
 impl Watch for () {}
@@ -78,7 +78,7 @@ pub struct Slice {
     /// When it began.
     pub from: Ns,
     /// What the core did.
-    pub state: State,
+    pub state: Activity,
     /// At which voltage.
     pub volts: Volts,
 }
@@ -91,7 +91,7 @@ pub struct Profile {
 }
 
 impl Watch for Profile {
-    fn change(&mut self, at: Ns, core: usize, state: State, volts: Volts) {
+    fn change(&mut self, at: Ns, core: usize, state: Activity, volts: Volts) {
         if self.cores.len() <= core {
             self.cores.resize(core + 1, Vec::new());
         }

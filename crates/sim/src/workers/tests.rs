@@ -59,7 +59,7 @@ fn a_profile_begins_at_zero_and_follows_every_core() {
     for slices in &profile.cores {
         assert!(slices.windows(2).all(|pair| pair[0].from < pair[1].from));
         assert!(slices.last().unwrap().from <= outcome.time);
-        assert!(slices.iter().any(|slice| slice.state == State::Works));
+        assert!(slices.iter().any(|slice| slice.state == Activity::Works));
         assert!(slices.iter().all(|slice| (0.7..=1.3).contains(&slice.volts.0)));
     }
     assert_eq!(outcome, run(&machine, table, kernel, &options, &mut ()).unwrap(), "watching changes nothing");

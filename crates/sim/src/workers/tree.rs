@@ -11,12 +11,12 @@ pub struct Region {
     /// What thread 0 does before.
     pub serial: f64,
     /// The tasks; the first is the root. Children come after their parent, one after the other. None: only the serial part.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TreeTask>,
 }
 
 /// A task.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Task {
+pub struct TreeTask {
     /// Its own work.
     pub work: f64,
     /// The first of its children, and how many there are.
@@ -33,7 +33,7 @@ pub fn regions(table: &Table, kernel: &Kernel, seed: u64) -> Vec<Region> {
     let mut regions = Vec::with_capacity(count as usize + 1);
     for number in 0..count {
         let from = |share: u32| (u64::from(kernel.tasks) * u64::from(share) / u64::from(count)) as usize;
-        let mut tree = Tree { draws: &mut draws, spread: table.spread_of(kernel), tasks: vec![Task::default()] };
+        let mut tree = Tree { draws: &mut draws, spread: table.spread_of(kernel), tasks: vec![TreeTask::default()] };
         let tasks = from(number + 1) - from(number);
         match kernel.method {
             Method::Recursion => tree.spawn(0, tasks, parallel, kernel.levels),
@@ -50,7 +50,7 @@ pub fn regions(table: &Table, kernel: &Kernel, seed: u64) -> Vec<Region> {
 struct Tree<'a> {
     draws: &'a mut fastrand::Rng,
     spread: f64,
-    tasks: Vec<Task>,
+    tasks: Vec<TreeTask>,
 }
 
 impl Tree<'_> {
@@ -62,7 +62,7 @@ impl Tree<'_> {
     /// Two children of a task.
     fn fork(&mut self, parent: usize) -> [usize; 2] {
         let first = self.tasks.len();
-        self.tasks.resize(first + 2, Task::default());
+        self.tasks.resize(first + 2, TreeTask::default());
         self.tasks[parent].children = (first as u32, 2);
         [first, first + 1]
     }
@@ -83,7 +83,7 @@ impl Tree<'_> {
     fn nest(&mut self, leaves: usize, work: f64) {
         let outer = (leaves as f64).sqrt().round().max(1.0) as usize;
         let first = self.tasks.len();
-        self.tasks.resize(first + outer, Task::default());
+        self.tasks.resize(first + outer, TreeTask::default());
         self.tasks[0].children = (first as u32, outer as u32);
         for number in 0..outer {
             let inner = leaves * (number + 1) / outer - leaves * number / outer;
@@ -112,7 +112,7 @@ impl Tree<'_> {
     }
 
     /// The tasks, with all draws together the work that it should be.
-    fn scaled(mut self, work: f64) -> Vec<Task> {
+    fn scaled(mut self, work: f64) -> Vec<TreeTask> {
         let drawn: f64 = self.tasks.iter().map(|task| task.work).sum();
         self.tasks.iter_mut().for_each(|task| task.work *= work / drawn);
         self.tasks

@@ -82,7 +82,7 @@ proptest! {
         let ran = |until: Ns| {
             let mut workload = independent(&vec![10_000; nice.len()]);
             for (thread, nice) in workload.programs[0].threads.iter_mut().zip(&nice) {
-                thread.sched.class = evenkeel_workload::program::Class::Fair { nice: *nice };
+                thread.sched.class = Class::fair(*nice);
             }
             workload.duration = Some(until);
             let outcome = play(&machine, &workload, "eevdf", &Options::default()).expect("runs");

@@ -6,9 +6,9 @@ use crate::common::{compute, machine, program, thread, workload};
 use evenkeel_model::{CoreSet, Machine, Ns, ThreadId, machines};
 use evenkeel_sched::policy::Changes;
 use evenkeel_sched::policy::{Description, hooks};
-use evenkeel_sched::{Kind, Policy, Setup, State};
+use evenkeel_sched::{Policy, Setup, State, ThreadKind};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
-use evenkeel_workload::program::{Spread, Start, ThreadIndex, ThreadKind};
+use evenkeel_workload::program::{Spread, Start, ThreadIndex};
 use evenkeel_workload::{Op, Thread, Workload, by_name};
 
 const OWN: &str = "wash:quantum=40ms:fallback:rebind";
@@ -84,7 +84,7 @@ impl Policy for Spy {
     }
 
     fn refresh(&mut self, s: &State, _changes: &mut Changes) {
-        let applications = s.threads.iter().filter(|thread| thread.kind == Kind::Application);
+        let applications = s.threads.iter().filter(|thread| thread.kind == ThreadKind::Application);
         let seen = applications.map(|thread| (thread.contended, thread.executed)).collect();
         *self.0.lock().expect("nobody panics holding it") = seen;
     }

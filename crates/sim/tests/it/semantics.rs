@@ -161,16 +161,16 @@ fn a_mask_without_a_core_of_the_machine_is_an_error() {
 
 #[test]
 fn a_clamped_thread_is_taken_for_as_busy_as_it_asks() {
-    let busy = |clamp: Option<u32>| {
+    let busy = |max: u32| {
         // GTS moves a thread down when it wakes up.
         let nap = Op::Sleep { span: Ns::from_us(100), spread: Spread::None };
         let turns = Op::Repeat { times: Some(30), body: vec![compute(10), nap] };
         let mut p = program("p", vec![thread("t", vec![turns])]);
-        p.threads[0].sched.util_max = clamp;
+        p.threads[0].sched.clamp.max = max;
         play(&machine(1, 1), &workload(vec![p]), "gts", &Options::default()).expect("runs").threads[0].on_type[0]
     };
-    assert!(busy(None) > Ns::from_ms(140), "a busy thread lives on the big core");
-    assert!(busy(Some(100)) < Ns::from_ms(10), "one that asks to be taken for idle does not");
+    assert!(busy(1024) > Ns::from_ms(140), "a busy thread lives on the big core");
+    assert!(busy(100) < Ns::from_ms(10), "one that asks to be taken for idle does not");
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn weights(skew: Option<&Spanned<Skew>>, count: u32) -> Result<Vec<f64>, Fault> 
 pub(crate) fn sched(nice: Option<i64>, realtime: Option<i64>, cpus: Option<&Vec<u16>>) -> Result<SchedParams, String> {
     let class = match (nice, realtime) {
         (None, None) => Class::default(),
-        (Some(nice @ -20..=19), None) => Class::Fair { nice: nice as i8 },
+        (Some(nice @ -20..=19), None) => Class::fair(nice as i8),
         (None, Some(priority @ 1..=99)) => Class::RealTime { priority: priority as u8 },
         (Some(nice), None) => return Err(format!("expected nice from -20 to 19, not {nice}")),
         (None, Some(priority)) => return Err(format!("expected realtime from 1 to 99, not {priority}")),

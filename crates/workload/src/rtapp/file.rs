@@ -5,7 +5,7 @@ use evenkeel_model::Ns;
 use super::json::{self, Field, MAX_INT, setting};
 use super::notes::{Notes, RtAppError, did_you_mean};
 use super::sched::Policy;
-use super::task::{self, Task};
+use super::task::{self, RtAppTask};
 use crate::program::Calibration;
 
 /// Keys that only concern rt-app's own logs and its process; nothing that is simulated depends on them. `frag` is a
@@ -19,7 +19,7 @@ const ROOT: &[&str] = &["tasks", "global", "resources"];
 /// A file as it was written.
 pub(super) struct File {
     pub(super) global: Global,
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<RtAppTask>,
     /// Where `tasks` stands.
     pub(super) tasks_line: u32,
 }

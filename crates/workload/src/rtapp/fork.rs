@@ -1,6 +1,6 @@
 //! Threads of a program as they are found: those that start with the run, then those that a `fork` makes.
 
-use super::task::Task;
+use super::task::RtAppTask;
 use crate::program::{SchedParams, Start, Thread, ThreadIndex, ThreadKind};
 
 /// More threads than this are taken for a mistake. rt-app itself gives up after 1024 forks of a task.
@@ -27,7 +27,7 @@ pub(super) struct Origin {
 
 impl Threads {
     /// Adds a thread; `None` if there are too many. Names are rt-app's: the task, the thread's number, the fork's.
-    pub(super) fn add(&mut self, tasks: &[Task], task: usize, parent: Option<usize>) -> Option<ThreadIndex> {
+    pub(super) fn add(&mut self, tasks: &[RtAppTask], task: usize, parent: Option<usize>) -> Option<ThreadIndex> {
         let index = self.list.len();
         if index >= MOST {
             return None;

@@ -9,7 +9,7 @@ use super::file::File;
 use super::fork::{COPIES, Threads};
 use super::notes::{Notes, RtAppError};
 use super::objects::{Objects, Parking};
-use super::task::{Phase, Task};
+use super::task::{Phase, RtAppTask};
 use crate::program::{Op, Phase as Code, PhaseId, Program, SchedParams, Spread, TimerMode, Work, Workload};
 
 /// More operations than this are taken for a mistake.
@@ -119,7 +119,10 @@ impl Lowering<'_, '_> {
 
     /// The parameters that a task starts with, those in each phase of its first iteration, and those in each phase of
     /// every later one. Class and clamps stay until a phase changes them; cores come from the phase or else the task.
-    fn parameters(&mut self, task: &Task) -> Result<(SchedParams, Vec<SchedParams>, Vec<SchedParams>), RtAppError> {
+    fn parameters(
+        &mut self,
+        task: &RtAppTask,
+    ) -> Result<(SchedParams, Vec<SchedParams>, Vec<SchedParams>), RtAppError> {
         let mut policy = self.file.global.policy;
         let start = task.asked.resolve(&mut policy, self.notes)?.apply(&SchedParams::default(), task.cpus.clone());
         let mut changes = Vec::new();
@@ -144,7 +147,7 @@ impl Lowering<'_, '_> {
     fn body(
         &mut self,
         thread: usize,
-        task: &Task,
+        task: &RtAppTask,
         states: &[SchedParams],
         before: &[&SchedParams],
     ) -> Result<Vec<Op>, RtAppError> {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::event::Action;
 use super::file::File;
 use super::notes::{Notes, RtAppError, did_you_mean};
-use super::task::Task;
+use super::task::RtAppTask;
 use crate::program::{Barrier, BarrierId, ConditionId, EventId, LockId, Program, Semaphore, SemaphoreId, TimerId};
 
 /// How rt-app suspends: on a condition and a mutex of that name, which other events can name too.
@@ -93,7 +93,7 @@ impl<'f> Objects<'f> {
         Ok(objects)
     }
 
-    fn see(&mut self, position: usize, task: &Task, action: &'f Action) {
+    fn see(&mut self, position: usize, task: &RtAppTask, action: &'f Action) {
         match action {
             Action::Lock(name) | Action::Unlock(name) | Action::Signal(name) | Action::Broadcast(name) => {
                 self.plain.insert(name);

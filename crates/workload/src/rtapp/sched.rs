@@ -2,7 +2,7 @@
 
 use super::json::{Field, setting};
 use super::notes::{Notes, RtAppError, did_you_mean};
-use crate::program::{Class, SchedParams};
+use crate::program::{Clamp, Class, SchedParams};
 
 /// Keys that this module reads.
 pub(super) const KEYS: &[&str] = &["policy", "priority", "util_min", "util_max"];
@@ -55,8 +55,8 @@ impl Policy {
                 _ => Ok(value),
             };
         match self {
-            Self::Other | Self::Batch => Ok(Class::Fair { nice: within(-20, 19, "a nice value")? as i8 }),
-            Self::Idle => Ok(Class::Idle),
+            Self::Other | Self::Batch => Ok(Class::fair(within(-20, 19, "a nice value")? as i8)),
+            Self::Idle => Ok(Class::idle()),
             Self::Rr | Self::Fifo => Ok(Class::RealTime { priority: within(1, 99, "a real-time priority")? as u8 }),
             Self::Deadline => Ok(Class::RealTime { priority: 100 }),
         }
@@ -145,8 +145,10 @@ impl Change {
         SchedParams {
             class: self.class.unwrap_or(before.class),
             cpus,
-            util_min: self.util_min.or(before.util_min),
-            util_max: self.util_max.or(before.util_max),
+            clamp: Clamp {
+                min: self.util_min.unwrap_or(before.clamp.min),
+                max: self.util_max.unwrap_or(before.clamp.max),
+            },
         }
     }
 }

@@ -26,7 +26,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 ];
 
 /// A kind of thread.
-pub(super) struct Task {
+pub(super) struct RtAppTask {
     pub(super) name: String,
     pub(super) line: u32,
     /// How many threads of it start with the run; with 0 it can only be forked.
@@ -49,14 +49,14 @@ pub(super) struct Phase {
     pub(super) events: Vec<Event>,
 }
 
-impl Task {
+impl RtAppTask {
     /// Every event of its phases.
     pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
         self.phases.iter().flat_map(|phase| &phase.events)
     }
 }
 
-pub(super) fn read(notes: &mut Notes, field: &Field<'_>, default: Policy) -> Result<Task, RtAppError> {
+pub(super) fn read(notes: &mut Notes, field: &Field<'_>, default: Policy) -> Result<RtAppTask, RtAppError> {
     let fields = field.object(notes, "an object that describes a task")?;
     let instances = match setting(notes, &fields, "instance") {
         Some(field) => field.integer(notes, 0..=MAX_INT, "threads")? as u64,
@@ -86,7 +86,7 @@ pub(super) fn read(notes: &mut Notes, field: &Field<'_>, default: Policy) -> Res
         }
     };
     let name = field.key.to_owned();
-    Ok(Task { name, line: field.line, instances, delay, times, cpus, asked, phases })
+    Ok(RtAppTask { name, line: field.line, instances, delay, times, cpus, asked, phases })
 }
 
 fn read_phases(notes: &mut Notes, phases: &Field<'_>) -> Result<Vec<Phase>, RtAppError> {

@@ -4,7 +4,7 @@
 
 use evenkeel_model::Ns;
 use evenkeel_workload::program::{BarrierId, ConditionId, EventId, LockId, PhaseId, SemaphoreId, ThreadIndex, TimerId};
-use evenkeel_workload::program::{Calibration, Class, SchedParams, Spread, Start, TimerMode, Work};
+use evenkeel_workload::program::{Calibration, Clamp, Class, SchedParams, Spread, Start, TimerMode, Work};
 use evenkeel_workload::rtapp::{self, Imported};
 use evenkeel_workload::{Op, Program};
 
@@ -260,10 +260,10 @@ fn a_task_that_forks_itself_starts_again() {
 fn policies_become_classes_with_rt_apps_default_priorities() {
     let class =
         |keys: &str| program(&format!(r#"{{"tasks": {{"t": {{"loop": 1, "run": 1{keys}}}}}}}"#)).threads[0].sched.class;
-    assert_eq!(class(""), Class::Fair { nice: 0 });
-    assert_eq!(class(r#", "priority": -19"#), Class::Fair { nice: -19 });
-    assert_eq!(class(r#", "policy": "SCHED_BATCH", "priority": 19"#), Class::Fair { nice: 19 });
-    assert_eq!(class(r#", "policy": "SCHED_IDLE""#), Class::Idle);
+    assert_eq!(class(""), Class::fair(0));
+    assert_eq!(class(r#", "priority": -19"#), Class::fair(-19));
+    assert_eq!(class(r#", "policy": "SCHED_BATCH", "priority": 19"#), Class::fair(19));
+    assert_eq!(class(r#", "policy": "SCHED_IDLE""#), Class::idle());
     assert_eq!(class(r#", "policy": "SCHED_FIFO""#), Class::RealTime { priority: 10 });
     assert_eq!(class(r#", "policy": "SCHED_RR", "priority": 99"#), Class::RealTime { priority: 99 });
     assert_eq!(class(r#", "policy": "SCHED_DEADLINE""#), Class::RealTime { priority: 100 });
@@ -279,14 +279,14 @@ fn class_and_clamps_stay_until_changed_and_cores_fall_back_to_the_tasks() {
         "r": {"util_max": 800, "priority": 7, "run": 3}}}}}"#;
     let thread = program(text).threads.remove(0);
     let params =
-        |class, cpus: &[u16], util_max| SchedParams { class, cpus: Some(cpus.to_vec()), util_min: Some(100), util_max };
-    let (fair, fifo) = (Class::Fair { nice: 0 }, |priority| Class::RealTime { priority });
-    assert_eq!(thread.sched, params(fair, &[4, 5], None));
-    let set = |class, cpus, util_max| Op::Set(params(class, cpus, util_max));
-    let first = [set(fair, &[0], None), run(1), set(fifo(10), &[4, 5], None), run(2)];
+        |class, cpus: &[u16], max| SchedParams { class, cpus: Some(cpus.to_vec()), clamp: Clamp { min: 100, max } };
+    let (fair, fifo) = (Class::fair(0), |priority| Class::RealTime { priority });
+    assert_eq!(thread.sched, params(fair, &[4, 5], 1024));
+    let set = |class, cpus, max| Op::Set(params(class, cpus, max));
+    let first = [set(fair, &[0], 1024), run(1), set(fifo(10), &[4, 5], 1024), run(2)];
     // The second time the first phase begins under what the last one set.
-    let second = [set(fifo(7), &[0], Some(800)), run(1), set(fifo(10), &[4, 5], Some(800)), run(2)];
-    let last = [set(fifo(7), &[4, 5], Some(800)), run(3)];
+    let second = [set(fifo(7), &[0], 800), run(1), set(fifo(10), &[4, 5], 800), run(2)];
+    let last = [set(fifo(7), &[4, 5], 800), run(3)];
     assert_eq!(thread.ops, [&first[..], &last, &second, &last].concat());
 }
 

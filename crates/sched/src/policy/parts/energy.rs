@@ -6,24 +6,23 @@
 //! ([`crate::usage`]); clusters of one core type lie side by side, and a type that cannot beat what was found is skipped. Usage
 //! is in units of [`crate::FULL_LOAD`], power in watts.
 
-use evenkeel_model::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, ThreadId};
+use evenkeel_model::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, FULL_LOAD, ThreadId};
 
 use crate::governor::fits;
-use crate::pelt::FULL as FULL_LOAD;
 use crate::state::State;
 use crate::usage::Usages;
 
 /// The performance domains of a machine, by core type.
 #[derive(Debug)]
 pub(crate) struct Domains {
-    kinds: Vec<Kind>,
+    kinds: Vec<CoreKind>,
     /// For each cluster its kind, and its place among those of the kind.
     places: Vec<(usize, usize)>,
 }
 
 /// The clusters of one core type.
 #[derive(Debug)]
-struct Kind {
+struct CoreKind {
     capacity: u32,
     /// From which usage of the busiest core on the governor chooses a frequency, the power of a core that is always busy at
     /// it, and the capacity that it has there.
@@ -46,7 +45,7 @@ type Candidate = (f64, ClusterId, CoreId);
 
 impl Domains {
     pub(crate) fn new(s: &State) -> Self {
-        let mut kinds: Vec<Kind> = (0..s.machine.core_types.len()).map(|id| Kind::new(s, id)).collect();
+        let mut kinds: Vec<CoreKind> = (0..s.machine.core_types.len()).map(|id| CoreKind::new(s, id)).collect();
         let mut places = Vec::new();
         for (id, cluster) in s.machine.clusters.iter().enumerate() {
             let kind = &mut kinds[cluster.core_type.index()];
@@ -152,7 +151,7 @@ impl Waking {
     }
 }
 
-impl Kind {
+impl CoreKind {
     fn new(s: &State, id: usize) -> Self {
         let (kind, id) = (&s.machine.core_types[id], CoreTypeId(id as u8));
         let capacity = s.machine.capacity(id);

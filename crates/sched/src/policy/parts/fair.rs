@@ -8,11 +8,11 @@
 //! whose firmware does not tell them. Simplified: groups are compared by runnable weight at this moment, not by its
 //! decayed average.
 
-use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
+use evenkeel_model::{Class, CoreId, CoreSet, NICE_0_WEIGHT, Ns, ThreadId};
 
 use crate::action::{Pick, Why};
 use crate::state::State;
-use crate::thread::{Class, NICE_0_WEIGHT, Run, Thread};
+use crate::thread::{Run, Thread};
 
 /// sysctl_sched_latency, before scaling.
 const LATENCY: Ns = Ns::from_ms(6);

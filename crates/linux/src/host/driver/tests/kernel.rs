@@ -112,7 +112,7 @@ impl Kernel {
             }
         }
         self.driver.step(self.now, &samples, |sample| Newcomer {
-            kind: Kind::Application,
+            kind: ThreadKind::Application,
             class: Class::fair(0),
             cores: cores[&sample.tid],
         });

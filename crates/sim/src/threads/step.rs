@@ -4,13 +4,13 @@
 use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_workload::program::{Spread, TimerMode};
 
-use crate::code::Instr;
-use crate::engine::Engine;
-use crate::observer::Observer;
-use crate::report;
-use crate::run::Error;
-use crate::task::{On, Place, SPIN};
-use crate::tasking::Then;
+use crate::threads::code::Instr;
+use crate::threads::engine::Engine;
+use crate::threads::observer::Observer;
+use crate::threads::report;
+use crate::threads::run::Error;
+use crate::threads::tasking::Then;
+use crate::threads::thread::{On, RunState, SPIN};
 
 /// So many operations in a row without any time passing mean that the thread loops over nothing.
 const ENDLESS: u32 = 1_000_000;
@@ -19,30 +19,30 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     /// Runs the operations of the thread on a core up to the next that takes time.
     pub(crate) fn step(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Error> {
         for _ in 0..ENDLESS {
-            let pc = self.tasks[thread.index()].pc;
+            let pc = self.threads[thread.index()].pc;
             let instr = self.code.instrs[pc as usize];
-            self.tasks[thread.index()].pc = pc + 1;
-            self.tasks[thread.index()].ops += 1;
+            self.threads[thread.index()].pc = pc + 1;
+            self.threads[thread.index()].ops += 1;
             match instr {
                 Instr::Compute { phase, work, spread } => {
-                    let task = &mut self.tasks[thread.index()];
-                    task.phase = phase;
-                    task.remaining = vary(work, spread, &mut task.draws);
-                    if task.remaining > 0 {
+                    let t = &mut self.threads[thread.index()];
+                    t.phase = phase;
+                    t.remaining = vary(work, spread, &mut t.draws);
+                    if t.remaining > 0 {
                         return Ok(());
                     }
                 }
                 Instr::Spin(span) => {
-                    let task = &mut self.tasks[thread.index()];
-                    task.phase = SPIN;
-                    task.remaining = span;
+                    let t = &mut self.threads[thread.index()];
+                    t.phase = SPIN;
+                    t.remaining = span;
                     if span > 0 {
                         return Ok(());
                     }
                 }
                 Instr::Sleep { span, spread } => {
-                    let task = &mut self.tasks[thread.index()];
-                    let span = vary(span, spread, &mut task.draws);
+                    let t = &mut self.threads[thread.index()];
+                    let span = vary(span, spread, &mut t.draws);
                     if span > 0 {
                         self.sleep_until(core, thread, self.now + Ns(span));
                         return Ok(());
@@ -63,19 +63,21 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     self.exit(core, thread);
                     return Ok(());
                 }
-                Instr::Loop { slot, times } => self.tasks[thread.index()].slots[slot as usize] = times,
+                Instr::Loop { slot, times } => self.threads[thread.index()].slots[slot as usize] = times,
                 Instr::Next { slot, start } => {
-                    let task = &mut self.tasks[thread.index()];
-                    let left = &mut task.slots[slot as usize];
+                    let t = &mut self.threads[thread.index()];
+                    let left = &mut t.slots[slot as usize];
                     *left -= 1;
                     if *left > 0 {
-                        task.pc = start;
+                        t.pc = start;
                     }
                 }
-                Instr::Jump(to) => self.tasks[thread.index()].pc = to,
+                Instr::Jump(to) => self.threads[thread.index()].pc = to,
                 Instr::Set(params) => self.set_params(core, thread, params),
-                Instr::Spawn(child) if self.tasks[child.index()].place == Place::Absent => self.spawn(child, thread),
-                Instr::Spawn(child) => self.tasks[child.index()].respawns += 1,
+                Instr::Spawn(child) if self.threads[child.index()].state == RunState::Absent => {
+                    self.spawn(child, thread)
+                }
+                Instr::Spawn(child) => self.threads[child.index()].respawns += 1,
                 Instr::Tasks { runtime, act } => {
                     if self.task_step(core, thread, runtime, act)? == Then::Leave {
                         return Ok(());
@@ -140,7 +142,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     q.getters.push_back(thread);
                     return Ok(self.retry(thread, pc, On::Get(queue)));
                 } else if let Instr::Drain { exit, .. } = instr {
-                    self.tasks[thread.index()].pc = exit;
+                    self.threads[thread.index()].pc = exit;
                 }
             }
             Instr::Close(queue) => {
@@ -190,9 +192,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 }
             }
             Instr::Join(other) => {
-                let gone = self.tasks[other.index()].exited.is_some();
+                let gone = self.threads[other.index()].exited.is_some();
                 if !gone {
-                    self.tasks[other.index()].joiners.push(thread);
+                    self.threads[other.index()].joiners.push(thread);
                     return Ok(Some(On::Join(other)));
                 }
             }
@@ -203,8 +205,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// The operation is tried again when the thread runs next: whoever comes first gets it (Mesa semantics).
     fn retry(&mut self, thread: ThreadId, pc: u32, on: On) -> Option<On> {
-        self.tasks[thread.index()].pc = pc;
-        self.tasks[thread.index()].ops -= 1;
+        self.threads[thread.index()].pc = pc;
+        self.threads[thread.index()].ops -= 1;
         Some(on)
     }
 
@@ -229,7 +231,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// The next expiry of a timer, and its new state. The grid begins when the thread that first uses it began.
     fn expiry(&mut self, thread: ThreadId, timer: u32, period: u64, mode: TimerMode) -> Ns {
-        let started = self.tasks[thread.index()].started;
+        let started = self.threads[thread.index()].started;
         let latest = &mut self.objects.timers[timer as usize];
         let expiry = latest.unwrap_or(started) + Ns(period);
         let missed = expiry < self.now;

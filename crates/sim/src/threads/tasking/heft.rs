@@ -15,7 +15,7 @@ use evenkeel_workload::graph::TaskGraph;
 use evenkeel_workload::program::{Task, Tasking, Work};
 
 use super::ready::{Crew, Ready};
-use crate::code::Flatten;
+use crate::threads::code::Flatten;
 
 /// What each kind of task, and the creation of a task, costs on each worker's core at its highest frequency.
 #[derive(Clone, Debug, Default)]

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
 use evenkeel_workload::program::Start;
 
-use crate::engine::Engine;
-use crate::observer::Observer;
-use crate::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
-use crate::run::Error;
-use crate::task::{On, Place};
+use crate::threads::engine::Engine;
+use crate::threads::observer::Observer;
+use crate::threads::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
+use crate::threads::run::Error;
+use crate::threads::thread::{On, RunState};
 
 /// How many threads an error lists.
 const LISTED: usize = 8;
@@ -41,17 +41,17 @@ pub(crate) fn waits_for<O: Observer + ?Sized>(engine: &Engine<'_, O>, on: On) ->
 
 /// Whom a blocked thread waits for, where that is one thread.
 fn waits_on<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> Option<ThreadId> {
-    match engine.tasks[thread.index()].place {
-        Place::Blocked(On::Lock(lock)) => engine.objects.locks[lock as usize].holder,
-        Place::Blocked(On::Join(other)) => Some(other),
+    match engine.threads[thread.index()].state {
+        RunState::Blocked(On::Lock(lock)) => engine.objects.locks[lock as usize].holder,
+        RunState::Blocked(On::Join(other)) => Some(other),
         _ => None,
     }
 }
 
 fn blocked<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Vec<(ThreadId, On)> {
-    let ids = (0..engine.tasks.len() as u32).map(ThreadId);
-    let waiting = ids.filter_map(|id| match engine.tasks[id.index()].place {
-        Place::Blocked(on) => Some((id, on)),
+    let ids = (0..engine.threads.len() as u32).map(ThreadId);
+    let waiting = ids.filter_map(|id| match engine.threads[id.index()].state {
+        RunState::Blocked(on) => Some((id, on)),
         _ => None,
     });
     waiting.collect()
@@ -74,10 +74,10 @@ pub(crate) fn deadlock<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
         None
     });
     let describe = |id: ThreadId| {
-        let Place::Blocked(on) = engine.tasks[id.index()].place else { return name(engine, id) };
+        let RunState::Blocked(on) = engine.threads[id.index()].state else { return name(engine, id) };
         let held = match (on, waits_on(engine, id)) {
             (On::Lock(_), Some(holder)) => {
-                let gone = if engine.tasks[holder.index()].exited.is_some() { ", which has exited" } else { "" };
+                let gone = if engine.threads[holder.index()].exited.is_some() { ", which has exited" } else { "" };
                 format!(", held by {}{gone}", name(engine, holder))
             }
             _ => String::new(),
@@ -107,13 +107,13 @@ fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
 
 /// What is still there when a run exceeds a limit.
 fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
-    let ids = (0..engine.tasks.len() as u32).map(ThreadId);
+    let ids = (0..engine.threads.len() as u32).map(ThreadId);
     let (there, absent): (Vec<ThreadId>, Vec<ThreadId>) =
-        ids.partition(|id| engine.tasks[id.index()].place != Place::Absent);
-    let describe = |id: &ThreadId| match engine.tasks[id.index()].place {
-        Place::On(core) => format!("{} runs on core {}", name(engine, *id), core.0),
-        Place::Blocked(on) => format!("{} waits for {}", name(engine, *id), waits_for(engine, on)),
-        Place::Ready | Place::Absent => format!("{} is ready", name(engine, *id)),
+        ids.partition(|id| engine.threads[id.index()].state != RunState::Absent);
+    let describe = |id: &ThreadId| match engine.threads[id.index()].state {
+        RunState::On(core) => format!("{} runs on core {}", name(engine, *id), core.0),
+        RunState::Blocked(on) => format!("{} waits for {}", name(engine, *id), waits_for(engine, on)),
+        RunState::Ready | RunState::Absent => format!("{} is ready", name(engine, *id)),
     };
     let mut threads = listed(there.iter().map(describe), there.len());
     if there.is_empty() {
@@ -121,7 +121,7 @@ fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
             Start::At(after) | Start::About(after, _) => Some((after, *id)),
             Start::Spawned => None,
         };
-        let to_come = absent.iter().filter(|id| engine.tasks[id.index()].exited.is_none());
+        let to_come = absent.iter().filter(|id| engine.threads[id.index()].exited.is_none());
         let next = to_come.filter_map(start).min();
         threads = next.map_or_else(String::new, |(_, id)| format!("{} starts later", name(engine, id)));
     }
@@ -165,26 +165,26 @@ pub(crate) fn stranger<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: Thr
 
 /// The outcome of a run that came to its end.
 pub(crate) fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
-    let thread = |(index, task): (usize, &crate::task::Task)| ThreadOutcome {
+    let thread = |(index, t): (usize, &crate::threads::thread::Thread)| ThreadOutcome {
         id: ThreadId(index as u32),
-        program: ProgramId(task.program as u32),
+        program: ProgramId(t.program as u32),
         name: engine.code.threads[index].name.clone(),
-        exited: task.exited,
-        on_type: task.on_type.clone(),
-        waited: task.waited,
+        exited: t.exited,
+        on_type: t.on_type.clone(),
+        waited: t.waited,
         blame: engine.sched.state().threads[index].blame,
-        instructions: task.instructions,
+        instructions: t.instructions,
         counters: engine.read.get(index).copied(),
-        migrations: task.migrations,
+        migrations: t.migrations,
     };
-    let threads: Vec<ThreadOutcome> = engine.tasks.iter().enumerate().map(thread).collect();
+    let threads: Vec<ThreadOutcome> = engine.threads.iter().enumerate().map(thread).collect();
     let program = |(index, program): (usize, &evenkeel_workload::Program)| ProgramOutcome {
         id: ProgramId(index as u32),
         name: program.name.clone(),
         turnaround: engine.turnaround[index],
         instructions: threads.iter().filter(|t| t.program.index() == index).map(|t| t.instructions).sum(),
     };
-    let core = |(index, core): (usize, &crate::core::Core)| CoreOutcome {
+    let core = |(index, core): (usize, &crate::threads::core::Core)| CoreOutcome {
         id: CoreId(index as u16),
         core_type: engine.machine.cores[index].core_type,
         busy: core.busy,
@@ -194,7 +194,7 @@ pub(crate) fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
     };
     let cores: Vec<CoreOutcome> = engine.cores.iter().enumerate().map(core).collect();
     let queues = engine.workload.programs.iter().flat_map(|p| p.queues.iter().map(move |q| (&p.name, &q.name)));
-    let queue = |((program, name), queue): ((&String, &String), &crate::objects::Queue)| QueueOutcome {
+    let queue = |((program, name), queue): ((&String, &String), &crate::threads::objects::Queue)| QueueOutcome {
         name: format!("{program}/{name}"),
         taken: queue.taken,
         waited: Ns(queue.waited),

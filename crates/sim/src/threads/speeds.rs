@@ -4,9 +4,9 @@
 use evenkeel_model::{Behaviour, ClusterId, CoreTypeId, Counters, Machine, Opp};
 use evenkeel_workload::program::Memory;
 
-use crate::code::Code;
-use crate::pmu;
-use crate::task::{SPIN, Task};
+use crate::threads::code::Code;
+use crate::threads::pmu;
+use crate::threads::thread::{SPIN, Thread};
 
 /// The tables.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Speeds {
 
 /// Where in the tables the values are for what a thread does on a cluster.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(usize);
+pub(crate) struct Cell(usize);
 
 impl Speeds {
     /// Tables for clusters at these operating points.
@@ -72,9 +72,9 @@ impl Speeds {
     }
 
     /// What a thread does now, on a cluster.
-    pub(crate) fn place(&self, task: &Task, cluster: ClusterId) -> Place {
-        let phase = if task.phase == SPIN { self.phases } else { task.phase as usize };
-        Place(self.of[cluster.index()] * self.rows + usize::from(task.remote) * (self.phases + 1) + phase)
+    pub(crate) fn cell(&self, t: &Thread, cluster: ClusterId) -> Cell {
+        let phase = if t.phase == SPIN { self.phases } else { t.phase as usize };
+        Cell(self.of[cluster.index()] * self.rows + usize::from(t.remote) * (self.phases + 1) + phase)
     }
 
     /// The rate of a phase with near memory on a cluster.
@@ -88,12 +88,12 @@ impl Speeds {
     }
 
     /// Instructions per ns.
-    pub(crate) fn rate(&self, at: Place) -> f64 {
+    pub(crate) fn rate(&self, at: Cell) -> f64 {
         self.rates[at.0]
     }
 
     /// Counts per instruction, if they are wanted.
-    pub(crate) fn counts(&self, at: Place) -> Option<&Counters> {
+    pub(crate) fn counts(&self, at: Cell) -> Option<&Counters> {
         self.counts.get(at.0)
     }
 }

@@ -6,7 +6,7 @@ use evenkeel_workload::program::{MainThread, ReadyQueue, Spread, Tasking};
 
 use super::heft::Costs;
 use super::{Act, RuntimeCode};
-use crate::code::{Code, Flatten, Instr, ThreadCode};
+use crate::threads::code::{Code, Flatten, Instr, ThreadCode};
 
 /// Adds the runtime system of a program whose threads are in the code already; the one at `creator` creates tasks.
 ///

@@ -7,7 +7,7 @@ use std::io;
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_perfetto::{Track, Tracks};
 
-use crate::observer::{Event, Observer, Stop};
+use crate::threads::observer::{Event, Observer, Stop};
 
 /// Process numbers: the machine's, and that of the first program.
 const MACHINE_PID: i32 = 1;

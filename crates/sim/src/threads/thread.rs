@@ -4,7 +4,7 @@ use evenkeel_model::{CoreId, Instructions, Ns, ThreadId};
 
 /// Where a thread is, in the simulator's own books: the truth that the scheduler hears about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RunState {
     /// Not started, or gone.
     Absent,
     Ready,
@@ -33,9 +33,9 @@ pub(crate) const SPIN: u32 = u32::MAX;
 
 /// A thread.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct Thread {
     pub program: usize,
-    pub place: Place,
+    pub state: RunState,
     pub pc: u32,
     /// Loop counters.
     pub slots: Vec<u64>,
@@ -67,13 +67,13 @@ pub(crate) struct Task {
     pub migrations: u64,
 }
 
-impl Task {
+impl Thread {
     pub(crate) fn new(index: usize, program: usize, slots: u32, core_types: usize, seed: u64) -> Self {
         // One stream of draws a thread, so that what a thread does never depends on how it was scheduled.
         let seed = seed ^ (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
             program,
-            place: Place::Absent,
+            state: RunState::Absent,
             pc: 0,
             slots: vec![0; slots as usize],
             remaining: 0,

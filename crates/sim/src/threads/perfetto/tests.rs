@@ -5,7 +5,7 @@ use evenkeel_perfetto::proto::{Trace, Type};
 use prost::Message;
 
 use super::*;
-use crate::{Options, Outcome, run};
+use crate::threads::{Options, Outcome, run};
 
 fn traced() -> (Vec<u8>, Outcome) {
     let machine = machines::by_name("2B2S").unwrap();

@@ -7,11 +7,12 @@ use evenkeel_sched::{Governor, Policy, Predict, Scheduler};
 use evenkeel_workload::program::{Calibration, SchedParams, Start, ThreadKind};
 use evenkeel_workload::{Op, Workload};
 
-use crate::code::endless;
-use crate::engine::Engine;
-use crate::foresight::Foresight;
-use crate::life::cores_of;
-use crate::{Meter, Observer, Outcome, report};
+use crate::threads::code::endless;
+use crate::threads::engine::Engine;
+use crate::threads::foresight::Foresight;
+use crate::threads::life::cores_of;
+use crate::threads::{Observer, Outcome, report};
+use crate::{MAX_EVENTS, Meter};
 
 /// How a run is carried out.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct Options {
     pub seed: u64,
     /// A run that lasts longer ends with [`Error::MaxTime`]. By default ten hours, which every bundled workload keeps on every bundled machine.
     pub max_time: Ns,
-    /// A run that has more events ends with [`Error::MaxEvents`]. By default ten billion, which take about a quarter of an hour.
+    /// A run that has more events ends with [`Error::MaxEvents`]. [`MAX_EVENTS`] by default.
     pub max_events: u64,
     /// Where the run says how far it is, and sees that it shall stop.
     pub meter: Option<Arc<Meter>>,
@@ -33,7 +34,7 @@ pub struct Options {
     pub governor: Governor,
     /// Policies see the true speedup of every thread instead of a prediction.
     pub oracle: bool,
-    /// Counters are read for every thread, whatever the policy needs, and reported in [`crate::ThreadOutcome`].
+    /// Counters are read for every thread, whatever the policy needs, and reported in [`crate::threads::ThreadOutcome`].
     pub counters: bool,
 }
 
@@ -42,7 +43,7 @@ impl Default for Options {
         Self {
             seed: 1,
             max_time: Ns::from_secs(36_000),
-            max_events: 10_000_000_000,
+            max_events: MAX_EVENTS,
             meter: None,
             delay: Ns::ZERO,
             noise: false,

@@ -5,11 +5,11 @@ use evenkeel_workload::program::ReadyQueue;
 
 use super::ready::{Crew, Ready, Worker};
 use super::{Act, RuntimeCode, cats, fifo, heft, steal};
-use crate::code::Code;
-use crate::engine::Engine;
-use crate::observer::{Event, Observer};
-use crate::run::Error;
-use crate::task::On;
+use crate::threads::code::Code;
+use crate::threads::engine::Engine;
+use crate::threads::observer::{Event, Observer};
+use crate::threads::run::Error;
+use crate::threads::thread::On;
 
 /// What becomes of a worker after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,13 +166,13 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 }
             }
             Act::Gather => {
-                let task = &mut self.tasks[thread.index()];
-                task.phase = code.phase;
-                task.remaining = code.queue * runtime.hands[worker].released.len() as u64;
-                return Ok(if task.remaining > 0 { Then::Leave } else { Then::Continue });
+                let t = &mut self.threads[thread.index()];
+                t.phase = code.phase;
+                t.remaining = code.queue * runtime.hands[worker].released.len() as u64;
+                return Ok(if t.remaining > 0 { Then::Leave } else { Then::Continue });
             }
             Act::Push => self.push(thread, number),
-            Act::Return => self.tasks[thread.index()].pc = runtime.hands[worker].back,
+            Act::Return => self.threads[thread.index()].pc = runtime.hands[worker].back,
             Act::Take => return self.take(core, thread, number),
             Act::Enter => self.enter(core, thread, number),
             Act::Done => self.done(core, thread, number),
@@ -189,18 +189,18 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     /// The worker that carries the main thread goes to work until few enough tasks are unfinished.
     fn put_aside(&mut self, thread: ThreadId, number: u32, until: usize) {
         let runtime = &mut self.runtimes[number as usize];
-        let task = &mut self.tasks[thread.index()];
+        let t = &mut self.threads[thread.index()];
         runtime.main = Main::Waits(until);
-        runtime.aside.pc = std::mem::replace(&mut task.pc, self.code.runtimes[number as usize].loop_at);
-        std::mem::swap(&mut runtime.aside.slots, &mut task.slots);
-        std::mem::swap(&mut runtime.aside.draws, &mut task.draws);
+        runtime.aside.pc = std::mem::replace(&mut t.pc, self.code.runtimes[number as usize].loop_at);
+        std::mem::swap(&mut runtime.aside.slots, &mut t.slots);
+        std::mem::swap(&mut runtime.aside.draws, &mut t.draws);
     }
 
     /// Sends a worker to put in what it has made ready, and back to where it is now.
     fn put_in(&mut self, thread: ThreadId, number: u32) {
         let code = &self.code.runtimes[number as usize];
         let hand = &mut self.runtimes[number as usize].hands[code.worker(thread)];
-        hand.back = std::mem::replace(&mut self.tasks[thread.index()].pc, code.push_at);
+        hand.back = std::mem::replace(&mut self.threads[thread.index()].pc, code.push_at);
     }
 
     fn push(&mut self, thread: ThreadId, number: u32) {
@@ -229,7 +229,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             return Ok(Then::Continue);
         }
         runtime.crew.workers[worker].idle = true;
-        self.tasks[thread.index()].pc = code.loop_at;
+        self.threads[thread.index()].pc = code.loop_at;
         if let Some(lock) = code.lock {
             self.unlock(thread, lock)?;
         }
@@ -240,22 +240,22 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     fn enter(&mut self, core: CoreId, thread: ThreadId, number: u32) {
         let code = &self.code.runtimes[number as usize];
         let runtime = &mut self.runtimes[number as usize];
-        let task = &mut self.tasks[thread.index()];
+        let t = &mut self.threads[thread.index()];
         match runtime.hands[code.worker(thread)].job {
             Some(Job::Main) => {
-                task.pc = runtime.aside.pc;
-                std::mem::swap(&mut runtime.aside.slots, &mut task.slots);
-                std::mem::swap(&mut runtime.aside.draws, &mut task.draws);
+                t.pc = runtime.aside.pc;
+                std::mem::swap(&mut runtime.aside.slots, &mut t.slots);
+                std::mem::swap(&mut runtime.aside.draws, &mut t.draws);
             }
             Some(Job::Task(number)) => {
                 let (name, entry) = &code.tasks[code.graph.site(number as usize)];
-                task.pc = *entry;
-                task.draws = runtime.draws_of(number);
+                t.pc = *entry;
+                t.draws = runtime.draws_of(number);
                 if self.watched {
                     self.observer.observe(self.now, &Event::TaskBegan { core, thread, task: number, name });
                 }
             }
-            Some(Job::Exit) | None => task.pc = code.exit_at,
+            Some(Job::Exit) | None => t.pc = code.exit_at,
         }
     }
 
@@ -263,7 +263,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let code = &self.code.runtimes[number as usize];
         let runtime = &mut self.runtimes[number as usize];
         let worker = code.worker(thread);
-        self.tasks[thread.index()].pc = code.loop_at;
+        self.threads[thread.index()].pc = code.loop_at;
         let Some(Job::Task(task)) = runtime.hands[worker].job.take() else { return };
         if self.watched {
             self.observer.observe(self.now, &Event::TaskEnded { core, thread, task });
@@ -287,7 +287,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let runtime = &mut self.runtimes[number as usize];
         if std::mem::take(&mut runtime.crew.workers[worker].idle) {
             if runtime.main == Main::Over {
-                self.tasks[thread.index()].pc = code.exit_at;
+                self.threads[thread.index()].pc = code.exit_at;
             }
             self.wake(thread, Some(by));
         }
@@ -298,7 +298,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let code = &self.code.runtimes[number as usize];
         let workers = &mut self.runtimes[number as usize].crew.workers;
         for (number, worker) in workers.iter_mut().enumerate() {
-            let core = self.tasks[code.thread(number).index()].last_core;
+            let core = self.threads[code.thread(number).index()].last_core;
             worker.big = core.is_some_and(|core| self.machine.cores[core.index()].core_type == CoreTypeId(0));
         }
     }

@@ -3,10 +3,10 @@
 use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
 use evenkeel_sched::Span;
 
-use crate::engine::Engine;
-use crate::observer::{Event, Observer};
-use crate::pmu;
-use crate::task::{Place, SPIN};
+use crate::threads::engine::Engine;
+use crate::threads::observer::{Event, Observer};
+use crate::threads::pmu;
+use crate::threads::thread::{RunState, SPIN};
 
 /// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
 /// interrupts of a quiet Linux machine).
@@ -28,43 +28,43 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             c.pending.2 += elapsed;
             return;
         };
-        let task = &mut self.tasks[thread.index()];
+        let t = &mut self.threads[thread.index()];
         let overhead = c.stall.min(elapsed);
         c.stall -= overhead;
         c.overhead += overhead;
         c.busy += elapsed;
         let ran = elapsed - overhead;
-        let spin = task.phase == SPIN;
-        let at = self.speeds.place(task, cluster);
+        let spin = t.phase == SPIN;
+        let at = self.speeds.cell(t, cluster);
         let reference = self.speeds.reference(cluster);
         let rate = if spin { 1.0 } else { self.speeds.rate(at) };
-        let done = if self.now >= c.done_at { task.remaining } else { (ran.0 as f64 * rate) as u64 };
-        let done = done.min(task.remaining);
-        task.remaining -= done;
-        task.work += done;
-        task.ops = if done > 0 { 0 } else { task.ops };
+        let done = if self.now >= c.done_at { t.remaining } else { (ran.0 as f64 * rate) as u64 };
+        let done = done.min(t.remaining);
+        t.remaining -= done;
+        t.work += done;
+        t.ops = if done > 0 { 0 } else { t.ops };
         let retired = if spin { (done as f64 * reference) as u64 } else { done };
-        task.instructions += Instructions(retired);
+        t.instructions += Instructions(retired);
         if let Some(score) = &mut self.score {
-            let speedup = if spin { 1.0 } else { self.speedups[task.phase as usize] };
+            let speedup = if spin { 1.0 } else { self.speedups[t.phase as usize] };
             score.on_smallest[thread.index()] += elapsed.0 as f64 * speedup;
         }
         let on = self.machine.cores[core.index()].core_type.index();
-        task.on_type[on] += elapsed;
+        t.on_type[on] += elapsed;
         c.pending.0 += retired + (overhead.0 as f64 * reference) as u64;
         c.pending.1 += elapsed;
         let mut span = Span { time: elapsed, instructions: Some(Instructions(retired)), ..Span::default() };
         if retired > 0
             && let Some(counts) = self.speeds.counts(at)
         {
-            let counters = pmu::read(counts, retired, &mut task.noise);
+            let counters = pmu::read(counts, retired, &mut t.noise);
             span.counters = Some(counters);
             if let Some(read) = self.read.get_mut(thread.index()) {
                 *read += &counters;
             }
         }
         if self.options.oracle && !spin {
-            span.speedup = Some(self.speedups[task.phase as usize]);
+            span.speedup = Some(self.speedups[t.phase as usize]);
         }
         self.sched.ran(self.now, thread, core, &span);
     }
@@ -76,16 +76,16 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             self.settle(core);
         }
         let biggest = self.machine.clusters.iter().position(|cluster| cluster.core_type == CoreTypeId(0)).unwrap_or(0);
-        for (thread, task) in (0..).map(ThreadId).zip(&self.tasks) {
-            if matches!(task.place, Place::Ready | Place::On(_)) {
-                let rate = match task.phase {
+        for (thread, t) in (0..).map(ThreadId).zip(&self.threads) {
+            if matches!(t.state, RunState::Ready | RunState::On(_)) {
+                let rate = match t.phase {
                     SPIN => 1.0,
                     phase => self.speeds.near(phase, biggest),
                 };
-                let computes = Ns((task.remaining as f64 / rate) as u64);
+                let computes = Ns((t.remaining as f64 / rate) as u64);
                 // A program that has begun again keeps others company: nobody waits for its end.
-                let wanted = self.turnaround[task.program].is_none();
-                let future = wanted.then(|| foresight.of(thread, (task.work, task.ops), computes));
+                let wanted = self.turnaround[t.program].is_none();
+                let future = wanted.then(|| foresight.of(thread, (t.work, t.ops), computes));
                 self.sched.foretell(thread, future);
             }
         }
@@ -97,12 +97,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let cluster = self.machine.cores[core.index()].cluster;
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current else { return };
-        let task = &self.tasks[thread.index()];
-        let rate = match task.phase {
+        let t = &self.threads[thread.index()];
+        let rate = match t.phase {
             SPIN => 1.0,
-            _ => self.speeds.rate(self.speeds.place(task, cluster)),
+            _ => self.speeds.rate(self.speeds.cell(t, cluster)),
         };
-        let needs = libm::ceil(task.remaining as f64 / rate) as u64;
+        let needs = libm::ceil(t.remaining as f64 / rate) as u64;
         c.done_at = self.now + c.stall + Ns(needs);
         self.set_due(core);
     }
@@ -155,8 +155,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 watts += opp.voltage.0 * kind.leakage * kind.idle_share;
                 continue;
             };
-            let task = &self.tasks[thread.index()];
-            let rate = self.speeds.rate(self.speeds.place(task, cluster));
+            let t = &self.threads[thread.index()];
+            let rate = self.speeds.rate(self.speeds.cell(t, cluster));
             watts += kind.power(opp, rate).0;
         }
         if self.powers[cluster.index()] != Watts(watts) {

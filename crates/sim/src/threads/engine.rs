@@ -7,21 +7,21 @@ use evenkeel_sched::protocol::{self, Requests};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 
-use crate::calendar::{Calendar, Entry};
-use crate::code::Code;
-use crate::core::Core;
-use crate::earliest::Earliest;
-use crate::foresight::{Foresight, Score};
-use crate::hardware::NOISE_BURST;
-use crate::life::counts_for_the_end;
-use crate::objects::Objects;
-use crate::observer::{Event, Observer, Stop};
-use crate::outcome::{Ended, Latency};
-use crate::report;
-use crate::run::{Error, Options};
-use crate::speeds::Speeds;
-use crate::task::{On, Place, Task};
-use crate::tasking::Runtime;
+use crate::threads::calendar::{Calendar, Entry};
+use crate::threads::code::Code;
+use crate::threads::core::Core;
+use crate::threads::earliest::Earliest;
+use crate::threads::foresight::{Foresight, Score};
+use crate::threads::hardware::NOISE_BURST;
+use crate::threads::life::counts_for_the_end;
+use crate::threads::objects::Objects;
+use crate::threads::observer::{Event, Observer, Stop};
+use crate::threads::outcome::{Ended, Latency};
+use crate::threads::report;
+use crate::threads::run::{Error, Options};
+use crate::threads::speeds::Speeds;
+use crate::threads::tasking::Runtime;
+use crate::threads::thread::{On, RunState, Thread};
 
 /// So many operations or answers at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
@@ -40,7 +40,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) sched: Scheduler,
     pub(crate) code: Code,
     pub(crate) objects: Objects,
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) threads: Vec<Thread>,
     pub(crate) runtimes: Vec<Runtime>,
     pub(crate) cores: Vec<Core>,
     /// When something happens on each core by itself: the earlier of completion and tick.
@@ -91,11 +91,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     ) -> Result<Self, Error> {
         let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
         let code = Code::new(workload, origin, &calibrate).map_err(Error::Invalid)?;
-        let task = |(index, thread): (usize, &crate::code::ThreadCode)| {
-            Task::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
+        let new = |(index, thread): (usize, &crate::threads::code::ThreadCode)| {
+            Thread::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
         };
         let mut unfinished = vec![0; workload.programs.len()];
-        let at_start = |thread: &&crate::code::ThreadCode| thread.start != Start::Spawned;
+        let at_start = |thread: &&crate::threads::code::ThreadCode| thread.start != Start::Spawned;
         for thread in code.threads.iter().filter(at_start) {
             unfinished[thread.program] += usize::from(counts_for_the_end(thread));
         }
@@ -109,7 +109,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             observer,
             sched,
             objects: Objects::new(&code),
-            tasks: code.threads.iter().enumerate().map(task).collect(),
+            threads: code.threads.iter().enumerate().map(new).collect(),
             runtimes: code.runtimes.iter().map(|runtime| Runtime::new(&code, runtime, options.seed)).collect(),
             cores: machine.cores.iter().map(|_| Core::default()).collect(),
             due: Earliest::new(machine.cores.len()),
@@ -211,10 +211,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn calendar_event(&mut self, entry: Entry) -> Result<(), Error> {
         match entry {
             Entry::Wake(thread, sleep) => {
-                let task = &self.tasks[thread.index()];
-                match task.place {
-                    Place::Absent if task.sleep == sleep && task.exited.is_none() => self.start(thread, None),
-                    Place::Blocked(On::Sleep) if task.sleep == sleep => self.wake(thread, None),
+                let t = &self.threads[thread.index()];
+                match t.state {
+                    RunState::Absent if t.sleep == sleep && t.exited.is_none() => self.start(thread, None),
+                    RunState::Blocked(On::Sleep) if t.sleep == sleep => self.wake(thread, None),
                     _ => {}
                 }
             }
@@ -245,10 +245,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.settle(core);
         let costs = &self.machine.costs;
         let c = &mut self.cores[core.index()];
-        let task = &mut self.tasks[thread.index()];
-        let waited = self.now.since(task.since);
-        task.waited += waited;
-        if std::mem::take(&mut task.woken) {
+        let t = &mut self.threads[thread.index()];
+        let waited = self.now.since(t.since);
+        t.waited += waited;
+        if std::mem::take(&mut t.woken) {
             if c.left < self.now {
                 c.stall += costs.wake;
             }
@@ -260,18 +260,17 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.context_switches += 1;
             c.stall += costs.context_switch;
         }
-        if let Some(last) = task.last_core.filter(|last| *last != core) {
+        if let Some(last) = t.last_core.filter(|last| *last != core) {
             self.migrations += 1;
-            task.migrations += 1;
+            t.migrations += 1;
             let near = self.sched.state().domains[core.index()][0].contains(last);
             c.stall += if near { costs.migrate_in_cluster } else { costs.migrate_across_clusters };
         }
         let node = self.machine.clusters[self.machine.cores[core.index()].cluster.index()].node;
         // First touch: a thread's memory is where it first ran.
-        task.remote =
-            *task.home.get_or_insert(node) != node && self.workload.programs[task.program].memory == Memory::Local;
-        task.last_core = Some(core);
-        task.place = Place::On(core);
+        t.remote = *t.home.get_or_insert(node) != node && self.workload.programs[t.program].memory == Memory::Local;
+        t.last_core = Some(core);
+        t.state = RunState::On(core);
         c.current = Some(thread);
         c.last = Some(thread);
         if c.tick_at == Ns::NEVER || c.tick_at <= self.now {
@@ -280,7 +279,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if self.watched {
             self.observer.observe(self.now, &Event::Run { core, thread });
         }
-        if self.cores[core.index()].stall == Ns::ZERO && self.tasks[thread.index()].remaining == 0 {
+        if self.cores[core.index()].stall == Ns::ZERO && self.threads[thread.index()].remaining == 0 {
             self.cores[core.index()].done_at = self.now;
             return self.advance(core);
         }
@@ -293,7 +292,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn advance(&mut self, core: CoreId) -> Result<(), Error> {
         self.settle(core);
         let Some(thread) = self.cores[core.index()].current else { return Ok(()) };
-        if self.tasks[thread.index()].remaining > 0 {
+        if self.threads[thread.index()].remaining > 0 {
             self.set_completion(core);
             return Ok(());
         }
@@ -315,7 +314,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         c.done_at = Ns::NEVER;
         c.tick_at = Ns::NEVER;
         self.due.set(core, Ns::NEVER);
-        self.tasks[thread.index()].since = self.now;
+        self.threads[thread.index()].since = self.now;
         if self.watched {
             self.observer.observe(self.now, &Event::Stop { core, thread, why });
             self.observe_power(core);

@@ -20,7 +20,7 @@ const SHORTEST_PATH: u32 = 1;
 #[derive(Debug)]
 pub(super) struct Cats {
     levels: Vec<u32>,
-    places: Vec<Place>,
+    listed: Vec<Listed>,
     critical: Queue,
     others: Queue,
     /// The highest bottom level of a task that became ready.
@@ -31,7 +31,7 @@ pub(super) struct Cats {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Listed {
     Elsewhere,
     Critical,
     Others,
@@ -45,7 +45,7 @@ impl Cats {
     pub fn new(tasks: usize) -> Self {
         Self {
             levels: vec![0; tasks],
-            places: vec![Place::Elsewhere; tasks],
+            listed: vec![Listed::Elsewhere; tasks],
             critical: Queue::new(),
             others: Queue::new(),
             longest: SHORTEST_PATH,
@@ -54,20 +54,20 @@ impl Cats {
         }
     }
 
-    fn put(&mut self, task: u32, place: Place) {
+    fn put(&mut self, task: u32, place: Listed) {
         let entry = (self.levels[task as usize], Reverse(task));
-        self.places[task as usize] = place;
+        self.listed[task as usize] = place;
         match place {
-            Place::Critical => self.critical.push(entry),
-            Place::Others => self.others.push(entry),
-            Place::Elsewhere => {}
+            Listed::Critical => self.critical.push(entry),
+            Listed::Others => self.others.push(entry),
+            Listed::Elsewhere => {}
         }
     }
 
-    fn pop(&mut self, place: Place) -> Option<u32> {
-        let queue = if place == Place::Critical { &mut self.critical } else { &mut self.others };
+    fn pop(&mut self, place: Listed) -> Option<u32> {
+        let queue = if place == Listed::Critical { &mut self.critical } else { &mut self.others };
         while let Some((_, Reverse(task))) = queue.pop() {
-            if std::mem::replace(&mut self.places[task as usize], Place::Elsewhere) == place {
+            if std::mem::replace(&mut self.listed[task as usize], Listed::Elsewhere) == place {
                 return Some(task);
             }
         }
@@ -99,7 +99,7 @@ impl Ready for Cats {
             for &above in graph.predecessors(task as usize) {
                 if !done[above as usize] && self.levels[above as usize] < level {
                     self.levels[above as usize] = level;
-                    self.put(above, self.places[above as usize]);
+                    self.put(above, self.listed[above as usize]);
                     self.stack.push(above);
                 }
             }
@@ -108,21 +108,21 @@ impl Ready for Cats {
 
     fn push(&mut self, graph: &TaskGraph, task: u32, _: usize, crew: &mut Crew) -> Option<usize> {
         if self.is_critical(graph, task) {
-            self.put(task, Place::Critical);
+            self.put(task, Listed::Critical);
             let nobody_big = !crew.big_at_work(None);
             return crew.any_idle(|worker| worker.big).or_else(|| crew.any_idle(|_| nobody_big));
         }
-        self.put(task, Place::Others);
+        self.put(task, Listed::Others);
         crew.any_idle(|worker| !worker.big).or_else(|| crew.any_idle(|_| true))
     }
 
     fn take(&mut self, worker: usize, crew: &Crew) -> Option<u32> {
         if crew.workers[worker].big {
-            return self.pop(Place::Critical).or_else(|| self.pop(Place::Others));
+            return self.pop(Listed::Critical).or_else(|| self.pop(Listed::Others));
         }
         // Threads that no core is tied to may all be on little cores: then somebody must take what is critical.
         let nobody_else = !crew.big_at_work(Some(worker));
-        self.pop(Place::Others).or_else(|| if nobody_else { self.pop(Place::Critical) } else { None })
+        self.pop(Listed::Others).or_else(|| if nobody_else { self.pop(Listed::Critical) } else { None })
     }
 }
 
@@ -164,9 +164,9 @@ mod tests {
         cats.push(&graph, 1, 0, &mut crew);
         cats.push(&graph, 4, 0, &mut crew);
         cats.push(&graph, 2, 0, &mut crew);
-        assert_eq!(cats.places[1], Place::Critical, "it continues the path of task 0");
-        assert_eq!(cats.places[4], Place::Others, "the path of task 3 is not the longest any more");
-        assert_eq!(cats.places[2], Place::Critical);
+        assert_eq!(cats.listed[1], Listed::Critical, "it continues the path of task 0");
+        assert_eq!(cats.listed[4], Listed::Others, "the path of task 3 is not the longest any more");
+        assert_eq!(cats.listed[2], Listed::Critical);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use evenkeel_model::{Behaviour, Machine, ThreadId};
 use evenkeel_workload::program::{Memory, Program, SchedParams, Spread, Start, ThreadKind, TimerMode, Work};
 use evenkeel_workload::{Op, Workload, graph};
 
-use crate::tasking::{Act, RuntimeCode, layout};
+use crate::threads::tasking::{Act, RuntimeCode, layout};
 
 /// One flat instruction. Objects and phases are numbered across the workload.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,10 +13,10 @@ use evenkeel_sched::{Future, Scheduler};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::ThreadKind;
 
-use crate::engine::Engine;
-use crate::life::counts_for_the_end;
-use crate::run::{Error, Options};
-use crate::task::Task;
+use crate::threads::engine::Engine;
+use crate::threads::life::counts_for_the_end;
+use crate::threads::run::{Error, Options};
+use crate::threads::thread::Thread;
 
 /// What is written down in a rehearsal.
 #[derive(Debug, Default)]
@@ -38,27 +38,27 @@ struct Wake {
 }
 
 /// The work that a thread has done, and the operations that it has gone through since.
-type Place = (u64, u32);
+type Position = (u64, u32);
 
 /// How far a thread has come.
 #[derive(Clone, Copy, Debug, Default)]
 struct Point {
-    place: Place,
+    position: Position,
     ran: Ns,
     on_smallest: f64,
 }
 
 impl Score {
-    fn point(&self, tasks: &[Task], thread: ThreadId) -> Point {
-        let task = &tasks[thread.index()];
-        let ran = task.on_type.iter().copied().sum();
-        Point { place: (task.work, task.ops), ran, on_smallest: self.on_smallest[thread.index()] }
+    fn point(&self, threads: &[Thread], thread: ThreadId) -> Point {
+        let t = &threads[thread.index()];
+        let ran = t.on_type.iter().copied().sum();
+        Point { position: (t.work, t.ops), ran, on_smallest: self.on_smallest[thread.index()] }
     }
 
-    pub(crate) fn wake(&mut self, tasks: &[Task], thread: ThreadId, by: Option<ThreadId>, slept: Ns) {
-        let by = by.map(|by| (by, self.point(tasks, by)));
+    pub(crate) fn wake(&mut self, threads: &[Thread], thread: ThreadId, by: Option<ThreadId>, slept: Ns) {
+        let by = by.map(|by| (by, self.point(threads, by)));
         let slept = if by.is_some() { Ns::ZERO } else { slept };
-        self.wakes.push(Wake { thread, at: self.point(tasks, thread), by, slept });
+        self.wakes.push(Wake { thread, at: self.point(threads, thread), by, slept });
     }
 }
 
@@ -78,7 +78,7 @@ struct Line {
 
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    end: Place,
+    end: Position,
     /// The level there.
     level: Ns,
     /// How long it takes on the biggest core type.
@@ -87,8 +87,8 @@ struct Stretch {
 }
 
 impl Line {
-    fn future(&mut self, place: Place) -> Future {
-        while self.stretches.get(self.at).is_some_and(|stretch| stretch.end <= place) {
+    fn future(&mut self, position: Position) -> Future {
+        while self.stretches.get(self.at).is_some_and(|stretch| stretch.end <= position) {
             self.at += 1;
         }
         let begin = self.at.checked_sub(1).map_or(0, |before| self.stretches[before].end.0);
@@ -96,7 +96,7 @@ impl Line {
             let speedup = self.stretches.last().map_or(1.0, |last| last.speedup);
             return Future { level: None, stretch: Ns::ZERO, speedup };
         };
-        let left = (stretch.end.0 - place.0) as f64 / (stretch.end.0 - begin).max(1) as f64;
+        let left = (stretch.end.0 - position.0) as f64 / (stretch.end.0 - begin).max(1) as f64;
         let left = Ns((stretch.time.0 as f64 * left) as u64);
         Future { level: Some(stretch.level + left), stretch: left, speedup: stretch.speedup }
     }
@@ -124,18 +124,18 @@ impl Foresight {
         };
         let mut nobody = ();
         let mut engine = Engine::new(&stage, machine, workload, sched, &options, &mut nobody)?;
-        engine.score = Some(Score { wakes: Vec::new(), on_smallest: vec![0.0; engine.tasks.len()] });
+        engine.score = Some(Score { wakes: Vec::new(), on_smallest: vec![0.0; engine.threads.len()] });
         engine.run()?;
         let Some(score) = engine.score.take() else { return Ok(Self { threads: Vec::new() }) };
         // What is wanted: that the threads end, or, if time ends the run, that work gets done.
-        let wanted = |thread: &crate::code::ThreadCode| match workload.duration {
+        let wanted = |thread: &crate::threads::code::ThreadCode| match workload.duration {
             Some(_) => thread.kind == ThreadKind::Application,
             None => counts_for_the_end(thread),
         };
-        let ids = (0..engine.tasks.len() as u32).map(ThreadId);
+        let ids = (0..engine.threads.len() as u32).map(ThreadId);
         let end = |(thread, code)| {
             let level = wanted(code).then_some(Ns::ZERO);
-            Back { at: score.point(&engine.tasks, thread), level }
+            Back { at: score.point(&engine.threads, thread), level }
         };
         let ends = ids.zip(&engine.code.threads).map(end).collect();
         Ok(Self::read_back(score.wakes, ends))
@@ -147,11 +147,11 @@ impl Foresight {
         let mut back = |ends: &mut Vec<Back>, thread: ThreadId, at: Point| {
             let end = &mut ends[thread.index()];
             let time = end.at.ran.since(at.ran);
-            if end.at.place > at.place {
+            if end.at.position > at.position {
                 let level = end.level.unwrap_or(Ns::ZERO);
                 let slower = end.at.on_smallest - at.on_smallest;
                 let speedup = if time > Ns::ZERO { slower / time.0 as f64 } else { 1.0 };
-                threads[thread.index()].stretches.push(Stretch { end: end.at.place, level, time, speedup });
+                threads[thread.index()].stretches.push(Stretch { end: end.at.position, level, time, speedup });
             }
             end.at = at;
             end.level = end.level.map(|level| level + time);
@@ -175,8 +175,8 @@ impl Foresight {
     }
 
     /// What is ahead of a thread that has come so far, and goes on to compute for so long at least.
-    pub(crate) fn of(&mut self, thread: ThreadId, place: Place, computes: Ns) -> Future {
-        let future = self.threads[thread.index()].future(place);
+    pub(crate) fn of(&mut self, thread: ThreadId, position: Position, computes: Ns) -> Future {
+        let future = self.threads[thread.index()].future(position);
         Future { level: future.level.map(|level| level.max(computes)), stretch: future.stretch.max(computes), ..future }
     }
 }

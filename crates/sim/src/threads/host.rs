@@ -5,11 +5,11 @@ use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId};
 use evenkeel_sched::protocol::{Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, Scheduler, Why};
 
-use crate::calendar::Entry;
-use crate::engine::Engine;
-use crate::observer::{Event, Observer, Stop};
-use crate::run::Error;
-use crate::task::Place;
+use crate::threads::calendar::Entry;
+use crate::threads::engine::Engine;
+use crate::threads::observer::{Event, Observer, Stop};
+use crate::threads::run::Error;
+use crate::threads::thread::RunState;
 
 impl<O: Observer + ?Sized> Host for Engine<'_, O> {
     type Error = Error;
@@ -31,7 +31,7 @@ impl<O: Observer + ?Sized> Host for Engine<'_, O> {
     }
 
     fn waiting(&self, thread: ThreadId) -> bool {
-        self.tasks[thread.index()].place == Place::Ready
+        self.threads[thread.index()].state == RunState::Ready
     }
 
     fn before_decision(&mut self) {
@@ -39,9 +39,9 @@ impl<O: Observer + ?Sized> Host for Engine<'_, O> {
     }
 
     fn waits(&mut self, thread: ThreadId) {
-        let task = &mut self.tasks[thread.index()];
-        task.place = Place::Ready;
-        task.since = self.now;
+        let t = &mut self.threads[thread.index()];
+        t.state = RunState::Ready;
+        t.since = self.now;
     }
 
     fn queued(&mut self, thread: ThreadId, core: CoreId, why: Why) {

@@ -79,7 +79,7 @@ pub struct ThreadOutcome {
     pub blame: Ns,
     /// Work done.
     pub instructions: Instructions,
-    /// Everything that its counters counted, if [`crate::Options::counters`] asked for it.
+    /// Everything that its counters counted, if [`crate::threads::Options::counters`] asked for it.
     pub counters: Option<Counters>,
     /// Moves to another core.
     pub migrations: u64,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use evenkeel_model::{Ns, ThreadId};
 
-use crate::code::{Code, Extent};
+use crate::threads::code::{Code, Extent};
 
 #[derive(Debug, Default)]
 pub(crate) struct Lock {

@@ -2,27 +2,27 @@
 //! reported to the scheduler and to the observer.
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::{Clamp, Class, NewThread, Wait, Why, protocol};
-use evenkeel_workload::program::{self, SchedParams, Start, ThreadKind};
+use evenkeel_sched::{NewThread, Wait, Why, protocol};
+use evenkeel_workload::program::{SchedParams, Start, ThreadKind};
 
-use crate::calendar::Entry;
-use crate::code::ThreadCode;
-use crate::engine::Engine;
-use crate::observer::{Event, Observer, Stop};
-use crate::outcome::Ended;
-use crate::report;
-use crate::step::vary;
-use crate::task::{On, Place};
-use crate::tasking::Runtime;
+use crate::threads::calendar::Entry;
+use crate::threads::code::ThreadCode;
+use crate::threads::engine::Engine;
+use crate::threads::observer::{Event, Observer, Stop};
+use crate::threads::outcome::Ended;
+use crate::threads::report;
+use crate::threads::step::vary;
+use crate::threads::tasking::Runtime;
+use crate::threads::thread::{On, RunState};
 
 impl<O: Observer + ?Sized> Engine<'_, O> {
     /// Starts a thread from its beginning.
     pub(crate) fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
-        let task = &mut self.tasks[thread.index()];
-        task.pc = self.code.threads[thread.index()].entry;
-        task.home = None;
-        task.started = self.now;
-        task.exited = None;
+        let t = &mut self.threads[thread.index()];
+        t.pc = self.code.threads[thread.index()].entry;
+        t.home = None;
+        t.started = self.now;
+        t.exited = None;
         self.write_down(thread, by, Ns::ZERO);
         protocol::ready(self, thread, Why::New { by });
     }
@@ -31,7 +31,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     fn start_of(&mut self, index: usize) -> Option<Ns> {
         match self.code.threads[index].start {
             Start::At(after) => Some(after),
-            Start::About(mean, spread) => Some(Ns(vary(mean.0, spread, &mut self.tasks[index].draws))),
+            Start::About(mean, spread) => Some(Ns(vary(mean.0, spread, &mut self.threads[index].draws))),
             Start::Spawned => None,
         }
     }
@@ -46,9 +46,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// Ends a wait.
     pub(crate) fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
-        let task = &mut self.tasks[thread.index()];
-        task.woken = true;
-        let waited = self.now.since(task.since);
+        let t = &mut self.threads[thread.index()];
+        t.woken = true;
+        let waited = self.now.since(t.since);
         if let Some(by) = by {
             self.sched.blame(by, waited);
         }
@@ -59,7 +59,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     /// In a rehearsal: that a thread goes on.
     fn write_down(&mut self, thread: ThreadId, by: Option<ThreadId>, waited: Ns) {
         if let Some(score) = &mut self.score {
-            score.wake(&self.tasks, thread, by, waited);
+            score.wake(&self.threads, thread, by, waited);
         }
     }
 
@@ -67,7 +67,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     pub(crate) fn block(&mut self, core: CoreId, thread: ThreadId, on: On) {
         let name = if self.watched { report::waits_for(self, on) } else { String::new() };
         self.stop(core, Stop::Blocked(&name));
-        self.tasks[thread.index()].place = Place::Blocked(on);
+        self.threads[thread.index()].state = RunState::Blocked(on);
         let wait = if on == On::Sleep { Wait::Sleep } else { Wait::Futex };
         self.sched.blocked(self.now, thread, wait);
         self.requests.vacated(core);
@@ -75,8 +75,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// Takes the running thread off its core and sends it to sleep until a time.
     pub(crate) fn sleep_until(&mut self, core: CoreId, thread: ThreadId, until: Ns) {
-        self.tasks[thread.index()].sleep += 1;
-        let sleep = self.tasks[thread.index()].sleep;
+        self.threads[thread.index()].sleep += 1;
+        let sleep = self.threads[thread.index()].sleep;
         self.calendar.push(until, Entry::Wake(thread, sleep));
         self.block(core, thread, On::Sleep);
     }
@@ -94,16 +94,16 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.stop(core, Stop::Exited);
         self.requests.vacated(core);
         self.remove(thread);
-        if self.tasks[thread.index()].respawns > 0 {
-            self.tasks[thread.index()].respawns -= 1;
+        if self.threads[thread.index()].respawns > 0 {
+            self.threads[thread.index()].respawns -= 1;
             self.spawn(thread, thread);
         }
-        let mut joiners = std::mem::take(&mut self.tasks[thread.index()].joiners);
+        let mut joiners = std::mem::take(&mut self.threads[thread.index()].joiners);
         for joiner in joiners.drain(..) {
             self.wake(joiner, Some(thread));
         }
-        self.tasks[thread.index()].joiners = joiners;
-        let program = self.tasks[thread.index()].program;
+        self.threads[thread.index()].joiners = joiners;
+        let program = self.threads[thread.index()].program;
         let counts = counts_for_the_end(&self.code.threads[thread.index()]);
         self.unfinished[program] -= usize::from(counts);
         if counts && self.unfinished[program] == 0 {
@@ -129,17 +129,17 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         for number in extent.runtimes.clone() {
             self.runtimes[number] = Runtime::new(&self.code, &self.code.runtimes[number], self.options.seed);
         }
-        for index in 0..self.tasks.len() {
+        for index in 0..self.threads.len() {
             let (code, thread) = (&self.code.threads[index], ThreadId(index as u32));
             if code.program != program {
                 continue;
             }
-            let task = &mut self.tasks[index];
-            task.remaining = 0;
-            task.respawns = 0;
-            task.joiners.clear();
-            task.exited = None;
-            let (counts, sleep) = (counts_for_the_end(code), task.sleep);
+            let t = &mut self.threads[index];
+            t.remaining = 0;
+            t.respawns = 0;
+            t.joiners.clear();
+            t.exited = None;
+            let (counts, sleep) = (counts_for_the_end(code), t.sleep);
             let Some(after) = self.start_of(index) else { continue };
             self.alive += 1;
             self.unfinished[program] += usize::from(counts);
@@ -152,21 +152,21 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     }
 
     pub(crate) fn remove(&mut self, thread: ThreadId) {
-        let task = &mut self.tasks[thread.index()];
-        task.place = Place::Absent;
-        task.exited = Some(self.now);
+        let t = &mut self.threads[thread.index()];
+        t.state = RunState::Absent;
+        t.exited = Some(self.now);
         self.alive -= 1;
         self.sched.exited(self.now, thread);
     }
 
     /// The threads that end have ended: what is left of the program (endless and service threads) ends with it.
     pub(crate) fn end_program(&mut self, program: usize) {
-        for index in 0..self.tasks.len() {
+        for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);
-            if self.tasks[index].program != program || self.tasks[index].place == Place::Absent {
+            if self.threads[index].program != program || self.threads[index].state == RunState::Absent {
                 continue;
             }
-            if let Place::On(core) = self.tasks[index].place {
+            if let RunState::On(core) = self.threads[index].state {
                 self.stop(core, Stop::Exited);
                 self.requests.vacated(core);
             }
@@ -184,7 +184,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     pub(crate) fn set_params(&mut self, core: CoreId, thread: ThreadId, params: u32) {
         let params = &self.code.params[params as usize];
-        let (class, cores, clamp) = (class(params), cores_of(self.machine, params), clamp(params));
+        let (class, cores, clamp) = (params.class, cores_of(self.machine, params), params.clamp);
         self.settle(core);
         self.sched.set_params(self.now, thread, class, cores, clamp);
         protocol::collect(self);
@@ -194,11 +194,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     pub(crate) fn introduce_threads(&mut self) {
         for index in 0..self.code.threads.len() {
             let thread = &self.code.threads[index];
-            let kind = match thread.kind {
-                ThreadKind::Application => evenkeel_sched::Kind::Application,
-                ThreadKind::Service => evenkeel_sched::Kind::Service,
-            };
-            let (class, clamp) = (class(&thread.sched), clamp(&thread.sched));
+            let (kind, class, clamp) = (thread.kind, thread.sched.class, thread.sched.clamp);
             let cores = cores_of(self.machine, &thread.sched);
             let program = ProgramId(thread.program as u32);
             // With noise, whoever starts the programs may be anywhere, and each seed has another place.
@@ -246,17 +242,4 @@ pub(crate) fn cores_of(machine: &Machine, params: &SchedParams) -> CoreSet {
     let Some(cpus) = &params.cpus else { return machine.all() };
     let there = cpus.iter().filter(|cpu| usize::from(**cpu) < machine.cores.len());
     there.map(|cpu| CoreId(*cpu)).collect()
-}
-
-fn clamp(params: &SchedParams) -> Clamp {
-    let all = Clamp::default();
-    Clamp { min: params.util_min.unwrap_or(all.min), max: params.util_max.unwrap_or(all.max) }
-}
-
-fn class(params: &SchedParams) -> Class {
-    match params.class {
-        program::Class::Fair { nice } => Class::fair(nice),
-        program::Class::Idle => Class::idle(),
-        program::Class::RealTime { priority } => Class::RealTime { priority: priority.min(100) },
-    }
 }
