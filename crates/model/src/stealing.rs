@@ -137,8 +137,8 @@ impl Techniques {
         smaller.max_by_key(key).map(|worker| worker.worker)
     }
 
-    /// With whom logical thread 0, after a parallel region and on a core of type `own`, changes cores before it goes on
-    /// serially: a worker on the biggest core type. `None` if nobody has a bigger core. After a parallel region all other workers
+    /// With which worker logical thread 0, after a parallel region and on a core of type `own`, exchanges cores before it runs
+    /// serially: a worker on the biggest core type. `None` if no worker has a bigger core. After a parallel region all other workers
     /// have nothing to run, whether they have said so yet or not.
     ///
     /// Only mugging moves thread 0 away from the core where it began, so only with it there is anything to do.

@@ -1,4 +1,4 @@
-//! Tracks of a Perfetto trace, written as they come: for whoever has something to show, simulated or real.
+//! Tracks of a Perfetto trace, written as they come, of simulated and of real runs.
 
 pub mod proto;
 

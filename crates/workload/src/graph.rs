@@ -13,7 +13,7 @@ const MOST_DEPENDENCES: usize = 16_000_000;
 /// The tasks of a program in the order of their creation, and who waits for whom.
 ///
 /// A task that reads a region depends on the last task before it that writes the region; one that writes it depends on
-/// all that have read it since, or on the last writer if nobody has (OpenMP 4, `depend`). A taskwait orders all tasks
+/// all that have read it since, or on the last writer if none has (OpenMP 4, `depend`). A taskwait orders all tasks
 /// before it before all tasks after it; it makes no edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskGraph {
@@ -92,7 +92,7 @@ impl TaskGraph {
     }
 
     /// The bottom levels of the tasks between two waits of the main thread: for each the longest path from its beginning
-    /// to the end of a task on which nobody depends, in units of `cost`.
+    /// to the end of a task without successors, in units of `cost`.
     pub fn bottom_levels(&self, tasks: Range<usize>, cost: impl Fn(usize) -> f64) -> Vec<f64> {
         let mut levels = vec![0.0; tasks.len()];
         for task in tasks.clone().rev() {
@@ -159,7 +159,7 @@ pub(crate) fn created(ops: &[Op]) -> u64 {
 struct Region {
     writer: Option<u32>,
     readers: Vec<u32>,
-    /// How many taskwaits there were before: whoever comes after another one finds everything done.
+    /// How many taskwaits there were before: all that was created before the last of them is done.
     waits: usize,
 }
 

@@ -45,7 +45,7 @@ impl Default for Tasking {
             main: MainThread::default(),
             workers: None,
             tied: false,
-            // Nanos++, the runtime of OmpSs: its throttle policy stops at 500 tasks a thread and goes on at 250.
+            // Nanos++, the runtime of OmpSs: its throttle policy stops at 500 tasks a thread and resumes at 250.
             window: 500,
             // Assumed: together some ten thousand instructions a task, the order of magnitude of Nanos++.
             create: Work::Instructions(8_000),

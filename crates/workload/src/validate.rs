@@ -1,4 +1,4 @@
-//! What can be known to be wrong with a workload before it runs, whoever made it.
+//! Mistakes of a workload that can be found before it runs, whatever it was made from.
 //!
 //! A lock released by a stranger and a deadlock depend on the order of events; the simulator finds those.
 
@@ -319,10 +319,10 @@ fn meeting_points(program: &Program) -> Result<(), String> {
             return Err(format!("queue {name} starts with {filled} items, but has room for {capacity}"));
         }
         if used.takes && queue.filled == 0 && !used.puts {
-            return Err(format!("queue {name} is drained, but nobody puts an item into it"));
+            return Err(format!("queue {name} is drained, but no thread puts an item into it"));
         }
         if used.takes && used.puts && queue.producers == 0 {
-            return Err(format!("queue {name} has no producers: whoever puts into it last must close it"));
+            return Err(format!("queue {name} has no producers: the last thread that puts into it must close it"));
         }
         if used.takes && used.threads < queue.producers {
             let (producers, closes) = (queue.producers, used.threads);
@@ -332,7 +332,7 @@ fn meeting_points(program: &Program) -> Result<(), String> {
     let forgotten =
         program.threads.iter().zip(&spawned).find(|(thread, spawned)| thread.start == Start::Spawned && !**spawned);
     match forgotten {
-        Some((thread, _)) => Err(format!("thread {} waits to be spawned, but nobody spawns it", thread.name)),
+        Some((thread, _)) => Err(format!("thread {} waits to be spawned, but no thread spawns it", thread.name)),
         None => Ok(()),
     }
 }
@@ -379,7 +379,7 @@ mod tests {
         let drain = Op::Drain { queue: QueueId(0), body: Vec::new() };
         let mut p = with(vec![drain.clone()]);
         p.queues = vec![Queue { name: "q".into(), capacity: 1, filled: 0, producers: 0 }];
-        assert!(complaint(&p).contains("nobody puts"));
+        assert!(complaint(&p).contains("no thread puts"));
         p.queues[0].filled = 2;
         assert!(complaint(&p).contains("room for 1"));
         p.queues[0].capacity = 2;
@@ -395,7 +395,7 @@ mod tests {
         assert!(complaint(&with(vec![Op::Join(ThreadIndex(0))])).contains("joins itself"));
         let mut p = with(vec![]);
         p.threads.push(Thread { name: "late".into(), start: Start::Spawned, ..p.threads[0].clone() });
-        assert!(complaint(&p).contains("nobody spawns it"));
+        assert!(complaint(&p).contains("no thread spawns it"));
         p.threads.remove(0);
         assert!(complaint(&p).contains("all threads wait"));
     }

@@ -37,7 +37,7 @@ pub struct Group {
     pub offset: f64,
     /// The lowest voltage at which a core works; waiting cores rest there.
     pub lowest: Volts,
-    /// The voltage at which cores run if nobody decides otherwise.
+    /// The voltage at which cores run by default.
     pub nominal: Volts,
     /// The highest voltage.
     pub highest: Volts,
@@ -84,8 +84,8 @@ impl Group {
 
 impl System {
     /// A machine of this project in terms of the model. Its operating points give the linear law of Equation 1 by least squares; how
-    /// many instructions a cycle has is that of the reference code. `nominal` says at which voltage cores of a type run if nobody
-    /// decides otherwise. A type with a single operating point stays there.
+    /// many instructions a cycle has is that of the reference code. `nominal` says at which voltage cores of a type run by
+    /// default. A type with a single operating point stays there.
     pub fn of(machine: &Machine, nominal: impl Fn(&CoreType) -> Volts) -> Self {
         let group = |(id, kind): (usize, &CoreType)| {
             let id = CoreTypeId(id as u8);

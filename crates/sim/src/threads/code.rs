@@ -192,7 +192,7 @@ impl Code {
     }
 }
 
-/// Whether the operations go on for ever.
+/// Whether the operations never end.
 pub(crate) fn endless(ops: &[Op]) -> bool {
     ops.iter().any(|op| match op {
         Op::Repeat { times: None, .. } => true,

@@ -1,7 +1,7 @@
 //! The future, for policies that ask for it ([`evenkeel_sched::Policy::foresight`]).
 //!
 //! It is learnt in a rehearsal: the workload runs once on a machine of big cores only, one for each thread, where nothing
-//! costs anything. Who lets whom go on is written down. Read backwards, that is a task graph, and the longest path from
+//! costs anything. Which thread wakes which is recorded. Read backwards, that is a task graph, and the longest path from
 //! each point of a thread to the end is that point's *level* (Horvath, Lam and Sethi, "A level algorithm for preemptive
 //! scheduling", JACM 24(1), 1977; the upward rank of HEFT, Topcuoglu et al., IEEE TPDS 13(3), 2002). In the run itself a
 //! thread is found again by the work that it has done, which is the same however it was scheduled. Threads that share out
@@ -26,14 +26,14 @@ pub(crate) struct Score {
     pub on_smallest: Vec<f64>,
 }
 
-/// A thread goes on.
+/// A thread wakes up.
 #[derive(Debug)]
 struct Wake {
     thread: ThreadId,
     at: Point,
-    /// Who let it, and where that one was.
+    /// The thread that woke it, and how far that one had come.
     by: Option<(ThreadId, Point)>,
-    /// How long it had to wait if nobody did.
+    /// How long it slept if no thread woke it.
     slept: Ns,
 }
 
@@ -106,7 +106,7 @@ impl Line {
 #[derive(Clone, Copy, Debug)]
 struct Back {
     at: Point,
-    /// None if nobody waits for anything that the thread does from there on.
+    /// None if no thread depends on what this one does from there on.
     level: Option<Ns>,
 }
 
@@ -122,8 +122,8 @@ impl Foresight {
             meter: options.meter.clone(),
             ..Options::default()
         };
-        let mut nobody = ();
-        let mut engine = Engine::new(&stage, machine, workload, sched, &options, &mut nobody)?;
+        let mut unwatched = ();
+        let mut engine = Engine::new(&stage, machine, workload, sched, &options, &mut unwatched)?;
         engine.score = Some(Score { wakes: Vec::new(), on_smallest: vec![0.0; engine.threads.len()] });
         engine.run()?;
         let Some(score) = engine.score.take() else { return Ok(Self { threads: Vec::new() }) };
@@ -174,7 +174,7 @@ impl Foresight {
         Self { threads }
     }
 
-    /// What is ahead of a thread that has come so far, and goes on to compute for so long at least.
+    /// What is ahead of a thread at this position, which computes for so long at least.
     pub(crate) fn of(&mut self, thread: ThreadId, position: Position, computes: Ns) -> Future {
         let future = self.threads[thread.index()].future(position);
         Future { level: future.level.map(|level| level.max(computes)), stretch: future.stretch.max(computes), ..future }

@@ -83,7 +83,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     phase => self.speeds.near(phase, biggest),
                 };
                 let computes = Ns((t.remaining as f64 / rate) as u64);
-                // A program that has begun again keeps others company: nobody waits for its end.
+                // A program that has begun again only keeps cores busy: the run does not wait for its end.
                 let wanted = self.turnaround[t.program].is_none();
                 let future = wanted.then(|| foresight.of(thread, (t.work, t.ops), computes));
                 self.sched.foretell(thread, future);

@@ -56,7 +56,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         protocol::ready(self, thread, Why::Woken { by });
     }
 
-    /// In a rehearsal: that a thread goes on.
+    /// In a rehearsal, records that a thread woke up.
     fn write_down(&mut self, thread: ThreadId, by: Option<ThreadId>, waited: Ns) {
         if let Some(score) = &mut self.score {
             score.wake(&self.threads, thread, by, waited);
@@ -84,7 +84,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     pub(crate) fn give_way(&mut self, core: CoreId, thread: ThreadId) {
         self.stop(core, Stop::Yielded);
         protocol::ready(self, thread, Why::Yielded);
-        // sched_yield is a trip through the scheduler even when nobody else waits.
+        // sched_yield passes through the scheduler even if no other thread waits.
         self.cores[core.index()].last = None;
         self.requests.vacated(core);
     }
@@ -197,7 +197,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             let (kind, class, clamp) = (thread.kind, thread.sched.class, thread.sched.clamp);
             let cores = cores_of(self.machine, &thread.sched);
             let program = ProgramId(thread.program as u32);
-            // With noise, whoever starts the programs may be anywhere, and each seed has another place.
+            // With noise, programs are started from a core that depends on the seed.
             let chance = if self.options.noise { self.options.seed.wrapping_add(thread.program as u64) } else { 0 };
             let on = CoreId((chance % self.machine.cores.len() as u64) as u16);
             let id = self.sched.create(&NewThread { program, kind, class, cores, on, clamp });
@@ -232,7 +232,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     }
 }
 
-/// Service and endless threads end with their program; it is not they who are waited for.
+/// Service and endless threads end with their program: the run does not wait for them.
 pub(crate) fn counts_for_the_end(thread: &ThreadCode) -> bool {
     thread.kind == ThreadKind::Application && !thread.endless
 }

@@ -1,5 +1,5 @@
 //! What threads share: locks, barriers, queues, conditions, semaphores, events, timers. Who waits is kept in order of
-//! arrival; who goes on after a wake-up is decided when it runs again, as with futexes.
+//! arrival; whether a woken thread gets the object is decided when it runs again, as with futexes.
 
 use std::collections::VecDeque;
 

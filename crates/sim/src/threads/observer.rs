@@ -1,9 +1,9 @@
-//! Somebody who watches a run: a trace writer, a timeline, a test.
+//! Observers of a run: a trace writer, a timeline, a test.
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId, Watts};
 
-/// Receives every decision of a run in order of time. All methods do nothing by default, so that a run that nobody
-/// watches pays nothing.
+/// Receives every decision of a run in order of time. All methods do nothing by default, so that a run
+/// without an observer pays nothing.
 pub trait Observer {
     /// Something happened at a time.
     fn observe(&mut self, _at: Ns, _event: &Event<'_>) {}
@@ -38,7 +38,7 @@ pub enum Event<'a> {
         thread: ThreadId,
         /// Where it was queued.
         core: CoreId,
-        /// Who woke it, if somebody did.
+        /// The thread that woke it, if one did.
         by: Option<ThreadId>,
     },
     /// A core began to run a thread.

@@ -156,7 +156,7 @@ pub(crate) fn endless<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: Thre
 pub(crate) fn stranger<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId, lock: u32) -> Error {
     let held = match engine.objects.locks[lock as usize].holder {
         Some(holder) => format!("{} holds", name(engine, holder)),
-        None => "nobody holds".into(),
+        None => "no thread holds".into(),
     };
     let lock = &engine.code.locks[lock as usize];
     let thread = name(engine, thread);

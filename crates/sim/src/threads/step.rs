@@ -203,7 +203,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         Ok(None)
     }
 
-    /// The operation is tried again when the thread runs next: whoever comes first gets it (Mesa semantics).
+    /// The operation is tried again when the thread runs next: the first thread to try gets it (Mesa semantics).
     fn retry(&mut self, thread: ThreadId, pc: u32, on: On) -> Option<On> {
         self.threads[thread.index()].pc = pc;
         self.threads[thread.index()].ops -= 1;

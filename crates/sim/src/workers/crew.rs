@@ -54,7 +54,7 @@ struct Worker {
 struct OnCore {
     core: Core,
     worker: usize,
-    /// Overhead before the worker goes on, in the same unit.
+    /// Overhead before the worker continues, in the same unit.
     stall: f64,
     /// When that, or what the worker does, is done.
     due: Ns,
@@ -199,7 +199,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         self.begin(worker, Doing::Running(task), work * self.instruction_ns);
     }
 
-    /// A task has done its own work. The worker spawns its children and goes on with the first, or else with the newest of its
+    /// A task has done its own work. The worker spawns its children and runs the first next, or else with the newest of its
     /// queue, or looks for one.
     fn finish(&mut self, worker: usize, task: u32) {
         let (first, count) = self.regions[self.region].tasks[task as usize].children;
@@ -368,7 +368,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         self.schedule(core);
     }
 
-    /// A core does so many cycles of overhead more before its worker goes on.
+    /// A core does so many cycles of overhead more before its worker continues.
     fn delay(&mut self, core: usize, cycles: f64) {
         self.settle(core);
         self.on_cores[core].stall += cycles * self.cycle_ns;

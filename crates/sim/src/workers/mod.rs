@@ -48,7 +48,7 @@ pub struct Options {
     pub step: Ns,
     /// A run that has more events ends with [`TooManyEvents`].
     pub max_events: u64,
-    /// The voltage of cores that nobody controls, within what their type allows.
+    /// The voltage of cores without a controller, within what their type allows.
     pub nominal: Volts,
 }
 

@@ -1,4 +1,4 @@
-//! What a run of workers produced, and who watches one.
+//! What a run of workers produced, and its observers.
 
 use evenkeel_model::{Joules, Ns, Volts};
 
@@ -63,7 +63,7 @@ pub enum Activity {
     Waits,
 }
 
-/// Somebody who watches the cores. Does nothing by default, so that a run that nobody watches pays nothing.
+/// An observer of the cores. Does nothing by default, so that a run without an observer pays nothing.
 pub trait Watch {
     /// From `at` on a core is in a state; cores are numbered from the biggest type on. A voltage that is changing is given by where it
     /// goes.

@@ -71,7 +71,7 @@ proptest! {
         prop_assert!(spread <= slice, "{:?} in {} rounds of slices of {}", got, rounds, slice);
     }
 
-    /// Under EEVDF nobody is further from its share than the longest request, here a tick (Stoica and Abdel-Wahab, 1995,
+    /// Under EEVDF no thread is further from its share than the longest request, here a tick (Stoica and Abdel-Wahab, 1995,
     /// theorem 1), whatever the weights, at any time.
     #[test]
     fn eevdf_is_fair_within_a_request_at_any_time(

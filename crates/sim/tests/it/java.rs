@@ -86,7 +86,7 @@ impl Policy for Spy {
     fn refresh(&mut self, s: &State, _changes: &mut Changes) {
         let applications = s.threads.iter().filter(|thread| thread.kind == ThreadKind::Application);
         let seen = applications.map(|thread| (thread.contended, thread.executed)).collect();
-        *self.0.lock().expect("nobody panics holding it") = seen;
+        *self.0.lock().expect("no holder panics") = seen;
     }
 }
 
@@ -160,7 +160,7 @@ fn services_get_the_big_cores_that_are_left() {
         assert_eq!(cores.and(machine.little()), machine.little());
         let application = affinities.last(0).expect("it is bound");
         assert!(application.and(cores).is_empty(), "{application:?} and {cores:?}");
-        assert_eq!(outcome.makespan, Ns::from_ms(100), "nobody disturbs the program");
+        assert_eq!(outcome.makespan, Ns::from_ms(100), "no thread disturbs the program");
     }
 }
 

@@ -314,7 +314,7 @@ fn a_stranger_may_not_unlock() {
     let mut p = program("p", vec![thread("a", vec![Op::Unlock(LockId(0))])]);
     p.locks.push("m".into());
     let text = error(&workload(vec![p]), &Options::default());
-    assert!(text.contains(r#"p/a releases lock "m" at 0 ns, which nobody holds"#), "{text}");
+    assert!(text.contains(r#"p/a releases lock "m" at 0 ns, which no thread holds"#), "{text}");
 }
 
 #[test]

@@ -272,9 +272,9 @@ fn a_shared_queue_is_a_bottleneck_for_small_tasks() {
         (outcome.makespan.as_secs_f64() * 1e3, diary.lock_waits)
     };
     let ((fifo, waits), (steal, none)) = (with(ReadyQueue::Fifo), with(ReadyQueue::Steal));
-    // Every task goes through the lock twice, whoever is first: 2000 x 2 x 2 us.
+    // Every task takes the lock twice, in whatever order: 2000 x 2 x 2 us.
     assert!(fifo >= 8.0, "{fifo} ms");
-    assert!(waits > 1000, "{waits} times somebody found the lock taken");
+    assert!(waits > 1000, "{waits} times a worker found the lock taken");
     assert!(none == 0 && steal < 0.75 * fifo, "stealing takes {steal} ms, the shared queue {fifo} ms");
 }
 

@@ -126,7 +126,7 @@ impl Template {
         self.text.get_ref().comm_comp
     }
 
-    /// The thread parameter `n` if nobody chooses one; `None` for a program without that parameter.
+    /// The thread parameter `n` by default; `None` for a program without that parameter.
     pub fn default_n(&self) -> Option<u32> {
         self.text.get_ref().n.as_ref().map(|n| *n.get_ref())
     }

@@ -130,7 +130,7 @@ fn mistakes_name_their_line_and_the_way_out() {
         ("{ drain = \"q\", do = [{ share = \"1 inst\" }] }", "w.toml:10: share: not inside drain"),
         ("{ compue = \"1 inst\" }", "w.toml:10: unknown key \"compue\": did you mean \"compute\"?"),
         ("{ repeat = 2000000, do = [{ single = [] }] }", "w.toml:10: the program has more than 1000000 operations"),
-        ("{ drain = \"q\", do = [] }", "w.toml:1: p: queue q is drained, but nobody puts"),
+        ("{ drain = \"q\", do = [] }", "w.toml:1: p: queue q is drained, but no thread puts"),
     ];
     for (ops, expected) in cases {
         let text = three("locks = [\"cells\"]\nqueues = { q = 4 }", ops);

@@ -66,7 +66,7 @@ pub struct RecordedThread {
     /// When it began: after so much of the recording, or when another thread spawned it.
     pub start: Start,
     /// Instructions per ns on each core type of the recording's machine, biggest first; `None` where it hardly ran. Empty
-    /// where instructions are not counted, or nobody knows how fast.
+    /// where instructions are not counted, or their rate is unknown.
     pub rates: Vec<Option<f64>>,
     /// What it did, in order; then it exited, or the recording ended.
     pub steps: Vec<Step>,

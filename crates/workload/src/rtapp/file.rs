@@ -69,7 +69,7 @@ pub(super) fn read(notes: &mut Notes, text: &str) -> Result<File, RtAppError> {
     Ok(File { global, tasks, tasks_line: field.line })
 }
 
-/// What is said of a key that nobody knows.
+/// The warning of an unknown key.
 pub(super) fn unknown<'a>(key: &str, place: &str, known: impl IntoIterator<Item = &'a &'a str>) -> String {
     let hint = did_you_mean(key, known.into_iter().copied());
     if hint.is_empty() {

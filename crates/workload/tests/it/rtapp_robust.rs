@@ -84,7 +84,7 @@ fn our_own_files_do_not_leave_a_thread_waiting() {
                 assert!(arrivals == 0 || arrivals == meetings, "{} at {} in {name}", thread.name, barrier.name);
             }
         }
-        // A resume or a signal that nobody waits for is lost, so there are at least half as many again.
+        // A resume or a signal without a waiter is lost, so there are at least half as many again.
         for id in 0..program.events.len() {
             let resumes = total(&|op| matches!(op, Op::Resume(event) if event.index() == id));
             let suspends = total(&|op| matches!(op, Op::Suspend(event) if event.index() == id));

@@ -120,7 +120,7 @@ impl Ready for Cats {
         if crew.workers[worker].big {
             return self.pop(Listed::Critical).or_else(|| self.pop(Listed::Others));
         }
-        // Threads that no core is tied to may all be on little cores: then somebody must take what is critical.
+        // Threads that no core is tied to may all be on little cores: then one of them must take critical tasks.
         let nobody_else = !crew.big_at_work(Some(worker));
         self.pop(Listed::Others).or_else(|| if nobody_else { self.pop(Listed::Critical) } else { None })
     }
@@ -145,7 +145,7 @@ mod tests {
             cats.created(&graph, task, &[false; 6]);
         }
         assert_eq!(cats.levels, [2, 1, 0, 0, 0, 0]);
-        // Who is done when a successor is created has nobody below.
+        // A task that is done when a successor is created has none below it.
         cats.created(&graph, 4, &[false, false, false, true, false, false]);
         assert_eq!(cats.levels[3], 0);
     }

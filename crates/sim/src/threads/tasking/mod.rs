@@ -27,7 +27,7 @@ pub(crate) use runtime::{Runtime, Then};
 pub(crate) enum Act {
     /// The main thread waits if it is too far ahead.
     Window,
-    /// The main thread has created a task. If that is ready, goes on to put it in.
+    /// The main thread has created a task. If that is ready, the thread puts it in next.
     Create,
     /// The main thread waits for all tasks.
     Wait,
@@ -43,7 +43,7 @@ pub(crate) enum Act {
     Take,
     /// Begins what was taken.
     Enter,
-    /// The task is done. If others are ready now, goes on to put them in.
+    /// The task is done. If others are ready now, the worker puts them in next.
     Done,
 }
 

@@ -42,7 +42,7 @@ struct Hand {
     job: Option<Job>,
     /// Tasks that it has made ready and not yet put in.
     released: Vec<u32>,
-    /// Where it goes on after that.
+    /// Where it continues after that.
     back: u32,
 }
 
@@ -60,13 +60,13 @@ enum Main {
     Carried,
     /// It waits until no more than this many tasks are unfinished.
     Waits(usize),
-    /// It waits for this worker, or for whoever asks.
+    /// It waits for this worker, or for any.
     Ready(Option<usize>),
     /// It has come to its end.
     Over,
 }
 
-/// The main thread while no worker carries it: where it goes on, its loop counters and its draws.
+/// The main thread while no worker carries it: where it continues, its loop counters and its draws.
 #[derive(Debug)]
 struct Aside {
     pc: u32,
