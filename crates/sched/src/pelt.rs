@@ -66,7 +66,7 @@ impl Pelt {
         self.accrue(now, if runnable { FULL } else { 0 });
     }
 
-    /// Accounts for the time since the last update, which counts for so much of [`FULL`].
+    /// Accounts for the time since the last update, which counts for so much of `FULL_LOAD`.
     pub fn accrue(&mut self, now: Ns, level: u32) {
         let counts = |time: u64| time * u64::from(level) / u64::from(FULL);
         let mut delta = now.since(self.last).0;
@@ -89,7 +89,7 @@ impl Pelt {
         self.counted = counts(self.elapsed);
     }
 
-    /// The load, 0 to [`FULL`].
+    /// The load, 0 to `FULL_LOAD`.
     pub fn load(&self) -> u32 {
         (self.average * u64::from(FULL) / ONE) as u32
     }

@@ -109,7 +109,6 @@ impl Policy for Colab {
         let queued = s.queued_cores();
         for domain in s.domains[core.index()].iter().filter(|domain| domain.intersects(&queued)) {
             let waiting = domain.and(queued).iter().flat_map(|other| s.core(other).queue.iter());
-            let waiting = waiting.filter(|thread| s.thread(*thread).may_run_on(core));
             if let Some(thread) = self.max_block(s, core, waiting) {
                 return Pick::Queued(thread);
             }
@@ -207,16 +206,22 @@ impl Colab {
         Some(best)
     }
 
-    /// The most blamed thread that a core without a queue should fetch. For a big core equals are ordered by what they
+    /// The most blamed thread that a core without a queue may and should fetch. For a big core equals are ordered by what they
     /// gain there, "the speedup factors ... should be considered only in this case" (3.1); for a little core by the
     /// reverse.
     fn max_block(&self, s: &State, core: CoreId, threads: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
         let sign = if s.big.contains(core) { 1.0 } else { -1.0 };
         let mut best: Option<(f64, f64, ThreadId)> = None;
         for thread in threads {
-            let candidate = (self.urgency(thread), sign * s.speedup(thread), thread);
-            if best.is_none_or(|best| (candidate.0, candidate.1) > (best.0, best.1)) {
-                best = Some(candidate);
+            let urgency = self.urgency(thread);
+            // There may be thousands: what is known of a thread elsewhere is read only if it matters.
+            if best.is_some_and(|(most, ..)| urgency < most) {
+                continue;
+            }
+            let gain = sign * s.speedup(thread);
+            let first = best.is_none_or(|best| (urgency, gain) > (best.0, best.1));
+            if first && s.thread(thread).may_run_on(core) {
+                best = Some((urgency, gain, thread));
             }
         }
         best.map(|(_, _, thread)| thread)
