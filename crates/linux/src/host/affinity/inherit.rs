@@ -10,7 +10,8 @@
 //! earlier than at the sample before the thread was born, or at the one before that if a fork was in flight meanwhile. Every
 //! new thread whose mask was granted to any thread since then counts as one that has inherited it. Only a thread whose process,
 //! or whose parent's process, was seen before all that descends from a thread of that process, so that no other grants count.
-//! A thread that has inherited a mask has had it since it was born: until it is widened it has a grant of its own.
+//! A thread that has inherited a mask has had it since it was born: until it is widened it has a grant of its own. One case is
+//! not found: a process of the program that adopts orphans (`PR_SET_CHILD_SUBREAPER`) is taken for their parent.
 //!
 //! What cannot be told apart is decided for inheritance: a thread that chose its mask, and chose just the one that a thread
 //! which may be its ancestor was given at that time, loses it. A thread that stayed bound by mistake would stay so for life.
