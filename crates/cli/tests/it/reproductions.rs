@@ -211,6 +211,31 @@ fn effects(of_what: &str) -> f64 {
     }
 }
 
+/// The command under "Big cores that take over at once".
+#[test]
+fn without_takeovers_colab_gains_as_little_as_the_page_says() {
+    let groups = [("Sync", 4), ("NSync", 4), ("Comm", 4), ("Comp", 4), ("Rand", 10)];
+    let mixes = groups.iter().flat_map(|(group, count)| (1..=*count).map(move |number| format!("{group}-{number}")));
+    let policies = ["cfs", "colab", "colab:takeover=blamed", "colab:takeover=none"];
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.arg("compare").args(mixes).args(["--machine", "2B2S,2B4S,4B2S,4B4S", "--policy", &policies.join(",")]);
+    let output = command.output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    let (_, means) =
+        table.split_once("Mean effect against cfs over 104 combinations").unwrap_or_else(|| panic!("{table}"));
+    let [all, blamed, none] = [1, 2, 3].map(|policy| {
+        let lines = means.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let turnaround = lines.filter(|words| words.first() == Some(&policies[policy])).map(|words| words[1]).last();
+        let percent: f64 = turnaround.unwrap().parse().unwrap();
+        format!("{:.0} %", -percent)
+    });
+    let page = words(&fs::read_to_string(path("docs/reproductions.md")).unwrap());
+    let expected = format!(
+        "turnaround falls by {all}, by {blamed} if big cores take over only threads that others wait for (`colab:takeover=blamed`), and by {none} if they take none"
+    );
+    assert!(page.contains(&expected), "not in the page: {expected}");
+}
+
 /// A simulated amount over the published one, less one, of the rows of the work-stealing paper that `keep` accepts.
 fn misses(keep: impl Fn(&str) -> bool) -> Vec<(String, f64)> {
     let all = rows(of("aaws")).iter().map(|row| {

@@ -14,7 +14,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::description::{Description, Reads};
+use super::description::{Description, Knob, Reads, Value};
 use super::hooks::{Changes, Policy};
 use super::parts::fair;
 use super::parts::running::Running;
@@ -32,12 +32,38 @@ pub(super) static DESCRIPTION: Description = Description {
     summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
     source: "Yu, Petoumenos, Janjic, Leather, Thomson, \"COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors\", CGO 2020, sections 3 and 4",
     reads: Reads::Speedups,
-    ..Description::of::<Colab>("colab", |_| Box::new(Colab::default()))
+    knobs: &[Knob {
+        name: "takeover",
+        summary: "which of the threads that little cores run an idle big core takes over (Algorithm 1: any)",
+        value: Value::Word(&["any", "blamed", "none"]),
+    }],
+    ..Description::of::<Colab>("colab", |setup| Box::new(Colab::new(Takeover::named(setup.word("takeover")))))
 };
 
+/// Which running threads of little cores a big core without work takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takeover {
+    /// The most blamed, whatever its blame.
+    Any,
+    /// The most blamed, if its blame is high.
+    Blamed,
+    None,
+}
+
+impl Takeover {
+    fn named(word: &str) -> Self {
+        match word {
+            "none" => Self::None,
+            "blamed" => Self::Blamed,
+            _ => Self::Any,
+        }
+    }
+}
+
 /// The COLAB scheduler.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Colab {
+    takeover: Takeover,
     labels: Vec<Labels>,
     round_robin: RoundRobin,
     /// What runs on little cores, for big ones to take over.
@@ -113,12 +139,12 @@ impl Policy for Colab {
                 return Pick::Queued(thread);
             }
         }
-        if s.big.contains(core)
-            && let Some(thread) = self.max_block_running(s, core)
-        {
-            return Pick::Running(thread);
+        let takes = s.big.contains(core) && self.takeover != Takeover::None;
+        let most = takes.then(|| self.max_block_running(s, core)).flatten();
+        match most.filter(|thread| self.takeover == Takeover::Any || self.labels(*thread).high_block) {
+            Some(thread) => Pick::Running(thread),
+            None => Pick::Idle,
         }
-        Pick::Idle
     }
 
     fn arrive(&mut self, s: &State, _thread: ThreadId, core: CoreId) {
@@ -186,6 +212,10 @@ impl Policy for Colab {
 }
 
 impl Colab {
+    fn new(takeover: Takeover) -> Self {
+        Self { takeover, labels: Vec::new(), round_robin: RoundRobin::default(), on_little: Running::default() }
+    }
+
     fn labels(&self, thread: ThreadId) -> Labels {
         self.labels.get(thread.index()).copied().unwrap_or_default()
     }

@@ -30,12 +30,12 @@ const STUCK: u32 = 10_000_000;
 const REPORT: u64 = 1 << 14;
 
 /// A run in progress.
-pub(crate) struct Engine<'a, O: Observer + ?Sized> {
+pub(crate) struct Engine<'a> {
     pub(crate) now: Ns,
     pub(crate) machine: &'a Machine,
     pub(crate) workload: &'a Workload,
     pub(crate) options: &'a Options,
-    pub(crate) observer: &'a mut O,
+    pub(crate) observer: &'a mut dyn Observer,
     pub(crate) watched: bool,
     pub(crate) sched: Scheduler,
     pub(crate) code: Code,
@@ -78,7 +78,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) wakeup_latency: Latency,
 }
 
-impl<'a, O: Observer + ?Sized> Engine<'a, O> {
+impl<'a> Engine<'a> {
     /// A run on `machine` of a workload that was made for machine `origin`: how much work a time of work is, and what a
     /// speedup is, depends on that one.
     pub(crate) fn new(
@@ -87,7 +87,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         workload: &'a Workload,
         sched: Scheduler,
         options: &'a Options,
-        observer: &'a mut O,
+        observer: &'a mut dyn Observer,
     ) -> Result<Self, Error> {
         let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
         let code = Code::new(workload, origin, &calibrate).map_err(Error::Invalid)?;

@@ -4,7 +4,7 @@ use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, Thread
 use evenkeel_sched::Span;
 
 use crate::threads::engine::Engine;
-use crate::threads::observer::{Event, Observer};
+use crate::threads::observer::Event;
 use crate::threads::pmu;
 use crate::threads::thread::{RunState, SPIN};
 
@@ -13,7 +13,7 @@ use crate::threads::thread::{RunState, SPIN};
 const NOISE_INTERVAL: Ns = Ns::from_ms(10);
 pub(crate) const NOISE_BURST: Ns = Ns::from_us(50);
 
-impl<O: Observer + ?Sized> Engine<'_, O> {
+impl Engine<'_> {
     /// Accounts for the time on a core since the last time, and reports it to the scheduler.
     pub(crate) fn settle(&mut self, core: CoreId) {
         let cluster = self.machine.cores[core.index()].cluster;

@@ -7,11 +7,11 @@ use evenkeel_sched::{Action, Scheduler, Why};
 
 use crate::threads::calendar::Entry;
 use crate::threads::engine::Engine;
-use crate::threads::observer::{Event, Observer, Stop};
+use crate::threads::observer::{Event, Stop};
 use crate::threads::run::Error;
 use crate::threads::thread::RunState;
 
-impl<O: Observer + ?Sized> Host for Engine<'_, O> {
+impl Host for Engine<'_> {
     type Error = Error;
 
     fn scheduler(&self) -> &Scheduler {

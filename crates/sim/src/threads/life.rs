@@ -8,14 +8,14 @@ use evenkeel_workload::program::{SchedParams, Start, ThreadKind};
 use crate::threads::calendar::Entry;
 use crate::threads::code::ThreadCode;
 use crate::threads::engine::Engine;
-use crate::threads::observer::{Event, Observer, Stop};
+use crate::threads::observer::{Event, Stop};
 use crate::threads::outcome::Ended;
 use crate::threads::report;
 use crate::threads::step::vary;
 use crate::threads::tasking::Runtime;
 use crate::threads::thread::{On, RunState};
 
-impl<O: Observer + ?Sized> Engine<'_, O> {
+impl Engine<'_> {
     /// Starts a thread from its beginning.
     pub(crate) fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         let t = &mut self.threads[thread.index()];

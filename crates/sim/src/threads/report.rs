@@ -6,7 +6,6 @@ use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
 use evenkeel_workload::program::Start;
 
 use crate::threads::engine::Engine;
-use crate::threads::observer::Observer;
 use crate::threads::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
 use crate::threads::run::Error;
 use crate::threads::thread::{On, RunState};
@@ -14,13 +13,13 @@ use crate::threads::thread::{On, RunState};
 /// How many threads an error lists.
 const LISTED: usize = 8;
 
-fn name<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> String {
+fn name(engine: &Engine<'_>, thread: ThreadId) -> String {
     let code = &engine.code.threads[thread.index()];
     format!("{}/{}", engine.workload.programs[code.program].name, code.name)
 }
 
 /// What a blocked thread waits for, in words.
-pub(crate) fn waits_for<O: Observer + ?Sized>(engine: &Engine<'_, O>, on: On) -> String {
+pub(crate) fn waits_for(engine: &Engine<'_>, on: On) -> String {
     match on {
         On::Sleep => "sleep".into(),
         On::Lock(lock) => format!("lock {:?}", engine.code.locks[lock as usize]),
@@ -40,7 +39,7 @@ pub(crate) fn waits_for<O: Observer + ?Sized>(engine: &Engine<'_, O>, on: On) ->
 }
 
 /// Whom a blocked thread waits for, where that is one thread.
-fn waits_on<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> Option<ThreadId> {
+fn waits_on(engine: &Engine<'_>, thread: ThreadId) -> Option<ThreadId> {
     match engine.threads[thread.index()].state {
         RunState::Blocked(On::Lock(lock)) => engine.objects.locks[lock as usize].holder,
         RunState::Blocked(On::Join(other)) => Some(other),
@@ -48,7 +47,7 @@ fn waits_on<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> O
     }
 }
 
-fn blocked<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Vec<(ThreadId, On)> {
+fn blocked(engine: &Engine<'_>) -> Vec<(ThreadId, On)> {
     let ids = (0..engine.threads.len() as u32).map(ThreadId);
     let waiting = ids.filter_map(|id| match engine.threads[id.index()].state {
         RunState::Blocked(on) => Some((id, on)),
@@ -58,7 +57,7 @@ fn blocked<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Vec<(ThreadId, On)> 
 }
 
 /// Nothing can happen any more. Names the cycle if there is one, else who waits for what.
-pub(crate) fn deadlock<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+pub(crate) fn deadlock(engine: &Engine<'_>) -> Error {
     let waiting = blocked(engine);
     let cycle = waiting.iter().find_map(|(start, _)| {
         let mut path = vec![*start];
@@ -106,7 +105,7 @@ fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
 }
 
 /// What is still there when a run exceeds a limit.
-fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
+fn unfinished(engine: &Engine<'_>) -> String {
     let ids = (0..engine.threads.len() as u32).map(ThreadId);
     let (there, absent): (Vec<ThreadId>, Vec<ThreadId>) =
         ids.partition(|id| engine.threads[id.index()].state != RunState::Absent);
@@ -129,17 +128,17 @@ fn unfinished<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> String {
 }
 
 /// The run outlasted its limit.
-pub(crate) fn max_time<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+pub(crate) fn max_time(engine: &Engine<'_>) -> Error {
     Error::MaxTime { limit: engine.options.max_time, threads: unfinished(engine) }
 }
 
 /// The run had too many events.
-pub(crate) fn max_events<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+pub(crate) fn max_events(engine: &Engine<'_>) -> Error {
     Error::MaxEvents { limit: engine.options.max_events, at: engine.now, threads: unfinished(engine) }
 }
 
 /// Time stands still.
-pub(crate) fn stuck<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
+pub(crate) fn stuck(engine: &Engine<'_>) -> Error {
     Error::Invalid(format!(
         "time stands still at {}: threads switch or start again for ever without computing or sleeping",
         engine.now
@@ -147,13 +146,13 @@ pub(crate) fn stuck<O: Observer + ?Sized>(engine: &Engine<'_, O>) -> Error {
 }
 
 /// A thread loops without computing, waiting or sleeping.
-pub(crate) fn endless<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId) -> Error {
+pub(crate) fn endless(engine: &Engine<'_>, thread: ThreadId) -> Error {
     let name = name(engine, thread);
     Error::Invalid(format!("{name} loops for ever without computing, waiting or sleeping: give its loop some work"))
 }
 
 /// A lock was released by a thread that does not hold it.
-pub(crate) fn stranger<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: ThreadId, lock: u32) -> Error {
+pub(crate) fn stranger(engine: &Engine<'_>, thread: ThreadId, lock: u32) -> Error {
     let held = match engine.objects.locks[lock as usize].holder {
         Some(holder) => format!("{} holds", name(engine, holder)),
         None => "no thread holds".into(),
@@ -164,7 +163,7 @@ pub(crate) fn stranger<O: Observer + ?Sized>(engine: &Engine<'_, O>, thread: Thr
 }
 
 /// The outcome of a run that came to its end.
-pub(crate) fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
+pub(crate) fn outcome(engine: Engine<'_>) -> Outcome {
     let thread = |(index, t): (usize, &crate::threads::thread::Thread)| ThreadOutcome {
         id: ThreadId(index as u32),
         program: ProgramId(t.program as u32),

@@ -93,13 +93,13 @@ pub enum Error {
 ///
 /// # Errors
 /// See [`Error`]. All of them are the workload's fault, or that of who chose a policy that does not accept the machine.
-pub fn run<O: Observer + ?Sized>(
+pub fn run(
     machine: &Machine,
     workload: &Workload,
     policy: Box<dyn Policy>,
     predict: Option<Predict>,
     options: &Options,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
     check(machine, workload)?;
     evenkeel_sched::policy::check(policy.as_ref(), machine).map_err(Error::Invalid)?;

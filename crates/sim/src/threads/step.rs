@@ -6,7 +6,6 @@ use evenkeel_workload::program::{Spread, TimerMode};
 
 use crate::threads::code::Instr;
 use crate::threads::engine::Engine;
-use crate::threads::observer::Observer;
 use crate::threads::report;
 use crate::threads::run::Error;
 use crate::threads::tasking::Then;
@@ -15,7 +14,7 @@ use crate::threads::thread::{On, RunState, SPIN};
 /// So many operations in a row without any time passing mean that the thread loops over nothing.
 const ENDLESS: u32 = 1_000_000;
 
-impl<O: Observer + ?Sized> Engine<'_, O> {
+impl Engine<'_> {
     /// Runs the operations of the thread on a core up to the next that takes time.
     pub(crate) fn step(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Error> {
         for _ in 0..ENDLESS {

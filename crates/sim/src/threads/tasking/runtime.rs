@@ -7,7 +7,7 @@ use super::ready::{Crew, Ready, Worker};
 use super::{Act, RuntimeCode, cats, fifo, heft, steal};
 use crate::threads::code::Code;
 use crate::threads::engine::Engine;
-use crate::threads::observer::{Event, Observer};
+use crate::threads::observer::Event;
 use crate::threads::run::Error;
 use crate::threads::thread::On;
 
@@ -150,7 +150,7 @@ impl Runtime {
     }
 }
 
-impl<O: Observer + ?Sized> Engine<'_, O> {
+impl Engine<'_> {
     /// A step of a worker that runs on a core.
     pub(crate) fn task_step(&mut self, core: CoreId, thread: ThreadId, number: u32, act: Act) -> Result<Then, Error> {
         let code = &self.code.runtimes[number as usize];
