@@ -6,68 +6,48 @@ use crate::event::Tid;
 
 /// A reservation holds within every such span.
 const PERIOD_NS: u64 = 10_000_000;
-const SCHED_DEADLINE: u32 = 6;
+const SCHED_DEADLINE: u32 = libc::SCHED_DEADLINE as u32;
 
-/// `struct sched_attr` of sched_setattr(2), version 0.
-#[repr(C)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
-impl SchedAttr {
-    const EMPTY: Self = Self {
-        size: size_of::<Self>() as u32,
-        policy: 0,
-        flags: 0,
-        nice: 0,
-        priority: 0,
-        runtime: 0,
-        deadline: 0,
-        period: 0,
-    };
-}
+const EMPTY: libc::sched_attr = libc::sched_attr {
+    size: size_of::<libc::sched_attr>() as u32,
+    sched_policy: 0,
+    sched_flags: 0,
+    sched_nice: 0,
+    sched_priority: 0,
+    sched_runtime: 0,
+    sched_deadline: 0,
+    sched_period: 0,
+};
 
 /// Lets a thread (0: this one) run before all ordinary work.
 pub(crate) fn fifo(tid: Tid) -> io::Result<()> {
-    const SCHED_FIFO: u32 = 1;
-    set(tid, &SchedAttr { policy: SCHED_FIFO, priority: 1, ..SchedAttr::EMPTY })
+    set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: 1, ..EMPTY })
 }
 
 /// Gives a thread (0: this one) a share of a CPU, and no more.
 pub(crate) fn reserve(tid: Tid, share: f64) -> io::Result<()> {
-    const SCHED_FLAG_RESET_ON_FORK: u64 = 1;
-    set(
-        tid,
-        &SchedAttr {
-            policy: SCHED_DEADLINE,
-            flags: SCHED_FLAG_RESET_ON_FORK,
-            runtime: (share * PERIOD_NS as f64) as u64,
-            deadline: PERIOD_NS,
-            period: PERIOD_NS,
-            ..SchedAttr::EMPTY
-        },
-    )
+    let reservation = libc::sched_attr {
+        sched_policy: SCHED_DEADLINE,
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_runtime: (share * PERIOD_NS as f64) as u64,
+        sched_deadline: PERIOD_NS,
+        sched_period: PERIOD_NS,
+        ..EMPTY
+    };
+    set(tid, &reservation)
 }
 
 /// The share of a CPU that a thread has reserved, if it has.
 pub(crate) fn reserved(tid: Tid) -> Option<f64> {
-    let mut attr = SchedAttr::EMPTY;
+    let mut attr = EMPTY;
     // SAFETY: the kernel writes at most the given size to `attr`, which lives until the call returns.
     #[allow(unsafe_code)]
-    let result = unsafe {
-        libc::syscall(libc::SYS_sched_getattr, tid, std::ptr::from_mut(&mut attr), size_of::<SchedAttr>(), 0)
-    };
-    (result == 0 && attr.policy == SCHED_DEADLINE).then(|| attr.runtime as f64 / attr.period.max(1) as f64)
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, attr.size, 0) };
+    (result == 0 && attr.sched_policy == SCHED_DEADLINE)
+        .then(|| attr.sched_runtime as f64 / attr.sched_period.max(1) as f64)
 }
 
-fn set(tid: Tid, attr: &SchedAttr) -> io::Result<()> {
+fn set(tid: Tid, attr: &libc::sched_attr) -> io::Result<()> {
     // SAFETY: the kernel reads `size` bytes from `attr`, which lives until the call returns, and nothing else.
     #[allow(unsafe_code)]
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, std::ptr::from_ref(attr), 0) };

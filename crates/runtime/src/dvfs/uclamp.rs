@@ -89,30 +89,27 @@ impl Drop for Uclamp {
     }
 }
 
-/// `struct sched_attr` of sched_setattr(2), version 1.
+/// `struct sched_attr` of sched_setattr(2) in version 1, which libc's lacks: version 0 with clamps.
 #[repr(C)]
 struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
+    version_0: libc::sched_attr,
     util_min: u32,
     util_max: u32,
 }
 
-/// SCHED_FLAG_KEEP_POLICY and SCHED_FLAG_KEEP_PARAMS: nothing but the clamps is set.
-const KEEP_ALL: u64 = 0x08 | 0x10;
-/// SCHED_FLAG_UTIL_CLAMP_MIN and SCHED_FLAG_UTIL_CLAMP_MAX.
-const CLAMPS: u64 = 0x20 | 0x40;
-
 impl SchedAttr {
-    fn new(flags: u64, [util_min, util_max]: [u32; 2]) -> Self {
-        let size = size_of::<Self>() as u32;
-        Self { size, policy: 0, flags, nice: 0, priority: 0, runtime: 0, deadline: 0, period: 0, util_min, util_max }
+    fn new(flags: libc::c_int, [util_min, util_max]: [u32; 2]) -> Self {
+        let version_0 = libc::sched_attr {
+            size: size_of::<Self>() as u32,
+            sched_policy: 0,
+            sched_flags: flags as u64,
+            sched_nice: 0,
+            sched_priority: 0,
+            sched_runtime: 0,
+            sched_deadline: 0,
+            sched_period: 0,
+        };
+        Self { version_0, util_min, util_max }
     }
 }
 
@@ -120,13 +117,14 @@ impl SchedAttr {
 fn clamps_of(thread: Tid) -> io::Result<[u32; 2]> {
     let mut attr = SchedAttr::new(0, [0; 2]);
     // SAFETY: the kernel writes at most `size` bytes to `attr`, which is that long and lives until the call returns.
-    let done = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attr, attr.size, 0) };
+    let done = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attr, attr.version_0.size, 0) };
     if done == 0 { Ok([attr.util_min, attr.util_max]) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Lets a thread (0: this one) count as at least and at most so busy.
 fn clamp(thread: Tid, util: [u32; 2]) -> io::Result<()> {
-    let attr = SchedAttr::new(KEEP_ALL | CLAMPS, util);
+    // Nothing but the clamps is set.
+    let attr = SchedAttr::new(libc::SCHED_FLAG_KEEP_ALL | libc::SCHED_FLAG_UTIL_CLAMP, util);
     // SAFETY: the kernel reads `size` bytes from `attr`, which is that long and lives until the call returns.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attr, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

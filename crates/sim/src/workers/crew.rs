@@ -423,7 +423,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         let state = match kind {
             Spent::Work => Activity::Works,
             Spent::Overhead if worker.waits => Activity::Waits,
-            Spent::Overhead => Activity::Looks,
+            Spent::Overhead => Activity::Overhead,
         };
         let volts = on.core.moving.map_or(on.core.volts, |(to, _)| to);
         self.on_cores[core].due = due;

@@ -57,8 +57,8 @@ impl Outcome {
 pub enum Activity {
     /// A task, or a serial part.
     Works,
-    /// It looks for work, or changes places.
-    Looks,
+    /// It searches for work, or changes places.
+    Overhead,
     /// It has said that it waits.
     Waits,
 }
