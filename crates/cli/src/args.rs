@@ -405,4 +405,31 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+
+    /// Every whole command in a code block of the documentation.
+    #[test]
+    fn commands_in_the_documentation_are_understood() {
+        let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let pages =
+            ["docs", "docs/policies"].into_iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+        let pages = pages.map(|page| page.unwrap().path()).chain([root.join("README.md")]);
+        let mut checked = 0;
+        for page in pages.filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
+            let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");
+            for line in text.lines().filter(|line| line.starts_with("evenkeel ")) {
+                // Without a comment, and what the shell does with the output.
+                let command =
+                    line.split(" #").next().unwrap().split(" > ").next().unwrap().split(" | ").next().unwrap();
+                // Without placeholders, and what a shell expands.
+                if command.contains(['<', '[', '{', '$', '`', '"', '\'', '|']) || command.contains("...") {
+                    continue;
+                }
+                checked += 1;
+                if let Err(error) = Cli::try_parse_from(command.split_whitespace()) {
+                    assert!(!error.use_stderr(), "{}: {line}\n{error}", page.display());
+                }
+            }
+        }
+        assert!(checked > 30, "only {checked}");
+    }
 }

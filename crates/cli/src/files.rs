@@ -49,6 +49,18 @@ pub struct Unwritten {
     error: io::Error,
     /// Where it is instead.
     instead: Option<PathBuf>,
+    /// What the command found out all the same, which is printed.
+    pub report: String,
+}
+
+impl Unwritten {
+    /// A report that is printed whether or not a file that belongs to it could be written.
+    pub fn report(written: Result<(), Self>, report: String) -> Result<String, Self> {
+        match written {
+            Ok(()) => Ok(report),
+            Err(unwritten) => Err(Self { report, ..unwritten }),
+        }
+    }
 }
 
 impl fmt::Display for Unwritten {
@@ -111,7 +123,7 @@ impl Target {
     /// What went wrong while writing.
     pub fn unwritten(&self) -> impl Fn(io::Error) -> Unwritten + use<> {
         let path = self.path.clone();
-        move |error| Unwritten { path: path.clone(), error, instead: None }
+        move |error| Unwritten { path: path.clone(), error, instead: None, report: String::new() }
     }
 
     /// Gives the file its name.

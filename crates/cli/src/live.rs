@@ -163,7 +163,7 @@ impl<'a> Account<'a> {
         }
         if summary.unseen > Ns::ZERO {
             let remark = "not seen by samples: of threads too short-lived, and of others before they ended";
-            fact("elsewhere", summary.unseen.to_string(), remark.into());
+            fact("not sampled", summary.unseen.to_string(), remark.into());
         }
         let Short { threads, .. } = summary.short;
         if threads > 0 {

@@ -96,6 +96,9 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         messages::error(interrupted);
         return if printed == ExitCode::SUCCESS { ExitCode::from(interrupted::STATUS) } else { printed };
     }
+    if let Some(unwritten) = error.downcast_ref::<files::Unwritten>() {
+        print(&unwritten.report);
+    }
     match hints::hint(error) {
         Some(hint) => messages::error(format_args!("{error:#}; {hint}")),
         None => messages::error(format_args!("{error:#}")),

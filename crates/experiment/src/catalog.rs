@@ -61,7 +61,11 @@ pub fn machine(name: &str) -> Result<FoundMachine> {
             .map_err(|why| Error::Machine { name: name.to_owned(), why: why.to_string() })?;
         return Ok(FoundMachine { machine, notes });
     }
-    if is_path(name) { machine_file(name) } else { Ok(bundled_machine(name)?.into()) }
+    if is_path(name) {
+        return machine_file(name);
+    }
+    // A file that has no known ending, but is there, is what was meant by a name that nothing else has.
+    bundled_machine(name).map(Into::into).or_else(|unknown| if there(name) { machine_file(name) } else { Err(unknown) })
 }
 
 /// Every bundled machine.
@@ -77,7 +81,13 @@ pub fn all_machines() -> Result<Vec<Machine>> {
 /// # Errors
 /// There is no such workload, or its file has a mistake.
 pub fn workload(name: &str) -> Result<FoundWorkload> {
-    if is_path(name) { workload_file(name) } else { Ok(evenkeel_workload::by_name(name)?.into()) }
+    if is_path(name) {
+        return workload_file(name);
+    }
+    match evenkeel_workload::by_name(name) {
+        Err(_) if there(name) => workload_file(name),
+        found => Ok(found?.into()),
+    }
 }
 
 /// A policy by its name, with its knobs.
@@ -147,6 +157,10 @@ fn part(name: &str) -> Option<(&str, usize, usize)> {
 fn is_path(name: &str) -> bool {
     name.contains(std::path::is_separator)
         || [".toml", ".json", ".ek", ".xml", ".dtb"].iter().any(|ending| name.ends_with(ending))
+}
+
+fn there(path: &str) -> bool {
+    Path::new(path).exists()
 }
 
 fn bundled_machine(name: &str) -> Result<Machine> {

@@ -181,7 +181,7 @@ fn uclamp() -> Probe {
     match in_a_thread(clamp)? {
         Ok(()) => Ok("a thread's clamps can be set".into()),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::E2BIG | libc::EINVAL)) => {
-            Err(lacks("the kernel has it not").but("a kernel with CONFIG_UCLAMP_TASK"))
+            Err(lacks("this kernel does not have it").but("a kernel with CONFIG_UCLAMP_TASK"))
         }
         Err(error) => Err(failed(&error).but(AS_ROOT)),
     }
@@ -242,7 +242,7 @@ fn ebpf() -> Probe {
 fn sched_ext() -> Probe {
     match fs::read_to_string("/sys/kernel/sched_ext/state") {
         Ok(state) => Ok(format!("the kernel has it, {}", state.trim())),
-        Err(_) => Err(lacks("the kernel has it not").but("a kernel from 6.12 on with CONFIG_SCHED_CLASS_EXT")),
+        Err(_) => Err(lacks("this kernel does not have it").but("a kernel from 6.12 on with CONFIG_SCHED_CLASS_EXT")),
     }
 }
 

@@ -158,6 +158,20 @@ impl CoreSet {
     pub fn around(self, from: CoreId) -> Circle {
         Circle { set: self, next: Some(from), from, wrapped: false }
     }
+
+    /// The first core that is in all of the sets, in the order of [`Self::around`]: reads no more words than it needs.
+    pub fn first_common<const SETS: usize>(sets: [&Self; SETS], from: CoreId) -> Option<CoreId> {
+        let common = |word: usize| sets.iter().fold(u64::MAX, |bits, set| bits & set.words[word]);
+        let lowest =
+            |word: usize, bits: u64| (bits != 0).then(|| CoreId((word * BITS) as u16 + bits.trailing_zeros() as u16));
+        let (first, below) = (from.index() / BITS, (1 << (from.index() % BITS)) - 1);
+        let words = sets.iter().fold(u64::MAX, |words, set| words & u64::from(set.summary));
+        let later = words & (u64::MAX << first) & !(1 << first);
+        let earlier = words & ((1 << first) - 1);
+        lowest(first, common(first) & !below)
+            .or_else(|| bits(later).chain(bits(earlier)).find_map(|word| lowest(word, common(word))))
+            .or_else(|| lowest(first, common(first) & below))
+    }
 }
 
 /// The numbers of the bits that are set.
@@ -273,6 +287,9 @@ mod tests {
             let from = draw(spread) as u16;
             let circle: Vec<u16> = a.range(from..).chain(a.range(..from)).copied().collect();
             assert_eq!(x.around(CoreId(from)).map(|core| core.0).collect::<Vec<_>>(), circle);
+            let both: Vec<u16> = circle.iter().copied().filter(|core| b.contains(core)).collect();
+            let first = |sets: [&CoreSet; 2]| CoreSet::first_common(sets, CoreId(from)).map(|core| core.0);
+            assert_eq!((first([&x, &y]), first([&x, &x])), (both.first().copied(), circle.first().copied()));
             assert_eq!(x.lowest().map(|core| core.0), a.first().copied());
             assert_eq!(x.at_or_above(CoreId(from)).map(|core| core.0), a.range(from..).next().copied());
             let emptied = a.iter().fold(x, |set, core| set.without(CoreId(*core)));

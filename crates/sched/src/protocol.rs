@@ -134,7 +134,7 @@ impl Request {
     }
 }
 
-/// What is requested of a host and not yet carried out, and what became of the rest.
+/// The actions that a host has yet to carry out, and how many of the others were stale.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     /// In order, each with its number; 0 for those that arrived late.
@@ -164,7 +164,7 @@ impl Requests {
         self.preemptions
     }
 
-    /// A thread left its core by itself, which needs another one: after all that is pending.
+    /// A thread left its core by itself: a reschedule of the core follows all that is pending.
     pub fn vacated(&mut self, core: CoreId) {
         self.push(Action::Reschedule(core));
     }
@@ -204,7 +204,7 @@ impl Requests {
         self.pending.push_back((self.numbers, action));
     }
 
-    /// Drops what is pending: for a host that lets no policy decide without end.
+    /// Drops what is pending: for a host that bounds how many actions follow one event.
     pub fn clear(&mut self) {
         self.pending.clear();
     }

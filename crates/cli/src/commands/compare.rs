@@ -7,7 +7,7 @@ use evenkeel_report::{page, text};
 
 use crate::args::{Compare, Format, command_line};
 use crate::clock::Stopwatch;
-use crate::files::Target;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::{Interrupted, stopped};
 use crate::progress::Work;
 use crate::{catalog, json};
@@ -43,9 +43,12 @@ pub fn run(args: &Compare) -> Result<String> {
     let runner = Runner::new(plan, &control).map_err(|error| stopped(error, &work))?;
     let (results, mut cut_short) = runner.run_all_until_stopped(&control)?;
     let compared = Comparison::of(runner.plan(), &results, baseline.name());
+    let mut written = Ok(());
     if let Some(target) = html.filter(|_| cut_short.is_none()) {
         match Timelines::record(&runner, &results, TIMELINES) {
-            Ok(timelines) => target.write(page::comparison(&compared, &timelines, &command_line()).as_bytes())?,
+            Ok(timelines) => {
+                written = target.write(page::comparison(&compared, &timelines, &command_line()).as_bytes());
+            }
             Err(stop @ Error::Stopped { .. }) => cut_short = Some(stop),
             Err(error) => return Err(error.into()),
         }
@@ -59,7 +62,7 @@ pub fn run(args: &Compare) -> Result<String> {
         }
     };
     if cut_short.is_none() {
-        return Ok(report);
+        return Ok(Unwritten::report(written, report)?);
     }
     let (shown, of) = (results.runs.len(), runner.plan().jobs().len());
     let page = if args.html.is_some() { ", and no page is written" } else { "" };

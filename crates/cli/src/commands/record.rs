@@ -56,7 +56,7 @@ fn say(account: &Recorded<'_>, quiet: bool) {
     if !quiet {
         let Recorded { file, makespan_s, threads, steps, waits, events, .. } = account;
         messages::note(format_args!(
-            "{threads} threads, {steps} steps, {waits} of them waits for another thread, in {makespan_s:.3} s \
+            "{threads} threads, {steps} steps, {waits} of which wait for another thread, in {makespan_s:.3} s \
              ({events} events): {file}"
         ));
         account.missing.iter().for_each(messages::note);

@@ -7,7 +7,7 @@ use evenkeel_report::{page, text};
 
 use crate::args::{Format, Reproduce, command_line};
 use crate::clock::Stopwatch;
-use crate::files::Target;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::Interrupted;
 use crate::json;
 use crate::progress::Work;
@@ -37,9 +37,10 @@ pub fn run(args: &Reproduce) -> Result<String> {
     if cut_short && reproductions.is_empty() {
         return Err(Interrupted { report: String::new(), reached: work.reached() }.into());
     }
-    if let Some(target) = html.filter(|_| !cut_short) {
-        target.write(page::reproductions(&args.experiment, &reproductions, &command_line()).as_bytes())?;
-    }
+    let page = |target: Target| {
+        target.write(page::reproductions(&args.experiment, &reproductions, &command_line()).as_bytes())
+    };
+    let written = html.filter(|_| !cut_short).map_or(Ok(()), page);
     let report = match args.output.format {
         Format::Table => text::reproductions(&reproductions),
         Format::Json => {
@@ -52,7 +53,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
         }
     };
     if !cut_short {
-        return Ok(report);
+        return Ok(Unwritten::report(written, report)?);
     }
     let page = if args.html.is_some() { ", and no page is written" } else { "" };
     let reached = format!("{}: {} experiments are shown{page}", work.reached(), reproductions.len());

@@ -10,7 +10,7 @@ use evenkeel_sim::perfetto::Writer;
 
 use crate::args::{Format, Sim};
 use crate::clock::Stopwatch;
-use crate::files::Target;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::{Interrupted, stopped};
 use crate::progress::Work;
 use crate::{catalog, json};
@@ -40,8 +40,8 @@ pub fn run(args: &Sim) -> Result<String> {
     let work = Work::begin("simulating", args.conditions.limit.max_events);
     let runner = Runner::new(plan, &work.control()).map_err(|error| stopped(error, &work))?;
     let job = Job { workload: 0, machine: 0, policy: 0, order, seed: args.seed };
-    let run = match trace {
-        None => runner.run_until_stopped(job, &mut ())?,
+    let (run, written) = match trace {
+        None => (runner.run_until_stopped(job, &mut ())?, Ok(())),
         Some(target) => traced(&runner, job, target)?,
     };
     let interrupted = run.ended == Ended::Interrupted;
@@ -52,16 +52,18 @@ pub fn run(args: &Sim) -> Result<String> {
             json::print(&json::Runs { interrupted, ..json::Runs::of(&[run], events, watch.seconds()) })?
         }
     };
-    if interrupted { Err(Interrupted { report, reached: work.reached() }.into()) } else { Ok(report) }
+    if interrupted {
+        return Err(Interrupted { report, reached: work.reached() }.into());
+    }
+    Ok(Unwritten::report(written, report)?)
 }
 
 /// Does a run and writes its trace, packet by packet.
-fn traced(runner: &Runner, job: Job, mut target: Target) -> Result<Run> {
+fn traced(runner: &Runner, job: Job, mut target: Target) -> Result<(Run, Result<(), Unwritten>)> {
     let machine = runner.machine(job);
     let unwritten = target.unwritten();
     let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
     let run = runner.run_until_stopped(job, &mut writer)?;
-    writer.finish().map_err(unwritten)?;
-    target.keep()?;
-    Ok(run)
+    let written = writer.finish().map(drop).map_err(unwritten);
+    Ok((run, written.and_then(|()| target.keep())))
 }

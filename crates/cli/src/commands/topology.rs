@@ -10,7 +10,7 @@ use evenkeel_report::table;
 use evenkeel_topology::{Cpu, CpuKind, Shared, Topology, list};
 
 use crate::args::{Format, Topology as Arguments};
-use crate::files::Target;
+use crate::files::{Target, Unwritten};
 use crate::json;
 
 /// Runs the command.
@@ -23,18 +23,20 @@ pub fn run(args: &Arguments) -> Result<String> {
     let found = found.map_err(Error::msg)?;
     let cores = &args.cores;
     let topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    let mut written = Ok(());
     if let (Some(target), Some(path)) = (save, &args.save) {
         let name = path.file_stem().map_or("machine".into(), |stem| stem.to_string_lossy());
-        target.write(topology.to_toml(&name).map_err(Error::msg)?.as_bytes())?;
+        written = target.write(topology.to_toml(&name).map_err(Error::msg)?.as_bytes());
     }
     let abilities = args.file.is_none().then(|| abilities(&found.ids()));
-    match args.output.format {
-        Format::Json => json::print(&document(&topology, abilities.as_deref())),
+    let report = match args.output.format {
+        Format::Json => json::print(&document(&topology, abilities.as_deref()))?,
         Format::Table => {
             let name = topology.model.clone().or_else(|| Some(args.file.as_ref()?.display().to_string()));
-            Ok(text(&name.unwrap_or("this machine".into()), &topology, abilities.as_deref()))
+            text(&name.unwrap_or("this machine".into()), &topology, abilities.as_deref())
         }
-    }
+    };
+    Ok(Unwritten::report(written, report)?)
 }
 
 /// The topology for people.

@@ -5,7 +5,7 @@ use evenkeel_experiment::training;
 use evenkeel_report::text;
 
 use crate::args::{Format, Train};
-use crate::files::Target;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::stopped;
 use crate::progress::Work;
 use crate::{catalog, json};
@@ -16,11 +16,10 @@ pub fn run(args: &Train) -> Result<String> {
     let machine = catalog::machine(&args.machine)?;
     let work = Work::begin("training", args.limit.max_events);
     let trained = training::train(&machine, &work.control()).map_err(|error| stopped(error, &work))?;
-    if let Some(target) = target {
-        target.write(trained.predictor.to_toml().as_bytes())?;
-    }
-    match args.output.format {
-        Format::Json => json::print(&json::Trained::from(&trained)),
-        Format::Table => Ok(text::predictor(&trained)),
-    }
+    let written = target.map_or(Ok(()), |target| target.write(trained.predictor.to_toml().as_bytes()));
+    let report = match args.output.format {
+        Format::Json => json::print(&json::Trained::from(&trained))?,
+        Format::Table => text::predictor(&trained),
+    };
+    Ok(Unwritten::report(written, report)?)
 }

@@ -179,8 +179,33 @@ fn results_that_cannot_be_written_are_a_failure_and_not_lost() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(125), "1 could be the program's own: {message}");
     assert!(message.contains("evenkeel run: pfs") && message.contains("cannot write /dev/full"), "{message}");
-    let saved = evenkeel(&["topology", "--save", "/dev/full"]).output().unwrap();
-    assert_eq!(saved.status.code(), Some(1));
+    let simulated = ["sim", "ferret:1", "--machine", "2B2S", "--policy", "cfs", "--trace", "/dev/full"];
+    let compared = ["compare", "ferret:1", "--machine", "2B2S", "--policy", "cfs", "--html", "/dev/full"];
+    for (args, report) in
+        [(&["topology", "--save", "/dev/full"][..], "CPU"), (&simulated, "H_ANTT"), (&compared, "H_ANTT")]
+    {
+        let output = evenkeel(args).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && message.contains("cannot write /dev/full"), "{args:?}: {message}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains(report), "{args:?}");
+    }
+}
+
+/// A name that nothing has, but a file: it is the file that is wrong.
+#[test]
+fn files_without_a_known_ending_are_named_as_files() {
+    let folder = tempfile::tempdir().unwrap();
+    file(folder.path(), "r.bin", "x");
+    for (workload, machine, expected) in [
+        ("r.bin", "2B2S", "r.bin: expected an rt-app file"),
+        ("ferret", "r.bin", "r.bin:1: "),
+        (".", "2B2S", "it is a directory"),
+    ] {
+        let mut command = evenkeel(&["sim", workload, "--machine", machine, "--policy", "cfs"]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && message.contains(expected), "{message}");
+    }
 }
 
 #[test]

@@ -225,7 +225,8 @@ fn without_takeovers_colab_gains_as_little_as_the_page_says() {
         table.split_once("Mean effect against cfs over 104 combinations").unwrap_or_else(|| panic!("{table}"));
     let [all, blamed, none] = [1, 2, 3].map(|policy| {
         let lines = means.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let turnaround = lines.filter(|words| words.first() == Some(&policies[policy])).map(|words| words[1]).last();
+        let turnaround =
+            lines.filter(|words| words.first() == Some(&policies[policy])).map(|words| words[1]).next_back();
         let percent: f64 = turnaround.unwrap().parse().unwrap();
         format!("{:.0} %", -percent)
     });

@@ -194,6 +194,42 @@ fn what_no_sample_saw_is_in_the_account() {
     assert!(number("used_s") > own - 0.001 && number("used_s") < own + 0.1, "{own}: {account}");
 }
 
+/// What ends after the last sample counts once: its time is in the kernel's account, and was in the sample.
+#[test]
+fn no_time_is_counted_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("account");
+    let program = compiled(
+        folder.path(),
+        "#include <pthread.h>\n\
+         static void *work(void *none) { for (volatile long i = 0; i < 10000000; i++); return none; }\n\
+         int main(void) { pthread_t t[12]; for (int i = 0; i < 12; i++) pthread_create(t + i, 0, work, 0);\n\
+         for (int i = 0; i < 12; i++) pthread_join(t[i], 0); }\n",
+    );
+    for _ in 0..8 {
+        let before = children_time();
+        run(&["run", "--format", "json", "-o", file.to_str().unwrap(), "--", program.to_str().unwrap()]);
+        // The program and Evenkeel itself.
+        let all = children_time() - before;
+        let account: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let used = account["used_s"].as_f64().unwrap();
+        assert!(used <= all, "{used} s of {all} s: {account}");
+    }
+}
+
+/// The CPU time of all children that have been waited for, in seconds.
+fn children_time() -> f64 {
+    // SAFETY: all of a `rusage` are integers, for which zero is a value; the call writes to it and nothing else.
+    #[allow(unsafe_code)]
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage), 0);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
 /// A guard that is killed is replaced, so that what it is there for still happens.
 #[test(two_cpus)]
 fn a_killed_guard_is_replaced() {

@@ -276,7 +276,9 @@ impl Follow {
         let now = clock();
         self.release(now);
         self.used.update();
-        let living = Ns(self.samples.iter().map(|sample| self.used.of_living(sample).0).sum());
+        // Not those of a process that has ended since: the kernel has added their time to that of its parent.
+        let living = self.samples.iter().filter(|sample| Path::new(&format!("/proc/{}", sample.process)).exists());
+        let living = Ns(living.map(|sample| self.used.of_living(sample).0).sum());
         for (tid, known) in std::mem::take(&mut self.known) {
             self.summary.threads.push(known.summary(tid));
         }

@@ -48,11 +48,16 @@ pub fn comparison(compared: &Comparison<'_>) -> String {
     }
     let _ = writeln!(
         text,
-        "Mean ± standard deviation over {} core orders x {} seeds; percentages against {baseline}; best in bold.\n\
+        "Mean ± standard deviation over {} x {}; percentages against {baseline}; best in bold.\n\
          Lower is better, except for H_STP.",
-        compared.counts.orders, compared.counts.seeds,
+        some(compared.counts.orders, "core order"),
+        some(compared.counts.seeds, "seed"),
     );
     text
+}
+
+fn some(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn cell_table(compared: &Comparison<'_>, cell: &Results<'_>) -> String {

@@ -93,7 +93,7 @@ enum Sensitivity {
     Either,
 }
 
-/// The core after which each of the three groups of cores is dealt to next.
+/// By group of cores: where the search for the next core to deal to begins.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundRobin {
     big: u16,
@@ -122,9 +122,7 @@ impl Policy for Colab {
             Sensitivity::Little => (s.little, &mut self.round_robin.little),
             Sensitivity::Either => (s.machine.all(), &mut self.round_robin.either),
         };
-        let allowed = s.thread(thread).allowed();
-        let group = if group.and(allowed).is_empty() { allowed } else { group.and(allowed) };
-        deal(s, group, turn)
+        deal(s, &group, &s.thread(thread).allowed(), turn)
     }
 
     /// The biased-global thread selector (Algorithm 1, `_thread_selector_`).
@@ -289,13 +287,13 @@ impl Colab {
 }
 
 /// `rr_allocator_`: the next core of the group in turn, idle cores before busy ones (3.2, "if there exists a core of the
-/// same type with an empty runqueue").
-fn deal(s: &State, group: CoreSet, turn: &mut u16) -> CoreId {
-    let cores = s.cores.len() as u16;
+/// same type with an empty runqueue"). A thread that may run on none of the group is dealt to all that it may run on.
+fn deal(s: &State, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
     let from = CoreId(*turn);
-    let idle = group.and(s.idle_cores()).around(from).next();
-    let chosen = idle.or(group.around(from).next()).unwrap_or(CoreId(0));
-    *turn = (chosen.0 + 1) % cores;
+    let group = if group.intersects(allowed) { group } else { allowed };
+    let idle = CoreSet::first_common([group, allowed, &s.idle_cores()], from);
+    let chosen = idle.or_else(|| CoreSet::first_common([group, allowed], from)).unwrap_or(CoreId(0));
+    *turn = (chosen.0 + 1) % s.cores.len() as u16;
     chosen
 }
 

@@ -4,7 +4,7 @@
 //! the end ([`crate::Future`]). A level algorithm (Horvath, Lam and Sethi, JACM 24(1), 1977) runs the threads with the
 //! highest levels, on the fastest cores, and lets those with equal levels take turns there; for independent threads on
 //! cores that differ by a factor it ends as early as is possible. With threads that gain differently and wait for each
-//! other it is a heuristic like every list scheduling (Graham, 1969): a bound to compare with, not a proven one.
+//! other it is a heuristic like every list scheduling (Graham, 1969): something to compare with, not a proven bound.
 //!
 //! How it is approximated: levels are compared at wake-ups and ticks. A level counts on a core by what the core does for
 //! the thread, so that those that gain most get the big cores. Threads change places when that brings the later of them
@@ -34,7 +34,7 @@ const UNKNOWN: f64 = 0.5;
 
 /// What it is.
 pub(super) static DESCRIPTION: Description = Description {
-    summary: "knows the future: the longest way to the end goes first, on the fastest core; a bound, no contestant",
+    summary: "knows the future: the longest way to the end goes first, on the fastest core; to compare with, no contestant",
     source: "Graham, \"Bounds on multiprocessing timing anomalies\", SIAM Journal on Applied Mathematics 17(2), 1969; Horvath, Lam and Sethi, \"A level algorithm for preemptive scheduling\", JACM 24(1), 1977",
     knobs: &[Knob {
         name: "goal",
@@ -45,7 +45,7 @@ pub(super) static DESCRIPTION: Description = Description {
     ..Description::of::<Oracle>("oracle", |setup| Box::new(Oracle::new(setup.word("goal"))))
 };
 
-/// A heuristic bound.
+/// A heuristic with full knowledge.
 #[derive(Debug)]
 pub struct Oracle {
     goal: Goal,
