@@ -19,7 +19,7 @@ pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
 pub use tasks::Tasks;
 pub use topology::Topology;
 pub use values::{Format, Output};
-use values::{duration, whole};
+use values::{duration, positive, whole};
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -243,7 +243,7 @@ pub struct Conditions {
     #[arg(long, value_name = "FILE", conflicts_with = "oracle")]
     pub predictor: Option<PathBuf>,
     /// Stop with an error when a run takes longer than this in simulated time
-    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "10h")]
+    #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true, default_value = "10h")]
     pub max_time: Ns,
     #[command(flatten)]
     pub limit: Limit,
@@ -255,7 +255,7 @@ pub struct Conditions {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Limit {
     /// Stop with an error when a run has more simulator events than this; ten million take about a second
-    #[arg(long, value_name = "NUMBER", default_value = "10000000000", value_parser = |text: &str| whole::<u64>(text, 1..=u64::MAX))]
+    #[arg(long, value_name = "NUMBER", default_value = "10000000000", allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 1..=u64::MAX))]
     pub max_events: u64,
 }
 

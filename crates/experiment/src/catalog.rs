@@ -64,6 +64,16 @@ pub fn machine(name: &str) -> Result<FoundMachine> {
     if is_path(name) {
         return machine_file(name);
     }
+    if let Some((whole, ratio)) = name.rsplit_once(':')
+        && ratio.parse::<f64>().is_ok()
+        && bundled_machine(whole).is_ok()
+    {
+        let why = format!(
+            "core types say how much faster one is, so a ratio is for `vm` and `emulate` only: expected {whole}, or with \
+             fewer cores {whole}:1+1"
+        );
+        return Err(Error::Machine { name: name.to_owned(), why });
+    }
     // A file that has no known ending, but is there, is what was meant by a name that nothing else has.
     bundled_machine(name).map(Into::into).or_else(|unknown| if there(name) { machine_file(name) } else { Err(unknown) })
 }
@@ -262,6 +272,7 @@ mod tests {
         assert_eq!([part("2B2S:3"), part("2B2S"), part("2B2S:+1"), part("2B2S:1+-1")], [None; 4]);
         let error = machine("odroid-xu3:5+0").unwrap_err().to_string();
         assert_eq!(error, "odroid-xu3:5+0: odroid-xu3 has 4 big and 4 little cores, of which some must stay");
+        assert!(machine("2B2S:3").unwrap_err().to_string().contains("a ratio is for `vm` and `emulate` only"));
     }
 
     #[test]

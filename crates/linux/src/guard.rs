@@ -23,7 +23,7 @@ use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
 use crate::event::Tid;
-use crate::mask;
+use crate::{mask, process};
 
 /// The hidden command that runs [`watch`].
 pub const COMMAND: &str = "__guard";
@@ -123,7 +123,7 @@ impl Guard {
             self.slots += 1;
             self.slots - 1
         });
-        let session = mask::session(change.process).unwrap_or_default();
+        let session = process::session(change.process).unwrap_or_default();
         self.records.write_all_at(&encode(&Record { change: *change, session, over: false }), place(slot))?;
         Ok(Slot(slot))
     }
@@ -201,8 +201,8 @@ fn undo_all(records: &[Record], seen: Ns) {
     let recorded: BTreeMap<Tid, u64> =
         records.iter().map(|record| (record.change.tid, record.change.started)).collect();
     let unseen = |tid: Tid| {
-        let known = recorded.get(&tid).is_some_and(|started| mask::started(tid) == Some(*started));
-        !known && *mask::started_between(tid).end() >= seen
+        let known = recorded.get(&tid).is_some_and(|started| process::started(tid) == Some(*started));
+        !known && *process::started_between(tid).end() >= seen
     };
     // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
     // And while some get theirs back, others start more. What is given back is larger than what it replaces, so this ends.
@@ -234,7 +234,7 @@ fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
         let changed = rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == after);
         changed && rustix::thread::sched_setaffinity(pid, &before).is_ok()
     };
-    let same = mask::started(tid) == Some(started);
+    let same = process::started(tid) == Some(started);
     if inherited && !same {
         // The process that the command was to be is another one by now.
         return false;
@@ -250,11 +250,8 @@ fn family(process: Tid) -> Vec<Tid> {
     let mut threads = Vec::new();
     let mut processes = vec![process];
     while let Some(process) = processes.pop() {
-        for tid in tasks(process) {
-            let children = fs::read_to_string(format!("/proc/{process}/task/{tid}/children")).unwrap_or_default();
-            processes.extend(children.split_ascii_whitespace().filter_map(|child| child.parse::<Tid>().ok()));
-            threads.push(tid);
-        }
+        processes.extend(process::children(process));
+        threads.extend(process::threads(process).unwrap_or_default());
     }
     threads
 }
@@ -265,17 +262,11 @@ fn orphans(records: &[Record], unseen: impl Fn(Tid) -> bool) -> Vec<(Tid, Vec<Ti
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<Tid>().ok());
     let session =
-        |process: &Tid| mask::session(*process).filter(|own| records.iter().any(|known| known.session == *own));
+        |process: &Tid| process::session(*process).filter(|own| records.iter().any(|known| known.session == *own));
     processes
         .filter(|process| unseen(*process))
-        .filter_map(|process| Some((session(&process)?, tasks(process))))
+        .filter_map(|process| Some((session(&process)?, process::threads(process).unwrap_or_default())))
         .collect()
-}
-
-/// The threads of a process.
-fn tasks(process: Tid) -> Vec<Tid> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| task.file_name().to_str()?.parse::<Tid>().ok()).collect()
 }
 
 fn encode(record: &Record) -> [u8; RECORD] {
@@ -337,7 +328,7 @@ mod tests {
             Command::new("sh").args(["-c", line]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let set = |of: Tid| rustix::thread::sched_getaffinity(Pid::from_raw(of as i32)).unwrap();
         rustix::thread::sched_setaffinity(Pid::from_raw(shell.id() as i32), &after).unwrap();
-        let started = mask::started(shell.id()).unwrap();
+        let started = process::started(shell.id()).unwrap();
         let (mut go, mut said) = (shell.stdin.take().unwrap(), io::BufReader::new(shell.stdout.take().unwrap()));
         let mut child = || -> Tid {
             io::Write::write_all(&mut go, b"\n").unwrap();
@@ -374,7 +365,7 @@ mod tests {
         let mut shell = command.spawn().unwrap();
         let set = |of: Tid| rustix::thread::sched_getaffinity(Pid::from_raw(of as i32)).unwrap();
         rustix::thread::sched_setaffinity(Pid::from_raw(shell.id() as i32), &after).unwrap();
-        let started = mask::started(shell.id()).unwrap();
+        let started = process::started(shell.id()).unwrap();
         io::Write::write_all(&mut shell.stdin.take().unwrap(), b"\n").unwrap();
         shell.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         let other = mask::of([second]);

@@ -69,22 +69,29 @@ impl Error {
 /// It cannot, or may not.
 pub fn find(program: &OsStr) -> Result<(), Error> {
     let name = program.to_string_lossy();
+    if program.is_empty() {
+        return Err(Error::NotFound("the name of the command is empty; expected a program".into()));
+    }
     if which::which(program).is_ok() {
         return Ok(());
     }
-    let places: Vec<PathBuf> = if name.contains('/') {
+    let path = name.contains('/');
+    let places: Vec<PathBuf> = if path {
         vec![program.into()]
     } else {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).map(|folder| folder.join(program)).collect()
     };
-    match places.iter().find_map(|place| place.metadata().ok()) {
-        Some(found) if found.is_dir() => {
-            Err(Error::NotExecutable(format!("{name}: this is a directory; expected a program")))
+    let found = places.iter().map(|place| place.metadata()).find(|found| path || found.is_ok());
+    Err(match found {
+        Some(Ok(found)) if found.is_dir() => {
+            Error::NotExecutable(format!("{name}: this is a directory; expected a program"))
         }
-        Some(_) => Err(Error::NotExecutable(format!("{name}: not executable"))),
-        None => Err(Error::NotFound(format!("{name}: no such command; is it installed, and in PATH?"))),
-    }
+        Some(Ok(_)) => Error::NotExecutable(format!("{name}: not executable")),
+        Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Error::NotExecutable(format!("{name}: {error}")),
+        Some(Err(_)) => Error::NotFound(format!("{name}: no such file")),
+        None => Error::NotFound(format!("{name}: no such command; is it installed, and in PATH?")),
+    })
 }
 
 /// A program that waits to be released, runs, or has ended.

@@ -11,6 +11,7 @@ pub mod mask;
 mod pmu;
 mod presence;
 pub mod probe;
+mod process;
 mod realtime;
 pub mod record;
 pub mod sample;

@@ -1,15 +1,11 @@
-//! Affinity masks, and what tells one thread from a later one of the same number.
+//! Affinity masks.
 
 use std::fs;
 use std::io;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
 use std::sync::OnceLock;
 
-use evenkeel_model::Ns;
 use rustix::process::{Pid, geteuid};
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::Tid;
 
@@ -88,55 +84,4 @@ pub fn changeable(process: Tid) -> bool {
     let own = geteuid().as_raw().to_string();
     // Real and effective (sched_setaffinity(2)).
     privileged || users.split_ascii_whitespace().take(2).any(|user| user == own)
-}
-
-/// From when to when on `CLOCK_MONOTONIC` a thread may have started, as exactly as [`started`] knows; now, if it is gone.
-pub fn started_between(tid: Tid) -> RangeInclusive<Ns> {
-    let read = |clock| {
-        let time = clock_gettime(clock);
-        Ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-    };
-    let (now, boot) = (read(ClockId::Monotonic), read(ClockId::Boottime));
-    let tick = Ns(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1));
-    let Some(started) = started(tid) else { return now..=now };
-    // The one clock counts suspended time as well.
-    let began = Ns((started * tick.0).saturating_sub(boot.since(now).0));
-    began..=began + tick
-}
-
-/// When a thread started, in clock ticks since boot; `None` when it is gone.
-pub fn started(tid: Tid) -> Option<u64> {
-    stat(tid, 22)
-}
-
-/// The parent of a process; `None` when it is gone.
-pub fn parent(process: Tid) -> Option<Tid> {
-    stat(process, 4)
-}
-
-/// The session of a process; `None` when it is gone.
-pub fn session(process: Tid) -> Option<Tid> {
-    stat(process, 6)
-}
-
-/// A field of `/proc/TID/stat`, as proc_pid_stat(5) counts them.
-fn stat<T: FromStr>(tid: Tid, field: usize) -> Option<T> {
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-    // Field 3 is the first after the name, which may contain anything.
-    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(field - 3)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::clock;
-
-    #[test]
-    fn the_start_of_a_thread_is_found_on_the_other_clock() {
-        let before = clock();
-        let own = std::thread::spawn(|| started_between(rustix::thread::gettid().as_raw_nonzero().get() as Tid)).join();
-        let own = own.unwrap();
-        assert!(*own.end() >= before && *own.start() <= clock(), "{own:?}, {before}");
-        assert!(own.end().since(*own.start()) <= Ns::from_ms(20));
-    }
 }

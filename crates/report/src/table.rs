@@ -1,9 +1,12 @@
 //! Tables for people. Styles are always written; the stream that prints them strips what does not fit it.
 
 use anstyle::Style;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 pub use crate::number::{number, percent, seconds, spread};
+
+/// In a narrower terminal lines are broken there, as it does it, rather than inside numbers.
+const NARROWEST: u16 = 60;
 
 const HEADING: Style = Style::new().bold();
 
@@ -13,6 +16,12 @@ pub fn new(columns: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).enforce_styling();
     table.style_text_only();
+    match table.width() {
+        // A terminal that does not say how wide it is.
+        Some(0) => table.set_width(std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(80)),
+        Some(width) if width < NARROWEST => table.set_width(NARROWEST),
+        _ => &mut table,
+    };
     let heading = |name: &&str| Cell::new(name.trim_start_matches('>')).add_attribute(Attribute::Bold);
     table.set_header(columns.iter().map(heading));
     if columns.iter().all(|name| name.trim_start_matches('>').is_empty()) {
@@ -22,6 +31,8 @@ pub fn new(columns: &[&str]) -> Table {
         column.set_padding((0, 2));
         if name.starts_with('>') {
             column.set_cell_alignment(CellAlignment::Right);
+            // A number is not to be broken.
+            column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
     table

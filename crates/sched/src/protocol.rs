@@ -10,7 +10,7 @@
 //! | action | stale if | stale: what follows | otherwise |
 //! | --- | --- | --- | --- |
 //! | [`Next::Run`] | the thread does not wait any more, the core has another one, or the scheduler has changed its mind | counted; the thread, if it waits, is `ready(Preempted)`; the core is rescheduled | the core runs the thread |
-//! | [`Action::Reschedule`] | never | | what runs there is `ready(Preempted)`; then [`Scheduler::next`] for the core |
+//! | [`Action::Reschedule`] | what ran there has left by itself | `next` for the core all the same | what runs there is `ready(Preempted)`; then [`Scheduler::next`] for the core |
 //! | [`Action::Take`] | the thread does not run on `from`, or `to` has a thread | counted; `next(to)`, since `to` may still be without work | the thread is `ready(Taken { by: to })`; `next(to)`, `next(from)` |
 //! | [`Action::Swap`] | the second thread does not run on its core, or the first neither runs on nor waits for its own | counted; both stay where they are | both are `ready(Taken)` by the other's core; `next` for both cores |
 //! | [`Action::Affinity`], [`Action::Frequency`] | never | | done |

@@ -30,6 +30,12 @@ pub(super) fn duration(text: &str) -> Result<Ns, String> {
     u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| "more than 584 years".into())
 }
 
+/// A duration of some length.
+pub(super) fn positive(text: &str) -> Result<Ns, String> {
+    let found = duration(text)?;
+    (found > Ns::ZERO).then_some(found).ok_or_else(|| "expected more than no time".into())
+}
+
 /// A whole number of a range.
 pub(super) fn whole<N: TryFrom<u64>>(text: &str, range: RangeInclusive<u64>) -> Result<N, String> {
     let found = text.trim().parse().ok().filter(|number| range.contains(number));

@@ -12,13 +12,19 @@ use crate::args::Run;
 use crate::failed::Own;
 use crate::files::Target;
 use crate::live::{self, Account};
-use crate::{catalog, page, trace};
+use crate::{catalog, messages, page, trace};
 
 /// Runs the command and returns the exit status.
 pub fn run(args: &Run) -> Result<u8> {
     let policy = catalog::live_policy(&args.policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
     catalog::accepted(&policy, &machine)?;
+    if machine.core_types.len() == 1 && !args.quiet {
+        messages::note(
+            "the cores here are all alike, so there is nothing to move; --big and --little say which are not, and \
+             `evenkeel vm` and `evenkeel emulate` make some that differ",
+        );
+    }
     let output = Target::open_some(args.output.as_ref())?;
     let report = Target::open_some(args.report.as_ref())?;
     let trace = Target::open_some(args.trace.as_ref())?;

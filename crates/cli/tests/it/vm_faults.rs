@@ -151,7 +151,7 @@ fn exit_statuses_are_those_of_env() {
     fs::write(setting.0.path().join("data"), "no program").unwrap();
     for (command, expected, says) in [
         ("no-such-command", 127, "no-such-command: no such command"),
-        ("./missing", 127, "./missing: no such command"),
+        ("./missing", 127, "./missing: no such file"),
         ("./data", 126, "./data: not executable"),
         ("/tmp", 126, "/tmp"),
     ] {

@@ -114,9 +114,11 @@ fn what_cannot_be_started_has_the_exit_code_that_says_so() {
     for words in [&["run"][..], &["record", "-o", &recording], &["emulate", "1B1L:2"]] {
         for (program, code, expected) in [
             ("no-such-command", 127, "no-such-command: no such command"),
-            ("/no/such/command", 127, "/no/such/command: no such command"),
+            ("/no/such/command", 127, "/no/such/command: no such file"),
             (&text, 126, "not executable"),
             (&place, 126, "this is a directory"),
+            (&format!("{text}/x"), 126, "Not a directory"),
+            ("", 127, "the name of the command is empty"),
         ] {
             let output = run(&[words, &["--", program]].concat());
             let message = String::from_utf8_lossy(&output.stderr);

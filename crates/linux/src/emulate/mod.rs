@@ -24,8 +24,8 @@ use signal_hook::consts::SIGCONT;
 use crate::clock::clock;
 use crate::event::Tid;
 use crate::guard::{Change, Guard};
-use crate::mask;
 use crate::spec::Spec;
+use crate::{mask, process};
 use duty::{Account, Duty};
 use neighbours::Neighbours;
 
@@ -152,7 +152,7 @@ impl Plan {
         if before == after {
             return Ok(());
         }
-        let started = mask::started(process).unwrap_or_default();
+        let started = process::started(process).unwrap_or_default();
         guard.record(&Change { tid: process, started, process, before, after, inherited: true })?;
         Ok(sched_setaffinity(pid, &after)?)
     }

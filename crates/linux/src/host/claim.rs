@@ -3,12 +3,11 @@
 //! An Evenkeel that follows a process says so by a name ([`presence`]), which holds for all descendants of the process as
 //! well. So a process that is to be followed may neither have an ancestor nor a descendant that is followed.
 
-use std::fs;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
 use crate::event::Tid;
-use crate::{mask, presence};
+use crate::{presence, process};
 
 const NAME: &str = "evenkeel-follows-";
 
@@ -81,7 +80,7 @@ impl Claim {
 
 /// A process is its number and its start: numbers are used again.
 fn identity(process: Tid) -> String {
-    format!("{process}-{}", mask::started(process).unwrap_or_default())
+    format!("{process}-{}", process::started(process).unwrap_or_default())
 }
 
 /// The process that is claimed by a name, if it is still that one, and the Evenkeel that claims it.
@@ -93,10 +92,10 @@ fn parse(name: &str) -> Option<(Tid, Tid)> {
 
 fn ancestors(process: Tid) -> Vec<Tid> {
     let mut found = Vec::new();
-    let mut next = mask::parent(process);
+    let mut next = process::parent(process);
     while let Some(parent) = next.filter(|parent| *parent != 0 && !found.contains(parent)) {
         found.push(parent);
-        next = mask::parent(parent);
+        next = process::parent(parent);
     }
     found
 }
@@ -104,14 +103,9 @@ fn ancestors(process: Tid) -> Vec<Tid> {
 fn descendants(process: Tid) -> Vec<Tid> {
     let (mut found, mut next) = (Vec::new(), vec![process]);
     while let Some(process) = next.pop() {
-        let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-        for task in tasks {
-            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            for child in children.split_ascii_whitespace().filter_map(|child| child.parse::<Tid>().ok()) {
-                found.push(child);
-                next.push(child);
-            }
-        }
+        let children = process::children(process);
+        found.extend(&children);
+        next.extend(children);
     }
     found
 }

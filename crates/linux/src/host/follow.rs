@@ -23,9 +23,9 @@ use super::used::Used;
 use crate::clock::{clock, thread_time};
 use crate::event::Tid;
 use crate::guard::Guard;
-use crate::mask;
 use crate::sample::{Blame, Sample};
 use crate::wait::poll;
+use crate::{mask, process};
 
 /// Sampling and deciding may use this share of the machine's time. The host keeps to that by sampling more rarely, but not
 /// more rarely than once in so many periods.
@@ -238,7 +238,7 @@ impl Follow {
         // A thread that has ended already is called like its process.
         let leader = |known: &BTreeMap<Tid, Known>| known.get(&sample.process).map(|leader| leader.name.clone());
         let name = name(sample).or_else(|| leader(&self.known)).unwrap_or_default();
-        let started = mask::started(sample.tid).unwrap_or_default();
+        let started = process::started(sample.tid).unwrap_or_default();
         self.processes.entry(sample.process).or_insert(now);
         self.known.insert(sample.tid, Known { name, started, since: now, names_read: 0, last: *sample });
     }

@@ -1,11 +1,10 @@
 //! Processes of a followed command whose parents have ended. They become children of this process, so that they are found,
 //! and what they have used is known when they end.
 
-use std::fs;
-
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 
 use crate::event::Tid;
+use crate::process;
 
 /// The orphans of a command that this process has started.
 pub(super) struct Orphans {
@@ -22,16 +21,9 @@ impl Orphans {
 
     /// The processes that have become children of this one and still run. `other` is a child that is none.
     pub fn living(&self, other: Tid) -> Vec<Tid> {
-        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        let children = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
-        let children: Vec<Tid> = children
-            .flat_map(|children| {
-                children.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<_>>()
-            })
-            .filter(|child| *child != self.command && *child != other)
-            .collect();
+        let children = process::children(std::process::id());
         // One that has ended is waited for by its parent, which this process is now.
         let runs = |child: &Tid| !matches!(waitpid(Pid::from_raw(*child as i32), WaitOptions::NOHANG), Ok(Some(_)));
-        children.into_iter().filter(runs).collect()
+        children.into_iter().filter(|child| *child != self.command && *child != other).filter(runs).collect()
     }
 }

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use evenkeel_model::Ns;
 use rustix::process::{Resource, getrlimit};
 
 use crate::event::Tid;
+use crate::process;
 use crate::sample::{MAX_TYPES, Sample, ThreadState};
 
 /// Files of so many threads are kept open, unless this process may open few.
@@ -72,7 +72,7 @@ impl ProcSampler {
         let first = !std::mem::replace(&mut self.begun, true);
         let (type_of, room) = (&self.type_of, &mut self.room);
         self.processes.retain(|pid, process| {
-            let Ok(tids) = numbers(&format!("/proc/{pid}/task")) else {
+            let Ok(tids) = process::threads(*pid) else {
                 *room += process.threads.values().filter(|files| files.open.is_some()).count();
                 return false;
             };
@@ -103,13 +103,10 @@ impl ProcSampler {
     fn find_children(&mut self) {
         let mut unseen: Vec<Tid> = self.processes.keys().copied().collect();
         while let Some(pid) = unseen.pop() {
-            for tid in numbers(&format!("/proc/{pid}/task")).unwrap_or_default() {
-                let children = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
-                for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
-                    if let Entry::Vacant(entry) = self.processes.entry(child) {
-                        entry.insert(Process::default());
-                        unseen.push(child);
-                    }
+            for child in process::children(pid) {
+                if let Entry::Vacant(entry) = self.processes.entry(child) {
+                    entry.insert(Process::default());
+                    unseen.push(child);
                 }
             }
         }
@@ -118,12 +115,6 @@ impl ProcSampler {
 
 fn path(pid: Tid, tid: Tid, name: &str) -> String {
     format!("/proc/{pid}/task/{tid}/{name}")
-}
-
-/// The entries of a folder that are numbers.
-fn numbers(folder: &str) -> io::Result<Vec<Tid>> {
-    let entries = fs::read_dir(folder)?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
 impl Files {

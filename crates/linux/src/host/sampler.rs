@@ -9,7 +9,7 @@ use rustix::thread::CpuSet;
 
 use super::proc::ProcSampler;
 use crate::event::Tid;
-use crate::mask;
+use crate::process;
 use crate::sample::{Blame, PairWaits, Sample};
 use crate::watch::{Options, Watch};
 
@@ -81,7 +81,7 @@ impl Sampler {
     pub fn parent(&self, tid: Tid, process: Tid) -> Option<Tid> {
         match self {
             Self::Proc { sampler, .. } if tid == process => {
-                mask::parent(process).filter(|parent| sampler.follows(*parent))
+                process::parent(process).filter(|parent| sampler.follows(*parent))
             }
             _ => None,
         }

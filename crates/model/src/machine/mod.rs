@@ -260,15 +260,20 @@ impl Machine {
 }
 
 impl CoreType {
+    /// The operating point with the highest frequency: a machine's validation leaves at least one, in ascending order.
+    pub fn highest_opp(&self) -> Opp {
+        self.opps[self.opps.len() - 1]
+    }
+
     /// The highest frequency.
     pub fn max_frequency(&self) -> Hz {
-        self.opps[self.opps.len() - 1].frequency
+        self.highest_opp().frequency
     }
 
     /// The lowest operating point that is no slower than a frequency, or the highest.
     pub fn opp_at(&self, frequency: Hz) -> Opp {
-        let fast_enough = self.opps.iter().find(|opp| opp.frequency >= frequency);
-        *fast_enough.unwrap_or(&self.opps[self.opps.len() - 1])
+        let fast_enough = self.opps.iter().find(|opp| opp.frequency >= frequency).copied();
+        fast_enough.unwrap_or_else(|| self.highest_opp())
     }
 
     /// The power of a core that retires so many instructions per ns: `P = a IPC f V^2 + V I_leak`.

@@ -38,8 +38,7 @@ pub(crate) struct Voltages {
 impl Voltages {
     /// The table of a machine. The nominal frequency is the one that the backend finds: its power is the target of Equation 6.
     pub fn new(machine: &Machine, cpus: &[u16], techniques: Techniques, dvfs: Box<dyn Dvfs>) -> Self {
-        let highest = |kind: &evenkeel_model::CoreType| kind.opps[kind.opps.len() - 1].voltage;
-        let mut system = System::of(machine, highest);
+        let mut system = System::of(machine, |kind| kind.highest_opp().voltage);
         for (id, group) in system.groups.iter_mut().enumerate() {
             let of = machine.cores.iter().zip(cpus).filter(|(core, _)| core.core_type.index() == id);
             let found = of.filter_map(|(_, cpu)| dvfs.nominal(*cpu)).max_by_key(|hz| hz.0);

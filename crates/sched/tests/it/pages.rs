@@ -87,3 +87,21 @@ fn what_the_pages_say_of_a_policy_is_what_its_code_says() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn what_lists_policies_for_users_lists_all() {
+    let read = |path: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        fs::read_to_string(path).expect("a page of text")
+    };
+    let (readme, run) = (read("README.md"), read("docs/run.md"));
+    for policy in POLICIES.iter() {
+        let name = policy.name;
+        assert!(readme.contains(&format!("`{name}`")), "README.md does not name {name}");
+        assert_eq!(
+            run.contains(&format!("\n| [`{name}`](")),
+            !policy.foresight,
+            "docs/run.md, \"Which policy\": {name}"
+        );
+    }
+}

@@ -115,7 +115,11 @@ impl<'a> Engine<'a> {
             due: Earliest::new(machine.cores.len()),
             calendar: Calendar::default(),
             requests: Requests::new(machine.cores.len()),
-            opps: machine.clusters.iter().map(|cluster| highest_opp(machine, cluster)).collect(),
+            opps: machine
+                .clusters
+                .iter()
+                .map(|cluster| machine.core_types[cluster.core_type.index()].highest_opp())
+                .collect(),
             powers: vec![Watts(0.0); machine.clusters.len()],
             speeds: Speeds::default(),
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
@@ -320,11 +324,6 @@ impl<'a> Engine<'a> {
             self.observe_power(core);
         }
     }
-}
-
-fn highest_opp(machine: &Machine, cluster: &evenkeel_model::Cluster) -> Opp {
-    let opps = &machine.core_types[cluster.core_type.index()].opps;
-    opps[opps.len() - 1]
 }
 
 /// Work in instructions; a time of work is what the program's calibration core does in it at its highest frequency.

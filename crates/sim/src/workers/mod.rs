@@ -82,7 +82,7 @@ pub struct TooManyEvents {
 /// The first-order model of a machine whose cores run at a nominal voltage.
 pub fn system(machine: &Machine, nominal: Volts) -> System {
     let within = |kind: &CoreType| {
-        let (lowest, highest) = (kind.opps[0].voltage.0, kind.opps[kind.opps.len() - 1].voltage.0);
+        let (lowest, highest) = (kind.opps[0].voltage.0, kind.highest_opp().voltage.0);
         Volts(nominal.0.clamp(lowest.min(highest), highest.max(lowest)))
     };
     System::of(machine, within)

@@ -38,8 +38,8 @@ use super::sampler::Sampler;
 use crate::clock::clock;
 use crate::event::Tid;
 use crate::guard::{Change, Guard, Slot};
-use crate::mask;
 use crate::sample::Sample;
+use crate::{mask, process};
 use inherit::{Grants, IN_FLIGHT, Newborn};
 
 /// A process is left unbound for so long: programs count their CPUs when they start, and would count too few.
@@ -139,7 +139,7 @@ impl Affinity {
                     }
                 }
                 None => {
-                    let (parent, born) = (sampler.parent(*tid, *process), mask::started_between(*tid));
+                    let (parent, born) = (sampler.parent(*tid, *process), process::started_between(*tid));
                     newborn.push(Newborn { tid: *tid, process: *process, parent, born, mask: present });
                 }
             }
@@ -189,7 +189,7 @@ impl Affinity {
         Ok(cores)
     }
 
-    /// Puts a thread, which started at a time (see [`mask::started`]), on a core, if that is one of its own choice.
+    /// Puts a thread, which started at a time (see [`process::started`]), on a core, if that is one of its own choice.
     ///
     /// # Errors
     /// The guard has gone.
@@ -277,7 +277,7 @@ impl Affinity {
                 continue;
             }
             if !whole {
-                let Some(started) = mask::started(tid) else { continue };
+                let Some(started) = process::started(tid) else { continue };
                 let change = Change { tid, started, process, before: own, after, inherited: false };
                 let slot = self.guard.record(&change)?;
                 self.bound.insert(tid, Bound { change, slot });
@@ -349,7 +349,7 @@ impl Affinity {
     pub fn release(&mut self, sampler: &mut Sampler) {
         self.wanted.clear();
         for (tid, Bound { change, slot }) in std::mem::take(&mut self.bound) {
-            let same = mask::started(tid) == Some(change.started) && sampler.wish(tid).is_none();
+            let same = process::started(tid) == Some(change.started) && sampler.wish(tid).is_none();
             if same && sched_getaffinity(pid(tid)).is_ok_and(|now| now == change.after) {
                 let _ = self.settle(tid, &change.before, sampler);
             }
@@ -415,7 +415,7 @@ pub struct Moving {
     pub tid: Tid,
     /// Its process.
     pub process: Tid,
-    /// When the thread started, as [`mask::started`] has it.
+    /// When the thread started, as [`process::started`] has it.
     pub started: u64,
     /// Since when its process has been followed.
     pub process_since: Ns,

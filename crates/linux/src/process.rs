@@ -1,0 +1,81 @@
+//! What `/proc` says of a process: its threads and children, its parent and session, and when it began, which tells it from a
+//! later one of the same number.
+
+use std::fs;
+use std::io;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use evenkeel_model::Ns;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::event::Tid;
+
+/// The threads of a process.
+///
+/// # Errors
+/// The process is gone.
+pub fn threads(process: Tid) -> io::Result<Vec<Tid>> {
+    let entries = fs::read_dir(format!("/proc/{process}/task"))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The processes that a process has started, any of its threads, and that still are; none when it is gone.
+pub fn children(process: Tid) -> Vec<Tid> {
+    let of = |tid: Tid| fs::read_to_string(format!("/proc/{process}/task/{tid}/children")).unwrap_or_default();
+    let lists = threads(process).unwrap_or_default().into_iter().map(of);
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// From when to when on `CLOCK_MONOTONIC` a thread may have started, as exactly as [`started`] knows; now, if it is gone.
+pub fn started_between(tid: Tid) -> RangeInclusive<Ns> {
+    let read = |clock| {
+        let time = clock_gettime(clock);
+        Ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    };
+    let (now, boot) = (read(ClockId::Monotonic), read(ClockId::Boottime));
+    let tick = Ns(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1));
+    let Some(started) = started(tid) else { return now..=now };
+    // The one clock counts suspended time as well.
+    let began = Ns((started * tick.0).saturating_sub(boot.since(now).0));
+    began..=began + tick
+}
+
+/// When a thread started, in clock ticks since boot; `None` when it is gone.
+pub fn started(tid: Tid) -> Option<u64> {
+    stat(tid, 22)
+}
+
+/// The parent of a process; `None` when it is gone.
+pub fn parent(process: Tid) -> Option<Tid> {
+    stat(process, 4)
+}
+
+/// The session of a process; `None` when it is gone.
+pub fn session(process: Tid) -> Option<Tid> {
+    stat(process, 6)
+}
+
+/// A field of `/proc/TID/stat`, as proc_pid_stat(5) counts them.
+fn stat<T: FromStr>(tid: Tid, field: usize) -> Option<T> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    // Field 3 is the first after the name, which may contain anything.
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(field - 3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::clock;
+
+    #[test]
+    fn the_start_of_a_thread_is_found_on_the_other_clock() {
+        let before = clock();
+        let own = std::thread::spawn(|| started_between(rustix::thread::gettid().as_raw_nonzero().get() as Tid)).join();
+        let own = own.unwrap();
+        assert!(*own.end() >= before && *own.start() <= clock(), "{own:?}, {before}");
+        assert!(own.end().since(*own.start()) <= Ns::from_ms(20));
+    }
+}
