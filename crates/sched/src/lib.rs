@@ -8,6 +8,7 @@ extern crate self as evenkeel_sched;
 
 pub mod governor;
 mod idle;
+mod masks;
 mod occupancy;
 pub mod policy;
 pub mod protocol;

@@ -21,7 +21,7 @@ use crate::policy::hooks::{Changes, Policy};
 use crate::policy::parts::fair;
 use crate::span::Span;
 use crate::state::State;
-use crate::thread::{Future, NewThread, OnType, Run, Thread, Wait};
+use crate::thread::{Future, NewThread, OnType, Run, Wait};
 
 /// Predicts the speedup of the biggest over the smallest core type from counters read on a core type.
 pub type Predict = Box<dyn Fn(CoreTypeId, &Counters) -> Option<f64> + Send>;
@@ -100,7 +100,7 @@ impl Scheduler {
     /// Introduces a thread. It is not scheduled before [`Self::ready`].
     pub fn create(&mut self, spec: &NewThread) -> ThreadId {
         let id = ThreadId(self.state.threads.len() as u32);
-        self.state.threads.push(Thread::new(spec, self.state.machine.core_types.len()));
+        self.state.introduce(spec);
         let threads = self.state.threads.len();
         if threads.is_power_of_two() {
             // Room for all threads, or on many cores for as many as are likely to wait for one.
@@ -298,8 +298,9 @@ impl Scheduler {
         }
         let t = &mut self.state.threads[thread.index()];
         t.class = class;
-        t.requested = cores;
         t.clamp = clamp;
+        let affinity = *t.masks.affinity();
+        self.state.allow(thread, cores, affinity);
         if queued {
             self.enqueue(thread, core);
         }
@@ -328,12 +329,12 @@ impl Scheduler {
     /// First steps of a new thread: counts as busy until its history says otherwise.
     fn begin(&mut self, thread: ThreadId) {
         self.state.threads[thread.index()].load = Pelt::constant(pelt::FULL, self.state.now);
-        self.state.threads[thread.index()].affinity = self.state.machine.all();
+        let (requested, all) = (*self.state.thread(thread).masks.requested(), self.state.machine.all());
+        self.state.allow(thread, requested, all);
         let cores = self.policy.admit(&self.state, thread);
-        let t = &mut self.state.threads[thread.index()];
-        t.run = Run::Blocked(Wait::Sleep);
-        if cores != t.affinity {
-            t.affinity = cores;
+        self.state.threads[thread.index()].run = Run::Blocked(Wait::Sleep);
+        if cores != all {
+            self.state.allow(thread, requested, cores);
             self.outbox.push_back(Action::Affinity { thread });
         }
         self.state.touch(thread);
@@ -526,11 +527,12 @@ impl Scheduler {
     }
 
     fn set_affinity(&mut self, thread: ThreadId, cores: CoreSet) {
-        let t = &mut self.state.threads[thread.index()];
-        if !t.alive() || t.affinity == cores {
+        let t = self.state.thread(thread);
+        if !t.alive() || *t.masks.affinity() == cores {
             return;
         }
-        t.affinity = cores;
+        let requested = *t.masks.requested();
+        self.state.allow(thread, requested, cores);
         self.outbox.push_back(Action::Affinity { thread });
         self.leave_forbidden_core(thread);
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use evenkeel_model::{Cluster, CoreId, CoreSet, CoreTypeId, Hz, Machine, Ns, ThreadId};
 
 use crate::governor::Governor;
+use crate::masks::{Masks, Sets};
 use crate::occupancy::Occupancy;
 use crate::run_queue::RunQueue;
-use crate::thread::{Run, Thread};
+use crate::thread::{NewThread, Run, Thread};
 use crate::usage::Usages;
 
 /// The scheduler's knowledge of the world. Policies read it; only [`crate::Scheduler`] changes it.
@@ -38,6 +39,7 @@ pub struct State {
     /// The frequency that each cluster was last told to run at.
     pub frequencies: Vec<Hz>,
     pub(crate) occupancy: Occupancy,
+    sets: Sets,
     /// Computed when it is read, whence the cell.
     usages: RefCell<Usages>,
     /// By core type.
@@ -92,6 +94,7 @@ impl State {
             domains,
             occupancy: Occupancy::new(&machine, &caches),
             usages: RefCell::default(),
+            sets: Sets::default(),
             caches,
             now: Ns::ZERO,
             threads: Vec::new(),
@@ -113,6 +116,15 @@ impl State {
     /// A thread.
     pub fn thread(&self, thread: ThreadId) -> &Thread {
         &self.threads[thread.index()]
+    }
+
+    pub(crate) fn introduce(&mut self, spec: &NewThread) {
+        self.threads.push(Thread::new(spec, &mut self.sets, self.machine.core_types.len()));
+    }
+
+    /// What the program allows a thread, and what the policy does, become these.
+    pub(crate) fn allow(&mut self, thread: ThreadId, requested: CoreSet, affinity: CoreSet) {
+        self.threads[thread.index()].masks = Masks::new(&mut self.sets, requested, affinity);
     }
 
     /// A core.

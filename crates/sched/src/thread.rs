@@ -2,6 +2,7 @@
 
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Counters, Instructions, Ns, ProgramId, ThreadKind};
 
+use crate::masks::{Masks, Sets};
 use crate::pelt::Pelt;
 
 /// What a host says when it introduces a thread.
@@ -53,12 +54,9 @@ pub struct Thread {
     pub kind: ThreadKind,
     /// Scheduling class.
     pub class: Class,
-    /// The cores that the program itself allows.
-    pub requested: CoreSet,
     /// Utilisation clamps.
     pub clamp: Clamp,
-    /// The cores that the policy allows; what counts is [`Thread::allowed`].
-    pub affinity: CoreSet,
+    pub(crate) masks: Masks,
     /// Where it is in its life.
     pub run: Run,
     /// The core that it runs on, waits for, or was on last.
@@ -129,14 +127,13 @@ pub struct OnType {
 }
 
 impl Thread {
-    pub(crate) fn new(spec: &NewThread, core_types: usize) -> Self {
+    pub(crate) fn new(spec: &NewThread, sets: &mut Sets, core_types: usize) -> Self {
         Self {
             program: spec.program,
             kind: spec.kind,
             class: spec.class,
-            requested: spec.cores,
             clamp: spec.clamp,
-            affinity: spec.cores,
+            masks: Masks::new(sets, spec.cores, spec.cores),
             run: Run::Absent,
             core: if spec.cores.contains(spec.on) { spec.on } else { spec.cores.iter().next().unwrap_or(spec.on) },
             vruntime: 0,
@@ -160,13 +157,12 @@ impl Thread {
     /// The cores that it may run on: what the policy wants within what the program allows. A policy that would
     /// leave none is overruled.
     pub fn allowed(&self) -> CoreSet {
-        let both = self.affinity.and(self.requested);
-        if both.is_empty() { self.requested } else { both }
+        *self.masks.allowed()
     }
 
     /// Whether [`Thread::allowed`] has a core.
     pub fn may_run_on(&self, core: CoreId) -> bool {
-        self.requested.contains(core) && (self.affinity.contains(core) || !self.affinity.intersects(&self.requested))
+        self.masks.allowed().contains(core)
     }
 
     /// How busy it is taken to be: its load average within its clamps.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The few fields of the kernel's types that are read here. Where they lie is adjusted when the program is loaded, so that
+/* The few fields of the kernel's types that are read here and in the scheduler of sched_ext. Where they lie is adjusted when the program is loaded, so that
  * one binary fits every kernel with BTF; which is why no generated vmlinux.h is needed. */
 #pragma once
 
@@ -22,6 +22,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
 enum {
@@ -32,8 +33,15 @@ enum {
 };
 
 enum {
+	BPF_F_NO_PREALLOC = 1 << 0,
 	BPF_F_MMAPABLE = 1 << 10,
 };
+
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+
+struct bpf_timer {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
 
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
@@ -59,13 +67,24 @@ typedef struct cpumask {
 	unsigned long bits[1];
 } cpumask_t;
 
+/* Where the kernel has sched_ext. */
+struct sched_ext_entity {
+	__u32 flags;
+	__u64 slice;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int flags;
+	int static_prio;
 	int pid;
 	int tgid;
 	unsigned int __state;
 	struct sched_entity se;
+	struct sched_ext_entity scx;
+	const cpumask_t *cpus_ptr;
 	cpumask_t cpus_mask;
+	char comm[16];
 };
 
 /* What a thread had in its registers when it entered the kernel. */

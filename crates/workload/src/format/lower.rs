@@ -178,7 +178,8 @@ fn groups(texts: &[Spanned<GroupText>], letters: Letters) -> Result<Vec<Group>, 
         let many = text.get_ref().count.as_ref().map_or(Ok(1), |number| count(number, letters))?;
         let most = MOST_THREADS - first;
         let count = u32::try_from(many).ok().filter(|many| *many <= most).ok_or_else(|| {
-            Fault::new(text.span(), format!("{many} threads are too many: a program has at most {MOST_THREADS}"))
+            let all = many.saturating_add(first.into());
+            Fault::new(text.span(), format!("{all} threads are too many: a program has at most {MOST_THREADS}"))
         })?;
         groups.push(Group { name: name.get_ref().clone(), first, count });
         first += count;

@@ -1,0 +1,60 @@
+//! The cores that a thread may run on. Most threads of a machine may run on the same ones: a set is kept once, and what a
+//! thread may do is worked out when it changes, not whenever somebody asks.
+
+use std::sync::Arc;
+
+use evenkeel_model::CoreSet;
+
+/// The sets that threads have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sets(Vec<Arc<CoreSet>>);
+
+impl Sets {
+    fn share(&mut self, set: CoreSet) -> Arc<CoreSet> {
+        if let Some(known) = self.0.iter().find(|known| ***known == set) {
+            return Arc::clone(known);
+        }
+        if self.0.len() == self.0.capacity() {
+            self.0.retain(|known| Arc::strong_count(known) > 1);
+        }
+        let new = Arc::new(set);
+        self.0.push(Arc::clone(&new));
+        new
+    }
+}
+
+/// Where a thread may run.
+#[derive(Clone, Debug)]
+pub(crate) struct Masks {
+    requested: Arc<CoreSet>,
+    affinity: Arc<CoreSet>,
+    allowed: Arc<CoreSet>,
+}
+
+impl Masks {
+    /// What the program allows, and the policy.
+    pub(crate) fn new(sets: &mut Sets, requested: CoreSet, affinity: CoreSet) -> Self {
+        let both = affinity.and(requested);
+        Self {
+            // A policy that would leave none is overruled.
+            allowed: sets.share(if both.is_empty() { requested } else { both }),
+            requested: sets.share(requested),
+            affinity: sets.share(affinity),
+        }
+    }
+
+    /// The cores that the program itself allows.
+    pub(crate) fn requested(&self) -> &CoreSet {
+        &self.requested
+    }
+
+    /// The cores that the policy allows.
+    pub(crate) fn affinity(&self) -> &CoreSet {
+        &self.affinity
+    }
+
+    /// What counts.
+    pub(crate) fn allowed(&self) -> &CoreSet {
+        &self.allowed
+    }
+}
