@@ -2,6 +2,7 @@
 
 mod emulate;
 mod live;
+mod scx;
 mod tasks;
 mod topology;
 mod values;
@@ -16,6 +17,7 @@ use evenkeel_sched::Governor;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
+pub use scx::Scx;
 pub use tasks::Tasks;
 pub use topology::Topology;
 pub use values::{Format, Output};
@@ -112,6 +114,14 @@ pub enum Command {
     /// error. If Evenkeel is killed, the program runs on and every affinity mask is given back.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Schedule this machine's threads inside its kernel, by a policy
+    ///
+    /// Takes over from the kernel's own scheduler, through sched_ext, until COMMAND has ended, the time is over, or Ctrl-C.
+    /// What moves threads only now and then under `run` is exact here: which thread a core takes next, preemption,
+    /// exchanges. Whatever happens to Evenkeel, the kernel takes the machine back. Needs root, and Linux 6.12 or
+    /// newer with sched_ext; `evenkeel vm --scx` boots one.
+    #[command(after_help = scx::EXAMPLES)]
+    Scx(Scx),
     /// Record what a program does, to play it on any machine
     ///
     /// Writes down how much each thread and child process computes, whom it wakes, what it waits for and how long it

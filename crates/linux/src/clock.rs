@@ -4,7 +4,7 @@ use evenkeel_model::Ns;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// `CLOCK_MONOTONIC`, the clock of every event of the kernel.
-pub(crate) fn clock() -> Ns {
+pub fn clock() -> Ns {
     time(clock_gettime(ClockId::Monotonic))
 }
 

@@ -212,7 +212,7 @@ fn undo_all(records: &[Record], seen: Ns) {
         let mut undone = 0;
         for record in records {
             let process = record.change.process;
-            let family = families.entry(process).or_insert_with(|| family(process));
+            let family = families.entry(process).or_insert_with(|| process::family(process).unwrap_or_default());
             let orphans = orphans.iter().filter(|(session, _)| *session == record.session);
             let others: Vec<Tid> = family.iter().chain(orphans.flat_map(|(_, threads)| threads)).copied().collect();
             undone += u32::from(undo(record, &others, unseen));
@@ -243,17 +243,6 @@ fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
     let inherits = |other: &&Tid| **other != tid && (inherited || unseen(**other));
     let others = others.iter().filter(inherits).filter(|other| give_back(other)).count();
     itself || others > 0
-}
-
-/// The threads of a process and of all that it has started, as far as their parents are still there.
-fn family(process: Tid) -> Vec<Tid> {
-    let mut threads = Vec::new();
-    let mut processes = vec![process];
-    while let Some(process) = processes.pop() {
-        processes.extend(process::children(process));
-        threads.extend(process::threads(process).unwrap_or_default());
-    }
-    threads
 }
 
 /// Processes that began unseen in the session of one on record, whose parents may have ended: the session of each, and its
@@ -371,11 +360,11 @@ mod tests {
         let other = mask::of([second]);
         // The last one sets its mask a moment after it has started.
         let settled = |family: &[Tid]| family.len() == 5 && family.iter().any(|tid| set(*tid) == other);
-        while !settled(&family(shell.id())) {
+        while !settled(&process::family(shell.id()).unwrap()) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let change = Change { tid: shell.id(), started, process: shell.id(), before, after, inherited: true };
-        let family = family(shell.id());
+        let family = process::family(shell.id()).unwrap();
         let undo = |change| undo(&Record { change, session: 0, over: false }, &family, |_| false);
         assert!(!undo(Change { started: started + 1, ..change }));
         assert_eq!(family.iter().filter(|tid| set(**tid) == after).count(), 4, "it was another thread of that number");

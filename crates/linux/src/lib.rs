@@ -1,7 +1,7 @@
 //! Host 2: real programs. Evenkeel samples what the Linux kernel does with the threads of a program and moves them
 //! through their affinity masks. Around it: what can be used on this machine, what its threads wait for, recording, emulation.
 
-mod clock;
+pub mod clock;
 pub mod emulate;
 pub mod event;
 pub mod guard;
@@ -11,8 +11,8 @@ pub mod mask;
 mod pmu;
 mod presence;
 pub mod probe;
-mod process;
-mod realtime;
+pub mod process;
+pub mod realtime;
 pub mod record;
 pub mod sample;
 pub mod scratch;

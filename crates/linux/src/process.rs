@@ -29,6 +29,20 @@ pub fn children(process: Tid) -> Vec<Tid> {
         .collect()
 }
 
+/// The threads of a process and of all that it has started, as far as their parents are still there.
+///
+/// # Errors
+/// The process is gone.
+pub fn family(process: Tid) -> io::Result<Vec<Tid>> {
+    let mut found = threads(process)?;
+    let mut processes = children(process);
+    while let Some(process) = processes.pop() {
+        processes.extend(children(process));
+        found.extend(threads(process).unwrap_or_default());
+    }
+    Ok(found)
+}
+
 /// From when to when on `CLOCK_MONOTONIC` a thread may have started, as exactly as [`started`] knows; now, if it is gone.
 pub fn started_between(tid: Tid) -> RangeInclusive<Ns> {
     let read = |clock| {

@@ -6,6 +6,7 @@ use crate::event::Tid;
 
 /// A reservation holds within every such span.
 const PERIOD_NS: u64 = 10_000_000;
+const SCHED_EXT: u32 = 7;
 const SCHED_DEADLINE: u32 = libc::SCHED_DEADLINE as u32;
 
 const EMPTY: libc::sched_attr = libc::sched_attr {
@@ -20,8 +21,19 @@ const EMPTY: libc::sched_attr = libc::sched_attr {
 };
 
 /// Lets a thread (0: this one) run before all ordinary work.
-pub(crate) fn fifo(tid: Tid) -> io::Result<()> {
+///
+/// # Errors
+/// This user may not, or there is no such thread.
+pub fn fifo(tid: Tid) -> io::Result<()> {
     set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: 1, ..EMPTY })
+}
+
+/// Gives a thread (0: this one) to the scheduler of sched_ext, if there is one; until there is, it is an ordinary one.
+///
+/// # Errors
+/// This user may not, or there is no such thread.
+pub fn ext(tid: Tid) -> io::Result<()> {
+    set(tid, &libc::sched_attr { sched_policy: SCHED_EXT, ..EMPTY })
 }
 
 /// Gives a thread (0: this one) a share of a CPU, and no more.

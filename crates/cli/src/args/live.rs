@@ -94,6 +94,9 @@ pub struct VmRun {
     /// Schedule the command by this policy inside the guest, with `evenkeel run`; without, the guest's kernel does
     #[arg(long, short)]
     pub policy: Option<String>,
+    /// Let the policy schedule inside the guest's kernel, with `evenkeel scx`, not through affinity masks
+    #[arg(long, requires = "policy")]
+    pub scx: bool,
     /// The guest's kernel; by default the one that scripts/kernel has fetched, else this machine's
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,

@@ -6,6 +6,7 @@ pub mod list;
 pub mod record;
 pub mod reproduce;
 pub mod run;
+pub mod scx;
 pub mod sim;
 pub mod topology;
 pub mod train;

@@ -23,7 +23,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
     let format = args.format.format;
     let command = match policy {
         None => words(&args.command)?,
-        Some(policy) => under(&spec, policy, format, &words(&args.command)?)?,
+        Some(policy) => under(&spec, if args.scx { "scx" } else { "run" }, policy, format, &words(&args.command)?)?,
     };
     launch::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;
@@ -107,10 +107,10 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
     Ok(vm)
 }
 
-/// A command under a policy, inside the guest.
-pub fn under(spec: &Spec, policy: &str, format: Format, command: &[String]) -> Result<Vec<String>> {
+/// A command under a policy, inside the guest, by this host: `run` or `scx`.
+pub fn under(spec: &Spec, host: &str, policy: &str, format: Format, command: &[String]) -> Result<Vec<String>> {
     let format = if format == Format::Json { "json" } else { "table" };
-    inside(spec, &["run", "--policy", policy, "--format", format], command)
+    inside(spec, &[host, "--policy", policy, "--format", format], command)
 }
 
 /// A command under this program, inside the guest, with the exact ratio of the cores.

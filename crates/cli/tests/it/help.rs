@@ -6,7 +6,7 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "machines",
     "policies",
     "workloads",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 13] = [
     "train",
     "topology",
     "run",
+    "scx",
     "record",
     "emulate",
     "vm",

@@ -9,6 +9,7 @@ mod record;
 mod rt_app;
 mod run;
 mod run_report;
+mod scx;
 mod signals;
 mod vm;
 

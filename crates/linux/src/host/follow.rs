@@ -16,7 +16,7 @@ use super::counters::{Bank, Perf};
 use super::driver::{Driver, Newcomer, Order};
 use super::orphans::Orphans;
 use super::sampler::Sampler;
-use super::service;
+use super::service::kind;
 use super::summary::{Summary, ThreadSummary};
 use super::timeline::Timeline;
 use super::used::Used;
@@ -381,8 +381,4 @@ impl Known {
 fn name(sample: &Sample) -> Option<String> {
     let path = format!("/proc/{}/task/{}/comm", sample.process, sample.tid);
     fs::read_to_string(path).ok().map(|name| name.trim_end().to_owned())
-}
-
-fn kind(name: &str) -> ThreadKind {
-    if service::of_jvm(name) { ThreadKind::Service } else { ThreadKind::Application }
 }

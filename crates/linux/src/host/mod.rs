@@ -17,6 +17,7 @@ mod used;
 
 pub use claim::Error as Claimed;
 pub use follow::{PERIOD, PERIODS, Plan};
+pub use service::kind;
 pub use session::{Error, Followed, Target, follow};
 pub use summary::{Short, Summary, ThreadSummary};
 pub use timeline::{Move, Slice, Timeline};

@@ -1,5 +1,7 @@
 //! Threads that serve a language's runtime system, told by their names (WASH keeps them apart: CGO 2016, section 6).
 
+use evenkeel_model::ThreadKind;
+
 /// Beginnings of the names that HotSpot gives to its own threads, cut to the kernel's 15 characters.
 const HOTSPOT: &[&str] = &[
     "GC Thread",
@@ -27,8 +29,13 @@ const HOTSPOT: &[&str] = &[
     "JFR ",
 ];
 
-/// Whether a thread of this name serves a Java virtual machine.
-pub fn of_jvm(name: &str) -> bool {
+/// What a thread of this name does for its program.
+pub fn kind(name: &str) -> ThreadKind {
+    if of_jvm(name) { ThreadKind::Service } else { ThreadKind::Application }
+}
+
+/// Whether it serves a Java virtual machine.
+fn of_jvm(name: &str) -> bool {
     HOTSPOT.iter().any(|beginning| name.starts_with(beginning))
 }
 

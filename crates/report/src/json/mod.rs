@@ -10,6 +10,7 @@ mod predictor;
 mod recorded;
 mod reproduction;
 mod run;
+mod scheduled;
 #[cfg(test)]
 mod schema;
 mod topology;
@@ -27,6 +28,7 @@ pub use predictor::{Model, PredictedProgram, Term, Trained};
 pub use recorded::Recorded;
 pub use reproduction::{Breakdown, Chart, Line, Reproduction, Reproductions, Row, RowKind, Summary};
 pub use run::{Cluster, Metrics, Program, Run, Runs};
+pub use scheduled::Scheduled;
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 
 /// A value as indented JSON with a newline at its end.
@@ -35,4 +37,12 @@ pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 /// The value has a map whose keys are no text, which no document of this module has.
 pub fn print<T: Serialize>(value: &T) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// A value as JSON in one line, without an end of line.
+///
+/// # Errors
+/// As for [`print()`].
+pub fn line<T: Serialize>(value: &T) -> serde_json::Result<String> {
+    serde_json::to_string(value)
 }

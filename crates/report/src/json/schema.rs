@@ -28,6 +28,7 @@ fn documents() -> Vec<(&'static str, Schema)> {
         ("`evenkeel reproduce`", schema_for!(Reproductions<'static>)),
         ("`evenkeel train`", schema_for!(Trained<'static>)),
         ("`evenkeel run`", schema_for!(Followed<'static>)),
+        ("`evenkeel scx`", schema_for!(Scheduled<'static>)),
         ("`evenkeel record`", schema_for!(Recorded<'static>)),
         ("`evenkeel topology`", schema_for!(Topology<'static>)),
         ("`evenkeel vm`", schema_for!(Guest<'static>)),

@@ -76,7 +76,7 @@ impl Caller for Command {
     }
 
     fn under(&self, spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>> {
-        under(spec, policy, Format::Table, command)
+        under(spec, "run", policy, Format::Table, command)
     }
 
     fn predict(&self, recording: &Path, took: f64, schedulers: &[&str]) -> Result<Vec<f64>> {

@@ -1,0 +1,47 @@
+//! Arguments of `scx`.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use evenkeel_model::Ns;
+
+use super::live::Cores;
+use super::values::{Output, positive, whole};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  evenkeel scx --policy colab
+  evenkeel scx --policy pfs -- ./app --threads 8
+  evenkeel scx --policy colab --only 4711 --for 10s --stats 1s --format json
+  evenkeel vm --machine 2B2S:3 --scx --policy colab -- ./app --threads 4
+
+Exit code: the command's own, if there is one; 125 if Evenkeel itself failed or the kernel took the
+machine back, 126 if the command cannot be executed, 127 if there is none, 2 if the request is wrong.
+Read on: docs/kernel.md.";
+
+/// Arguments of `scx`.
+#[derive(Debug, Args)]
+pub struct Scx {
+    /// Scheduling policy
+    #[arg(long, short, default_value = "pfs")]
+    pub policy: String,
+    #[command(flatten)]
+    pub cores: Cores,
+    /// Schedule the threads of this process only, and all that they start; the rest stays with the kernel's own scheduler
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
+    pub only: Option<u32>,
+    /// Give the machine back after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = positive)]
+    pub time: Option<Ns>,
+    /// Print what has been done this often, to standard output
+    #[arg(long, value_name = "TIME", value_parser = positive, num_args = 0..=1, default_missing_value = "1s")]
+    pub stats: Option<Ns>,
+    /// Print no summary
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub format: Output,
+    /// A command: the machine is given back when it has ended
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

@@ -1,0 +1,134 @@
+//! `evenkeel scx`: this machine's threads, scheduled inside its kernel.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use evenkeel_linux::clock::clock;
+use evenkeel_linux::launch::{self, Launched, Signals};
+use evenkeel_model::Ns;
+use evenkeel_report::table;
+use evenkeel_scx::{Bounds, Ended, Figures, Plan, Session};
+
+use crate::args::{Format, Scx};
+use crate::{catalog, json, live, messages};
+
+/// How often the end of the command and signals are looked for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Runs the command, if there is one, and returns the exit status.
+pub fn run(args: &Scx) -> Result<u8> {
+    let policy = catalog::live_policy(&args.policy)?;
+    let (machine, cpus) = live::machine(&args.cores)?;
+    catalog::accepted(&policy, &machine)?;
+    let plan = Plan { machine, cpus, policy, partial: args.only.is_some(), bounds: Bounds::default() };
+    let mut command = (!args.command.is_empty()).then(|| Launched::new(&args.command)).transpose()?;
+    let signals = command.is_none().then(Signals::new).transpose().context("cannot listen to signals")?;
+    let name = plan.policy.name().to_owned();
+    let session = Session::start(plan)?;
+    let began = clock();
+    if let Some(process) = args.only {
+        evenkeel_scx::adopt(process).with_context(|| format!("cannot schedule process {process}"))?;
+    }
+    if let Some(command) = &mut command {
+        command.release()?;
+    }
+    let mut told = began;
+    let status = loop {
+        let now = clock();
+        if let Some(command) = &mut command {
+            if let Some(status) = command.poll().context("cannot wait for the command")? {
+                break launch::exit_code(status);
+            }
+        } else if args.time.is_some_and(|time| now.since(began) >= time)
+            || signals.as_ref().is_some_and(|signals| signals.end_signal().is_some())
+        {
+            break 0;
+        }
+        if session.ended() {
+            break launch::OWN_FAILURE;
+        }
+        if args.stats.is_some_and(|every| now.since(told) >= every) {
+            told = now;
+            tell(&session.figures(), now.since(began), args.format.format)?;
+        }
+        thread::sleep(LOOK);
+    };
+    let elapsed = clock().since(began);
+    let (figures, ended) = session.finish()?;
+    if let Some(Ended { reason, message }) = ended {
+        messages::error(format_args!("the kernel took the machine back: {reason}: {message}"));
+        if let Some(command) = &mut command {
+            // It goes on under the kernel's own scheduler.
+            command.finish().context("cannot wait for the command")?;
+        }
+        return Ok(launch::OWN_FAILURE);
+    }
+    if !args.quiet {
+        messages::plain(&summary(&name, &figures, elapsed, args.format.format)?);
+    }
+    Ok(status)
+}
+
+/// One line of figures.
+fn tell(figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
+    use std::io::Write;
+    let line = match format {
+        Format::Json => json::line(&document(None, figures, elapsed))?,
+        Format::Table => format!(
+            "{:>8.1} s  {} threads  {} switches  {} stops  {} stale  {} taken late  longest wait {}",
+            elapsed.0 as f64 / 1e9,
+            figures.living,
+            figures.switches,
+            figures.stops,
+            figures.stale,
+            figures.taken_late,
+            figures.longest_wait
+        ),
+    };
+    let mut out = anstream::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => bail!("cannot write figures: {error}"),
+        _ => Ok(()),
+    }
+}
+
+fn document<'a>(policy: Option<&'a str>, figures: &Figures, elapsed: Ns) -> json::Scheduled<'a> {
+    let seconds = |time: Ns| time.0 as f64 / 1e9;
+    json::Scheduled {
+        policy,
+        elapsed_s: seconds(elapsed),
+        living: figures.living,
+        threads: figures.threads,
+        big_s: seconds(figures.big),
+        little_s: seconds(figures.little),
+        switches: figures.switches,
+        stops: figures.stops,
+        stale: figures.stale,
+        taken_late: figures.taken_late,
+        longest_wait_s: seconds(figures.longest_wait),
+        events: figures.events,
+    }
+}
+
+fn summary(policy: &str, figures: &Figures, elapsed: Ns, format: Format) -> Result<String> {
+    if format == Format::Json {
+        return json::print(&document(Some(policy), figures, elapsed));
+    }
+    let mut facts = table::new(&["", ">", ""]);
+    let all = figures.big + figures.little;
+    let share = if all > Ns::ZERO { 100.0 * figures.big.0 as f64 / all.0 as f64 } else { 0.0 };
+    let rows = [
+        ("elapsed", elapsed.to_string(), String::new()),
+        ("threads", figures.threads.to_string(), "scheduled at some time".into()),
+        ("time that they ran", all.to_string(), format!("{share:.0} % on the fastest cores")),
+        ("switches", figures.switches.to_string(), format!("{} of them stale", figures.stale)),
+        ("threads stopped", figures.stops.to_string(), String::new()),
+        ("longest wait for a core", figures.longest_wait.to_string(), String::new()),
+        ("taken by idle cores", figures.taken_late.to_string(), "because this process was late".into()),
+    ];
+    for (name, value, remark) in rows {
+        facts.add_row([name.to_owned(), value, remark]);
+    }
+    Ok(format!("\n{}{}", table::heading(&format!("evenkeel scx: {policy}")), table::text(&facts)))
+}

@@ -1,0 +1,35 @@
+//! What `scx` prints.
+
+use serde::Serialize;
+
+/// The document goes to standard error, when the machine has been given back. With `--stats` one of them a line goes to standard
+/// output meanwhile, without `policy`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Scheduled<'a> {
+    /// The policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<&'a str>,
+    /// How long the machine has been scheduled, in seconds.
+    pub elapsed_s: f64,
+    /// Threads that are scheduled now.
+    pub living: u64,
+    /// Threads that were scheduled at some time.
+    pub threads: u64,
+    /// For how long they have run on cores of the fastest type, together, in seconds.
+    pub big_s: f64,
+    /// For how long they have run on other cores, in seconds.
+    pub little_s: f64,
+    /// How often a core was told to run a thread.
+    pub switches: u64,
+    /// How many running threads were stopped.
+    pub stops: u64,
+    /// How many decisions were stale when they were to be carried out.
+    pub stale: u64,
+    /// How many threads idle cores took by themselves, because the process that decides was late.
+    pub taken_late: u64,
+    /// The longest time for which a thread waited for a core, in seconds.
+    pub longest_wait_s: f64,
+    /// How many events of the kernel were acted on.
+    pub events: u64,
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A scheduler of sched_ext that does what a process tells it: threads that become ready wait in queues of this program until
+ * the process has sent a core one of them by mail. What happens to threads becomes events for the process.
+ *
+ * A running thread stays where it is until it blocks, gives up its core, may not use it any more, or the process has it
+ * stopped: what only interrupts it, such as a thread of the kernel, is no event. If the process is late, idle cores take
+ * what waits, in the order in which it came. If it does not answer at all, the machine is given back. */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "calls.h"
+#include "ext.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define MAX_CPUS 1024
+/* Waiting threads are found by their numbers: many queues are short ones. */
+#define QUEUES 64
+#define CLOCK_MONOTONIC 1
+/* A running thread is looked at again after so long: orders to leave that came while it was interrupted. */
+#define SLICE 4000000
+/* How often lateness is looked for. */
+#define BEAT 2000000
+
+enum kind { ENABLED, DISABLED, READY, RUNS, BLOCKS, REFUSED, MASK, WEIGHT, ONLINE, OFFLINE, KEEPS };
+
+/* Of a READY event. */
+enum { WOKEN = 1, YIELDED = 2 };
+
+struct event {
+	__u64 at;
+	/* All time that the thread has run. */
+	__u64 ran;
+	/* For how long it waited in a futex call, if it did. */
+	__u64 waited;
+	__u32 kind;
+	__u32 tid;
+	__u32 cpu;
+	/* The number of the mail that was refused, too. */
+	__u32 flags;
+	/* Who woke it; the process that it belongs to, when it is enabled. */
+	__u32 other;
+	__s32 nice;
+};
+
+/* An event of a thread with its mask and its name: ENABLED, MASK. */
+struct described {
+	struct event event;
+	__u64 mask[MAX_CPUS / 64];
+	char name[16];
+};
+
+/* To a core: the thread that it is to run. The number is written last. */
+struct mail {
+	__u64 slice;
+	__u32 tid;
+	__u32 number;
+};
+
+/* Set before loading. */
+/* The process is late when an event has waited for so long, and has stopped when it has for so long, in ns. */
+const volatile __u64 late_after = 20000000;
+const volatile __u64 gone_after = 2000000000;
+
+/* Written by the process. */
+struct mail mails[MAX_CPUS] = {};
+/* The thread that is to leave a core. */
+__u32 stops[MAX_CPUS] = {};
+/* All events until then have been acted on. */
+__u64 heard = 0;
+
+/* Read by the process. */
+__u64 lost_events = 0;
+/* Threads that cores took because the process was late. */
+__u64 taken_late = 0;
+__u32 exit_kind = 0;
+char exit_reason[128] = {};
+char exit_message[1024] = {};
+
+/* The number of the last mail that each core has taken. */
+static __u32 taken[MAX_CPUS];
+/* When the first event came that was not acted on yet. */
+static __u64 unheard;
+
+struct thread {
+	/* The core that it runs on by the process's word, plus 1. */
+	__u32 on;
+	__u32 waker;
+	/* Since when it has waited in a futex call. */
+	__u64 futex_since;
+	bool yields;
+	/* It waits in a queue, or is about to: the kernel queues it after it has been told of. */
+	bool waits;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+struct beat {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct beat);
+} beats SEC(".maps");
+
+static struct thread *of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+
+/* The process has not acted on something for so long. */
+static bool silent_for(__u64 now, __u64 most)
+{
+	__u64 since = unheard;
+
+	return since > heard && now > since + most;
+}
+
+/* Cores help themselves: the process has not begun, or is late. */
+static bool late(void)
+{
+	return !heard || silent_for(bpf_ktime_get_ns(), late_after);
+}
+
+static void fill(struct event *event, __u64 now, enum kind kind, struct task_struct *p)
+{
+	__builtin_memset(event, 0, sizeof(*event));
+	event->at = now;
+	event->kind = kind;
+	event->ran = p->se.sum_exec_runtime;
+	event->tid = p->pid;
+	event->nice = p->static_prio - 120;
+	event->cpu = scx_bpf_task_cpu(p);
+}
+
+static void lost(void)
+{
+	__sync_fetch_and_add(&lost_events, 1);
+}
+
+static void pending(__u64 now)
+{
+	if (unheard <= heard)
+		unheard = now;
+}
+
+static void tell(enum kind kind, struct task_struct *p, __u32 flags, __u32 other, __u64 waited)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct event *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
+
+	pending(now);
+	if (!event)
+		return lost();
+	fill(event, now, kind, p);
+	event->flags = flags;
+	event->other = other;
+	event->waited = waited;
+	bpf_ringbuf_submit(event, 0);
+}
+
+static void tell_of_cpu(enum kind kind, __s32 cpu, __u32 tid, __u32 flags)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct event *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
+
+	pending(now);
+	if (!event)
+		return lost();
+	__builtin_memset(event, 0, sizeof(*event));
+	event->at = now;
+	event->kind = kind;
+	event->cpu = cpu;
+	event->tid = tid;
+	event->flags = flags;
+	bpf_ringbuf_submit(event, 0);
+}
+
+static void describe(enum kind kind, struct task_struct *p)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 size = bpf_core_field_size(p->cpus_mask);
+	struct described *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
+
+	pending(now);
+	if (!event)
+		return lost();
+	fill(&event->event, now, kind, p);
+	event->event.other = p->tgid;
+	__builtin_memset(event->mask, 0, sizeof(event->mask));
+	if (size > sizeof(event->mask))
+		size = sizeof(event->mask);
+	bpf_probe_read_kernel(event->mask, size, &p->cpus_mask);
+	bpf_probe_read_kernel_str(event->name, sizeof(event->name), &p->comm);
+	bpf_ringbuf_submit(event, 0);
+}
+
+/* Threads of the kernel are nobody's to schedule: they run where they are, at once. */
+static bool of_kernel(struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD;
+}
+
+SEC("struct_ops/select_cpu")
+__s32 BPF_PROG(scx_select_cpu, struct task_struct *p, __s32 previous, __u64 flags)
+{
+	struct thread *thread;
+	bool idle = false;
+	__s32 cpu;
+
+	if (of_kernel(p)) {
+		cpu = scx_bpf_select_cpu_dfl(p, previous, flags, &idle);
+		if (idle)
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
+		return cpu;
+	}
+	thread = of(p);
+	if (thread)
+		thread->waker = bpf_get_current_pid_tgid();
+	return previous;
+}
+
+static bool may_use(struct task_struct *p, __u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
+{
+	__u32 cpu = scx_bpf_task_cpu(p) & (MAX_CPUS - 1), told = 0, waker;
+	struct thread *thread = of(p);
+	__u64 waited = 0;
+
+	if (of_kernel(p) || !thread) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags | SCX_ENQ_PREEMPT);
+		return;
+	}
+	if (thread->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !thread->yields && stops[cpu] != p->pid &&
+	    may_use(p, cpu)) {
+		/* It was only interrupted. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags | SCX_ENQ_HEAD);
+		return;
+	}
+	waker = thread->waker;
+	if (flags & SCX_ENQ_WAKEUP) {
+		told |= WOKEN;
+		if (thread->futex_since)
+			waited = bpf_ktime_get_ns() - thread->futex_since;
+	} else if (thread->yields) {
+		told |= YIELDED;
+	}
+	if (stops[cpu] == p->pid)
+		stops[cpu] = 0;
+	thread->on = 0;
+	thread->waker = 0;
+	thread->futex_since = 0;
+	thread->yields = false;
+	thread->waits = true;
+	scx_bpf_dsq_insert(p, p->pid & (QUEUES - 1), SLICE, flags);
+	tell(READY, p, told, waker, waited);
+}
+
+enum delivered { MOVED, ABSENT, KEPT };
+
+static bool waits(__u32 tid)
+{
+	struct task_struct *p = bpf_task_from_pid(tid);
+	struct thread *thread;
+	bool found = false;
+
+	if (p) {
+		thread = of(p);
+		found = thread && thread->waits;
+		bpf_task_release(p);
+	}
+	return found;
+}
+
+/* Gives a core the thread of its mail, if it still waits and may run there. */
+static enum delivered deliver(__u32 cpu, __u32 tid, __u64 slice)
+{
+	struct bpf_iter_scx_dsq iterator;
+	struct task_struct *p;
+	enum delivered found = ABSENT;
+
+	if (!bpf_iter_scx_dsq_new(&iterator, tid & (QUEUES - 1), 0)) {
+		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
+			if (p->pid == tid) {
+				scx_bpf_dsq_move_set_slice(&iterator, slice < SLICE ? slice : SLICE);
+				found = may_use(p, cpu) && scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0) ? MOVED : KEPT;
+				break;
+			}
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&iterator);
+	return found;
+}
+
+static bool take_any(void)
+{
+	int queue;
+
+	bpf_for(queue, 0, QUEUES)
+		if (scx_bpf_dsq_move_to_local(queue))
+			return true;
+	return false;
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
+{
+	__u32 core = cpu & (MAX_CPUS - 1);
+	struct mail *mail = &mails[core];
+	struct thread *thread;
+	__u32 number = mail->number;
+	enum delivered delivered;
+
+	if (number != taken[core]) {
+		taken[core] = number;
+		delivered = deliver(cpu, mail->tid, mail->slice);
+		if (delivered == MOVED)
+			return;
+		tell_of_cpu(delivered == KEPT || waits(mail->tid) ? KEEPS : REFUSED, cpu, mail->tid, number);
+	}
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
+		thread = of(prev);
+		if (thread && !thread->yields && stops[core] != prev->pid) {
+			if (bpf_ksym_exists(scx_bpf_task_set_slice))
+				scx_bpf_task_set_slice(prev, SLICE);
+			else
+				prev->scx.slice = SLICE;
+			return;
+		}
+	}
+	if (late() && take_any() && heard)
+		__sync_fetch_and_add(&taken_late, 1);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(scx_running, struct task_struct *p)
+{
+	__u32 cpu = scx_bpf_task_cpu(p);
+	struct thread *thread = of(p);
+
+	if (!thread || of_kernel(p) || thread->on == cpu + 1)
+		return;
+	thread->waits = false;
+	thread->on = cpu + 1;
+	tell(RUNS, p, 0, 0, 0);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(scx_quiescent, struct task_struct *p, __u64 flags)
+{
+	__u32 cpu = scx_bpf_task_cpu(p) & (MAX_CPUS - 1);
+	struct thread *thread = of(p);
+	bool futex;
+
+	/* What is only changed is queued again at once. */
+	if (!thread || of_kernel(p) || !(flags & SCX_DEQ_SLEEP))
+		return;
+	thread->on = 0;
+	thread->waits = false;
+	if (stops[cpu] == p->pid)
+		stops[cpu] = 0;
+	futex = in_futex(p);
+	thread->futex_since = futex ? bpf_ktime_get_ns() : 0;
+	tell(BLOCKS, p, futex, 0, 0);
+}
+
+SEC("struct_ops/yield")
+bool BPF_PROG(scx_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct thread *thread = of(from);
+
+	if (thread && !to)
+		thread->yields = true;
+	return false;
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(scx_enable, struct task_struct *p)
+{
+	if (of_kernel(p))
+		return;
+	bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	describe(ENABLED, p);
+}
+
+SEC("struct_ops/disable")
+void BPF_PROG(scx_disable, struct task_struct *p)
+{
+	if (of_kernel(p))
+		return;
+	tell(DISABLED, p, 0, 0, 0);
+	bpf_task_storage_delete(&threads, p);
+}
+
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(scx_set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	if (of(p))
+		describe(MASK, p);
+}
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(scx_set_weight, struct task_struct *p, __u32 weight)
+{
+	if (of(p))
+		tell(WEIGHT, p, 0, 0, 0);
+}
+
+SEC("struct_ops/cpu_online")
+void BPF_PROG(scx_cpu_online, __s32 cpu)
+{
+	tell_of_cpu(ONLINE, cpu, 0, 0);
+}
+
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(scx_cpu_offline, __s32 cpu)
+{
+	tell_of_cpu(OFFLINE, cpu, 0, 0);
+}
+
+/* Not constant: the verifier takes it for memory that is written to. */
+static char stopped[] = "the process that decides has stopped";
+
+static int beat(void *map, __u32 *key, struct beat *beat)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 cpu, cpus = scx_bpf_nr_cpu_ids();
+	unsigned long long none = 0;
+
+	if (heard && silent_for(now, gone_after))
+		scx_bpf_error_bstr(stopped, &none, 0);
+	else if (late())
+		bpf_for(cpu, 0, cpus)
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	bpf_timer_start(&beat->timer, BEAT, 0);
+	return 0;
+}
+
+SEC("struct_ops.s/init")
+__s32 BPF_PROG(scx_init)
+{
+	__u32 zero = 0;
+	struct beat *first = bpf_map_lookup_elem(&beats, &zero);
+	__s32 error;
+	int queue;
+
+	bpf_for(queue, 0, QUEUES) {
+		error = scx_bpf_create_dsq(queue, -1);
+		if (error)
+			return error;
+	}
+	if (!first)
+		return -2;
+	bpf_timer_init(&first->timer, &beats, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&first->timer, beat);
+	return bpf_timer_start(&first->timer, BEAT, 0);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(scx_exit, struct scx_exit_info *info)
+{
+	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
+	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
+	/* Last: a process that sees it reads the rest. */
+	__sync_fetch_and_add(&exit_kind, info->kind);
+}
+
+/* Makes a core look at its mail, or stop what it runs; sets a core's performance, of 1024. */
+struct kick {
+	__s32 cpu;
+	__u32 preempt;
+};
+
+SEC("syscall")
+int kick(struct kick *order)
+{
+	scx_bpf_kick_cpu(order->cpu, order->preempt ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
+	return 0;
+}
+
+struct performance {
+	__s32 cpu;
+	__u32 level;
+};
+
+SEC("syscall")
+int perform(struct performance *order)
+{
+	scx_bpf_cpuperf_set(order->cpu, order->level);
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops evenkeel = {
+	.select_cpu = (void *)scx_select_cpu,
+	.enqueue = (void *)scx_enqueue,
+	.dispatch = (void *)scx_dispatch,
+	.running = (void *)scx_running,
+	.quiescent = (void *)scx_quiescent,
+	.yield = (void *)scx_yield,
+	.set_weight = (void *)scx_set_weight,
+	.set_cpumask = (void *)scx_set_cpumask,
+	.enable = (void *)scx_enable,
+	.disable = (void *)scx_disable,
+	.cpu_online = (void *)scx_cpu_online,
+	.cpu_offline = (void *)scx_cpu_offline,
+	.init = (void *)scx_init,
+	.exit = (void *)scx_exit,
+	.flags = SCX_OPS_ENQ_LAST,
+	.timeout_ms = 5000,
+	.name = "evenkeel",
+};

@@ -1,0 +1,577 @@
+//! Between the kernel and the scheduler core: events become reports, decisions become mail and orders to stop.
+//!
+//! The kernel says what happened some time after it did, and does what it is told some time after it was decided. So a switch is
+//! under way from the mail until the core runs the thread, and a stop until the thread has left its core: [`protocol`]'s
+//! late host. What the kernel does by itself, such as running a thread that exits where it is, leaves that thread
+//! astray until it waits or blocks again.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::kind;
+use evenkeel_model::{Clamp, Class, ClusterId, CoreId, CoreSet, FULL_LOAD, Hz, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
+use evenkeel_sched::{Action, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
+
+use crate::event::{Described, Event, What};
+
+/// What the host tells the kernel.
+pub(crate) trait Orders {
+    /// Has a core run a thread, if it still waits then. Replaces older mail, which had another number.
+    fn send(&mut self, cpu: u16, mail: Mail);
+    /// Has a thread leave a core, if it is still there then.
+    fn stop(&mut self, cpu: u16, tid: Tid);
+    /// Sets how fast a core should be, of [`FULL_LOAD`].
+    fn perform(&mut self, cpu: u16, level: u32);
+}
+
+/// What a core is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mail {
+    /// The thread that it is to run.
+    pub(crate) tid: Tid,
+    /// How long at most, until the process is asked again.
+    pub(crate) slice: Ns,
+    /// Each is one more than the core's last.
+    pub(crate) number: u32,
+}
+
+/// Drives the scheduler core with what the kernel did.
+pub(crate) struct Books<O> {
+    pub(crate) orders: O,
+    sched: Scheduler,
+    requests: Requests,
+    now: Ns,
+    /// The CPU that each core is, and the core that each CPU is.
+    cpus: Vec<u16>,
+    core_of: Vec<Option<CoreId>>,
+    online: CoreSet,
+    cores: Vec<Core>,
+    threads: Vec<Thread>,
+    by_tid: BTreeMap<Tid, ThreadId>,
+    processes: BTreeMap<Tid, ProgramId>,
+    /// Requests whose threads are on their way off their cores.
+    stops: Vec<Stop>,
+    /// What runs where it was not sent, and has not been told to leave.
+    astray: Vec<(u16, ThreadId)>,
+    figures: Figures,
+}
+
+/// What the host has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Events of the kernel.
+    pub events: u64,
+    /// Threads that it was told to run.
+    pub switches: u64,
+    /// Threads that were stopped on a core.
+    pub stops: u64,
+    /// Decisions that were stale when they were to be carried out.
+    pub stale: u64,
+    /// Threads that cores have taken by themselves, because this process was late.
+    pub taken_late: u64,
+    /// Threads that are this scheduler's now, and that were at some time.
+    pub living: u64,
+    /// All threads that were this scheduler's at some time.
+    pub threads: u64,
+    /// The longest time that a thread waited for a core.
+    pub longest_wait: Ns,
+    /// Time that all threads together have run on cores of the fastest type, and on others.
+    pub big: Ns,
+    /// The same on all other cores.
+    pub little: Ns,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Core {
+    running: Option<ThreadId>,
+    /// What it has, or is to have, mail about.
+    sent: Option<ThreadId>,
+    /// How long that should run at most, until the mail is sent.
+    unsent: Option<Ns>,
+    /// The number of its last mail.
+    number: u32,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It waits for something, or has not begun.
+    Blocked,
+    /// It waits for a core.
+    Waiting,
+    /// A core has mail about it, or is to have it.
+    Sent(CoreId),
+    Running(CoreId),
+    /// It runs where it was not sent.
+    Astray,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    tid: Tid,
+    place: Place,
+    begun: bool,
+    nice: i8,
+    mask: CoreSet,
+    /// What the kernel had counted at the last event, and what has been reported since.
+    counted: Ns,
+    reported: Ns,
+    /// When it was last accounted for, or began to wait.
+    since: Ns,
+}
+
+/// Threads that are being stopped for a request.
+struct Stop {
+    request: Request,
+    left: Vec<ThreadId>,
+    /// The cores have been told.
+    ordered: bool,
+    /// One of them has left by itself.
+    stale: bool,
+    /// Cores that wanted one of them, too.
+    wanted_by: Vec<CoreId>,
+}
+
+impl<O: Orders> Books<O> {
+    /// A host for a machine whose core `i` is the CPU `cpus[i]`.
+    pub(crate) fn new(orders: O, machine: Machine, cpus: Vec<u16>, policy: &Setup, now: Ns) -> Self {
+        let highest = cpus.iter().copied().max().unwrap_or_default();
+        let mut core_of = vec![None; usize::from(highest) + 1];
+        for (core, cpu) in cpus.iter().enumerate() {
+            core_of[usize::from(*cpu)] = Some(CoreId(core as u16));
+        }
+        Self {
+            orders,
+            requests: Requests::new(machine.cores.len()),
+            online: machine.all(),
+            cores: vec![Core::default(); machine.cores.len()],
+            sched: Scheduler::new(machine, policy.make(), None),
+            now,
+            cpus,
+            core_of,
+            threads: Vec::new(),
+            by_tid: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            stops: Vec::new(),
+            astray: Vec::new(),
+            figures: Figures::default(),
+        }
+    }
+
+    /// What has been done so far.
+    pub(crate) fn figures(&self) -> Figures {
+        Figures { stale: self.requests.stale(), living: self.by_tid.len() as u64, ..self.figures }
+    }
+
+    /// The time from one refresh to the next.
+    pub(crate) fn period(&self) -> Option<Ns> {
+        self.sched.period()
+    }
+
+    /// Whether any core runs a thread.
+    pub(crate) fn busy(&self) -> bool {
+        self.cores.iter().any(|core| core.running.is_some())
+    }
+
+    /// Something happened.
+    pub(crate) fn hear(&mut self, event: &Event) {
+        self.figures.events += 1;
+        // Events of two cores may come in another order than they happened in.
+        self.now = self.now.max(event.at);
+        match (&event.what, self.by_tid.get(&event.tid).copied()) {
+            (What::Enabled(described), known) => {
+                if let Some(id) = known {
+                    self.end(id, event.ran);
+                }
+                self.begin_thread(event, described);
+            }
+            (What::Online, _) => self.switch(event.cpu, true),
+            (What::Offline, _) => self.switch(event.cpu, false),
+            (&What::Refused(number), _) => self.refused(event.cpu, number, false),
+            (&What::Keeps(number), _) => self.refused(event.cpu, number, true),
+            (What::Disabled, Some(id)) => self.end(id, event.ran),
+            (&What::Ready { woken, by, waited, yielded }, Some(id)) => {
+                let by = by.and_then(|by| self.by_tid.get(&by).copied());
+                if let Some(by) = by.filter(|by| *by != id && waited > Ns::ZERO) {
+                    self.sched.blame(by, waited);
+                }
+                let why = match self.threads[id.index()].begun {
+                    false => Why::New { by },
+                    true if woken => Why::Woken { by },
+                    true if yielded => Why::Yielded,
+                    true => Why::Preempted,
+                };
+                self.ready(id, why, event.ran);
+            }
+            (What::Runs, Some(id)) => self.runs(id, event.cpu, event.ran),
+            (&What::Blocks { futex }, Some(id)) => {
+                self.leaves(id, event.ran, Place::Blocked, |sched, now| {
+                    sched.blocked(now, id, if futex { Wait::Futex } else { Wait::Sleep });
+                });
+            }
+            (What::Mask(described), Some(id)) => {
+                self.threads[id.index()].mask = self.cores_of(&described.mask);
+                self.threads[id.index()].nice = event.nice;
+                self.set_params(id);
+            }
+            (What::Weight, Some(id)) => {
+                self.threads[id.index()].nice = event.nice;
+                self.set_params(id);
+            }
+            // Of a thread that is not this scheduler's any more.
+            _ => {}
+        }
+        self.drain();
+    }
+
+    /// Tells the kernel what has been decided. What came of several events is told after all of them: the last may have made
+    /// stale what came of the first.
+    pub(crate) fn tell(&mut self) {
+        for (core, cpu) in self.cores.iter_mut().zip(&self.cpus) {
+            if let (Some(thread), Some(slice)) = (core.sent, core.unsent.take()) {
+                self.figures.switches += 1;
+                core.number = core.number.wrapping_add(1);
+                self.orders.send(*cpu, Mail { tid: self.threads[thread.index()].tid, slice, number: core.number });
+            }
+        }
+        for stop in self.stops.iter_mut().filter(|stop| !stop.ordered) {
+            stop.ordered = true;
+            for (core, thread) in stop.request.running().filter(|(_, thread)| stop.left.contains(thread)) {
+                self.orders.stop(self.cpus[core.index()], self.threads[thread.index()].tid);
+            }
+        }
+        // A thread may have gone astray several times: where it did last is where it is.
+        let mut told = None;
+        for (cpu, thread) in std::mem::take(&mut self.astray).into_iter().rev() {
+            if told != Some(thread) && self.threads[thread.index()].place == Place::Astray {
+                self.orders.stop(cpu, self.threads[thread.index()].tid);
+            }
+            told = Some(thread);
+        }
+    }
+
+    /// 1/HZ has passed.
+    pub(crate) fn tick(&mut self, now: Ns) {
+        self.now = self.now.max(now);
+        for core in (0..self.cores.len() as u16).map(CoreId) {
+            if let Some(id) = self.cores[core.index()].running {
+                self.account(id, core);
+                protocol::tick(self, core);
+                self.drain();
+            }
+        }
+    }
+
+    /// The policy's period is over.
+    pub(crate) fn refresh(&mut self, now: Ns) {
+        self.now = self.now.max(now);
+        for core in (0..self.cores.len() as u16).map(CoreId) {
+            if let Some(id) = self.cores[core.index()].running {
+                self.account(id, core);
+            }
+        }
+        protocol::refresh(self);
+        self.drain();
+    }
+
+    fn begin_thread(&mut self, event: &Event, described: &Described) {
+        let next = ProgramId(self.processes.len() as u32);
+        let program = *self.processes.entry(described.process).or_insert(next);
+        let mask = self.cores_of(&described.mask);
+        let id = self.sched.create(&NewThread {
+            program,
+            kind: kind(&described.name),
+            class: Class::fair(event.nice),
+            cores: self.usable(mask),
+            on: self.core(event.cpu).unwrap_or(CoreId(0)),
+            clamp: Clamp::default(),
+        });
+        self.threads.push(Thread {
+            tid: event.tid,
+            place: Place::Blocked,
+            begun: false,
+            nice: event.nice,
+            mask,
+            counted: event.ran,
+            reported: Ns::ZERO,
+            since: self.now,
+        });
+        self.by_tid.insert(event.tid, id);
+        self.figures.threads += 1;
+    }
+
+    /// A thread has exited, or is another scheduler's.
+    fn end(&mut self, id: ThreadId, ran: Ns) {
+        self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
+        self.by_tid.remove(&self.threads[id.index()].tid);
+    }
+
+    /// A thread waits for a core.
+    fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
+        let thread = &mut self.threads[id.index()];
+        (thread.begun, thread.since) = (true, self.now);
+        let before = std::mem::replace(&mut thread.place, Place::Waiting);
+        match before {
+            Place::Running(core) => {
+                self.count(id, core, ran);
+                self.cores[core.index()].running = None;
+                if !self.stopped(id, false) {
+                    protocol::ready(self, id, why);
+                    self.requests.vacated(core);
+                }
+            }
+            Place::Sent(core) => {
+                self.cores[core.index()].sent = None;
+                protocol::refuse(self, core, id);
+            }
+            Place::Astray => protocol::ready(self, id, Why::Woken { by: None }),
+            Place::Blocked => protocol::ready(self, id, why),
+            // It was only queued again.
+            Place::Waiting => {}
+        }
+    }
+
+    /// A core has begun to run a thread.
+    fn runs(&mut self, id: ThreadId, cpu: u16, ran: Ns) {
+        let Some(core) = self.core(cpu) else { return };
+        let now = self.now;
+        let thread = &mut self.threads[id.index()];
+        let waited = now.since(thread.since);
+        let sent = thread.place == Place::Sent(core);
+        (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
+        if let Place::Sent(other) = std::mem::replace(&mut thread.place, Place::Waiting) {
+            self.figures.longest_wait = self.figures.longest_wait.max(waited);
+            self.cores[other.index()].sent = None;
+            if !sent {
+                protocol::refuse(self, other, id);
+            }
+        }
+        if sent {
+            let Ok(()) = protocol::arrive(self, core, id);
+        }
+        if self.threads[id.index()].place == Place::Waiting {
+            // The scheduler has changed its mind, or it never decided this.
+            self.goes_astray(id);
+            self.astray.push((cpu, id));
+        }
+    }
+
+    /// Until a thread that is somewhere else waits for a core again, the scheduler has nothing to decide about it.
+    fn goes_astray(&mut self, id: ThreadId) {
+        self.threads[id.index()].place = Place::Astray;
+        self.sched.blocked(self.now, id, Wait::Sleep);
+        protocol::collect(self);
+    }
+
+    /// A core could not run the thread that it was sent.
+    fn refused(&mut self, cpu: u16, number: u32, waits: bool) {
+        let Some(core) = self.core(cpu) else { return };
+        let place = &mut self.cores[core.index()];
+        // It may have been about older mail.
+        let Some(id) = place.sent.filter(|_| place.number == number && place.unsent.is_none()) else { return };
+        place.sent = None;
+        if self.threads[id.index()].place == Place::Sent(core) {
+            if waits {
+                self.threads[id.index()].place = Place::Waiting;
+            } else {
+                // Its own event says later where it is.
+                self.goes_astray(id);
+            }
+        }
+        protocol::refuse(self, core, id);
+    }
+
+    /// A thread has nothing to run, whatever it did before.
+    fn leaves(&mut self, id: ThreadId, ran: Ns, to: Place, report: impl FnOnce(&mut Scheduler, Ns)) {
+        let before = std::mem::replace(&mut self.threads[id.index()].place, to);
+        if let Place::Running(core) = before {
+            self.count(id, core, ran);
+            self.cores[core.index()].running = None;
+        }
+        report(&mut self.sched, self.now);
+        protocol::collect(self);
+        match before {
+            Place::Running(core) if !self.stopped(id, true) => self.requests.vacated(core),
+            Place::Sent(core) => {
+                self.cores[core.index()].sent = None;
+                protocol::refuse(self, core, id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread has left its core. Returns whether that was asked for.
+    fn stopped(&mut self, id: ThreadId, by_itself: bool) -> bool {
+        let Some(place) = self.stops.iter().position(|stop| stop.left.contains(&id)) else { return false };
+        let stop = &mut self.stops[place];
+        stop.left.retain(|other| *other != id);
+        stop.stale |= by_itself;
+        if !stop.left.is_empty() {
+            return true;
+        }
+        let Stop { request, stale, wanted_by, .. } = self.stops.remove(place);
+        self.figures.stops += 1;
+        let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
+        if stale {
+            for (core, thread) in request.running() {
+                let waits = self.threads[thread.index()].place == Place::Waiting;
+                if waits && self.sched.state().thread(thread).run == Run::Running {
+                    protocol::ready(self, thread, Why::Preempted);
+                }
+                self.requests.vacated(core);
+            }
+        }
+        for core in wanted_by {
+            if self.cores[core.index()].running.is_none() {
+                self.requests.vacated(core);
+            }
+        }
+        true
+    }
+
+    /// Reports what a running thread did until now, by the clock.
+    fn account(&mut self, id: ThreadId, core: CoreId) {
+        let thread = &mut self.threads[id.index()];
+        let time = self.now.since(thread.since);
+        thread.since = self.now;
+        thread.reported += time;
+        self.ran(id, core, time);
+    }
+
+    /// Reports what a thread that leaves its core did, by the kernel's count.
+    fn count(&mut self, id: ThreadId, core: CoreId, counted: Ns) {
+        let thread = &mut self.threads[id.index()];
+        let time = counted.since(thread.counted).since(thread.reported);
+        (thread.counted, thread.reported) = (counted, Ns::ZERO);
+        self.ran(id, core, time);
+    }
+
+    fn ran(&mut self, id: ThreadId, core: CoreId, time: Ns) {
+        if time > Ns::ZERO {
+            let big = self.sched.state().big.contains(core);
+            *(if big { &mut self.figures.big } else { &mut self.figures.little }) += time;
+            self.sched.ran(self.now, id, core, &Span { time, ..Span::default() });
+            protocol::collect(self);
+        }
+    }
+
+    fn set_params(&mut self, id: ThreadId) {
+        let thread = &self.threads[id.index()];
+        let (class, cores) = (Class::fair(thread.nice), self.usable(thread.mask));
+        self.sched.set_params(self.now, id, class, cores, Clamp::default());
+        protocol::collect(self);
+    }
+
+    /// A core has been switched on or off. What it had mail about goes elsewhere.
+    fn switch(&mut self, cpu: u16, on: bool) {
+        let Some(core) = self.core(cpu) else { return };
+        if on {
+            self.online.insert(core)
+        } else {
+            self.online.remove(core)
+        }
+        let living: Vec<ThreadId> = self.by_tid.values().copied().collect();
+        living.into_iter().for_each(|id| self.set_params(id));
+        if let Some(id) = self.cores[core.index()].sent.filter(|_| !on) {
+            self.cores[core.index()].sent = None;
+            self.threads[id.index()].place = Place::Waiting;
+            protocol::refuse(self, core, id);
+        }
+    }
+
+    /// The cores of a mask that are on; all that are on, if it has none of this machine's.
+    fn usable(&self, mask: CoreSet) -> CoreSet {
+        let both = mask.and(self.online);
+        if both.is_empty() { self.online } else { both }
+    }
+
+    fn cores_of(&self, mask: &[u64]) -> CoreSet {
+        let has = |cpu: u16| mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
+        let cores = self.cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu));
+        cores.map(|(_, core)| CoreId(core)).collect()
+    }
+
+    fn core(&self, cpu: u16) -> Option<CoreId> {
+        self.core_of.get(usize::from(cpu)).copied().flatten()
+    }
+
+    fn drain(&mut self) {
+        protocol::collect(self);
+        // A policy that decides for ever must not hang the machine.
+        let most = 8 * (self.cores.len() + self.by_tid.len());
+        let Ok(_) = protocol::drain(self, most as u32);
+    }
+}
+
+impl<O: Orders> Host for Books<O> {
+    type Error = Infallible;
+
+    fn scheduler(&self) -> &Scheduler {
+        &self.sched
+    }
+
+    fn parts(&mut self) -> (&mut Scheduler, &mut Requests) {
+        (&mut self.sched, &mut self.requests)
+    }
+
+    fn now(&self) -> Ns {
+        self.now
+    }
+
+    fn running(&self, core: CoreId) -> Option<ThreadId> {
+        self.cores[core.index()].running
+    }
+
+    fn waiting(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()].place == Place::Waiting
+    }
+
+    fn preempt(&mut self, request: &Request) -> Result<Progress, Infallible> {
+        let leaves = |stop: &&mut Stop| request.running().any(|(_, thread)| stop.left.contains(&thread));
+        if let Some(stop) = self.stops.iter_mut().find(leaves) {
+            // It leaves its core already, which then picks again; and so does the core that wanted it.
+            return Ok(match request.action() {
+                Action::Take { to, .. } => {
+                    stop.wanted_by.push(to);
+                    Progress::Late
+                }
+                Action::Reschedule(_) => Progress::Late,
+                _ => Progress::Stale,
+            });
+        }
+        let left = request.running().map(|(_, thread)| thread).collect();
+        self.stops.push(Stop { request: *request, left, ordered: false, stale: false, wanted_by: Vec::new() });
+        Ok(Progress::Late)
+    }
+
+    fn dispatch(&mut self, core: CoreId, thread: ThreadId, slice: Ns) -> Result<Progress, Infallible> {
+        if self.threads[thread.index()].place != Place::Waiting {
+            return Ok(Progress::Stale);
+        }
+        self.threads[thread.index()].place = Place::Sent(core);
+        let core = &mut self.cores[core.index()];
+        (core.sent, core.unsent) = (Some(thread), Some(slice));
+        Ok(Progress::Late)
+    }
+
+    fn begin(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Infallible> {
+        self.cores[core.index()].running = Some(thread);
+        self.threads[thread.index()].place = Place::Running(core);
+        Ok(())
+    }
+
+    fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
+        let machine = &self.sched.state().machine;
+        let cluster = &machine.clusters[cluster.index()];
+        let most = machine.core_types[cluster.core_type.index()].max_frequency();
+        let level = (u128::from(frequency.0) * u128::from(FULL_LOAD) / u128::from(most.0.max(1))) as u32;
+        for core in cluster.cores.iter() {
+            self.orders.perform(self.cpus[core.index()], level.min(FULL_LOAD));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Host 3: the Linux kernel itself. A scheduler of sched_ext asks this process where each thread is to run, and does it: every
+//! policy of the scheduler core schedules the whole machine, or some processes of it.
+
+mod event;
+mod host;
+mod kernel;
+mod session;
+mod skeleton;
+
+use std::io;
+
+use evenkeel_model::Ns;
+
+pub use host::Figures;
+pub use session::{Plan, Session, adopt};
+
+/// What happens when this process does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Idle cores take what has waited for so long by themselves.
+    pub late: Ns,
+    /// The machine is given back.
+    pub gone: Ns,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { late: Ns::from_ms(20), gone: Ns::from_secs(2) }
+    }
+}
+
+/// Why the kernel has taken the machine back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What kind of end it was.
+    pub reason: String,
+    /// More about it.
+    pub message: String,
+}
+
+/// Why a machine cannot be scheduled.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel cannot.
+    #[error(
+        "this kernel has no sched_ext: expected Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (Debian: \
+         linux-image-amd64 of trixie-backports); `evenkeel vm --scx` boots one"
+    )]
+    NoSchedExt,
+    /// It has another scheduler.
+    #[error("the kernel is scheduled by {0:?} already: expected no other scheduler of sched_ext; end that one first")]
+    Taken(String),
+    /// This user may not.
+    #[error(
+        "this user may not; it needs root, or the capabilities CAP_BPF, CAP_PERFMON, CAP_SYS_NICE and CAP_SYS_RESOURCE"
+    )]
+    NotAllowed,
+    /// This process cannot come before what it schedules.
+    #[error("cannot run before what is to be scheduled (SCHED_FIFO): {0}")]
+    NoPriority(io::Error),
+    /// The kernel refuses the scheduler.
+    #[error("the kernel refuses the scheduler: {0}")]
+    Refused(String),
+    /// A system call failed.
+    #[error("cannot talk to the kernel's part: {0}")]
+    Kernel(io::Error),
+    /// More happened than could be heard.
+    #[error("{0} events of the kernel were lost, and with them where threads are; the machine was given back")]
+    Lost(u64),
+}

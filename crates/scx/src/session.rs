@@ -1,0 +1,233 @@
+//! Taking a machine over, scheduling it, and giving it back.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
+
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::{clock, process, realtime};
+use evenkeel_model::{Machine, Ns};
+use evenkeel_sched::Setup;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mm::{MlockAllFlags, mlockall};
+
+use crate::host::{Books, Figures, Mail, Orders};
+use crate::kernel::Kernel;
+use crate::{Bounds, Ended, Error};
+
+/// How often the scheduler has a look at what runs: HZ of Debian's kernels.
+const TICK: Ns = Ns::from_ms(4);
+/// How often it looks whether it is to end.
+const LOOK: Ns = Ns::from_ms(20);
+
+/// What is to be scheduled, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The machine.
+    pub machine: Machine,
+    /// The CPU that each of its cores is.
+    pub cpus: Vec<u16>,
+    /// The policy.
+    pub policy: Setup,
+    /// Only threads of the kernel's class SCHED_EXT, not all.
+    pub partial: bool,
+    /// What happens when this process does not answer.
+    pub bounds: Bounds,
+}
+
+/// A machine that is scheduled, by a thread of its own, until this is dropped.
+pub struct Session {
+    over: Arc<AtomicBool>,
+    figures: Arc<Mutex<Figures>>,
+    thread: Option<JoinHandle<Result<Option<Ended>, Error>>>,
+}
+
+impl Session {
+    /// Takes the machine over. The thread that decides comes before all that it schedules from then on.
+    ///
+    /// # Errors
+    /// The kernel has no sched_ext, or another scheduler, or this user may not.
+    pub fn start(plan: Plan) -> Result<Self, Error> {
+        let (over, figures) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Figures::default())));
+        let (begins, begun) = mpsc::channel();
+        let (until, shared) = (Arc::clone(&over), Arc::clone(&figures));
+        let schedule = move || {
+            let mut scheduling = match Scheduling::start(plan) {
+                Ok(scheduling) => scheduling,
+                Err(error) => {
+                    let _ = begins.send(Some(error));
+                    return Ok(None);
+                }
+            };
+            let _ = begins.send(None);
+            while !until.load(Ordering::Relaxed) {
+                let ended = scheduling.run_until(clock::clock() + LOOK)?;
+                if let Ok(mut shared) = shared.lock() {
+                    *shared = scheduling.figures();
+                }
+                if ended.is_some() {
+                    return Ok(ended);
+                }
+            }
+            Ok(None)
+        };
+        let thread = thread::Builder::new().name("scheduler".into()).spawn(schedule).map_err(Error::Kernel)?;
+        match begun.recv() {
+            Ok(Some(error)) => Err(error),
+            _ => Ok(Self { over, figures, thread: Some(thread) }),
+        }
+    }
+
+    /// What has been done so far.
+    pub fn figures(&self) -> Figures {
+        self.figures.lock().map(|figures| *figures).unwrap_or_default()
+    }
+
+    /// Whether the machine has been given back already; [`Self::finish`] says why.
+    pub fn ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Gives the machine back. Returns what has been done, and why the kernel has taken the machine back before, if it has.
+    ///
+    /// # Errors
+    /// Events were lost: what was decided from then on would have been wrong.
+    pub fn finish(mut self) -> Result<(Figures, Option<Ended>), Error> {
+        let ended = self.join()?;
+        Ok((self.figures(), ended))
+    }
+
+    fn join(&mut self) -> Result<Option<Ended>, Error> {
+        self.over.store(true, Ordering::Relaxed);
+        let died = || Ok(Some(Ended { reason: "the thread that decides has died".into(), message: String::new() }));
+        self.thread.take().map_or(Ok(None), |thread| thread.join().unwrap_or_else(|_| died()))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}
+
+/// Makes the threads of a process, and all that they start, those of the class SCHED_EXT.
+///
+/// # Errors
+/// There is no such process, or this user may not.
+pub fn adopt(process: Tid) -> io::Result<()> {
+    // Threads that start meanwhile are started by threads that are adopted already, or are found in the next round.
+    let mut adopted = BTreeSet::new();
+    loop {
+        let threads = process::family(process)?;
+        let new: Vec<Tid> = threads.into_iter().filter(|tid| adopted.insert(*tid)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for tid in new {
+            match realtime::ext(tid) {
+                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What the thread that decides has.
+struct Scheduling {
+    books: Books<Kernel>,
+    ticked: Ns,
+    refreshed: Ns,
+}
+
+impl Scheduling {
+    fn start(plan: Plan) -> Result<Self, Error> {
+        let kernel = Kernel::load(&plan.bounds, plan.partial)?;
+        realtime::fifo(0).map_err(Error::NoPriority)?;
+        // What is decided must not wait for memory to be read from a disk. Without the right to it, it may.
+        let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+        let now = clock::clock();
+        let mut books = Books::new(kernel, plan.machine, plan.cpus, &plan.policy, now);
+        books.orders.take_over()?;
+        let mut scheduling = Self { books, ticked: now, refreshed: now };
+        // Until something has been heard cores help themselves.
+        scheduling.run_until(now)?;
+        Ok(scheduling)
+    }
+
+    /// Schedules until then. Returns why the kernel has taken the machine back, if it has.
+    fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error> {
+        loop {
+            let now = clock::clock();
+            for event in self.books.orders.events() {
+                self.books.hear(&event);
+            }
+            if now.since(self.ticked) >= TICK {
+                self.ticked = now;
+                self.books.tick(now);
+            }
+            if self.books.period().is_some_and(|period| now.since(self.refreshed) >= period) {
+                self.refreshed = now;
+                self.books.refresh(now);
+            }
+            self.books.tell();
+            self.books.orders.heard(now);
+            if let Some(ended) = self.books.orders.ended() {
+                return Ok(Some(ended));
+            }
+            let lost = self.books.orders.lost();
+            if lost > 0 {
+                return Err(Error::Lost(lost));
+            }
+            if now >= until {
+                return Ok(None);
+            }
+            let rest = until.since(now).min(self.pause(now));
+            self.wait(rest);
+        }
+    }
+
+    /// How long nothing has to be done, if nothing happens.
+    fn pause(&self, now: Ns) -> Ns {
+        if !self.books.busy() {
+            return LOOK;
+        }
+        let due = |last: Ns, period: Ns| Ns(period.0.saturating_sub(now.since(last).0));
+        let refresh = self.books.period().map_or(TICK, |period| due(self.refreshed, period));
+        due(self.ticked, TICK).min(refresh)
+    }
+
+    fn wait(&self, most: Ns) {
+        let ready = self.books.orders.ready();
+        let mut fds = [PollFd::from_borrowed_fd(ready.as_fd(), PollFlags::IN)];
+        let most = Timespec { tv_sec: (most.0 / 1_000_000_000) as i64, tv_nsec: (most.0 % 1_000_000_000) as i64 };
+        // A signal ends the wait, too.
+        let _ = poll(&mut fds, Some(&most));
+    }
+
+    fn figures(&self) -> Figures {
+        Figures { taken_late: self.books.orders.taken_late(), ..self.books.figures() }
+    }
+}
+
+impl Drop for Scheduling {
+    fn drop(&mut self) {
+        self.books.orders.give_back();
+    }
+}
+
+impl Orders for Kernel {
+    fn send(&mut self, cpu: u16, mail: Mail) {
+        Kernel::send(self, cpu, mail);
+    }
+
+    fn stop(&mut self, cpu: u16, tid: Tid) {
+        Kernel::stop(self, cpu, tid);
+    }
+
+    fn perform(&mut self, cpu: u16, level: u32) {
+        Kernel::perform(self, cpu, level);
+    }
+}
