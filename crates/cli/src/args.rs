@@ -118,8 +118,8 @@ pub enum Command {
     ///
     /// Takes over from the kernel's own scheduler, through sched_ext, until COMMAND has ended, the time is over, or Ctrl-C.
     /// What moves threads only now and then under `run` is exact here: which thread a core takes next, preemption,
-    /// exchanges. Whatever happens to Evenkeel, the kernel takes the machine back. Needs root, and Linux 6.12 or
-    /// newer with sched_ext; `evenkeel vm --scx` boots one.
+    /// exchanges. Whatever happens to Evenkeel, the kernel takes the machine back. Needs root, and a kernel with
+    /// sched_ext, such as Linux 7.0; `evenkeel vm --scx` boots one.
     #[command(after_help = scx::EXAMPLES)]
     Scx(Scx),
     /// Record what a program does, to play it on any machine

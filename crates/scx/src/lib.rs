@@ -43,7 +43,7 @@ pub struct Ended {
 pub enum Error {
     /// The kernel cannot.
     #[error(
-        "this kernel has no sched_ext: expected Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (Debian: \
+        "this kernel has no sched_ext: expected one with CONFIG_SCHED_CLASS_EXT, such as Linux 7.0 (Debian: \
          linux-image-amd64 of trixie-backports); `evenkeel vm --scx` boots one"
     )]
     NoSchedExt,

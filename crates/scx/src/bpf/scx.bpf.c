@@ -4,7 +4,7 @@
  *
  * A running thread stays where it is until it blocks, gives up its core, may not use it any more, or the process has it
  * stopped: what only interrupts it, such as a thread of the kernel, is no event. If the process is late, idle cores take
- * what waits, in the order in which it came. If it does not answer at all, the machine is given back. */
+ * what waits, in no particular order. If it does not answer at all, the machine is given back. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
