@@ -14,6 +14,7 @@ pub mod probe;
 pub mod process;
 pub mod realtime;
 pub mod record;
+pub mod refusal;
 pub mod sample;
 pub mod scratch;
 pub mod spec;

@@ -5,13 +5,14 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::mask;
+use evenkeel_linux::refusal::{self, Refusal};
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, Link, PrintLevel, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, ProgramInput, RingBuffer, RingBufferBuilder};
 
 use crate::event::Event;
 use crate::host::Mail;
@@ -33,27 +34,23 @@ pub(crate) struct Kernel {
     events: Rc<RefCell<Vec<Event>>>,
 }
 
-/// What libbpf and the kernel had to say of the last attempt.
-static SAID: Mutex<String> = Mutex::new(String::new());
-
 impl Kernel {
-    /// Loads the scheduler. It does not schedule anything before [`Self::take_over`].
-    pub(crate) fn load(bounds: &Bounds, partial: bool) -> Result<Self, Error> {
+    /// Loads the scheduler of these CPUs. It does not schedule anything before [`Self::take_over`].
+    pub(crate) fn load(cpus: &[u16], bounds: &Bounds, partial: bool) -> Result<Self, Error> {
         if fs::metadata(PLACE).is_err() {
             return Err(Error::NoSchedExt);
         }
         if let Some(other) = other() {
             return Err(Error::Taken(other));
         }
-        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-            if let Ok(mut said) = SAID.lock() {
-                said.push_str(&text);
-            }
-        })));
+        refusal::listen();
         // The skeleton borrows its object for as long as it lives, which is as long as this process schedules.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = ScxSkelBuilder::default().open(object).map_err(refused)?;
+        let places = open.maps.bss_data.as_deref().map_or(0, |memory| memory.mails.len());
+        room(libbpf_rs::num_possible_cpus().map_err(refused)?, places)?;
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
+            settings.machine = mask::words(&mask::of(cpus.iter().copied()));
             settings.late_after = bounds.late.0;
             settings.gone_after = bounds.gone.0;
         }
@@ -159,6 +156,11 @@ impl Kernel {
     }
 }
 
+/// Whether the kernel's part has a place for each CPU.
+fn room(cpus: usize, places: usize) -> Result<(), Error> {
+    if cpus > places { Err(Error::TooManyCpus { cpus, most: places }) } else { Ok(()) }
+}
+
 /// The scheduler that the kernel has already.
 fn other() -> Option<String> {
     let state = fs::read_to_string(format!("{PLACE}/state")).unwrap_or_default();
@@ -192,13 +194,21 @@ fn text(bytes: &[i8]) -> String {
 }
 
 fn refused(error: libbpf_rs::Error) -> Error {
-    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
-    match error.kind() {
-        ErrorKind::PermissionDenied if !said.contains("BEGIN PROG LOAD LOG") => Error::NotAllowed,
-        _ => {
-            // The verifier's reason is the line before its statistics.
-            let reason = said.lines().take_while(|line| !line.starts_with("processed ")).last().unwrap_or_default();
-            Error::Refused(format!("{error:#}: {reason}"))
-        }
+    match Refusal::from(error) {
+        Refusal::NotAllowed => Error::NotAllowed,
+        Refusal::Because(reason) => Error::Refused(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beyond that CPUs would share their mail.
+    #[test]
+    fn a_machine_with_more_cpus_than_there_is_room_for_is_refused() {
+        assert!(room(1024, 1024).is_ok());
+        let error = room(1025, 1024).map_err(|error| error.to_string());
+        assert_eq!(error, Err("this machine can have 1025 CPUs: expected at most 1024".to_owned()));
     }
 }

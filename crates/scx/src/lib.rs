@@ -24,6 +24,9 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
+    /// A decision takes some 10 us, and this process comes before all others: 20 ms are a hundred times what it should ever
+    /// need, and about a frame of a screen. It is gone after 2 s, before the kernel's watchdog would find a thread that waited
+    /// for 5 s, and with a better reason.
     fn default() -> Self {
         Self { late: Ns::from_ms(20), gone: Ns::from_secs(2) }
     }
@@ -55,6 +58,14 @@ pub enum Error {
         "this user may not; it needs root, or the capabilities CAP_BPF, CAP_PERFMON, CAP_SYS_NICE and CAP_SYS_RESOURCE"
     )]
     NotAllowed,
+    /// The kernel's part has not so many places.
+    #[error("this machine can have {cpus} CPUs: expected at most {most}")]
+    TooManyCpus {
+        /// CPUs that the kernel may have.
+        cpus: usize,
+        /// Places for them.
+        most: usize,
+    },
     /// This process cannot come before what it schedules.
     #[error("cannot run before what is to be scheduled (SCHED_FIFO): {0}")]
     NoPriority(io::Error),

@@ -18,6 +18,7 @@ use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Tid;
+use crate::host::CoreOf;
 use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
 
 /// What the host should do to a thread.
@@ -58,7 +59,7 @@ pub struct Driver {
     /// The policy decides about core types at every wake-up and tick, not only through affinities.
     moves: bool,
     binds: bool,
-    core_of: Vec<Option<CoreId>>,
+    core_of: CoreOf,
     tracked: BTreeMap<Tid, Tracked>,
     tids: Vec<Tid>,
     processes: BTreeMap<Tid, ProgramId>,
@@ -91,11 +92,6 @@ const MEASURABLE: Ns = Ns::from_ms(1);
 impl Driver {
     /// A driver for a machine whose core `i` is the CPU `cpus[i]`, at a first moment.
     pub fn new(machine: Machine, cpus: &[u16], policy: &Setup, now: Ns) -> Self {
-        let highest = cpus.iter().copied().max().unwrap_or_default();
-        let mut core_of = vec![None; usize::from(highest) + 1];
-        for (core, cpu) in cpus.iter().enumerate() {
-            core_of[usize::from(*cpu)] = Some(CoreId(core as u16));
-        }
         let changes = |hooks: &[Hook]| policy.description().hooks().any(|hook| hooks.contains(&hook));
         Self {
             requests: Requests::new(machine.cores.len()),
@@ -103,7 +99,7 @@ impl Driver {
             now,
             moves: changes(&[Hook::Place, Hook::Pick, Hook::Balance]),
             binds: changes(&[Hook::Admit, Hook::Refresh]),
-            core_of,
+            core_of: CoreOf::new(cpus),
             tracked: BTreeMap::new(),
             tids: Vec::new(),
             processes: BTreeMap::new(),
@@ -136,7 +132,7 @@ impl Driver {
 
     /// The core that a CPU is, if the machine has it.
     pub fn core(&self, cpu: u16) -> Option<CoreId> {
-        self.core_of.get(usize::from(cpu)).copied().flatten()
+        self.core_of.get(cpu)
     }
 
     /// What the scheduler knows.
@@ -361,7 +357,7 @@ impl Driver {
             let thread = self.sched.state().thread(id);
             let machine = &self.sched.state().machine;
             let type_of = |core: CoreId| machine.cores[core.index()].core_type;
-            let there = self.core_of.get(usize::from(sample.cpu)).copied().flatten();
+            let there = self.core_of.get(sample.cpu);
             if thread.runnable() && there.map(type_of) != Some(type_of(thread.core)) {
                 self.orders.push(Order::Move { tid: sample.tid, to: thread.core });
             }

@@ -4,6 +4,7 @@ pub mod driver;
 
 mod affinity;
 mod claim;
+mod core_of;
 mod counters;
 mod follow;
 mod orphans;
@@ -16,6 +17,7 @@ mod timeline;
 mod used;
 
 pub use claim::Error as Claimed;
+pub use core_of::CoreOf;
 pub use follow::{PERIOD, PERIODS, Plan};
 pub use service::kind;
 pub use session::{Error, Followed, Target, follow};

@@ -60,8 +60,16 @@ struct thread_info {
 	unsigned long flags;
 #if defined(__TARGET_ARCH_x86)
 	__u32 status;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 preempt_count;
 #endif
 };
+
+#if defined(__TARGET_ARCH_x86)
+struct pcpu_hot {
+	int preempt_count;
+};
+#endif
 
 typedef struct cpumask {
 	unsigned long bits[1];

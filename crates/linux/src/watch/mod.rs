@@ -17,16 +17,16 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use rustix::thread::CpuSet;
 
 use crate::event::{Event, Tid};
 use crate::mask;
+use crate::refusal::{self, Refusal};
 use crate::sample::{PairWaits, Sample};
 use raw::RawEvent;
 use records::{BLOCKED, EXITED, FREE, RUNNING, Records};
@@ -96,11 +96,7 @@ impl Watch {
             return Err(Error::NoTypes);
         }
         // What libbpf and the kernel's verifier have to say becomes a part of the error.
-        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-            if let Ok(mut said) = SAID.lock() {
-                said.push_str(&text);
-            }
-        })));
+        refusal::listen();
         // The skeleton borrows its object for as long as it lives, which is as long as this process watches.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = WatchSkelBuilder::default().open(object).map_err(refused)?;
@@ -355,18 +351,9 @@ impl Stat {
     }
 }
 
-/// What libbpf has said.
-static SAID: Mutex<String> = Mutex::new(String::new());
-
 fn refused(error: libbpf_rs::Error) -> Error {
-    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
-    match error.kind() {
-        // The verifier says so as well, but it explains itself.
-        libbpf_rs::ErrorKind::PermissionDenied if !said.contains("BEGIN PROG LOAD LOG") => Error::NotAllowed,
-        // The verifier's reason is the line before its statistics.
-        _ => {
-            let reason = said.lines().take_while(|line| !line.starts_with("processed ")).last().unwrap_or_default();
-            Error::Refused(format!("{error:#}: {reason}"))
-        }
+    match Refusal::from(error) {
+        Refusal::NotAllowed => Error::NotAllowed,
+        Refusal::Because(reason) => Error::Refused(reason),
     }
 }

@@ -10,17 +10,20 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "calls.h"
+#include "interrupts.h"
 #include "ext.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
+/* As many as a mask of the C library has. The process refuses machines with more. */
 #define MAX_CPUS 1024
-/* Waiting threads are found by their numbers: many queues are short ones. */
+/* A thread waits in the queue of its number, which is searched for it: with 64 queues a machine on which 500 threads wait
+ * searches eight of them. A power of two. */
 #define QUEUES 64
 #define CLOCK_MONOTONIC 1
-/* A running thread is looked at again after so long: orders to leave that came while it was interrupted. */
+/* A running thread is looked at again after so long, in ns: a tick of Debian's kernels (250 Hz), since less cannot be had. */
 #define SLICE 4000000
-/* How often lateness is looked for. */
+/* How often lateness is looked for, in ns: a tenth of the time after which the process is late. */
 #define BEAT 2000000
 
 enum kind { ENABLED, DISABLED, READY, RUNS, BLOCKS, REFUSED, MASK, WEIGHT, ONLINE, OFFLINE, KEEPS };
@@ -60,8 +63,10 @@ struct mail {
 
 /* Set before loading. */
 /* The process is late when an event has waited for so long, and has stopped when it has for so long, in ns. */
-const volatile __u64 late_after = 20000000;
-const volatile __u64 gone_after = 2000000000;
+const volatile __u64 late_after = 0;
+const volatile __u64 gone_after = 0;
+/* The CPUs that the process schedules. */
+const volatile __u64 machine[MAX_CPUS / 64] = {};
 
 /* Written by the process. */
 struct mail mails[MAX_CPUS] = {};
@@ -82,6 +87,8 @@ char exit_message[1024] = {};
 static __u32 taken[MAX_CPUS];
 /* When the first event came that was not acted on yet. */
 static __u64 unheard;
+/* Where late cores look first: after the queue that one was last taken from, so that each has its turn. */
+static __u32 first_queue;
 
 struct thread {
 	/* The core that it runs on by the process's word, plus 1. */
@@ -90,8 +97,12 @@ struct thread {
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
 	bool yields;
+	/* It was kicked because it was to leave its core. */
+	bool kicked;
 	/* It waits in a queue, or is about to: the kernel queues it after it has been told of. */
 	bool waits;
+	/* It may use none of the CPUs that the process schedules: it runs where it is, at once. */
+	bool outside;
 };
 
 struct {
@@ -101,6 +112,8 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* 16 MiB hold 299,593 events of 48 bytes and 8 of the ring's: three a switch, 50,000 switches a second, for the 2 s after which
+ * a silent process is given up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
@@ -190,11 +203,12 @@ static void tell_of_cpu(enum kind kind, __s32 cpu, __u32 tid, __u32 flags)
 	bpf_ringbuf_submit(event, 0);
 }
 
-static void describe(enum kind kind, struct task_struct *p)
+static void describe(enum kind kind, struct task_struct *p, struct thread *thread)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), common = 0;
 	__u32 size = bpf_core_field_size(p->cpus_mask);
 	struct described *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
+	int word;
 
 	pending(now);
 	if (!event)
@@ -205,6 +219,9 @@ static void describe(enum kind kind, struct task_struct *p)
 	if (size > sizeof(event->mask))
 		size = sizeof(event->mask);
 	bpf_probe_read_kernel(event->mask, size, &p->cpus_mask);
+	for (word = 0; word < MAX_CPUS / 64; word++)
+		common |= event->mask[word] & machine[word];
+	thread->outside = !common;
 	bpf_probe_read_kernel_str(event->name, sizeof(event->name), &p->comm);
 	bpf_ringbuf_submit(event, 0);
 }
@@ -229,7 +246,7 @@ __s32 BPF_PROG(scx_select_cpu, struct task_struct *p, __s32 previous, __u64 flag
 		return cpu;
 	}
 	thread = of(p);
-	if (thread)
+	if (thread && !in_interrupt())
 		thread->waker = bpf_get_current_pid_tgid();
 	return previous;
 }
@@ -248,6 +265,15 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 
 	if (of_kernel(p) || !thread) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags | SCX_ENQ_PREEMPT);
+		return;
+	}
+	if (thread->outside) {
+		if (thread->on || thread->waits)
+			tell(BLOCKS, p, 0, 0, 0);
+		thread->on = 0;
+		thread->waits = false;
+		thread->yields = false;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags);
 		return;
 	}
 	if (thread->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !thread->yields && stops[cpu] != p->pid &&
@@ -313,11 +339,16 @@ static enum delivered deliver(__u32 cpu, __u32 tid, __u64 slice)
 
 static bool take_any(void)
 {
-	int queue;
+	__u32 first = first_queue, queue;
+	int turn;
 
-	bpf_for(queue, 0, QUEUES)
-		if (scx_bpf_dsq_move_to_local(queue))
+	bpf_for(turn, 0, QUEUES) {
+		queue = (first + turn) & (QUEUES - 1);
+		if (scx_bpf_dsq_move_to_local(queue)) {
+			first_queue = queue + 1;
 			return true;
+		}
+	}
 	return false;
 }
 
@@ -339,7 +370,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		thread = of(prev);
-		if (thread && !thread->yields && stops[core] != prev->pid) {
+		if (thread && !thread->outside && !thread->yields && stops[core] != prev->pid) {
 			if (bpf_ksym_exists(scx_bpf_task_set_slice))
 				scx_bpf_task_set_slice(prev, SLICE);
 			else
@@ -354,11 +385,24 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 SEC("struct_ops/running")
 void BPF_PROG(scx_running, struct task_struct *p)
 {
-	__u32 cpu = scx_bpf_task_cpu(p);
+	__u32 cpu = scx_bpf_task_cpu(p) & (MAX_CPUS - 1);
 	struct thread *thread = of(p);
 
-	if (!thread || of_kernel(p) || thread->on == cpu + 1)
+	if (!thread || of_kernel(p) || thread->outside)
 		return;
+	if (thread->on == cpu + 1) {
+		/* It was to leave while something else had its core, which is when a kick does not reach it. Not twice: the
+		 * kernel itself keeps a thread there that exits, or must not migrate now. */
+		if (stops[cpu] == p->pid && !thread->kicked) {
+			thread->kicked = true;
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		}
+		return;
+	}
+	/* If it was to leave, it has: this is another turn. */
+	if (stops[cpu] == p->pid)
+		stops[cpu] = 0;
+	thread->kicked = false;
 	thread->waits = false;
 	thread->on = cpu + 1;
 	tell(RUNS, p, 0, 0, 0);
@@ -372,7 +416,7 @@ void BPF_PROG(scx_quiescent, struct task_struct *p, __u64 flags)
 	bool futex;
 
 	/* What is only changed is queued again at once. */
-	if (!thread || of_kernel(p) || !(flags & SCX_DEQ_SLEEP))
+	if (!thread || of_kernel(p) || thread->outside || !(flags & SCX_DEQ_SLEEP))
 		return;
 	thread->on = 0;
 	thread->waits = false;
@@ -396,10 +440,13 @@ bool BPF_PROG(scx_yield, struct task_struct *from, struct task_struct *to)
 SEC("struct_ops/enable")
 void BPF_PROG(scx_enable, struct task_struct *p)
 {
+	struct thread *thread;
+
 	if (of_kernel(p))
 		return;
-	bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	describe(ENABLED, p);
+	thread = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (thread)
+		describe(ENABLED, p, thread);
 }
 
 SEC("struct_ops/disable")
@@ -414,8 +461,10 @@ void BPF_PROG(scx_disable, struct task_struct *p)
 SEC("struct_ops/set_cpumask")
 void BPF_PROG(scx_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {
-	if (of(p))
-		describe(MASK, p);
+	struct thread *thread = of(p);
+
+	if (thread)
+		describe(MASK, p, thread);
 }
 
 SEC("struct_ops/set_weight")
