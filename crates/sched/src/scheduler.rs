@@ -33,6 +33,8 @@ pub struct Scheduler {
     predict: Option<Predict>,
     outbox: VecDeque<Action>,
     changes: Changes,
+    /// Numbers of threads that are forgotten, for new ones.
+    free: Vec<ThreadId>,
     /// When each cluster's frequency last followed its use.
     followed: Vec<Option<Ns>>,
     idle_turns: IdleTurns,
@@ -49,6 +51,7 @@ impl Scheduler {
             predict,
             outbox: VecDeque::new(),
             changes: Changes::default(),
+            free: Vec::new(),
         };
         scheduler.state.machine.all().iter().for_each(|core| scheduler.list_idle(core));
         scheduler
@@ -99,6 +102,10 @@ impl Scheduler {
 
     /// Introduces a thread. It is not scheduled before [`Self::ready`].
     pub fn create(&mut self, spec: &NewThread) -> ThreadId {
+        if let Some(id) = self.free.pop() {
+            self.state.reintroduce(id, spec);
+            return id;
+        }
         let id = ThreadId(self.state.threads.len() as u32);
         self.state.introduce(spec);
         let threads = self.state.threads.len();
@@ -243,6 +250,14 @@ impl Scheduler {
         self.state.threads[thread.index()].run = Run::Absent;
         self.state.touch(thread);
         self.follow_usage(self.state.thread(thread).core);
+    }
+
+    /// Nothing will be reported of a thread any more, which has exited: its number may be that of the next one. A host that
+    /// runs for long calls this, or what is kept of threads would grow for ever.
+    pub fn forget(&mut self, thread: ThreadId) {
+        debug_assert!(!self.state.thread(thread).alive(), "a thread that lives is forgotten");
+        self.policy.forget(thread);
+        self.free.push(thread);
     }
 
     /// A thread's wait ended because `waker` released it: the waker made it wait for so long (COLAB 4.1).

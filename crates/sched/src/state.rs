@@ -19,7 +19,7 @@ pub struct State {
     pub machine: Machine,
     /// The time of the host's latest report.
     pub now: Ns,
-    /// Every thread ever introduced.
+    /// Every thread ever introduced, apart from those that were forgotten ([`crate::Scheduler::forget`]).
     pub threads: Vec<Thread>,
     /// Every core.
     pub cores: Vec<Core>,
@@ -122,6 +122,12 @@ impl State {
         self.threads.push(Thread::new(spec, &mut self.sets, self.machine.core_types.len()));
     }
 
+    /// The number of a thread that is gone is another one's.
+    pub(crate) fn reintroduce(&mut self, thread: ThreadId, spec: &NewThread) {
+        self.threads[thread.index()] = Thread::new(spec, &mut self.sets, self.machine.core_types.len());
+        self.touch(thread);
+    }
+
     /// What the program allows a thread, and what the policy does, become these.
     pub(crate) fn allow(&mut self, thread: ThreadId, requested: CoreSet, affinity: CoreSet) {
         self.threads[thread.index()].masks = Masks::new(&mut self.sets, requested, affinity);
@@ -132,7 +138,7 @@ impl State {
         &self.cores[core.index()]
     }
 
-    /// The ids of all living threads, in order of creation.
+    /// The ids of all living threads, in their order: that of creation, where none was forgotten.
     pub fn living(&self) -> impl Iterator<Item = ThreadId> + Clone + '_ {
         let ids = (0..self.threads.len() as u32).map(ThreadId);
         ids.filter(|thread| self.thread(*thread).alive())

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::kind;
+use evenkeel_linux::host::{CoreOf, kind};
 use evenkeel_model::{Clamp, Class, ClusterId, CoreId, CoreSet, FULL_LOAD, Hz, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
@@ -48,12 +48,14 @@ pub(crate) struct Books<O> {
     now: Ns,
     /// The CPU that each core is, and the core that each CPU is.
     cpus: Vec<u16>,
-    core_of: Vec<Option<CoreId>>,
+    core_of: CoreOf,
     online: CoreSet,
     cores: Vec<Core>,
+    /// By number; numbers of threads that are gone are those of later ones.
     threads: Vec<Thread>,
     by_tid: BTreeMap<Tid, ThreadId>,
-    processes: BTreeMap<Tid, ProgramId>,
+    processes: BTreeMap<Tid, Process>,
+    programs: u32,
     /// Requests whose threads are on their way off their cores.
     stops: Vec<Stop>,
     /// What runs where it was not sent, and has not been told to leave.
@@ -74,13 +76,17 @@ pub struct Figures {
     pub stale: u64,
     /// Threads that cores have taken by themselves, because this process was late.
     pub taken_late: u64,
-    /// Threads that are this scheduler's now, and that were at some time.
+    /// Threads that are this scheduler's now.
     pub living: u64,
     /// All threads that were this scheduler's at some time.
     pub threads: u64,
     /// The longest time that a thread waited for a core.
     pub longest_wait: Ns,
-    /// Time that all threads together have run on cores of the fastest type, and on others.
+    /// The longest time that a core had nothing to run while a thread waited that may use it.
+    pub longest_idle: Ns,
+    /// The longest time that a core of the fastest type had nothing to run while a slower one ran a thread that may use it.
+    pub longest_misplaced: Ns,
+    /// Time that all threads together have run on cores of the fastest type.
     pub big: Ns,
     /// The same on all other cores.
     pub little: Ns,
@@ -95,6 +101,19 @@ struct Core {
     unsent: Option<Ns>,
     /// The number of its last mail.
     number: u32,
+    /// What ran there when it had not been sent there.
+    astray: Option<ThreadId>,
+    /// Since when it has had nothing to run while a thread waited that may use it.
+    idle_since: Option<Ns>,
+    /// Since when it has had nothing to run while a slower core ran a thread that may use it.
+    misplaced_since: Option<Ns>,
+}
+
+/// A program: its threads that live.
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    program: ProgramId,
+    threads: u32,
 }
 
 /// Where a thread is.
@@ -114,6 +133,7 @@ enum Place {
 #[derive(Clone, Debug)]
 struct Thread {
     tid: Tid,
+    process: Tid,
     place: Place,
     begun: bool,
     nice: i8,
@@ -140,11 +160,6 @@ struct Stop {
 impl<O: Orders> Books<O> {
     /// A host for a machine whose core `i` is the CPU `cpus[i]`.
     pub(crate) fn new(orders: O, machine: Machine, cpus: Vec<u16>, policy: &Setup, now: Ns) -> Self {
-        let highest = cpus.iter().copied().max().unwrap_or_default();
-        let mut core_of = vec![None; usize::from(highest) + 1];
-        for (core, cpu) in cpus.iter().enumerate() {
-            core_of[usize::from(*cpu)] = Some(CoreId(core as u16));
-        }
         Self {
             orders,
             requests: Requests::new(machine.cores.len()),
@@ -152,11 +167,12 @@ impl<O: Orders> Books<O> {
             cores: vec![Core::default(); machine.cores.len()],
             sched: Scheduler::new(machine, policy.make(), None),
             now,
+            core_of: CoreOf::new(&cpus),
             cpus,
-            core_of,
             threads: Vec::new(),
             by_tid: BTreeMap::new(),
             processes: BTreeMap::new(),
+            programs: 0,
             stops: Vec::new(),
             astray: Vec::new(),
             figures: Figures::default(),
@@ -165,7 +181,12 @@ impl<O: Orders> Books<O> {
 
     /// What has been done so far.
     pub(crate) fn figures(&self) -> Figures {
-        Figures { stale: self.requests.stale(), living: self.by_tid.len() as u64, ..self.figures }
+        let now = self.now;
+        let threads = self.by_tid.values().map(|id| &self.threads[id.index()]);
+        let waits = threads.filter(|thread| matches!(thread.place, Place::Waiting | Place::Sent(_)));
+        let longest_wait = waits.map(|thread| now.since(thread.since)).max().unwrap_or_default();
+        let longest_wait = self.figures.longest_wait.max(longest_wait);
+        Figures { stale: self.requests.stale(), living: self.by_tid.len() as u64, longest_wait, ..self.figures }
     }
 
     /// The time from one refresh to the next.
@@ -245,13 +266,28 @@ impl<O: Orders> Books<O> {
                 self.orders.stop(self.cpus[core.index()], self.threads[thread.index()].tid);
             }
         }
-        // A thread may have gone astray several times: where it did last is where it is.
-        let mut told = None;
-        for (cpu, thread) in std::mem::take(&mut self.astray).into_iter().rev() {
-            if told != Some(thread) && self.threads[thread.index()].place == Place::Astray {
+        for (cpu, thread) in std::mem::take(&mut self.astray) {
+            if self.threads[thread.index()].place == Place::Astray {
                 self.orders.stop(cpu, self.threads[thread.index()].tid);
             }
-            told = Some(thread);
+        }
+        self.watch();
+    }
+
+    /// Notes for how long cores have been left without work that they could do.
+    fn watch(&mut self) {
+        let s = self.sched.state();
+        for (id, core) in self.cores.iter_mut().enumerate() {
+            let id = CoreId(id as u16);
+            core.astray = core.astray.filter(|thread| self.threads[thread.index()].place == Place::Astray);
+            let has = core.running.or(core.sent).or(core.astray);
+            let free = has.is_none() && self.online.contains(id);
+            let may_use = |thread: ThreadId| s.thread(thread).may_run_on(id);
+            let waits = || s.queued_cores().iter().any(|other| s.core(other).queue.iter().any(may_use));
+            let slower = || s.little.and(s.busy_cores()).iter().any(|other| s.core(other).current.is_some_and(may_use));
+            note(&mut core.idle_since, free && waits(), self.now, &mut self.figures.longest_idle);
+            let misplaced = free && s.big.contains(id) && slower();
+            note(&mut core.misplaced_since, misplaced, self.now, &mut self.figures.longest_misplaced);
         }
     }
 
@@ -280,8 +316,12 @@ impl<O: Orders> Books<O> {
     }
 
     fn begin_thread(&mut self, event: &Event, described: &Described) {
-        let next = ProgramId(self.processes.len() as u32);
-        let program = *self.processes.entry(described.process).or_insert(next);
+        let process = self.processes.entry(described.process).or_insert_with(|| {
+            self.programs = self.programs.wrapping_add(1);
+            Process { program: ProgramId(self.programs), threads: 0 }
+        });
+        process.threads += 1;
+        let program = process.program;
         let mask = self.cores_of(&described.mask);
         let id = self.sched.create(&NewThread {
             program,
@@ -291,8 +331,9 @@ impl<O: Orders> Books<O> {
             on: self.core(event.cpu).unwrap_or(CoreId(0)),
             clamp: Clamp::default(),
         });
-        self.threads.push(Thread {
+        let thread = Thread {
             tid: event.tid,
+            process: described.process,
             place: Place::Blocked,
             begun: false,
             nice: event.nice,
@@ -300,7 +341,11 @@ impl<O: Orders> Books<O> {
             counted: event.ran,
             reported: Ns::ZERO,
             since: self.now,
-        });
+        };
+        match self.threads.get_mut(id.index()) {
+            Some(place) => *place = thread,
+            None => self.threads.push(thread),
+        }
         self.by_tid.insert(event.tid, id);
         self.figures.threads += 1;
     }
@@ -308,14 +353,26 @@ impl<O: Orders> Books<O> {
     /// A thread has exited, or is another scheduler's.
     fn end(&mut self, id: ThreadId, ran: Ns) {
         self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
-        self.by_tid.remove(&self.threads[id.index()].tid);
+        let Thread { tid, process, .. } = self.threads[id.index()];
+        self.by_tid.remove(&tid);
+        self.astray.retain(|(_, thread)| *thread != id);
+        if let Some(of) = self.processes.get_mut(&process) {
+            of.threads -= 1;
+            if of.threads == 0 {
+                self.processes.remove(&process);
+            }
+        }
+        self.sched.forget(id);
     }
 
     /// A thread waits for a core.
     fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
         let thread = &mut self.threads[id.index()];
-        (thread.begun, thread.since) = (true, self.now);
         let before = std::mem::replace(&mut thread.place, Place::Waiting);
+        thread.begun = true;
+        if !matches!(before, Place::Waiting | Place::Sent(_)) {
+            thread.since = self.now;
+        }
         match before {
             Place::Running(core) => {
                 self.count(id, core, ran);
@@ -343,9 +400,11 @@ impl<O: Orders> Books<O> {
         let thread = &mut self.threads[id.index()];
         let waited = now.since(thread.since);
         let sent = thread.place == Place::Sent(core);
+        if matches!(thread.place, Place::Waiting | Place::Sent(_)) {
+            self.figures.longest_wait = self.figures.longest_wait.max(waited);
+        }
         (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
         if let Place::Sent(other) = std::mem::replace(&mut thread.place, Place::Waiting) {
-            self.figures.longest_wait = self.figures.longest_wait.max(waited);
             self.cores[other.index()].sent = None;
             if !sent {
                 protocol::refuse(self, other, id);
@@ -357,7 +416,10 @@ impl<O: Orders> Books<O> {
         if self.threads[id.index()].place == Place::Waiting {
             // The scheduler has changed its mind, or it never decided this.
             self.goes_astray(id);
+            // Where it went astray last is where it is.
+            self.astray.retain(|(_, thread)| *thread != id);
             self.astray.push((cpu, id));
+            self.cores[core.index()].astray = Some(id);
         }
     }
 
@@ -497,7 +559,7 @@ impl<O: Orders> Books<O> {
     }
 
     fn core(&self, cpu: u16) -> Option<CoreId> {
-        self.core_of.get(usize::from(cpu)).copied().flatten()
+        self.core_of.get(cpu)
     }
 
     fn drain(&mut self) {
@@ -506,6 +568,12 @@ impl<O: Orders> Books<O> {
         let most = 8 * (self.cores.len() + self.by_tid.len());
         let Ok(_) = protocol::drain(self, most as u32);
     }
+}
+
+/// Something lasts from `since` until now, or does not: keeps the longest time that it did.
+fn note(since: &mut Option<Ns>, lasts: bool, now: Ns, longest: &mut Ns) {
+    *since = lasts.then(|| since.unwrap_or(now));
+    *longest = since.map_or(*longest, |since| now.since(since).max(*longest));
 }
 
 impl<O: Orders> Host for Books<O> {

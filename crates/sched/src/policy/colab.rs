@@ -156,6 +156,12 @@ impl Policy for Colab {
         }
     }
 
+    fn forget(&mut self, thread: ThreadId) {
+        if let Some(labels) = self.labels.get_mut(thread.index()) {
+            *labels = Labels::default();
+        }
+    }
+
     /// A host that measures speedups may have a new one.
     fn ran(&mut self, s: &State, thread: ThreadId, core: CoreId, span: &Span) {
         if span.speedup.is_some() && self.on_little.on(core) == Some(thread) {

@@ -96,6 +96,10 @@ impl Policy for Eevdf {
         pick
     }
 
+    fn forget(&mut self, thread: ThreadId) {
+        *self.entity(thread) = Entity::default();
+    }
+
     /// What is left of the request.
     fn slice(&self, s: &State, thread: ThreadId, _core: CoreId) -> Ns {
         let left = (self.deadline(thread) - vruntime(s, thread)).max(0) as u64;

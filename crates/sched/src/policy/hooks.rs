@@ -75,6 +75,9 @@ pub trait Policy: Send {
     /// A thread was sent to a core, and counts as running there. Nothing to decide: the counterpart of [`Policy::leave`].
     fn arrive(&mut self, _s: &State, _thread: ThreadId, _core: CoreId) {}
 
+    /// A thread has exited, and its number may become another one's: what is kept by thread begins anew.
+    fn forget(&mut self, _thread: ThreadId) {}
+
     /// At a tick: whether the thread that runs on a core has had its turn while others wait.
     fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
         fair::expired(s, running, core, self.slice(s, running, core))

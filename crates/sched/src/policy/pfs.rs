@@ -81,6 +81,10 @@ impl Policy for Pfs {
         achieved
     }
 
+    fn forget(&mut self, thread: ThreadId) {
+        *self.progress_mut(thread) = 0;
+    }
+
     /// Exchanges the thread that runs here for one that has fallen behind on a slower core. How many threads wait for
     /// which core is left to CFS.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {

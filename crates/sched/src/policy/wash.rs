@@ -150,6 +150,12 @@ impl Policy for Wash {
         }
     }
 
+    fn forget(&mut self, thread: ThreadId) {
+        if let Some(history) = self.histories.get_mut(thread.index()) {
+            *history = History::default();
+        }
+    }
+
     /// Algorithm 1 for every thread.
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         self.observe(s);

@@ -5,5 +5,6 @@ mod cfs;
 mod colab_figure_1;
 mod common;
 mod eevdf;
+mod forget;
 mod pages;
 mod wash_algorithm_1;
