@@ -40,6 +40,10 @@ pub(crate) struct Mail {
     pub(crate) number: u32,
 }
 
+/// A thread that has waited for so long runs for a tick, whatever the policy decides: one with the lowest weight would wait for
+/// half a minute beside some with the highest, and the kernel takes the machine back after 5 s.
+const PATIENCE: Ns = Ns::from_secs(1);
+
 /// Drives the scheduler core with what the kernel did.
 pub(crate) struct Books<O> {
     pub(crate) orders: O,
@@ -60,6 +64,9 @@ pub(crate) struct Books<O> {
     stops: Vec<Stop>,
     /// What runs where it was not sent, and has not been told to leave.
     astray: Vec<(u16, ThreadId)>,
+    /// What runs because it had waited for too long, until the next tick.
+    rescued: Vec<(u16, ThreadId)>,
+    patience: Ns,
     figures: Figures,
 }
 
@@ -135,6 +142,8 @@ struct Thread {
     tid: Tid,
     process: Tid,
     place: Place,
+    /// A core was told to run it because it had waited for too long.
+    rescued: bool,
     begun: bool,
     nice: i8,
     mask: CoreSet,
@@ -175,6 +184,8 @@ impl<O: Orders> Books<O> {
             programs: 0,
             stops: Vec::new(),
             astray: Vec::new(),
+            rescued: Vec::new(),
+            patience: PATIENCE,
             figures: Figures::default(),
         }
     }
@@ -294,12 +305,39 @@ impl<O: Orders> Books<O> {
     /// 1/HZ has passed.
     pub(crate) fn tick(&mut self, now: Ns) {
         self.now = self.now.max(now);
+        self.astray.append(&mut self.rescued);
+        self.rescue();
         for core in (0..self.cores.len() as u16).map(CoreId) {
             if let Some(id) = self.cores[core.index()].running {
                 self.account(id, core);
                 protocol::tick(self, core);
                 self.drain();
             }
+        }
+    }
+
+    /// Has a core run the thread that has waited longest, if that is too long. To the scheduler it goes astray.
+    fn rescue(&mut self) {
+        let waits = |id: &&ThreadId| self.threads[id.index()].place == Place::Waiting;
+        let longest = self.by_tid.values().filter(waits).min_by_key(|id| self.threads[id.index()].since);
+        let Some(id) = longest.copied().filter(|id| self.now.since(self.threads[id.index()].since) > self.patience)
+        else {
+            return;
+        };
+        let usable = self.usable(self.threads[id.index()].mask);
+        // Of the slowest type: it is to get on, not to be fast.
+        for core in usable.iter().collect::<Vec<_>>().into_iter().rev() {
+            let place = &mut self.cores[core.index()];
+            let (Some(running), None) = (place.running, place.sent) else { continue };
+            if self.stops.iter().any(|stop| stop.left.contains(&running)) {
+                continue;
+            }
+            place.number = place.number.wrapping_add(1);
+            self.threads[id.index()].rescued = true;
+            let mail = Mail { tid: self.threads[id.index()].tid, slice: self.patience, number: place.number };
+            self.orders.send(self.cpus[core.index()], mail);
+            self.orders.stop(self.cpus[core.index()], self.threads[running.index()].tid);
+            return;
         }
     }
 
@@ -335,6 +373,7 @@ impl<O: Orders> Books<O> {
             tid: event.tid,
             process: described.process,
             place: Place::Blocked,
+            rescued: false,
             begun: false,
             nice: event.nice,
             mask,
@@ -356,6 +395,7 @@ impl<O: Orders> Books<O> {
         let Thread { tid, process, .. } = self.threads[id.index()];
         self.by_tid.remove(&tid);
         self.astray.retain(|(_, thread)| *thread != id);
+        self.rescued.retain(|(_, thread)| *thread != id);
         if let Some(of) = self.processes.get_mut(&process) {
             of.threads -= 1;
             if of.threads == 0 {
@@ -369,7 +409,7 @@ impl<O: Orders> Books<O> {
     fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
         let thread = &mut self.threads[id.index()];
         let before = std::mem::replace(&mut thread.place, Place::Waiting);
-        thread.begun = true;
+        (thread.begun, thread.rescued) = (true, false);
         if !matches!(before, Place::Waiting | Place::Sent(_)) {
             thread.since = self.now;
         }
@@ -418,7 +458,8 @@ impl<O: Orders> Books<O> {
             self.goes_astray(id);
             // Where it went astray last is where it is.
             self.astray.retain(|(_, thread)| *thread != id);
-            self.astray.push((cpu, id));
+            let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.astray };
+            list.push((cpu, id));
             self.cores[core.index()].astray = Some(id);
         }
     }
