@@ -30,7 +30,7 @@ pub struct Scx {
     /// Schedule the threads of this process only, and all that they start; the rest stays with the kernel's own scheduler
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
     pub only: Option<u32>,
-    /// Give the machine back after this time
+    /// Give the machine back after this time; a command goes on without
     #[arg(long = "for", value_name = "TIME", value_parser = positive)]
     pub time: Option<Ns>,
     /// Print what has been done this often, to standard output

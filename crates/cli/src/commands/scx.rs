@@ -34,19 +34,20 @@ pub fn run(args: &Scx) -> Result<u8> {
         command.release()?;
     }
     let mut told = began;
-    let status = loop {
+    let mut status = loop {
         let now = clock();
-        if let Some(command) = &mut command {
-            if let Some(status) = command.poll().context("cannot wait for the command")? {
-                break launch::exit_code(status);
-            }
-        } else if args.time.is_some_and(|time| now.since(began) >= time)
+        if let Some(command) = &mut command
+            && let Some(status) = command.poll().context("cannot wait for the command")?
+        {
+            break Some(launch::exit_code(status));
+        }
+        if args.time.is_some_and(|time| now.since(began) >= time)
             || signals.as_ref().is_some_and(|signals| signals.end_signal().is_some())
         {
-            break 0;
+            break None;
         }
         if session.ended() {
-            break launch::OWN_FAILURE;
+            break None;
         }
         if args.stats.is_some_and(|every| now.since(told) >= every) {
             told = now;
@@ -55,19 +56,23 @@ pub fn run(args: &Scx) -> Result<u8> {
         thread::sleep(LOOK);
     };
     let elapsed = clock().since(began);
-    let (figures, ended) = session.finish()?;
-    if let Some(Ended { reason, message }) = ended {
-        messages::error(format_args!("the kernel took the machine back: {reason}: {message}"));
-        if let Some(command) = &mut command {
-            // It goes on under the kernel's own scheduler.
-            command.finish().context("cannot wait for the command")?;
+    let finished = session.finish();
+    match &finished {
+        Ok((_, Some(Ended { reason, message }))) => {
+            messages::error(format_args!("the kernel took the machine back: {reason}: {message}"));
         }
-        return Ok(launch::OWN_FAILURE);
+        Err(error) => messages::error(error),
+        Ok((_, None)) => {}
     }
+    if let Some(command) = command.as_mut().filter(|_| status.is_none()) {
+        // It goes on under the kernel's own scheduler.
+        status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
+    }
+    let Ok((figures, None)) = finished else { return Ok(launch::OWN_FAILURE) };
     if !args.quiet {
         messages::plain(&summary(&name, &figures, elapsed, args.format.format)?);
     }
-    Ok(status)
+    Ok(status.unwrap_or(0))
 }
 
 /// One line of figures.
@@ -107,6 +112,8 @@ fn document<'a>(policy: Option<&'a str>, figures: &Figures, elapsed: Ns) -> json
         stale: figures.stale,
         taken_late: figures.taken_late,
         longest_wait_s: seconds(figures.longest_wait),
+        longest_idle_s: seconds(figures.longest_idle),
+        longest_misplaced_s: seconds(figures.longest_misplaced),
         events: figures.events,
     }
 }
@@ -125,6 +132,12 @@ fn summary(policy: &str, figures: &Figures, elapsed: Ns, format: Format) -> Resu
         ("switches", figures.switches.to_string(), format!("{} of them stale", figures.stale)),
         ("threads stopped", figures.stops.to_string(), String::new()),
         ("longest wait for a core", figures.longest_wait.to_string(), String::new()),
+        ("longest idle core", figures.longest_idle.to_string(), "while a thread waited that may use it".into()),
+        (
+            "longest idle big core",
+            figures.longest_misplaced.to_string(),
+            "while a slower one ran a thread that may use it".into(),
+        ),
         ("taken by idle cores", figures.taken_late.to_string(), "because this process was late".into()),
     ];
     for (name, value, remark) in rows {

@@ -1,8 +1,28 @@
-//! `evenkeel scx`: policies schedule a real kernel, the one of a guest, and give it back.
+//! `evenkeel scx`: policies schedule a real kernel, the one of a guest, and give it back. What is done there is in scx.sh.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
+
+use serde_json::Value;
+
+/// What a guest says to standard output, and to standard error.
+fn guest(folder: &Path, what: &str, words: &[&str]) -> (String, String) {
+    let (script, source, programs) = (folder.join("scx.sh"), folder.join("scx.c"), folder.join("programs"));
+    fs::write(&script, include_str!("scx.sh")).unwrap();
+    fs::write(&source, include_str!("scx.c")).unwrap();
+    let mut compiler = Command::new("cc");
+    assert!(compiler.args(["-O1", "-pthread", "-o"]).args([&programs, &source]).status().unwrap().success());
+    let program = assert_cmd::cargo::cargo_bin!("evenkeel");
+    let mut vm = Command::new(program);
+    // Of unequal cores: their virtual ones run at the same time, and the guest is several times faster.
+    vm.args(["vm", "-q", "-m", "2B2S:3", "--accel", "tcg", "--", "sh"]).arg(&script).arg(what);
+    let output = vm.arg(program).arg(&programs).args(words).current_dir(folder).output().unwrap();
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
 
 /// Threads that compute, processes that come and go, a pipe, a mask: each ends, and none runs where it may not. The exit status
 /// is the command's, the kernel has its own scheduler back, and a kernel without sched_ext is an error that says what to do.
@@ -26,4 +46,80 @@ fn policies_schedule_a_kernel_and_give_it_back() {
     let expected = "500\n1\n7\ndisabled\n500\n1\n7\ndisabled\n125\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{errors}");
     assert!(errors.contains("this kernel has no sched_ext: expected one with CONFIG_SCHED_CLASS_EXT"), "{errors}");
+}
+
+/// However it ends, the machine is given back and the command goes on: by a signal, after a time, when the process is killed or
+/// does not answer, and while programs run and a core goes and comes back.
+#[test(vm, reservations)]
+fn however_it_ends_the_machine_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = guest(folder.path(), "ends", &[]);
+    let expected = "second: 125 enabled\n\
+                    error: the kernel is scheduled by \"evenkeel\" already: expected no other scheduler of sched_ext; \
+                    end that one first\n\
+                    first: 7 disabled\n\
+                    killed: 137 disabled\n\
+                    stopped: 125 disabled\n\
+                    the kernel took the machine back: scx_bpf_error: the process that decides has stopped\n\
+                    command interrupted: 130 disabled\n\
+                    command's time: 7 disabled\n\
+                    interrupted: 0 disabled\n\
+                    hotplug: 7 disabled\n\
+                    done\n";
+    assert_eq!(output, expected, "{errors}");
+}
+
+/// Programs that compute, wait for locks, barriers and pipes, fork, and change their masks, all at the same time: each ends
+/// well, none starves, and while a thread could use a core none is left idle.
+fn programs_of_all_kinds_end(policies: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = guest(folder.path(), "policies", &[&["50"], policies].concat());
+    let mut lines = output.lines();
+    for policy in policies {
+        assert_eq!(lines.next(), Some(format!("{policy} 0 disabled").as_str()), "{output}\n{errors}");
+        let told: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+        let seconds = |field: &str| told[field].as_f64().unwrap();
+        // 9 programs with at least 20 threads, and those that they start.
+        assert!(told["threads"].as_u64().unwrap() > 40, "{policy}: {told}");
+        // The kernel itself would end it after 5 s.
+        assert!(seconds("longest_wait_s") < 5.0, "{policy}: {told}");
+        // A second is far beyond what any policy intends, and what this machine may be late by.
+        assert!(*policy == "static" || seconds("longest_idle_s") < 1.0, "{policy}: {told}");
+        assert!(!["pfs", "colab"].contains(policy) || seconds("longest_misplaced_s") < 1.0, "{policy}: {told}");
+    }
+    assert_eq!(lines.next(), None, "{output}\n{errors}");
+}
+
+#[test(vm, reservations)]
+fn programs_of_all_kinds_end_under_pfs_and_colab() {
+    programs_of_all_kinds_end(&["pfs", "colab"]);
+}
+
+/// All other policies: `make test-full` sets EVENKEEL_SLOW.
+#[test(vm, reservations)]
+fn programs_of_all_kinds_end_under_every_policy() {
+    if std::env::var_os("EVENKEEL_SLOW").is_some() {
+        let others = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight).map(|policy| policy.name);
+        let others: Vec<&str> = others.filter(|policy| !["pfs", "colab"].contains(policy)).collect();
+        programs_of_all_kinds_end(&others);
+    }
+}
+
+/// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of
+/// the others those that are nice have less. `make test-full` sets EVENKEEL_SLOW.
+#[test(vm, reservations)]
+fn storms_and_hogs_starve_no_thread() {
+    if std::env::var_os("EVENKEEL_SLOW").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = guest(folder.path(), "storms", &["2500"]);
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 8, "{output}\n{errors}");
+    for (told, (expected, threads)) in lines.chunks(2).zip([("storm", 10_000), ("hogs", 10)].into_iter().cycle()) {
+        assert_eq!(told[0], format!("{expected} 0 disabled"), "{output}\n{errors}");
+        let told: Value = serde_json::from_str(told[1]).unwrap();
+        assert!(told["longest_wait_s"].as_f64().unwrap() < 5.0, "{told}");
+        assert!(told["threads"].as_u64().unwrap() >= threads, "{told}");
+    }
 }

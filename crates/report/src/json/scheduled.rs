@@ -30,6 +30,11 @@ pub struct Scheduled<'a> {
     pub taken_late: u64,
     /// The longest time for which a thread waited for a core, in seconds.
     pub longest_wait_s: f64,
+    /// The longest time for which a core had nothing to run while a thread waited that may use it, in seconds.
+    pub longest_idle_s: f64,
+    /// The longest time for which a core of the fastest type had nothing to run while a slower one ran a thread that may use
+    /// it, in seconds.
+    pub longest_misplaced_s: f64,
     /// How many events of the kernel were acted on.
     pub events: u64,
 }

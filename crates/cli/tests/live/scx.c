@@ -1,0 +1,170 @@
+/* Programs of all kinds, by name: each ends when its work is done. Words: a kind, how many threads, how much work. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long threads, work;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
+static int (*pipes)[2];
+static volatile long shared;
+
+static void compute(long units)
+{
+	for (volatile long unit = 0; unit < units * 1000; unit++)
+		;
+}
+
+static void *cpu(void *number)
+{
+	compute(work);
+	return number;
+}
+
+/* Half of the work is done with the lock held. */
+static void *locks(void *number)
+{
+	for (long turn = 0; turn < work; turn++) {
+		pthread_mutex_lock(&lock);
+		shared++;
+		compute(10);
+		pthread_mutex_unlock(&lock);
+		compute(10);
+	}
+	return number;
+}
+
+static void *barriers(void *number)
+{
+	for (long turn = 0; turn < work; turn++) {
+		compute(1 + (turn + (long)number) % 4 * 10);
+		pthread_barrier_wait(&barrier);
+	}
+	return number;
+}
+
+/* Each thread hands every token on to the next one. */
+static void *stage(void *number)
+{
+	long place = (long)number;
+	char token = 0;
+
+	for (long turn = 0; turn < work; turn++) {
+		if (place > 0 && read(pipes[place - 1][0], &token, 1) != 1)
+			abort();
+		compute(10);
+		if (place < threads - 1 && write(pipes[place][1], &token, 1) != 1)
+			abort();
+	}
+	return number;
+}
+
+/* Each process starts others that end at once. */
+static void *forks(void *number)
+{
+	for (long turn = 0; turn < work; turn++) {
+		pid_t child = fork();
+
+		if (!child) {
+			compute(1);
+			_exit(0);
+		}
+		if (child < 0 || waitpid(child, 0, 0) != child)
+			abort();
+	}
+	return number;
+}
+
+static void *short_life(void *number)
+{
+	__sync_fetch_and_add(&shared, 1);
+	return number;
+}
+
+/* Each thread starts others that end at once. */
+static void *storm(void *number)
+{
+	for (long turn = 0; turn < work; turn++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, 0, short_life, number) || pthread_join(thread, 0))
+			abort();
+	}
+	return number;
+}
+
+/* Sleeps and computes a little, as what a user looks at does. */
+static void *naps(void *number)
+{
+	for (long turn = 0; turn < work; turn++) {
+		usleep(2000);
+		compute(10);
+	}
+	return number;
+}
+
+/* Until it is killed. */
+static void *hog(void *number)
+{
+	for (;;)
+		compute(1);
+	return number;
+}
+
+/* Where it runs must be where it may, whenever that changes. */
+static void *wanders(void *number)
+{
+	cpu_set_t all, one;
+
+	sched_getaffinity(0, sizeof all, &all);
+	for (long turn = 0; turn < work; turn++) {
+		int cpu = (turn + (long)number) % CPU_COUNT(&all);
+
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (sched_setaffinity(0, sizeof one, &one) || sched_getcpu() != cpu)
+			abort();
+		compute(10);
+		sched_yield();
+		if (sched_getcpu() != cpu)
+			abort();
+	}
+	return number;
+}
+
+static const struct {
+	const char *name;
+	void *(*run)(void *);
+} kinds[] = {
+	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
+	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders },
+};
+
+int main(int count, char **words)
+{
+	pthread_t started[64];
+
+	threads = count > 2 ? atol(words[2]) : 4;
+	work = count > 3 ? atol(words[3]) : 100;
+	pipes = calloc(threads, sizeof *pipes);
+	pthread_barrier_init(&barrier, 0, threads);
+	for (long thread = 0; thread < threads; thread++)
+		if (pipe(pipes[thread]))
+			abort();
+	for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+		if (count < 2 || strcmp(words[1], kinds[kind].name))
+			continue;
+		for (long thread = 0; thread < threads; thread++)
+			if (pthread_create(&started[thread], 0, kinds[kind].run, (void *)thread))
+				abort();
+		for (long thread = 0; thread < threads; thread++)
+			pthread_join(started[thread], 0);
+		return 0;
+	}
+	return 2;
+}

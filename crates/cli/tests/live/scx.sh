@@ -1,0 +1,97 @@
+# What scx.rs does in a guest: policies schedule its kernel. Words: what, this program, the programs of scx.c, and more.
+what=$1 evenkeel=$2 programs=$3
+shift 3
+
+# Words, so that what runs in the background is the program itself; signals that shells have it ignore there are not.
+scx="env --default-signal $evenkeel scx --big 0-1 --little 2-3 --ratio 3"
+state() { cat /sys/kernel/sched_ext/state; }
+in_state() { [ "$(state)" = "$1" ]; }
+# Waits for something that must happen, on however slow a machine.
+eventually() { for _ in $(seq 600); do "$@" && return; sleep 0.05; done; echo "never: $*"; }
+# A document, on one line.
+document() { sed -n '/^{/,/^}/p' "$1" | tr -d '\n'; echo; }
+# How long a process has computed, in ticks.
+computed() { set -- $(cut -d' ' -f14,15 "/proc/$1/stat"); echo $(($1 + $2)); }
+
+# Programs of all kinds at the same time, by how much they do: each must end well.
+mix() {
+	started=
+	for program in "cpu 4 $((10 * $1))" "cpu 1 $((20 * $1))" "lock 4 $1" "barrier 4 $1" "pipe 4 $1" "fork 2 $(($1 / 10))" \
+		"storm 2 $(($1 / 10))" "wander 2 $(($1 / 5))" "nap 2 $(($1 / 5))"; do
+		# Without quotes: three words.
+		$programs $program &
+		started="$started $!"
+	done
+	for pid in $started; do wait "$pid" || echo "failed: $?"; done
+}
+
+case $what in
+mix) mix "$1" ;;
+
+# Under each policy programs of all kinds.
+policies)
+	much=$1
+	shift
+	for policy; do
+		$scx --policy "$policy" --format json -- sh "$0" mix "$evenkeel" "$programs" "$much" 2>/tmp/errors
+		echo "$policy $? $(state)"
+		document /tmp/errors
+	done
+	;;
+
+# Every way in which the machine is given back.
+ends)
+	# A command that begins, waits to be told, and ends with 7.
+	command='echo begun; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo on; exit 7'
+	begin() { rm -f /tmp/go; : >/tmp/out; $scx -q "$@" >/tmp/out 2>/tmp/errors & pid=$!; }
+	begun() { eventually grep -q begun /tmp/out; }
+	on() { touch /tmp/go; eventually grep -q on /tmp/out; }
+	ended() { wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
+
+	begin -- sh -c "$command"; begun
+	$scx -q -- true 2>/tmp/second; echo "second: $? $(state)"; cat /tmp/second
+	on; ended first
+
+	begin -- sh -c "$command"; begun
+	kill -9 $pid; eventually in_state disabled; on; ended killed
+
+	begin -- sh -c "$command"; begun
+	kill -STOP $pid; eventually in_state disabled
+	kill -CONT $pid; on; ended stopped
+	grep -o 'the kernel took the machine back: .*' /tmp/errors
+
+	begin -- sh -c "$command"; begun; kill -INT $pid; ended "command interrupted"
+	begin --for 300ms -- sh -c "$command"; begun; eventually in_state disabled; on; ended "command's time"
+
+	# While the same programs run, one policy comes after another, and a core goes and comes back.
+	(mix 100; echo done) >/tmp/mix & mix=$!
+	begin --policy colab; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
+	begin --policy pfs -- sh -c "$command"; begun
+	echo 0 >/sys/devices/system/cpu/cpu3/online; sleep 0.3; echo 1 >/sys/devices/system/cpu/cpu3/online
+	on; ended hotplug
+	wait $mix; cat /tmp/mix
+
+	# What the kernel itself complains of.
+	dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'
+	;;
+
+# Many threads that come and go, and more that never sleep than there are cores.
+storms)
+	for policy in pfs colab; do
+		$scx --policy "$policy" --format json -- "$programs" storm 4 "$1" 2>/tmp/errors
+		echo "storm $? $(state)"
+		document /tmp/errors
+		$scx --policy "$policy" --format json -- sh "$0" hogs "$evenkeel" "$programs" 2>/tmp/errors
+		echo "hogs $? $(state)"
+		document /tmp/errors
+	done
+	;;
+
+hogs)
+	nice -n -20 "$programs" hog 4 & first=$!
+	nice -n 19 "$programs" hog 4 & last=$!
+	"$programs" nap 1 20
+	[ "$(computed $first)" -gt "$(computed $last)" ] || echo "the nice one had more: $(computed $first) $(computed $last)"
+	kill $first $last
+	;;
+esac
