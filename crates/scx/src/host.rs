@@ -162,8 +162,8 @@ struct Stop {
     ordered: bool,
     /// One of them has left by itself.
     stale: bool,
-    /// Cores that wanted one of them, too.
-    wanted_by: Vec<CoreId>,
+    /// Other requests for one of them: stale once it has left.
+    others: Vec<Request>,
 }
 
 impl<O: Orders> Books<O> {
@@ -517,7 +517,7 @@ impl<O: Orders> Books<O> {
         if !stop.left.is_empty() {
             return true;
         }
-        let Stop { request, stale, wanted_by, .. } = self.stops.remove(place);
+        let Stop { request, stale, others, .. } = self.stops.remove(place);
         self.figures.stops += 1;
         let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
         if stale {
@@ -529,10 +529,8 @@ impl<O: Orders> Books<O> {
                 self.requests.vacated(core);
             }
         }
-        for core in wanted_by {
-            if self.cores[core.index()].running.is_none() {
-                self.requests.vacated(core);
-            }
+        for other in others {
+            let Ok(()) = protocol::settle(self, &other, Progress::Stale);
         }
         true
     }
@@ -645,8 +643,8 @@ impl<O: Orders> Host for Books<O> {
         if let Some(stop) = self.stops.iter_mut().find(leaves) {
             // It leaves its core already, which then picks again; and so does the core that wanted it.
             return Ok(match request.action() {
-                Action::Take { to, .. } => {
-                    stop.wanted_by.push(to);
+                Action::Take { .. } => {
+                    stop.others.push(*request);
                     Progress::Late
                 }
                 Action::Reschedule(_) => Progress::Late,
@@ -654,7 +652,7 @@ impl<O: Orders> Host for Books<O> {
             });
         }
         let left = request.running().map(|(_, thread)| thread).collect();
-        self.stops.push(Stop { request: *request, left, ordered: false, stale: false, wanted_by: Vec::new() });
+        self.stops.push(Stop { request: *request, left, ordered: false, stale: false, others: Vec::new() });
         Ok(Progress::Late)
     }
 
