@@ -1,0 +1,74 @@
+//! What must stay within bounds, whatever the policy decides: memory, waits, and cores without work.
+
+use evenkeel_sched::POLICIES;
+
+use super::*;
+
+/// In a long session threads come and go without end: what is kept of them must not grow.
+#[test]
+fn threads_that_have_ended_leave_nothing_behind() {
+    for policy in POLICIES.iter().filter(|policy| !policy.foresight) {
+        let mut books = books(policy.name);
+        for tid in 100..600 {
+            books.orders.begin(tid, u64::MAX);
+            books.orders.ready(tid, 0, true);
+            for _ in 0..4 {
+                listen(&mut books, true, true);
+                (0..4).for_each(|cpu| books.orders.dispatch(cpu, false));
+            }
+            listen(&mut books, false, false);
+            // Two live at a time.
+            if tid > 100 {
+                let old = books.orders.cpu_of(tid - 1).unwrap();
+                books.orders.blocks(old, true);
+            }
+        }
+        listen(&mut books, false, false);
+        assert_eq!((books.figures().threads, books.figures().living), (500, 1), "{}", policy.name);
+        let kept = (books.threads.len(), books.sched.state().threads.len(), books.processes.len());
+        assert!(kept.0 <= 2 && kept.1 <= 2 && kept.2 == 1, "{}: {kept:?}", policy.name);
+    }
+}
+
+/// A policy that would leave a thread of the lowest weight waiting for half a minute beside heavy ones.
+#[test]
+fn no_thread_waits_for_long_whatever_the_policy_decides() {
+    for policy in POLICIES.iter().filter(|policy| !policy.foresight) {
+        let mut books = books(policy.name);
+        for tid in 100..108 {
+            let nice = if tid < 104 { -20 } else { 19 };
+            books.orders.begin(tid, u64::MAX);
+            books.orders.events.back_mut().unwrap().nice = nice;
+            books.orders.ready(tid, 0, true);
+        }
+        for _ in 0..10_000 {
+            listen(&mut books, true, true);
+            (0..4).for_each(|cpu| books.orders.dispatch(cpu, false));
+            books.orders.now += Ns::from_ms(2);
+        }
+        let longest = books.figures().longest_wait;
+        assert!(longest < Ns::from_secs(2), "{}: {longest}", policy.name);
+    }
+}
+
+/// A core that is left without work while a thread waits that may use it is told, and for how long; not one whose threads are
+/// all bound elsewhere.
+#[test]
+fn the_figures_tell_how_long_cores_were_left_without_work() {
+    let mut books = books("static");
+    books.orders.begin(100, u64::MAX);
+    books.orders.ready(100, 0, true);
+    listen(&mut books, false, false);
+    assert_eq!(books.figures().longest_idle, Ns::ZERO, "it was sent to one at once");
+    // As a policy would that decides nothing.
+    let id = books.by_tid[&100];
+    let Place::Sent(core) = books.threads[id.index()].place else { panic!("it is sent") };
+    (books.cores[core.index()].sent, books.cores[core.index()].unsent) = (None, None);
+    books.sched.blocked(books.now, id, Wait::Sleep);
+    books.sched.ready(books.now, id, Why::Woken { by: None });
+    books.tell();
+    books.now += Ns::from_ms(7);
+    books.tell();
+    assert_eq!(books.figures().longest_idle, Ns::from_ms(7));
+    assert_eq!(books.figures().longest_misplaced, Ns::ZERO, "nothing runs");
+}

@@ -1,0 +1,172 @@
+//! A kernel that does what `scx.bpf.c` does.
+
+use std::collections::VecDeque;
+
+use super::*;
+
+/// What the part in the kernel keeps.
+#[derive(Default)]
+pub(super) struct Kernel {
+    pub cpus: Vec<Cpu>,
+    pub threads: BTreeMap<Tid, Task>,
+    pub events: VecDeque<Event>,
+    /// Cores that were told to look at their mail, and whether to stop for it.
+    pub kicks: Vec<(u16, bool)>,
+    pub now: Ns,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Cpu {
+    pub runs: Option<Tid>,
+    local: VecDeque<Tid>,
+    mail: Option<Mail>,
+    stop: Option<Tid>,
+}
+
+/// A thread of the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub place: Where,
+    mask: u64,
+    /// What it had run when it began to run, and when that was.
+    ran: Ns,
+    since: Ns,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Where {
+    Blocked,
+    Waits,
+    Local,
+    Runs,
+}
+
+impl Orders for Kernel {
+    fn send(&mut self, cpu: u16, mail: Mail) {
+        // In place of older mail about a thread that another core has taken meanwhile.
+        self.cpus[usize::from(cpu)].mail = Some(mail);
+        self.kicks.push((cpu, false));
+    }
+
+    fn stop(&mut self, cpu: u16, tid: Tid) {
+        self.cpus[usize::from(cpu)].stop = Some(tid);
+        self.kicks.push((cpu, true));
+    }
+
+    fn perform(&mut self, _cpu: u16, _level: u32) {}
+}
+
+impl Kernel {
+    pub fn new(cpus: usize) -> Self {
+        Self { cpus: vec![Cpu::default(); cpus], ..Self::default() }
+    }
+
+    fn tell(&mut self, tid: Tid, cpu: usize, what: What) {
+        let ran = self.threads.get(&tid).map_or(Ns::ZERO, |task| match task.place {
+            Where::Runs => task.ran + self.now.since(task.since),
+            _ => task.ran,
+        });
+        self.events.push_back(Event { at: self.now, ran, tid, cpu: cpu as u16, nice: 0, what });
+    }
+
+    /// Where a thread is from now on.
+    fn place(&mut self, tid: Tid, place: Where) {
+        let now = self.now;
+        let task = self.threads.get_mut(&tid).unwrap();
+        if task.place == Where::Runs {
+            task.ran += now.since(task.since);
+        }
+        (task.place, task.since) = (place, now);
+    }
+
+    pub fn ready(&mut self, tid: Tid, cpu: usize, woken: bool) {
+        self.place(tid, Where::Waits);
+        self.tell(tid, cpu, What::Ready { woken, by: None, waited: Ns::ZERO, yielded: false });
+    }
+
+    pub fn begin(&mut self, tid: Tid, mask: u64) {
+        self.threads.insert(tid, Task { place: Where::Blocked, mask, ran: Ns::ZERO, since: self.now });
+        self.tell(tid, mask.trailing_zeros() as usize, What::Enabled(described(mask)));
+    }
+
+    /// A thread is given another mask. The kernel takes it off its queue for that and queues it again, a running one, too,
+    /// which then leaves if it runs elsewhere.
+    pub fn mask(&mut self, tid: Tid, mask: u64) {
+        let task = self.threads.get_mut(&tid).unwrap();
+        task.mask = mask;
+        let (waits, first) = (task.place == Where::Waits, mask.trailing_zeros() as usize);
+        self.tell(tid, first, What::Mask(described(mask)));
+        if waits {
+            self.ready(tid, first, false);
+        }
+        if let Some(cpu) = self.cpu_of(tid).filter(|cpu| mask >> cpu & 1 == 0) {
+            self.cpus[cpu].runs = None;
+            self.ready(tid, cpu, false);
+            self.tell(tid, cpu, What::Runs);
+            self.ready(tid, first, false);
+        }
+    }
+
+    /// The core that runs a thread.
+    pub fn cpu_of(&self, tid: Tid) -> Option<usize> {
+        self.cpus.iter().position(|cpu| cpu.runs == Some(tid))
+    }
+
+    pub fn may_use(&self, tid: Tid, cpu: usize) -> bool {
+        self.threads[&tid].mask >> cpu & 1 == 1
+    }
+
+    /// What a core does when it is kicked, or its thread's slice is over. If the process is late, it helps itself.
+    pub fn dispatch(&mut self, cpu: usize, late: bool) {
+        if let Some(Mail { tid, number, .. }) = self.cpus[cpu].mail.take() {
+            match self.threads.get(&tid).map(|task| task.place) {
+                Some(Where::Waits) if self.may_use(tid, cpu) => {
+                    self.place(tid, Where::Local);
+                    self.cpus[cpu].local.push_back(tid);
+                }
+                Some(Where::Waits) => self.tell(tid, cpu, What::Keeps(number)),
+                _ => self.tell(tid, cpu, What::Refused(number)),
+            }
+        } else if late && self.cpus[cpu].runs.is_none() {
+            let waits = |(tid, task): &(&Tid, &Task)| task.place == Where::Waits && self.may_use(**tid, cpu);
+            let waits = self.threads.iter().find(waits).map(|(tid, _)| *tid);
+            if let Some(tid) = waits {
+                self.place(tid, Where::Local);
+                self.cpus[cpu].local.push_back(tid);
+            }
+        }
+        if let Some(tid) = self.cpus[cpu].runs.filter(|tid| self.cpus[cpu].stop == Some(*tid)) {
+            (self.cpus[cpu].runs, self.cpus[cpu].stop) = (None, None);
+            self.ready(tid, cpu, false);
+        }
+        if self.cpus[cpu].runs.is_none()
+            && let Some(tid) = self.cpus[cpu].local.pop_front()
+        {
+            if !self.may_use(tid, cpu) {
+                return self.ready(tid, self.threads[&tid].mask.trailing_zeros() as usize, false);
+            }
+            self.cpus[cpu].runs = Some(tid);
+            self.place(tid, Where::Runs);
+            self.tell(tid, cpu, What::Runs);
+        }
+    }
+
+    pub fn blocks(&mut self, cpu: usize, exits: bool) {
+        let Some(tid) = self.cpus[cpu].runs.take() else { return };
+        if self.cpus[cpu].stop == Some(tid) {
+            self.cpus[cpu].stop = None;
+        }
+        self.place(tid, Where::Blocked);
+        self.tell(tid, cpu, What::Blocks { futex: false });
+        if exits {
+            self.tell(tid, cpu, What::Disabled);
+            self.threads.remove(&tid);
+        }
+    }
+}
+
+fn described(mask: u64) -> Box<Described> {
+    let mut words = [0; 16];
+    words[0] = mask;
+    Box::new(Described { process: 1, mask: words, name: "thread".into() })
+}
