@@ -133,8 +133,8 @@ enum Place {
     /// A core has mail about it, or is to have it.
     Sent(CoreId),
     Running(CoreId),
-    /// It runs where it was not sent.
-    Astray,
+    /// It runs where it was not sent, on that core if that is known.
+    Astray(Option<CoreId>),
 }
 
 #[derive(Clone, Debug)]
@@ -278,7 +278,7 @@ impl<O: Orders> Books<O> {
             }
         }
         for (cpu, thread) in std::mem::take(&mut self.astray) {
-            if self.threads[thread.index()].place == Place::Astray {
+            if matches!(self.threads[thread.index()].place, Place::Astray(_)) {
                 self.orders.stop(cpu, self.threads[thread.index()].tid);
             }
         }
@@ -290,7 +290,7 @@ impl<O: Orders> Books<O> {
         let s = self.sched.state();
         for (id, core) in self.cores.iter_mut().enumerate() {
             let id = CoreId(id as u16);
-            core.astray = core.astray.filter(|thread| self.threads[thread.index()].place == Place::Astray);
+            core.astray = core.astray.filter(|thread| self.threads[thread.index()].place == Place::Astray(Some(id)));
             let has = core.running.or(core.sent).or(core.astray);
             let free = has.is_none() && self.online.contains(id);
             let may_use = |thread: ThreadId| s.thread(thread).may_run_on(id);
@@ -426,7 +426,12 @@ impl<O: Orders> Books<O> {
                 self.cores[core.index()].sent = None;
                 protocol::refuse(self, core, id);
             }
-            Place::Astray => protocol::ready(self, id, Why::Woken { by: None }),
+            Place::Astray(on) => {
+                if let Some(core) = on {
+                    self.count(id, core, ran);
+                }
+                protocol::ready(self, id, Why::Woken { by: None });
+            }
             Place::Blocked => protocol::ready(self, id, why),
             // It was only queued again.
             Place::Waiting => {}
@@ -455,7 +460,7 @@ impl<O: Orders> Books<O> {
         }
         if self.threads[id.index()].place == Place::Waiting {
             // The scheduler has changed its mind, or it never decided this.
-            self.goes_astray(id);
+            self.goes_astray(id, Some(core));
             // Where it went astray last is where it is.
             self.astray.retain(|(_, thread)| *thread != id);
             let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.astray };
@@ -465,8 +470,8 @@ impl<O: Orders> Books<O> {
     }
 
     /// Until a thread that is somewhere else waits for a core again, the scheduler has nothing to decide about it.
-    fn goes_astray(&mut self, id: ThreadId) {
-        self.threads[id.index()].place = Place::Astray;
+    fn goes_astray(&mut self, id: ThreadId, on: Option<CoreId>) {
+        self.threads[id.index()].place = Place::Astray(on);
         self.sched.blocked(self.now, id, Wait::Sleep);
         protocol::collect(self);
     }
@@ -483,7 +488,7 @@ impl<O: Orders> Books<O> {
                 self.threads[id.index()].place = Place::Waiting;
             } else {
                 // Its own event says later where it is.
-                self.goes_astray(id);
+                self.goes_astray(id, None);
             }
         }
         protocol::refuse(self, core, id);
@@ -492,8 +497,10 @@ impl<O: Orders> Books<O> {
     /// A thread has nothing to run, whatever it did before.
     fn leaves(&mut self, id: ThreadId, ran: Ns, to: Place, report: impl FnOnce(&mut Scheduler, Ns)) {
         let before = std::mem::replace(&mut self.threads[id.index()].place, to);
-        if let Place::Running(core) = before {
+        if let Place::Running(core) | Place::Astray(Some(core)) = before {
             self.count(id, core, ran);
+        }
+        if let Place::Running(core) = before {
             self.cores[core.index()].running = None;
         }
         report(&mut self.sched, self.now);
