@@ -286,8 +286,15 @@ impl Arm for Modelled {
     fn play(&mut self, scenario: &Scenario, policy: &Setup) -> Result<Played, String> {
         let mut world = World::new(scenario, policy, self.delays, self.seed);
         world.play()?;
-        let stale = world.books.figures().stale;
-        Ok(Played { threads: world.bodies.into_iter().map(|body| body.played).collect(), stale })
+        world.listen(false);
+        let Figures { stale, big, little, .. } = world.books.figures();
+        let threads: Vec<PlayedThread> = world.bodies.into_iter().map(|body| body.played).collect();
+        let all = |time: fn(&PlayedThread) -> Ns| Ns(threads.iter().map(|thread| time(thread).0).sum());
+        let ran = (all(|thread| thread.big), all(|thread| thread.little));
+        if (big, little) != ran {
+            return Err(format!("{big} and {little} in the books, of {} and {} that threads ran", ran.0, ran.1));
+        }
+        Ok(Played { threads, stale })
     }
 }
 
