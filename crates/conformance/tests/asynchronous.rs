@@ -1,7 +1,7 @@
 //! A model of a host that is late everywhere: the scheduler runs in one program, the cores are somewhere else, such as
 //! inside a kernel, and everything that one says to the other takes up to half a millisecond. Cores never wait for the
 //! scheduler: a thread that blocks or exits leaves at once. Messages keep their order. This is what a host for a
-//! scheduler inside the kernel must cope with, and its arm until there is one.
+//! scheduler inside the kernel must cope with, whatever that kernel is.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,19 +1,15 @@
 //! The affinity host does what every host must, over this machine's kernel: real threads on two CPUs, of which one is
-//! called big. Both are equally fast, so what is judged is where threads run, not how much they achieve.
+//! called big ([`Stage`]).
 
 use std::ffi::OsString;
-use std::thread;
-use std::time::Duration;
 
-use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, Scenario, Script, Step, check};
+use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, Scenario, Script, Stage, Step, check};
 use evenkeel_linux::guard::Guard;
 use evenkeel_linux::host::{PERIOD, Plan, Target, follow};
 use evenkeel_linux::launch::Launched;
 use evenkeel_linux::mask;
 use evenkeel_model::{CoreId, CoreSet, Ns};
 use evenkeel_sched::Setup;
-use rustix::thread::{CpuSet, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
 
 /// The command of this binary that plays a scenario.
 pub const COMMAND: &str = "__play";
@@ -76,7 +72,7 @@ impl Arm for Affinity {
     }
 }
 
-/// A script as an argument: when it begins, its cores, its steps.
+/// A script as an argument: when and where it begins, its cores, its steps.
 fn text(script: &Script) -> String {
     let step = |step: &Step| match step {
         Step::Work(work) => format!("w{}", work.0),
@@ -85,7 +81,7 @@ fn text(script: &Script) -> String {
         Step::Displaced(_) => unreachable!("the kernel moves threads when it wants to"),
     };
     let steps: Vec<String> = script.steps.iter().map(step).collect();
-    format!("{};{};{}", script.begins.0, cores_text(script.cores), steps.join(","))
+    format!("{};{};{};{}", script.begins.0, script.on.0, cores_text(script.cores), steps.join(","))
 }
 
 /// Of the first two cores.
@@ -93,55 +89,29 @@ fn cores_text(cores: CoreSet) -> u8 {
     u8::from(cores.contains(CoreId(0))) | u8::from(cores.contains(CoreId(1))) << 1
 }
 
+fn cores(text: &str) -> CoreSet {
+    let bits: u8 = text.parse().expect("cores");
+    (0..2).filter(|core| bits >> core & 1 == 1).map(CoreId).collect()
+}
+
+/// The script of a text.
+fn script(text: &str) -> Script {
+    let time = |text: &str| Ns(text.parse().expect("a time"));
+    let step = |text: &str| match text.split_at(1) {
+        ("w", work) => Step::Work(time(work)),
+        ("s", span) => Step::Sleep(time(span)),
+        (_, to) => Step::Restrict(cores(to)),
+    };
+    let parts: Vec<&str> = text.split(';').collect();
+    let steps = parts[3].split(',').map(step).collect();
+    Script { begins: time(parts[0]), cores: cores(parts[2]), ..Script::new(parts[1].parse().expect("a core"), steps) }
+}
+
 /// Plays a scenario: the two CPUs, and a script for each thread.
 pub fn play(arguments: &[String]) {
-    let cpus: Vec<usize> = arguments[..2].iter().map(|cpu| cpu.parse().expect("a CPU")).collect();
-    keep_to(&cpus, 3);
-    thread::scope(|scope| {
-        for (number, script) in arguments[2..].iter().enumerate() {
-            let cpus = &cpus;
-            let thread = thread::Builder::new().name(number.to_string());
-            thread.spawn_scoped(scope, move || perform(script, cpus)).expect("a thread");
-        }
-    });
-}
-
-fn perform(script: &str, cpus: &[usize]) {
-    let mut parts = script.split(';');
-    let mut part = || parts.next().expect("three parts");
-    sleep(part().parse().expect("a time"));
-    keep_to(cpus, part().parse().expect("cores"));
-    for step in part().split(',') {
-        let (what, value) = step.split_at(1);
-        match what {
-            "w" => compute(value.parse().expect("a time")),
-            "s" => sleep(value.parse().expect("a time")),
-            _ => keep_to(cpus, value.parse().expect("cores")),
-        }
-    }
-}
-
-fn keep_to(cpus: &[usize], cores: u8) {
-    let mut set = CpuSet::new();
-    for (core, cpu) in cpus.iter().enumerate() {
-        if cores >> core & 1 == 1 {
-            set.set(*cpu);
-        }
-    }
-    sched_setaffinity(None, &set).expect("a mask of CPUs that it may use");
-}
-
-fn sleep(ns: u64) {
-    thread::sleep(Duration::from_nanos(ns * STRETCH));
-}
-
-fn compute(ns: u64) {
-    let used = || clock_gettime(ClockId::ThreadCPUTime);
-    let ns_of = |time: rustix::time::Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-    let until = ns_of(used()) + ns * STRETCH;
-    while ns_of(used()) < until {
-        std::hint::spin_loop();
-    }
+    let cpus = arguments[..2].iter().map(|cpu| cpu.parse().expect("a CPU")).collect();
+    let scripts: Vec<Script> = arguments[2..].iter().map(|text| script(text)).collect();
+    Stage { cpus, big: 1, stretch: STRETCH }.play(&scripts);
 }
 
 #[test(two_cpus)]
