@@ -10,9 +10,17 @@ mod rt_app;
 mod run;
 mod run_report;
 mod scx;
+mod scx_conformance;
 mod signals;
 mod vm;
 
+/// Also what plays scenarios inside a guest.
 fn main() -> std::process::ExitCode {
-    evenkeel_testing::main()
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((command, policies)) if command == scx_conformance::COMMAND => {
+            std::process::ExitCode::from(u8::from(!scx_conformance::play(policies)))
+        }
+        _ => evenkeel_testing::main(),
+    }
 }
