@@ -19,6 +19,9 @@ pub struct Stage {
     pub big: u16,
     /// Everything takes this many times as long, so that what disturbs the machine matters less.
     pub stretch: u64,
+    /// The CPU of a thread that has apparently run longer than this between two samples stood still: it is a virtual one,
+    /// whose host was busy.
+    pub standstill: Ns,
 }
 
 impl Stage {
@@ -77,7 +80,7 @@ impl Stage {
         while left > 0 {
             let core = self.core();
             let now = used();
-            let time = now.since(counted);
+            let time = now.since(counted).min(self.standstill);
             counted = now;
             let big = core.0 < self.big;
             left = left.saturating_sub(time.0 * if big { RATIO } else { 1 });

@@ -66,7 +66,8 @@ impl Arm for Guest {
             Plan { machine, cpus: cpus.clone(), policy: policy.clone(), partial: false, bounds: Bounds::default() };
         let session = self.session(plan)?;
         let before = session.figures().stale;
-        let threads = Stage { cpus, big: scenario.big, stretch: STRETCH }.play(&scenario.threads);
+        let stage = Stage { cpus, big: scenario.big, stretch: STRETCH, standstill: Ns::from_ms(1) };
+        let threads = stage.play(&scenario.threads);
         if session.ended() {
             return self.end().and(Err("the thread that decides has ended".into()));
         }

@@ -111,7 +111,7 @@ fn script(text: &str) -> Script {
 pub fn play(arguments: &[String]) {
     let cpus = arguments[..2].iter().map(|cpu| cpu.parse().expect("a CPU")).collect();
     let scripts: Vec<Script> = arguments[2..].iter().map(|text| script(text)).collect();
-    Stage { cpus, big: 1, stretch: STRETCH }.play(&scripts);
+    Stage { cpus, big: 1, stretch: STRETCH, standstill: Ns::NEVER }.play(&scripts);
 }
 
 #[test(two_cpus)]
