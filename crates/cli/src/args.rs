@@ -16,7 +16,7 @@ use evenkeel_model::{CoreOrder, Ns, Predictor};
 use evenkeel_sched::Governor;
 
 pub use emulate::Emulate;
-pub use live::{Accel, Cores, Record, Run, VmBench, VmCommand, VmRun};
+pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
 pub use scx::Scx;
 pub use tasks::Tasks;
 pub use topology::Topology;

@@ -48,7 +48,7 @@ static void arguments(int count, char **values)
 
 static void start(void *(*body)(void *))
 {
-	pthread_t started[256];
+	pthread_t started[threads];
 
 	for (long i = 0; i < threads; i++)
 		pthread_create(&started[i], 0, body, (void *)i);

@@ -147,7 +147,8 @@ const BENCH_EXAMPLES: &str = "\
 Examples:
   evenkeel vm bench
   evenkeel vm bench --machine 2B2S:3 --policy pfs --programs static,barrier --repeat 5
-  evenkeel vm bench --format json > bench.json
+  evenkeel vm bench --scx --machine 2B2S:3 --policy pfs,colab --programs equal,messages,wakeup,lu+xz
+  evenkeel vm bench --scx --machine 2B2S:3 --policy colab --all --repeat 8 --format json > bench.json
 
 Read on: docs/emulation.md.";
 
@@ -157,7 +158,8 @@ pub enum VmCommand {
     /// Measure small real programs under the guest's kernel and under each policy
     ///
     /// Equal threads, barriers, OpenMP loops, a pipeline, a lock, and two and four of these together, as many threads as
-    /// cores each. Policies take turns, so that a noisy machine is noisy for all of them. Each is also recorded once, under
+    /// cores each; `--all` has more, with messages between processes, wake-up latency and programs that are installed.
+    /// Policies take turns in one guest, so that a noisy machine is noisy for all of them. Each is also recorded once, under
     /// the guest's kernel, and the simulator predicts what it takes under each policy.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(VmBench),
@@ -172,9 +174,18 @@ pub struct VmBench {
     /// Policies to compare with the guest's own kernel
     #[arg(long, short, value_name = "POLICY,POLICY,...", value_delimiter = ',', default_values_t = ["pfs", "gts", "static", "wash", "colab"].map(String::from))]
     pub policy: Vec<String>,
-    /// Programs; all by default
-    #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
+    /// Measure each policy inside the guest's kernel, too (`evenkeel scx`)
+    #[arg(long)]
+    pub scx: bool,
+    /// Compare with another scheduler: a program that runs `NAME -- COMMAND` under it, such as bench/peers/sched_ext
+    #[arg(long, value_name = "NAME=PROGRAM", value_delimiter = ',', value_parser = peer)]
+    pub peer: Vec<Peer>,
+    /// Programs, mixes, and programs joined by `+`, which start together
+    #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',', conflicts_with = "all")]
     pub programs: Vec<String>,
+    /// Every program and mix that this machine has
+    #[arg(long)]
+    pub all: bool,
     /// How often each is measured
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
     pub repeat: u32,
@@ -186,6 +197,23 @@ pub struct VmBench {
     pub kernel: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Another program's scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name in reports, and the first argument of the program.
+    pub name: String,
+    /// What runs a command under it.
+    pub program: PathBuf,
+}
+
+fn peer(text: &str) -> Result<Peer, String> {
+    let (name, program) = text
+        .split_once('=')
+        .filter(|(name, program)| !name.is_empty() && !program.is_empty())
+        .ok_or("expected NAME=PROGRAM")?;
+    Ok(Peer { name: name.into(), program: program.into() })
 }
 
 fn ratio(text: &str) -> Result<f64, String> {

@@ -104,3 +104,38 @@ fn a_signal_switches_the_guest_off() {
         assert_eq!(running.wait().unwrap().code(), Some(code));
     }
 }
+
+/// A program runs under the guest's kernel, by both hosts and under another scheduler, in one guest. What it prints is read, and
+/// the report has a row for each. How fast each was is not the question here.
+#[test(vm, reservations)]
+fn every_host_has_a_row_in_a_bench() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = folder.path().join("peer");
+    // A scheduler that leaves everything to the kernel: NAME -- COMMAND.
+    fs::write(&peer, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
+    fs::set_permissions(&peer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let peer = format!("other={}", peer.display());
+    let args = ["bench", "--scx", "--machine", "1B1S:2", "--policy", "pfs", "--peer", &peer, "--programs", "lu,wakeup"];
+    let rest = ["--repeat", "1", "--seconds", "0.02", "--format", "json"];
+    let output = vm(folder.path(), &[&args[..], &rest].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["machines"][0]["rows"].as_array().unwrap();
+    let hosts = [("stock", "stock"), ("pfs", "run"), ("pfs", "scx"), ("other", "peer")];
+    let expected = ["lu", "wakeup"].iter().flat_map(|bench| hosts.map(|(policy, host)| (*bench, policy, host)));
+    let found = rows.iter().map(|row| {
+        let word = |field: &str| row[field].as_str().unwrap();
+        (word("bench"), word("policy"), word("host"))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{errors}");
+    for row in rows {
+        assert_eq!((&row["runs"], &row["failed"]), (&1.into(), &0.into()), "{row} {errors}");
+        assert!(row["makespan_s"].as_f64().unwrap() > 0.0 && row["against_stock"]["value"].is_number(), "{row}");
+        let sleeps = row["bench"] == "wakeup";
+        assert_eq!(row["latency"]["p99_s"].is_number(), sleeps, "{row}");
+        assert_eq!(row["predicted_s"].is_number(), !sleeps && row["host"] != "peer", "{row}");
+    }
+    let accuracy = report["machines"][0]["accuracy"].as_array().unwrap();
+    assert_eq!(accuracy.iter().map(|of| of["host"].as_str().unwrap()).collect::<Vec<_>>(), ["run", "scx"]);
+}

@@ -40,38 +40,103 @@ pub struct BenchMachine {
     pub big_share: Option<f64>,
     /// A little core's share of a real CPU.
     pub little_share: Option<f64>,
-    /// One entry a bench and policy.
+    /// One entry a bench and scheduler.
     pub rows: Vec<BenchRow>,
+    /// What the rows of each scheduler come to.
+    pub totals: Vec<BenchTotal>,
+    /// How far predictions were off, one entry a host.
+    pub accuracy: Vec<BenchAccuracy>,
 }
 
-/// All runs of one bench under one policy.
+/// All runs of one bench under one scheduler.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchRow {
     /// The bench.
-    pub bench: &'static str,
-    /// The policy; `stock` is the guest's own scheduler.
+    pub bench: String,
+    /// The policy; `stock` is the guest's own scheduler, and another scheduler has its own name.
     pub policy: String,
+    /// What carries the policy out: `stock`, `run` (affinity), `scx` (inside the kernel) or `peer` (another program).
+    pub host: &'static str,
     /// How many runs were measured.
     pub runs: usize,
+    /// How many further runs failed under this scheduler.
+    pub failed: usize,
     /// The mean makespan, in seconds.
     pub makespan_s: f64,
     /// Its standard deviation, in seconds.
     pub makespan_sd_s: f64,
-    /// All of the work, measured on one big core, divided by what all cores achieve together, in seconds.
-    pub ideal_s: f64,
+    /// All of the work, measured on one big core, divided by what all cores achieve together, in seconds; `null` where
+    /// programs sleep.
+    pub ideal_s: Option<f64>,
     /// `makespan_s / ideal_s`.
-    pub over_ideal: f64,
-    /// `makespan_s` against that of `stock`: -0.4 is 40 % sooner.
-    pub against_stock: f64,
-    /// The standard error of `against_stock`, from the spread of both.
-    pub against_stock_error: f64,
-    /// The makespan when the simulator plays a recording, in seconds.
-    pub predicted_s: f64,
+    pub over_ideal: Option<f64>,
+    /// The makespan against that of `stock` in the same repetition.
+    pub against_stock: Option<BenchDifference>,
+    /// The makespan when the simulator plays a recording, in seconds; `null` where it cannot know.
+    pub predicted_s: Option<f64>,
     /// `predicted_s` against that of `stock`.
-    pub predicted_against_stock: f64,
-    /// Against a machine of as many big cores.
+    pub predicted_against_stock: Option<f64>,
+    /// How many times as long programs take as each alone on as many big cores, the mean over the programs.
     pub h_antt: f64,
-    /// Against a machine of as many big cores.
+    /// `h_antt` against that of `stock` in the same repetition.
+    pub h_antt_against_stock: Option<BenchDifference>,
+    /// How much of their speed alone on as many big cores programs keep, the sum over the programs.
     pub h_stp: f64,
+    /// How long woken threads waited to run; `null` where no program measures that.
+    pub latency: Option<BenchLatency>,
+}
+
+/// A difference between two schedulers that took turns: the geometric mean over the repetitions.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BenchDifference {
+    /// -0.4 is 40 % less.
+    pub value: f64,
+    /// Its standard error; `null` for a single repetition.
+    pub error: Option<f64>,
+    /// The lower end of the 95 % interval; `null` for a single repetition.
+    pub low: Option<f64>,
+    /// The upper end of the 95 % interval; `null` for a single repetition.
+    pub high: Option<f64>,
+}
+
+/// How long woken threads waited to run.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BenchLatency {
+    /// Half of them waited no longer: the mean over the runs, in seconds.
+    pub p50_s: f64,
+    /// 99 % of them waited no longer: the mean over the runs, in seconds.
+    pub p99_s: f64,
+    /// `p50_s` against that of `stock`.
+    pub p50_against_stock: Option<BenchDifference>,
+    /// `p99_s` against that of `stock`.
+    pub p99_against_stock: Option<BenchDifference>,
+}
+
+/// What one scheduler's rows come to.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BenchTotal {
+    /// As in the rows.
+    pub policy: String,
+    /// As in the rows.
+    pub host: &'static str,
+    /// The makespans of programs that compute, alone, against those of `stock`: the geometric mean over them.
+    pub programs: Option<BenchDifference>,
+    /// H_ANTT of the mixes of such programs against that of `stock`: the geometric mean over them.
+    pub mixes: Option<BenchDifference>,
+}
+
+/// How far the simulator's predictions were off under one host.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BenchAccuracy {
+    /// The host.
+    pub host: &'static str,
+    /// How many rows have a prediction.
+    pub rows: usize,
+    /// The mean of how far `predicted_against_stock` is from `against_stock`: 0.1 is ten points.
+    pub mean_absolute_error: f64,
 }

@@ -1,56 +1,84 @@
-//! `evenkeel vm bench`: small real programs on asymmetric machines, under the guest's own kernel and under each policy.
+//! `evenkeel vm bench`: small real programs on asymmetric machines, under the guest's own kernel, under each policy of each
+//! host, and under other programs' schedulers.
 
 mod predict;
 mod report;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
-use evenkeel_linux::vm::bench::{BENCHES, Bench, Caller, Measured, Plan};
-use evenkeel_linux::vm::kernel;
+use evenkeel_linux::vm::bench::{self, Bench, Caller, Host, Measured, Plan, Scheduler, Unknown};
+use evenkeel_linux::vm::{self, kernel};
 use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
-use crate::args::{Format, VmBench};
+use crate::args::{Format, Peer, VmBench};
 use crate::{catalog, messages, progress};
 
 /// Runs the command.
 pub fn run(args: &VmBench) -> Result<String> {
     let specs = args.machine.iter().map(|word| word.parse().map_err(anyhow::Error::msg));
     let specs = specs.collect::<Result<Vec<Spec>>>()?;
-    let benches = chosen(&args.programs)?;
-    for name in &args.policy {
-        catalog::live_policy(name)?;
-    }
+    let benches = chosen(args)?;
+    let mut command = Command::new(&args.peer, args.output.format)?;
     let plan = Plan {
         specs,
         benches,
-        policies: args.policy.clone(),
+        schedulers: schedulers(args)?,
         repeat: args.repeat,
         seconds: args.seconds,
         kernel: kernel::find(args.kernel.as_deref())?,
     };
     messages::note(format_args!("{} runs, which take about {}", plan.runs(), rounded(plan.estimate())));
-    let bar = progress::slow_bar("measuring", plan.runs());
-    let machines = plan.measure(&mut Command { bar: bar.clone(), format: args.output.format })?;
-    bar.finish_and_clear();
+    command.bar = progress::slow_bar("measuring", plan.runs());
+    let machines = plan.measure(&mut command)?;
+    command.bar.finish_and_clear();
     match args.output.format {
-        Format::Table => Ok(report::legend()),
+        Format::Table => Ok(report::legend(&plan.benches)),
         Format::Json => report::json(&machines),
     }
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {
-    if names.is_empty() {
-        return Ok(BENCHES.iter().collect());
+fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
+    if args.all {
+        let (benches, missing) = Bench::everything();
+        for why in missing {
+            messages::note(format_args!("left out: {why}"));
+        }
+        return Ok(benches);
+    }
+    if args.programs.is_empty() {
+        return Ok(Bench::usual());
     }
     let find = |name: &String| {
-        let found = BENCHES.iter().find(|bench| bench.name == name);
-        found.ok_or_else(|| catalog::unknown("program", name, BENCHES.iter().map(|bench| bench.name)).into())
+        Bench::named(name).map_err(|error| match error {
+            Unknown::Name(name) => catalog::unknown("program", &name, Bench::names().collect::<Vec<_>>()).into(),
+            error => anyhow::Error::from(error),
+        })
     };
-    names.iter().map(find).collect()
+    args.programs.iter().map(find).collect()
+}
+
+/// The guest's own scheduler, each policy by each host, and the others.
+fn schedulers(args: &VmBench) -> Result<Vec<Scheduler>> {
+    let hosts: &[Host] = if args.scx { &[Host::Run, Host::Scx] } else { &[Host::Run] };
+    let mut schedulers = vec![Scheduler::stock()];
+    for name in &args.policy {
+        catalog::live_policy(name)?;
+        schedulers.extend(hosts.iter().map(|host| Scheduler { policy: name.clone(), host: *host }));
+    }
+    schedulers.extend(args.peer.iter().map(|peer| Scheduler { policy: peer.name.clone(), host: Host::Peer }));
+    let mut known = Vec::new();
+    for scheduler in &schedulers {
+        if known.contains(&scheduler) {
+            bail!("{scheduler}: named twice");
+        }
+        known.push(scheduler);
+    }
+    Ok(schedulers)
 }
 
 /// A duration for people, rounded up.
@@ -66,6 +94,20 @@ fn rounded(seconds: f64) -> String {
 struct Command {
     bar: ProgressBar,
     format: Format,
+    /// By name, what starts other programs' schedulers.
+    peers: BTreeMap<String, String>,
+}
+
+impl Command {
+    fn new(peers: &[Peer], format: Format) -> Result<Self> {
+        let path = |peer: &Peer| {
+            let found = which::which(&peer.program).with_context(|| peer.program.display().to_string())?;
+            let path = found.canonicalize().with_context(|| found.display().to_string())?;
+            let path = path.to_str().with_context(|| format!("{}: expected a path in UTF-8", path.display()))?;
+            Ok((peer.name.clone(), path.to_owned()))
+        };
+        Ok(Self { bar: ProgressBar::hidden(), format, peers: peers.iter().map(path).collect::<Result<_>>()? })
+    }
 }
 
 impl Caller for Command {
@@ -75,12 +117,33 @@ impl Caller for Command {
         inside(spec, &["record", "-q", "-o", &file.display().to_string()], command)
     }
 
-    fn under(&self, spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>> {
-        under(spec, "run", policy, Format::Table, command)
+    fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>> {
+        let policy = &scheduler.policy;
+        match scheduler.host {
+            Host::Stock => Ok(command.to_vec()),
+            Host::Run => under(spec, "run", policy, Format::Table, command),
+            Host::Scx => under(spec, "scx", policy, Format::Table, command),
+            Host::Peer => {
+                let program = self.peers.get(policy).with_context(|| format!("{policy}: no such scheduler"))?;
+                Ok([program, policy, "--"].into_iter().map(str::to_owned).chain(command.iter().cloned()).collect())
+            }
+        }
     }
 
-    fn predict(&self, recording: &Path, took: f64, schedulers: &[&str]) -> Result<Vec<f64>> {
-        predict::makespans(&recording.display().to_string(), took, schedulers)
+    fn predict(&self, recording: &Path, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
+        predict::makespans(&recording.display().to_string(), took, policies)
+    }
+
+    /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.
+    fn goes_on_after(&self, error: &anyhow::Error) -> bool {
+        if let Some(error) = error.downcast_ref::<vm::Error>() {
+            return matches!(error, vm::Error::Timeout(_) | vm::Error::Guest { .. });
+        }
+        match error.downcast_ref::<bench::Error>() {
+            Some(error) => matches!(error, bench::Error::Failed { .. } | bench::Error::NoTime(_)),
+            // A recording that the simulator refuses.
+            None => true,
+        }
     }
 
     fn begins(&mut self, what: &str) {
@@ -106,10 +169,58 @@ impl Caller for Command {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::args::{self, Cli, VmCommand, VmRun};
+
+    fn parsed(words: &[&str]) -> VmBench {
+        let cli = Cli::try_parse_from(["evenkeel", "vm", "bench"].iter().chain(words)).unwrap();
+        match cli.command {
+            args::Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => args,
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn durations_are_rounded_up() {
         assert_eq!((rounded(41.0), rounded(1201.0)), ("50 seconds".to_owned(), "21 minutes".to_owned()));
+    }
+
+    #[test]
+    fn each_policy_has_each_host_and_others_come_last() {
+        let names = |words: &[&str]| -> Vec<String> {
+            schedulers(&parsed(words)).unwrap().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(names(&["--policy", "pfs,colab"]), ["stock", "run pfs", "run colab"]);
+        let all = names(&["--scx", "--policy", "pfs", "--peer", "scx_lavd=/bin/true"]);
+        assert_eq!(all, ["stock", "run pfs", "scx pfs", "scx_lavd"]);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_one_error() {
+        let error = |words: &[&str]| {
+            let args = parsed(words);
+            let failed = chosen(&args).map(drop).and(schedulers(&args).map(drop));
+            failed.and(Command::new(&args.peer, Format::Table).map(drop)).unwrap_err().to_string()
+        };
+        for (words, expected) in [
+            (&["--programs", "equal,fast"][..], "fast"),
+            (&["--programs", "equal+equal"], "only once"),
+            (&["--policy", "fast"], "fast"),
+            (&["--policy", "pfs,pfs"], "run pfs: named twice"),
+            (&["--peer", "x=/no/such/program"], "/no/such/program"),
+        ] {
+            let found = error(words);
+            assert!(found.contains(expected) && !found.contains('\n'), "{words:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn only_a_run_that_failed_by_itself_is_left_out() {
+        let (command, signal) = (Command::new(&[], Format::Table).unwrap(), vm::Error::Interrupted(2));
+        let failed = bench::Error::Failed { command: "x".into(), code: 125, errors: String::new() };
+        assert!(command.goes_on_after(&failed.into()) && command.goes_on_after(&anyhow::anyhow!("unusable")));
+        assert!(!command.goes_on_after(&signal.into()));
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use evenkeel_experiment::{Control, Plan, Runner};
-use evenkeel_linux::vm::bench::STOCK;
+use evenkeel_linux::vm::bench::Host;
 use evenkeel_model::CoreOrder;
 
 use crate::catalog;
@@ -17,7 +17,7 @@ pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
     let found = catalog::workload(file)?;
     let machine = found.recorded_on.context("the recording does not tell its machine")?;
     let recorded = found.recorded.context("the recording does not tell how long it took")?;
-    let policy = |name: &&str| catalog::policy(if *name == STOCK { SIMULATED_STOCK } else { name });
+    let policy = |name: &&str| catalog::policy(if *name == Host::Stock.name() { SIMULATED_STOCK } else { name });
     let plan = Plan {
         workloads: vec![found.workload],
         machines: vec![machine],

@@ -1,56 +1,120 @@
 //! What `vm bench` measured, as a table and as JSON.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use anyhow::Result;
-use evenkeel_linux::vm::bench::{Measured, PROGRAMS, Row, STOCK};
-use evenkeel_report::json::{BenchMachine, BenchRow};
+use comfy_table::Cell;
+use evenkeel_linux::vm::bench::{Bench, Difference, Latency, Measured, PROGRAMS, Row};
+use evenkeel_report::json::{BenchAccuracy, BenchDifference, BenchLatency, BenchMachine, BenchRow, BenchTotal};
 use evenkeel_report::table;
 
 use crate::json;
 
-/// The difference to stock and its standard error, where there is one.
-fn measured(row: &Row) -> String {
-    let difference = table::percent(row.against_stock);
-    if row.runs > 1 { format!("{difference} ±{:.1}", row.against_stock_error * 100.0) } else { difference }
+/// A difference and its standard error, where there is one.
+fn shown(difference: Option<Difference>) -> String {
+    let Some(Difference { value, error, .. }) = difference else { return String::new() };
+    let percent = table::percent(value);
+    error.map_or(percent.clone(), |error| format!("{percent} ±{:.1}", error * 100.0))
 }
 
-fn against(row: &Row, text: String) -> String {
-    if row.scheduler == STOCK { String::new() } else { text }
+/// What compares a row with the guest's own scheduler says nothing in that one's own row.
+fn against(row: &Row, difference: Option<Difference>) -> String {
+    if row.scheduler.is_stock() { String::new() } else { shown(difference) }
 }
 
 /// The report for programs.
 pub fn json(machines: &[Measured]) -> Result<String> {
+    let difference = |difference: Option<Difference>| {
+        difference.map(|Difference { value, error, interval }| BenchDifference {
+            value,
+            error,
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+        })
+    };
+    let latency = |latency: &Latency| BenchLatency {
+        p50_s: latency.p50_s,
+        p99_s: latency.p99_s,
+        p50_against_stock: difference(latency.p50_against_stock),
+        p99_against_stock: difference(latency.p99_against_stock),
+    };
     let row = |row: &Row| BenchRow {
-        bench: row.bench,
-        policy: row.scheduler.clone(),
+        bench: row.bench.clone(),
+        policy: row.scheduler.policy.clone(),
+        host: row.scheduler.host.name(),
         runs: row.runs,
+        failed: row.failed,
         makespan_s: row.makespan_s,
         makespan_sd_s: row.makespan_sd_s,
         ideal_s: row.ideal_s,
-        over_ideal: row.makespan_s / row.ideal_s,
-        against_stock: row.against_stock,
-        against_stock_error: row.against_stock_error,
+        over_ideal: row.ideal_s.map(|ideal| row.makespan_s / ideal),
+        against_stock: difference(row.against_stock),
         predicted_s: row.predicted_s,
         predicted_against_stock: row.predicted_against_stock,
         h_antt: row.h_antt,
+        h_antt_against_stock: difference(row.h_antt_against_stock),
         h_stp: row.h_stp,
+        latency: row.latency.as_ref().map(latency),
     };
     let machine = |machine: &Measured| BenchMachine {
         machine: machine.spec.to_string(),
         big_share: machine.shares.map(|shares| shares.big),
         little_share: machine.shares.map(|shares| shares.little),
         rows: machine.rows.iter().map(row).collect(),
+        totals: machine
+            .totals
+            .iter()
+            .map(|total| BenchTotal {
+                policy: total.scheduler.policy.clone(),
+                host: total.scheduler.host.name(),
+                programs: difference(total.programs),
+                mixes: difference(total.mixes),
+            })
+            .collect(),
+        accuracy: machine
+            .accuracy
+            .iter()
+            .map(|of| BenchAccuracy {
+                host: of.host.name(),
+                rows: of.rows,
+                mean_absolute_error: of.mean_absolute_error,
+            })
+            .collect(),
     };
     json::print(&json::Bench { machines: &machines.iter().map(machine).collect::<Vec<_>>() })
 }
 
-/// One machine's table.
+/// One machine's tables.
 pub fn table(machine: &Measured) -> String {
     let mut text = table::heading(&machine.spec.to_string());
+    let _ = writeln!(text, "{}", makespans(machine));
+    for part in [latencies(machine), totals(machine)].into_iter().flatten() {
+        let _ = writeln!(text, "{part}");
+    }
+    for of in &machine.accuracy {
+        let (host, points, rows) = (of.host.name(), of.mean_absolute_error * 100.0, of.rows);
+        let _ = writeln!(text, "{host}: predictions were off by {points:.1} points in the mean of {rows} rows");
+    }
+    if !machine.accuracy.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// Names a row's bench, unless the row above has it, and its scheduler.
+fn names<'a>(row: &'a Row, previous: &mut &'a str) -> [Cell; 3] {
+    let bench = if row.bench == *previous { "" } else { row.bench.as_str() };
+    *previous = &row.bench;
+    let host = if row.scheduler.is_stock() { "" } else { row.scheduler.host.name() };
+    [Cell::new(bench), Cell::new(&row.scheduler.policy), Cell::new(host)]
+}
+
+fn makespans(machine: &Measured) -> String {
     let columns = [
         "program",
         "policy",
+        "host",
         ">makespan s",
         ">ideal s",
         ">over ideal",
@@ -58,41 +122,80 @@ pub fn table(machine: &Measured) -> String {
         ">predicted s",
         ">to stock",
         ">H_ANTT",
+        ">to stock",
         ">H_STP",
     ];
     let mut rows = table::new(&columns);
     let mut previous = "";
+    let optional = |value: Option<f64>| value.map(table::number).unwrap_or_default();
     for row in &machine.rows {
         let best = machine.rows.iter().filter(|other| other.bench == row.bench);
         let best = best.map(|other| other.makespan_s).fold(f64::INFINITY, f64::min);
         let spread = table::spread(row.makespan_s, row.makespan_sd_s);
-        rows.add_row([
-            comfy_table::Cell::new(if row.bench == previous { "" } else { row.bench }),
-            comfy_table::Cell::new(&row.scheduler),
-            if row.makespan_s <= best { table::bold(spread) } else { comfy_table::Cell::new(spread) },
-            comfy_table::Cell::new(table::number(row.ideal_s)),
-            comfy_table::Cell::new(table::number(row.makespan_s / row.ideal_s)),
-            comfy_table::Cell::new(against(row, measured(row))),
-            comfy_table::Cell::new(table::number(row.predicted_s)),
-            comfy_table::Cell::new(against(row, table::percent(row.predicted_against_stock))),
-            comfy_table::Cell::new(table::number(row.h_antt)),
-            comfy_table::Cell::new(table::number(row.h_stp)),
-        ]);
-        previous = row.bench;
+        let predicted = row.predicted_against_stock.filter(|_| !row.scheduler.is_stock());
+        rows.add_row(names(row, &mut previous).into_iter().chain([
+            if row.makespan_s <= best { table::bold(spread) } else { Cell::new(spread) },
+            Cell::new(optional(row.ideal_s)),
+            Cell::new(optional(row.ideal_s.map(|ideal| row.makespan_s / ideal))),
+            Cell::new(against(row, row.against_stock)),
+            Cell::new(optional(row.predicted_s)),
+            Cell::new(predicted.map(table::percent).unwrap_or_default()),
+            Cell::new(table::number(row.h_antt)),
+            Cell::new(against(row, row.h_antt_against_stock)),
+            Cell::new(table::number(row.h_stp)),
+        ]));
     }
-    let _ = writeln!(text, "{}", table::text(&rows));
-    text
+    table::text(&rows)
+}
+
+/// How long woken threads waited to run, where that was measured.
+fn latencies(machine: &Measured) -> Option<String> {
+    let columns = ["wake-up to run", "policy", "host", ">p50 ms", ">to stock", ">p99 ms", ">to stock"];
+    let mut rows = table::new(&columns);
+    let mut previous = "";
+    for row in &machine.rows {
+        let Some(latency) = row.latency else { continue };
+        let ms = |seconds: f64| Cell::new(table::number(seconds * 1e3));
+        rows.add_row(names(row, &mut previous).into_iter().chain([
+            ms(latency.p50_s),
+            Cell::new(against(row, latency.p50_against_stock)),
+            ms(latency.p99_s),
+            Cell::new(against(row, latency.p99_against_stock)),
+        ]));
+    }
+    (!previous.is_empty()).then(|| table::text(&rows))
+}
+
+/// What several rows come to.
+fn totals(machine: &Measured) -> Option<String> {
+    let mut rows = table::new(&["all to stock", "host", ">programs, time", ">mixes, H_ANTT"]);
+    for total in &machine.totals {
+        let cells = [
+            total.scheduler.policy.clone(),
+            total.scheduler.host.name().into(),
+            shown(total.programs),
+            shown(total.mixes),
+        ];
+        rows.add_row(cells);
+    }
+    let benches: BTreeSet<&str> = machine.rows.iter().map(|row| row.bench.as_str()).collect();
+    (benches.len() > 1).then(|| table::text(&rows))
 }
 
 /// What is in the tables.
-pub fn legend() -> String {
+pub fn legend(benches: &[Bench]) -> String {
     let mut text = String::new();
-    for program in PROGRAMS {
+    let measured: BTreeSet<&str> = benches.iter().flat_map(|bench| &bench.programs).copied().collect();
+    for program in PROGRAMS.iter().filter(|program| measured.contains(program.name)) {
         let _ = writeln!(text, "{:9} {}", program.name, program.about);
     }
-    text += "\nTo stock: time against the guest's own scheduler, with the standard error of the runs.\n\
+    for bench in benches.iter().filter(|bench| bench.programs.len() > 1 && !bench.name.contains('+')) {
+        let _ = writeln!(text, "{:9} {}", bench.name, bench.programs.join(" + "));
+    }
+    text += "\nTo stock: against the guest's own scheduler in the same repetition, the geometric mean and its standard error.\n\
              Ideal: all work, measured on one big core, divided by what all cores achieve together.\n\
              Predicted: the same programs, recorded in the guest under its own scheduler, played by the simulator.\n\
+             H_ANTT, H_STP: against each program alone on as many big cores.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
     text
 }

@@ -1,6 +1,5 @@
 //! What can go wrong beside the guest.
 
-use std::collections::BTreeMap;
 use std::io;
 
 /// Why nothing could be measured.
@@ -36,9 +35,4 @@ pub enum Error {
     /// A program ended without a time.
     #[error("{0} did not write its time")]
     NoTime(String),
-}
-
-/// The seconds that a program took by its own output.
-pub(super) fn time_of(times: &BTreeMap<String, f64>, program: &str) -> Result<f64, Error> {
-    times.get(program).copied().ok_or_else(|| Error::NoTime(program.to_owned()))
 }

@@ -2,8 +2,8 @@
 
 use crate::spec::Spec;
 
-/// Boots and the first measurements of a machine.
-const BOOT_S: f64 = 10.0;
+/// Two boots and the first measurements of a machine.
+const BOOT_S: f64 = 20.0;
 /// Starting a command in the guest, and its policy.
 const START_S: f64 = 0.5;
 /// A run takes as many times as long as is ideal: twice under a scheduler that does not know the cores, less under others.
@@ -35,8 +35,8 @@ impl Size {
         // A tenth of it before, to warm up.
         let run = START_S + 1.1 * OVER_IDEAL * self.seconds;
         let machine = |spec: &Spec| {
-            // All of the work on one core.
-            let alone = self.programs as f64 * (START_S + spec.capacity() * self.seconds);
+            // All of the work on one core, and on as many big cores as there are cores.
+            let alone = self.programs as f64 * (2.0 * START_S + (spec.capacity() + 1.0) * self.seconds);
             BOOT_S + alone + self.runs() as f64 * run
         };
         specs.iter().map(machine).sum()
@@ -53,7 +53,7 @@ mod tests {
         let small = Size { benches: 2, programs: 2, schedulers: 2, repeat: 1, seconds: 1.0 };
         assert_eq!(small.runs(), 6);
         let one = small.estimate(&specs(&["2B2S:3"]));
-        assert!((20.0..60.0).contains(&one), "{one}");
+        assert!((30.0..70.0).contains(&one), "{one}");
         let all = Size { benches: 8, programs: 6, schedulers: 6, repeat: 3, seconds: 2.0 };
         let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));
         assert!((1200.0..3600.0).contains(&three), "{three}");

@@ -1,13 +1,15 @@
 //! A guest that runs what is measured.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use evenkeel_model::Ns;
 
-use super::error::{Error, time_of};
-use super::plan::{Caller, Plan, STOCK};
-use super::programs::{self, Bench, PROGRAMS};
+use super::benches::Bench;
+use super::error::Error;
+use super::output::Output;
+use super::plan::{Caller, Plan};
+use super::programs::{self, CALIBRATED};
+use super::scheduler::Scheduler;
 use crate::launch::Signals;
 use crate::spec::Spec;
 use crate::vm::{self, Job, Options, Shares, Stream, Vm};
@@ -21,9 +23,6 @@ const CALIBRATION: u64 = 200;
 /// The part of each run that is done before it to warm up.
 const WARM_UP: f64 = 10.0;
 const MEMORY_MB: u32 = 1024;
-
-/// What the programs wrote that ran, in seconds.
-type Times = BTreeMap<String, f64>;
 
 /// One machine, booted when it is needed, and anew when the emulator has killed it.
 pub(super) struct Guest<'a> {
@@ -41,45 +40,54 @@ impl<'a> Guest<'a> {
 
     /// Millions of steps that one big core does in a second.
     pub(super) fn rate<C: Caller>(&mut self, caller: &mut C) -> Result<f64, C::Error> {
-        let line = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, "equal").display());
-        Ok(CALIBRATION as f64 / time_of(&self.measure(&shell(&line), caller)?, "equal")?)
+        let line = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, CALIBRATED).display());
+        Ok(CALIBRATION as f64 / self.measure(&shell(&line), caller)?.time(CALIBRATED)?)
     }
 
-    /// The seconds that a program takes for a million steps on one big core.
-    pub(super) fn alone<C: Caller>(&mut self, program: &str, rate: f64, caller: &mut C) -> Result<f64, C::Error> {
-        let steps = self.steps(rate, 1);
-        let line = format!("taskset -c 0 {}", self.invocation(program, steps));
-        Ok(time_of(&self.measure(&shell(&line), caller)?, program)? / steps as f64)
+    /// The seconds that a program takes for a million steps, on this core or on all.
+    pub(super) fn alone<C: Caller>(
+        &mut self,
+        program: &'static str,
+        rate: f64,
+        core: Option<u16>,
+        caller: &mut C,
+    ) -> Result<f64, C::Error> {
+        let bench = Bench { name: program.into(), programs: vec![program] };
+        let line = self.line(&bench, rate);
+        let line = match core {
+            Some(core) => format!("taskset -cp {core} $$ >/dev/null; {line}"),
+            None => format!("{}; {line}", self.line(&bench, rate / WARM_UP)),
+        };
+        Ok(self.measure(&shell(&line), caller)?.time(program)? / self.steps(rate, 1) as f64)
     }
 
-    /// Records a bench under the guest's own scheduler, and has the recording played under each: makespans in seconds.
+    /// Records a bench under the guest's own scheduler, and has the recording played under each policy: makespans in seconds.
     pub(super) fn predict<C: Caller>(
         &mut self,
         bench: &Bench,
         rate: f64,
-        schedulers: &[&str],
+        policies: &[&str],
         caller: &mut C,
     ) -> Result<Vec<f64>, C::Error> {
         let file = self.folder.join("recording.ek");
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
-        let times = self.measure(&command, caller)?;
-        caller.predict(&file, times.values().copied().fold(0.0, f64::max), schedulers)
+        let took = self.measure(&command, caller)?.longest();
+        caller.predict(&file, took, policies)
     }
 
-    /// Runs a bench under a scheduler and returns the seconds that each program says it took. A tenth of it runs before, whose
-    /// times those of the whole replace: an emulator translates the kernel anew, once, where a policy's host has put a probe.
+    /// Runs a bench under a scheduler and returns what its programs print. A tenth of it runs before, whose times those of
+    /// the whole replace: an emulator translates the kernel anew, once, where a policy's host has put a probe.
     pub(super) fn measure_under<C: Caller>(
         &mut self,
-        scheduler: &str,
+        scheduler: &Scheduler,
         bench: &Bench,
         rate: f64,
         caller: &mut C,
-    ) -> Result<Times, C::Error> {
-        let command = shell(&format!("{}; {}", self.line(bench, rate / WARM_UP), self.line(bench, rate)));
-        if scheduler == STOCK {
-            return self.measure(&command, caller);
+    ) -> Result<Output, C::Error> {
+        let mut command = shell(&format!("{}; {}", self.line(bench, rate / WARM_UP), self.line(bench, rate))).to_vec();
+        if !scheduler.is_stock() {
+            command = caller.under(&self.spec, scheduler, &command)?;
         }
-        let command = caller.under(&self.spec, scheduler, &command)?;
         self.measure(&command, caller)
     }
 
@@ -92,20 +100,17 @@ impl<'a> Guest<'a> {
         self.vm.as_ref().and_then(Vm::shares)
     }
 
-    /// A program with its arguments.
-    fn invocation(&self, program: &str, steps: u64) -> String {
-        format!("{} {} {steps}", programs::path(self.folder, program).display(), self.spec.cores())
-    }
-
     /// A shell's line that starts all programs of a bench at once and waits for them. OpenMP's threads wait passively:
     /// spinning ones would hold the emulator's lock, and the guest's timers with it.
     fn line(&self, bench: &Bench, rate: f64) -> String {
         let steps = self.steps(rate, bench.programs.len() as u64);
-        let programs: Vec<String> = bench.programs.iter().map(|program| self.invocation(program, steps)).collect();
+        let programs = bench.programs.iter().filter_map(|name| programs::find(name));
+        let programs = programs.map(|program| program.invocation(self.folder, self.spec.cores(), steps));
+        let programs: Vec<String> = programs.collect();
         format!("export OMP_WAIT_POLICY=passive; {} & wait", programs.join(" & "))
     }
 
-    fn measure<C: Caller>(&mut self, command: &[String], caller: &mut C) -> Result<Times, C::Error> {
+    fn measure<C: Caller>(&mut self, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
         let timeout = Ns(((self.plan.seconds + 1.0) * PATIENCE * 1e9) as u64);
         let mut boots = 0;
         loop {
@@ -122,7 +127,7 @@ impl<'a> Guest<'a> {
                 Ok(())
             };
             match vm.run(&job, signals, &mut keep, &mut warn) {
-                Ok(ended) if ended.code == 0 => return Ok(times(&String::from_utf8_lossy(&text))),
+                Ok(ended) if ended.code == 0 => return Ok(Output::of(&String::from_utf8_lossy(&text))),
                 Ok(ended) => {
                     let (command, errors) = (command.join(" "), String::from_utf8_lossy(&errors).into_owned());
                     return Err(Error::Failed { command, code: ended.code, errors }.into());
@@ -156,13 +161,4 @@ impl<'a> Guest<'a> {
 
 fn shell(line: &str) -> [String; 3] {
     ["/bin/sh", "-c", line].map(str::to_owned)
-}
-
-/// `NAME SECONDS` on each line.
-fn times(text: &str) -> Times {
-    let time = |line: &str| {
-        let (name, seconds) = line.split_once(' ')?;
-        Some((name.to_owned(), seconds.trim().parse().ok()?))
-    };
-    text.lines().filter_map(time).filter(|(name, _)| PROGRAMS.iter().any(|program| program.name == name)).collect()
 }

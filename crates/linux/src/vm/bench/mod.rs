@@ -1,17 +1,28 @@
-//! Small real programs on asymmetric machines, under the guest's own kernel and under each policy.
+//! Small real programs on asymmetric machines, under the guest's own kernel, under each policy of each host, and under other
+//! programs' schedulers.
 //!
-//! First each program is timed alone on one big core, from which follows what would be ideal. Then each bench is recorded
-//! under the guest's own scheduler, for a prediction. Then every bench runs under every scheduler in turn, repeatedly.
+//! First each program is timed alone on a guest of big cores only. Then, in the guest that is measured, alone on one big core,
+//! from which follows what would be ideal. Then each bench is recorded under the guest's own scheduler, for a prediction.
+//! Then every bench runs under every scheduler in turn, repeatedly, so that differences are those of neighbours in time.
 
+mod benches;
+mod difference;
 mod error;
 mod estimate;
 mod guest;
 mod measure;
+mod output;
 mod plan;
 mod programs;
 mod result;
+mod scheduler;
+mod totals;
 
+pub use benches::{Bench, Unknown};
+pub use difference::Difference;
 pub use error::Error;
-pub use plan::{Caller, Plan, STOCK};
-pub use programs::{BENCHES, Bench, PROGRAMS, Program};
-pub use result::{Measured, Row};
+pub use plan::{Caller, Plan};
+pub use programs::{Kind, PROGRAMS, Program};
+pub use result::{Latency, Measured, Row};
+pub use scheduler::{Host, Scheduler};
+pub use totals::{Accuracy, Total};

@@ -1,17 +1,16 @@
 //! What is measured, and what the measurements need of their caller.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use super::benches::Bench;
 use super::error::Error;
 use super::estimate::Size;
-use super::programs::Bench;
 use super::result::Measured;
+use super::scheduler::{Host, Scheduler};
 use crate::spec::Spec;
 use crate::vm;
-
-/// The guest's own scheduler.
-pub const STOCK: &str = "stock";
 
 /// What is measured, and how often.
 #[derive(Debug)]
@@ -19,9 +18,9 @@ pub struct Plan {
     /// The machines.
     pub specs: Vec<Spec>,
     /// What runs on each.
-    pub benches: Vec<&'static Bench>,
-    /// Policies to compare with the guest's own scheduler.
-    pub policies: Vec<String>,
+    pub benches: Vec<Bench>,
+    /// Who schedules, the guest's own scheduler first.
+    pub schedulers: Vec<Scheduler>,
     /// How often each bench runs under each scheduler.
     pub repeat: u32,
     /// How long a run takes at best.
@@ -33,7 +32,7 @@ pub struct Plan {
 /// What the measurements need of the program that makes them.
 pub trait Caller {
     /// Why it failed.
-    type Error: From<Error> + From<vm::Error>;
+    type Error: From<Error> + From<vm::Error> + Display;
 
     /// The command that records a command, inside the guest, into a file.
     ///
@@ -41,17 +40,21 @@ pub trait Caller {
     /// There is none.
     fn recording(&self, spec: &Spec, file: &Path, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// The command that runs a command under a policy, inside the guest.
+    /// The command that runs a command under a scheduler that is not the guest's own, inside the guest.
     ///
     /// # Errors
     /// There is none.
-    fn under(&self, spec: &Spec, policy: &str, command: &[String]) -> Result<Vec<String>, Self::Error>;
+    fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// How long the recorded command would take under each scheduler, in seconds. Its programs say that they took `took` seconds.
+    /// How long the recorded command would take under each policy, in seconds. The first one is the guest's own scheduler. Its
+    /// programs say that they took `took` seconds.
     ///
     /// # Errors
     /// The recording is unusable.
-    fn predict(&self, recording: &Path, took: f64, schedulers: &[&str]) -> Result<Vec<f64>, Self::Error>;
+    fn predict(&self, recording: &Path, took: f64, policies: &[&str]) -> Result<Vec<f64>, Self::Error>;
+
+    /// Whether other runs may go well after one that ended so.
+    fn goes_on_after(&self, error: &Self::Error) -> bool;
 
     /// A run begins; what it is.
     fn begins(&mut self, what: &str);
@@ -80,12 +83,27 @@ impl Plan {
         self.size().estimate(&self.specs)
     }
 
+    /// Every program of the benches, once.
+    pub(super) fn programs(&self) -> BTreeSet<&'static str> {
+        self.benches.iter().flat_map(|bench| &bench.programs).copied().collect()
+    }
+
+    /// What the simulator knows of the schedulers, each once, the guest's own first.
+    pub(super) fn policies(&self) -> Vec<&str> {
+        let mut policies: Vec<&str> = Vec::new();
+        for scheduler in self.schedulers.iter().filter(|scheduler| scheduler.host != Host::Peer) {
+            if !policies.contains(&scheduler.policy.as_str()) {
+                policies.push(&scheduler.policy);
+            }
+        }
+        policies
+    }
+
     fn size(&self) -> Size {
-        let programs: BTreeSet<&str> = self.benches.iter().flat_map(|bench| bench.programs).copied().collect();
         Size {
             benches: self.benches.len(),
-            programs: programs.len(),
-            schedulers: 1 + self.policies.len(),
+            programs: self.programs().len(),
+            schedulers: self.schedulers.len(),
             repeat: self.repeat as usize,
             seconds: self.seconds,
         }

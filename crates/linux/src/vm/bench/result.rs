@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::error::{Error, time_of};
-use super::programs::Bench;
+use super::benches::Bench;
+use super::difference::Difference;
+use super::error::Error;
+use super::output::Output;
+use super::scheduler::Scheduler;
+use super::totals::{Accuracy, Total};
 use crate::spec::Spec;
 use crate::vm::Shares;
 
@@ -14,64 +18,88 @@ pub struct Measured {
     pub spec: Spec,
     /// Its cores' shares of a real one.
     pub shares: Option<Shares>,
-    /// A row for each bench and scheduler.
+    /// A row for each bench and scheduler under which it ran.
     pub rows: Vec<Row>,
+    /// What each scheduler's rows come to.
+    pub totals: Vec<Total>,
+    /// How far predictions were off, by host.
+    pub accuracy: Vec<Accuracy>,
 }
 
 /// All runs of one bench under one scheduler. Times are in seconds.
 #[derive(Debug)]
 pub struct Row {
     /// The bench.
-    pub bench: &'static str,
-    /// The policy, or [`STOCK`](super::plan::STOCK).
-    pub scheduler: String,
+    pub bench: String,
+    /// The scheduler.
+    pub scheduler: Scheduler,
     /// How many runs.
     pub runs: usize,
+    /// How many failed, and are not among these.
+    pub failed: usize,
     /// The mean of the makespans.
     pub makespan_s: f64,
     /// Their standard deviation; 0 for a single run.
     pub makespan_sd_s: f64,
-    /// All work, measured on one big core, divided by what all cores achieve together.
-    pub ideal_s: f64,
-    /// The makespan against that of the guest's own scheduler: -0.4 is 40 % sooner.
-    pub against_stock: f64,
-    /// The standard error of that, from the spread of both.
-    pub against_stock_error: f64,
+    /// All work, measured on one big core, divided by what all cores achieve together; `None` where programs sleep.
+    pub ideal_s: Option<f64>,
+    /// The makespan against that of the guest's own scheduler.
+    pub against_stock: Option<Difference>,
     /// The makespan when a simulator plays a recording.
-    pub predicted_s: f64,
+    pub predicted_s: Option<f64>,
     /// The same against that of the guest's own scheduler.
-    pub predicted_against_stock: f64,
-    /// Against a machine of as many big cores.
+    pub predicted_against_stock: Option<f64>,
+    /// The mean of how many times as long the programs take as each takes alone on a machine of as many big cores.
     pub h_antt: f64,
-    /// Against a machine of as many big cores.
+    /// That against the guest's own scheduler.
+    pub h_antt_against_stock: Option<Difference>,
+    /// The sum of the inverses.
     pub h_stp: f64,
+    /// How long woken threads waited to run, if a program measures that.
+    pub latency: Option<Latency>,
+}
+
+/// How long woken threads waited to run, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Latency {
+    /// Half of them waited no longer: the mean of the runs.
+    pub p50_s: f64,
+    /// 99 % of them waited no longer: the mean of the runs.
+    pub p99_s: f64,
+    /// The first against the guest's own scheduler.
+    pub p50_against_stock: Option<Difference>,
+    /// The second against the guest's own scheduler.
+    pub p99_against_stock: Option<Difference>,
+}
+
+/// What a program of a bench takes alone, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alone {
+    /// On one big core.
+    pub one_core_s: f64,
+    /// On as many big cores as the machine has cores.
+    pub big_only_s: f64,
 }
 
 /// One run of a bench.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    makespan: f64,
-    ideal: f64,
-    h_antt: f64,
+    pub makespan: f64,
+    pub h_antt: f64,
     h_stp: f64,
+    p50: Option<f64>,
+    p99: Option<f64>,
 }
 
 impl Run {
-    /// `alone` tells how long a program takes on a single big core. The ideal is all work divided by what all cores
-    /// achieve together. For H_ANTT and H_STP a program on as many big cores as the machine has cores takes its work
-    /// divided by their number.
-    pub(super) fn of(
-        spec: &Spec,
-        bench: &Bench,
-        times: &BTreeMap<String, f64>,
-        alone: impl Fn(&str) -> f64,
-    ) -> Result<Self, Error> {
-        let mut run = Self { makespan: 0.0, ideal: 0.0, h_antt: 0.0, h_stp: 0.0 };
-        for program in bench.programs {
-            let time = time_of(times, program)?;
-            let slowdown = time / (alone(program) / f64::from(spec.cores()));
+    /// `alone` is that of each program.
+    pub(super) fn of(bench: &Bench, alone: &[Alone], output: &Output) -> Result<Self, Error> {
+        let figure = |what| bench.waits().and_then(|program| output.figure(program, what));
+        let mut run = Self { makespan: 0.0, h_antt: 0.0, h_stp: 0.0, p50: figure("p50"), p99: figure("p99") };
+        for (program, alone) in bench.programs.iter().zip(alone) {
+            let time = output.time(program)?;
+            let slowdown = time / alone.big_only_s;
             run.makespan = run.makespan.max(time);
-            run.ideal += alone(program) / spec.capacity();
             run.h_antt += slowdown / bench.programs.len() as f64;
             run.h_stp += 1.0 / slowdown;
         }
@@ -79,96 +107,167 @@ impl Run {
     }
 }
 
-/// The rows of one machine. `runs` are by bench and scheduler, of which the first is the one to compare with; `predicted` are
-/// makespans in seconds by scheduler, for each bench.
-pub(super) fn rows(
-    benches: &[&'static Bench],
-    schedulers: &[&str],
-    runs: &BTreeMap<(usize, usize), Vec<Run>>,
-    predicted: &[Vec<f64>],
-) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (row, bench) in benches.iter().enumerate() {
-        let stock = runs.get(&(row, 0)).map(|runs| Mean::of(runs));
-        for (column, scheduler) in schedulers.iter().enumerate() {
-            let Some(runs) = runs.get(&(row, column)) else { continue };
-            let makespan = Mean::of(runs);
-            let stock = stock.unwrap_or(makespan);
-            let to_stock = makespan.value / stock.value;
-            let simulated = |column: usize| {
-                predicted.get(row).and_then(|predicted| predicted.get(column)).copied().unwrap_or(f64::NAN)
-            };
-            rows.push(Row {
-                bench: bench.name,
-                scheduler: (*scheduler).to_owned(),
-                runs: runs.len(),
-                makespan_s: makespan.value,
-                makespan_sd_s: makespan.deviation,
-                ideal_s: mean(runs, |run| run.ideal),
-                against_stock: to_stock - 1.0,
-                against_stock_error: to_stock * makespan.error().hypot(stock.error()),
-                predicted_s: simulated(column),
-                predicted_against_stock: simulated(column) / simulated(0) - 1.0,
-                h_antt: mean(runs, |run| run.h_antt),
-                h_stp: mean(runs, |run| run.h_stp),
-            });
-        }
-    }
-    rows
+/// All that is known of one bench on a machine.
+#[derive(Debug)]
+pub(super) struct Series<'a> {
+    pub bench: &'a Bench,
+    /// By program.
+    pub alone: Vec<Alone>,
+    /// Makespans in seconds by policy.
+    pub predicted: BTreeMap<String, f64>,
+    /// By scheduler, of which the first is the guest's own, then by repetition. `None` failed.
+    pub runs: Vec<Vec<Option<Run>>>,
 }
 
-fn mean(runs: &[Run], value: impl Fn(&Run) -> f64) -> f64 {
-    runs.iter().map(value).sum::<f64>() / runs.len() as f64
-}
-
-/// The makespans of some runs.
-#[derive(Clone, Copy)]
-struct Mean {
-    value: f64,
-    /// Of the sample; 0 for a single run.
-    deviation: f64,
-    runs: usize,
-}
-
-impl Mean {
-    fn of(runs: &[Run]) -> Self {
-        let value = mean(runs, |run| run.makespan);
-        let squares: f64 = runs.iter().map(|run| (run.makespan - value).powi(2)).sum();
-        Self { value, deviation: (squares / (runs.len().max(2) - 1) as f64).sqrt(), runs: runs.len() }
+impl Series<'_> {
+    /// The ratios to the first scheduler, by repetition.
+    pub(super) fn ratios<'a>(
+        &'a self,
+        column: usize,
+        value: impl Fn(&Run) -> Option<f64> + 'a,
+    ) -> impl Iterator<Item = Option<f64>> + 'a {
+        let pairs = self.runs[column].iter().zip(&self.runs[0]);
+        pairs.map(move |(run, stock)| Some(value(run.as_ref()?)? / value(stock.as_ref()?)?))
     }
 
-    /// The standard error, as a share of the mean.
-    fn error(self) -> f64 {
-        self.deviation / (self.runs as f64).sqrt() / self.value
+    fn difference(&self, column: usize, value: impl Fn(&Run) -> Option<f64>) -> Option<Difference> {
+        Difference::of(self.ratios(column, value).flatten())
     }
+
+    /// `None` if each run failed.
+    fn row(&self, spec: &Spec, column: usize, schedulers: &[Scheduler]) -> Option<Row> {
+        let scheduler = &schedulers[column];
+        let runs: Vec<Run> = self.runs[column].iter().flatten().copied().collect();
+        let predicted = |scheduler: &Scheduler| self.predicted.get(&scheduler.policy).copied();
+        let (makespan_s, makespan_sd_s) = mean_and_deviation(&runs, |run| Some(run.makespan))?;
+        let mean = |value: fn(&Run) -> Option<f64>| mean_and_deviation(&runs, value).map(|(mean, _)| mean);
+        let latency = mean(|run| run.p50).zip(mean(|run| run.p99)).map(|(p50_s, p99_s)| Latency {
+            p50_s,
+            p99_s,
+            p50_against_stock: self.difference(column, |run| run.p50),
+            p99_against_stock: self.difference(column, |run| run.p99),
+        });
+        let work: f64 = self.alone.iter().map(|alone| alone.one_core_s).sum();
+        Some(Row {
+            bench: self.bench.name.clone(),
+            scheduler: scheduler.clone(),
+            runs: runs.len(),
+            failed: self.runs[column].len() - runs.len(),
+            makespan_s,
+            makespan_sd_s,
+            ideal_s: self.bench.is_work().then(|| work / spec.capacity()),
+            against_stock: self.difference(column, |run| Some(run.makespan)),
+            predicted_s: predicted(scheduler),
+            predicted_against_stock: predicted(scheduler)
+                .zip(predicted(&schedulers[0]))
+                .map(|(predicted, stock)| predicted / stock - 1.0),
+            h_antt: mean(|run| Some(run.h_antt))?,
+            h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
+            h_stp: mean(|run| Some(run.h_stp))?,
+            latency,
+        })
+    }
+}
+
+impl Measured {
+    /// The first scheduler is the guest's own.
+    pub(super) fn of(spec: Spec, shares: Option<Shares>, schedulers: &[Scheduler], series: &[Series<'_>]) -> Self {
+        let columns = 0..schedulers.len();
+        let rows: Vec<Row> = series
+            .iter()
+            .flat_map(|series| columns.clone().filter_map(|column| series.row(&spec, column, schedulers)))
+            .collect();
+        let totals = columns.skip(1).map(|column| Total::of(&schedulers[column], column, series)).collect();
+        let accuracy = Accuracy::by_host(&rows);
+        Self { spec, shares, rows, totals, accuracy }
+    }
+}
+
+/// The deviation is that of the sample, and 0 for a single run. `None` without any run.
+fn mean_and_deviation(runs: &[Run], value: impl Fn(&Run) -> Option<f64>) -> Option<(f64, f64)> {
+    let values: Vec<f64> = runs.iter().filter_map(value).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (!values.is_empty()).then(|| (mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vm::bench::{BENCHES, STOCK};
+    use crate::vm::bench::Host;
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+
+    fn schedulers() -> Vec<Scheduler> {
+        let pfs = |host| Scheduler { policy: "pfs".into(), host };
+        vec![Scheduler::stock(), pfs(Host::Run), pfs(Host::Scx)]
+    }
+
+    /// Runs of a program by itself, 1.5 s alone on big cores and 6 s on one, and what it printed.
+    fn series<'a>(bench: &'a Bench, printed: &[&[Option<&str>]]) -> Series<'a> {
+        let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.programs.len()];
+        let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
+        let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
+        Series { bench, runs, alone, predicted: BTreeMap::from([("stock".into(), 8.0), ("pfs".into(), 6.0)]) }
+    }
 
     #[test]
-    fn rows_compare_runs_with_the_ideal_and_with_the_first_scheduler() {
-        let (spec, bench): (Spec, _) = ("2B2S:2".parse().unwrap(), &BENCHES[0]);
-        // Six seconds of work on one big core; all cores achieve three times as much as one.
-        let run =
-            |seconds| Run::of(&spec, bench, &BTreeMap::from([(bench.name.to_owned(), seconds)]), |_| 6.0).unwrap();
-        let runs = BTreeMap::from([((0, 0), vec![run(4.0), run(4.0)]), ((0, 1), vec![run(2.5), run(1.5)])]);
-        let rows = rows(&[bench], &[STOCK, "pfs"], &runs, &[vec![8.0, 6.0]]);
-        let pfs = &rows[1];
-        assert_eq!((rows.len(), pfs.bench, pfs.scheduler.as_str(), pfs.runs), (2, "equal", "pfs", 2));
-        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
-        close(rows[0].against_stock, 0.0);
-        close(pfs.makespan_s, 2.0);
-        close(pfs.makespan_sd_s, 0.5_f64.sqrt());
-        close(pfs.ideal_s, 2.0);
-        close(pfs.against_stock, -0.5);
-        close(pfs.against_stock_error, 0.5 * 0.25);
-        close(pfs.predicted_against_stock, -0.25);
-        // Four big cores would take 1.5 s.
-        close(rows[0].h_antt, 4.0 / 1.5);
-        close(rows[0].h_stp, 1.5 / 4.0);
-        assert!(Run::of(&spec, bench, &BTreeMap::new(), |_| 6.0).is_err());
+    fn rows_compare_runs_with_the_ideal_and_in_pairs_with_the_first_scheduler() {
+        let (spec, bench): (Spec, _) = ("2B2S:2".parse().unwrap(), Bench::named("equal").unwrap());
+        // Twice as long, twice as noisy: the second pair is slow for both.
+        let series = series(
+            &bench,
+            &[&[Some("equal 4"), Some("equal 8")], &[Some("equal 2"), Some("equal 4")], &[None, Some("equal 2")]],
+        );
+        let measured = Measured::of(spec, None, &schedulers(), &[series]);
+        let [stock, run, scx] = &measured.rows[..] else { panic!("{measured:?}") };
+        assert_eq!((stock.runs, run.runs, scx.runs, scx.failed), (2, 2, 1, 1));
+        close(stock.makespan_s, 6.0);
+        close(stock.makespan_sd_s, 8.0_f64.sqrt());
+        // All cores achieve three times as much as one.
+        close(stock.ideal_s.unwrap(), 2.0);
+        close(stock.against_stock.unwrap().value, 0.0);
+        let difference = run.against_stock.unwrap();
+        close(difference.value, -0.5);
+        close(difference.error.unwrap(), 0.0);
+        close(scx.against_stock.unwrap().value, -0.75);
+        assert_eq!(scx.against_stock.unwrap().error, None);
+        close(run.predicted_against_stock.unwrap(), -0.25);
+        close(run.h_antt, 2.0);
+        close(run.h_stp, (1.5 / 2.0 + 1.5 / 4.0) / 2.0);
+        assert!(Run::of(&bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
+        // Predictions were off by 25 and by 50 points.
+        let off: Vec<(Host, f64)> = measured.accuracy.iter().map(|of| (of.host, of.mean_absolute_error)).collect();
+        assert_eq!((off.len(), off[0].0, off[1].0), (2, Host::Run, Host::Scx));
+        close(off[0].1, 0.25);
+        close(off[1].1, 0.5);
+    }
+
+    #[test]
+    fn a_mix_is_the_mean_of_its_programs_and_ends_with_the_last() {
+        let bench = Bench::named("equal+lu").unwrap();
+        let alone = [1.0, 2.0].map(|big_only_s| Alone { one_core_s: 4.0, big_only_s });
+        let run = Run::of(&bench, &alone, &Output::of("equal 3\nlu 4\n")).unwrap();
+        close(run.makespan, 4.0);
+        close(run.h_antt, f64::midpoint(3.0, 2.0));
+        close(run.h_stp, 1.0 / 3.0 + 1.0 / 2.0);
+    }
+
+    #[test]
+    fn latencies_are_compared_and_have_no_ideal() {
+        let bench = Bench::named("wakeup").unwrap();
+        let text = |p50: &str| format!("wakeup 2\nwakeup.p50 {p50}\nwakeup.p99 0.004\n");
+        let (stock, other) = (text("0.001"), text("0.003"));
+        let series = series(&bench, &[&[Some(&stock)], &[Some(&other)], &[None]]);
+        let measured = Measured::of("2B2S:2".parse().unwrap(), None, &schedulers(), &[series]);
+        assert_eq!(measured.rows.len(), 2);
+        let latency = measured.rows[1].latency.unwrap();
+        close(latency.p50_against_stock.unwrap().value, 2.0);
+        close(latency.p99_s, 0.004);
+        assert_eq!(measured.rows[1].ideal_s, None);
+        // What only sleeps is in no total.
+        assert!(measured.totals.iter().all(|total| total.programs.is_none() && total.mixes.is_none()));
     }
 }

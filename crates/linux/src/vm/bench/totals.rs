@@ -1,0 +1,65 @@
+//! What all rows of a machine come to.
+
+use super::difference::Difference;
+use super::result::{Row, Run, Series};
+use super::scheduler::{Host, Scheduler};
+
+/// What a scheduler's rows come to, against the guest's own scheduler.
+#[derive(Debug)]
+pub struct Total {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// How long programs take that compute and run alone: the geometric mean over them.
+    pub programs: Option<Difference>,
+    /// H_ANTT of the mixes of such programs: the geometric mean over them.
+    pub mixes: Option<Difference>,
+}
+
+impl Total {
+    /// Each repetition is a mean over the benches, so the spread is that of whole repetitions.
+    pub(super) fn of(scheduler: &Scheduler, column: usize, series: &[Series<'_>]) -> Self {
+        let chosen = |mixes: bool| {
+            series.iter().filter(move |series| series.bench.computes() && (series.bench.programs.len() > 1) == mixes)
+        };
+        let mean = |mixes: bool, value: fn(&Run) -> f64| {
+            let ratios: Vec<Vec<Option<f64>>> =
+                chosen(mixes).map(|series| series.ratios(column, move |run| Some(value(run))).collect()).collect();
+            let repetitions = ratios.first().map_or(0, Vec::len);
+            Difference::of((0..repetitions).filter_map(|place| {
+                // A repetition without one of the benches would be a mean over others.
+                let logs: Option<Vec<f64>> = ratios.iter().map(|ratios| ratios[place].map(f64::ln)).collect();
+                logs.map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+            }))
+        };
+        Self {
+            scheduler: scheduler.clone(),
+            programs: mean(false, |run| run.makespan),
+            mixes: mean(true, |run| run.h_antt),
+        }
+    }
+}
+
+/// How far the simulator's predictions were off under one host.
+#[derive(Clone, Copy, Debug)]
+pub struct Accuracy {
+    /// The host.
+    pub host: Host,
+    /// How many rows have a prediction.
+    pub rows: usize,
+    /// The mean of how far the predicted difference to the guest's own scheduler was from the measured one, as a share.
+    pub mean_absolute_error: f64,
+}
+
+impl Accuracy {
+    /// For each host that has predictions.
+    pub(super) fn by_host(rows: &[Row]) -> Vec<Self> {
+        let of = |host: Host| {
+            let rows = rows.iter().filter(|row| row.scheduler.host == host);
+            let off = rows.filter_map(|row| Some((row.predicted_against_stock? - row.against_stock?.value).abs()));
+            let off: Vec<f64> = off.collect();
+            let mean_absolute_error = off.iter().sum::<f64>() / off.len() as f64;
+            (!off.is_empty()).then_some(Self { host, rows: off.len(), mean_absolute_error })
+        };
+        [Host::Run, Host::Scx].into_iter().filter_map(of).collect()
+    }
+}
