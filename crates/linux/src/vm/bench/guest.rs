@@ -44,7 +44,7 @@ impl<'a> Guest<'a> {
         Ok(CALIBRATION as f64 / self.measure(&shell(&line), caller)?.time(CALIBRATED)?)
     }
 
-    /// The seconds that a program takes for a million steps, on this core or on all.
+    /// The seconds that a program takes for a million steps, on this core or on all, warmed up as when it is measured.
     pub(super) fn alone<C: Caller>(
         &mut self,
         program: &'static str,
@@ -53,11 +53,8 @@ impl<'a> Guest<'a> {
         caller: &mut C,
     ) -> Result<f64, C::Error> {
         let bench = Bench { name: program.into(), programs: vec![program] };
-        let line = self.line(&bench, rate);
-        let line = match core {
-            Some(core) => format!("taskset -cp {core} $$ >/dev/null; {line}"),
-            None => format!("{}; {line}", self.line(&bench, rate / WARM_UP)),
-        };
+        let bound = core.map_or(String::new(), |core| format!("taskset -cp {core} $$ >/dev/null; "));
+        let line = format!("{bound}{}; {}", self.line(&bench, rate / WARM_UP), self.line(&bench, rate));
         Ok(self.measure(&shell(&line), caller)?.time(program)? / self.steps(rate, 1) as f64)
     }
 
