@@ -278,7 +278,8 @@ impl<O: Orders> Books<O> {
             }
         }
         for (cpu, thread) in std::mem::take(&mut self.astray) {
-            if matches!(self.threads[thread.index()].place, Place::Astray(_)) {
+            // It may have gone elsewhere since, and another be told to leave that core.
+            if self.threads[thread.index()].place == Place::Astray(self.core(cpu)) {
                 self.orders.stop(cpu, self.threads[thread.index()].tid);
             }
         }

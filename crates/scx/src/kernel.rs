@@ -106,15 +106,12 @@ impl Kernel {
         long(&mut place.slice).store(mail.slice.0, Ordering::Relaxed);
         word(&mut place.tid).store(mail.tid, Ordering::Relaxed);
         word(&mut place.number).store(mail.number, Ordering::Release);
-        self.kick(cpu, false);
+        self.kick(cpu, 0);
     }
 
     /// Has a thread leave a core, if it is still there then.
     pub(crate) fn stop(&mut self, cpu: u16, tid: Tid) {
-        let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
-        let Some(stop) = memory.stops.get_mut(usize::from(cpu)) else { return };
-        word(stop).store(tid, Ordering::Release);
-        self.kick(cpu, true);
+        self.kick(cpu, tid);
     }
 
     /// Sets how fast a core should be, of 1024.
@@ -124,8 +121,9 @@ impl Kernel {
         let _ = self.skeleton.progs.perform.test_run(input);
     }
 
-    fn kick(&mut self, cpu: u16, preempt: bool) {
-        let mut order = [i32::from(cpu).to_ne_bytes(), u32::from(preempt).to_ne_bytes()].concat();
+    /// Has a core look at its mail, or a thread leave it.
+    fn kick(&mut self, cpu: u16, leaves: Tid) {
+        let mut order = [i32::from(cpu).to_ne_bytes(), leaves.cast_signed().to_ne_bytes()].concat();
         let input = ProgramInput { context_in: Some(&mut order), ..ProgramInput::default() };
         // It fails only where there is no such core.
         let _ = self.skeleton.progs.kick.test_run(input);

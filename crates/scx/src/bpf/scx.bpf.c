@@ -70,8 +70,6 @@ const volatile __u64 machine[MAX_CPUS / 64] = {};
 
 /* Written by the process. */
 struct mail mails[MAX_CPUS] = {};
-/* The thread that is to leave a core. */
-__u32 stops[MAX_CPUS] = {};
 /* All events until then have been acted on. */
 __u64 heard = 0;
 
@@ -97,7 +95,8 @@ struct thread {
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
 	bool yields;
-	/* It was kicked because it was to leave its core. */
+	/* It is to leave its core, and was kicked for that. */
+	bool leaves;
 	bool kicked;
 	/* It waits in a queue, or is about to: the kernel queues it after it has been told of. */
 	bool waits;
@@ -264,7 +263,10 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 	__u64 waited = 0;
 
 	if (of_kernel(p) || !thread) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags | SCX_ENQ_PREEMPT);
+		/* Only when it wakes up: two that preempted each other would do so for ever. */
+		if (flags & SCX_ENQ_WAKEUP)
+			flags |= SCX_ENQ_PREEMPT;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags);
 		return;
 	}
 	if (thread->outside) {
@@ -276,8 +278,7 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags);
 		return;
 	}
-	if (thread->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !thread->yields && stops[cpu] != p->pid &&
-	    may_use(p, cpu)) {
+	if (thread->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !thread->yields && !thread->leaves && may_use(p, cpu)) {
 		/* It was only interrupted. */
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags | SCX_ENQ_HEAD);
 		return;
@@ -290,9 +291,8 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 	} else if (thread->yields) {
 		told |= YIELDED;
 	}
-	if (stops[cpu] == p->pid)
-		stops[cpu] = 0;
 	thread->on = 0;
+	thread->leaves = false;
 	thread->waker = 0;
 	thread->futex_since = 0;
 	thread->yields = false;
@@ -370,7 +370,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		thread = of(prev);
-		if (thread && !thread->outside && !thread->yields && stops[core] != prev->pid) {
+		if (thread && !thread->outside && !thread->yields && !thread->leaves) {
 			if (bpf_ksym_exists(scx_bpf_task_set_slice))
 				scx_bpf_task_set_slice(prev, SLICE);
 			else
@@ -393,15 +393,14 @@ void BPF_PROG(scx_running, struct task_struct *p)
 	if (thread->on == cpu + 1) {
 		/* It was to leave while something else had its core, which is when a kick does not reach it. Not twice: the
 		 * kernel itself keeps a thread there that exits, or must not migrate now. */
-		if (stops[cpu] == p->pid && !thread->kicked) {
+		if (thread->leaves && !thread->kicked) {
 			thread->kicked = true;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		}
 		return;
 	}
 	/* If it was to leave, it has: this is another turn. */
-	if (stops[cpu] == p->pid)
-		stops[cpu] = 0;
+	thread->leaves = false;
 	thread->kicked = false;
 	thread->waits = false;
 	thread->on = cpu + 1;
@@ -411,7 +410,6 @@ void BPF_PROG(scx_running, struct task_struct *p)
 SEC("struct_ops/quiescent")
 void BPF_PROG(scx_quiescent, struct task_struct *p, __u64 flags)
 {
-	__u32 cpu = scx_bpf_task_cpu(p) & (MAX_CPUS - 1);
 	struct thread *thread = of(p);
 	bool futex;
 
@@ -420,8 +418,7 @@ void BPF_PROG(scx_quiescent, struct task_struct *p, __u64 flags)
 		return;
 	thread->on = 0;
 	thread->waits = false;
-	if (stops[cpu] == p->pid)
-		stops[cpu] = 0;
+	thread->leaves = false;
 	futex = in_futex(p);
 	thread->futex_since = futex ? bpf_ktime_get_ns() : 0;
 	tell(BLOCKS, p, futex, 0, 0);
@@ -533,18 +530,35 @@ void BPF_PROG(scx_exit, struct scx_exit_info *info)
 	__sync_fetch_and_add(&exit_kind, info->kind);
 }
 
-/* Makes a core look at its mail, or stop what it runs; sets a core's performance, of 1024. */
+/* Makes a core look at its mail, or a thread leave it, if it is still there. */
 struct kick {
 	__s32 cpu;
-	__u32 preempt;
+	__s32 tid;
 };
 
 SEC("syscall")
 int kick(struct kick *order)
 {
-	scx_bpf_kick_cpu(order->cpu, order->preempt ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
+	struct thread *thread;
+	struct task_struct *p;
+
+	if (!order->tid) {
+		scx_bpf_kick_cpu(order->cpu, SCX_KICK_IDLE);
+		return 0;
+	}
+	p = bpf_task_from_pid(order->tid);
+	if (!p)
+		return 0;
+	thread = of(p);
+	if (thread && thread->on == order->cpu + 1) {
+		thread->leaves = true;
+		scx_bpf_kick_cpu(order->cpu, SCX_KICK_PREEMPT);
+	}
+	bpf_task_release(p);
 	return 0;
 }
+
+/* Sets a core's performance, of 1024. */
 
 struct performance {
 	__s32 cpu;

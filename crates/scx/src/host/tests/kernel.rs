@@ -18,9 +18,10 @@ pub(super) struct Kernel {
 #[derive(Clone, Default)]
 pub(super) struct Cpu {
     pub runs: Option<Tid>,
+    /// What ran before another thread of the local queue had its turn, which is no event.
+    interrupted: Option<Tid>,
     local: VecDeque<Tid>,
     mail: Option<Mail>,
-    stop: Option<Tid>,
 }
 
 /// A thread of the kernel.
@@ -28,6 +29,8 @@ pub(super) struct Cpu {
 pub(super) struct Task {
     pub place: Where,
     mask: u64,
+    /// It is to leave its core.
+    leaves: bool,
     /// What it had run when it began to run, and when that was.
     ran: Ns,
     since: Ns,
@@ -49,8 +52,10 @@ impl Orders for Kernel {
     }
 
     fn stop(&mut self, cpu: u16, tid: Tid) {
-        self.cpus[usize::from(cpu)].stop = Some(tid);
-        self.kicks.push((cpu, true));
+        if self.cpu_of(tid) == Some(usize::from(cpu)) {
+            self.threads.get_mut(&tid).unwrap().leaves = true;
+            self.kicks.push((cpu, true));
+        }
     }
 
     fn perform(&mut self, _cpu: u16, _level: u32) {}
@@ -77,6 +82,7 @@ impl Kernel {
             task.ran += now.since(task.since);
         }
         (task.place, task.since) = (place, now);
+        task.leaves &= place == Where::Runs;
     }
 
     pub fn ready(&mut self, tid: Tid, cpu: usize, woken: bool) {
@@ -85,7 +91,7 @@ impl Kernel {
     }
 
     pub fn begin(&mut self, tid: Tid, mask: u64) {
-        self.threads.insert(tid, Task { place: Where::Blocked, mask, ran: Ns::ZERO, since: self.now });
+        self.threads.insert(tid, Task { place: Where::Blocked, mask, leaves: false, ran: Ns::ZERO, since: self.now });
         self.tell(tid, mask.trailing_zeros() as usize, What::Enabled(described(mask)));
     }
 
@@ -100,7 +106,12 @@ impl Kernel {
             self.ready(tid, first, false);
         }
         if let Some(cpu) = self.cpu_of(tid).filter(|cpu| mask >> cpu & 1 == 0) {
-            self.cpus[cpu].runs = None;
+            let core = &mut self.cpus[cpu];
+            if core.runs == Some(tid) {
+                core.runs = None
+            } else {
+                core.interrupted = None
+            }
             self.ready(tid, cpu, false);
             self.tell(tid, cpu, What::Runs);
             self.ready(tid, first, false);
@@ -109,7 +120,7 @@ impl Kernel {
 
     /// The core that runs a thread.
     pub fn cpu_of(&self, tid: Tid) -> Option<usize> {
-        self.cpus.iter().position(|cpu| cpu.runs == Some(tid))
+        self.cpus.iter().position(|cpu| cpu.runs == Some(tid) || cpu.interrupted == Some(tid))
     }
 
     pub fn may_use(&self, tid: Tid, cpu: usize) -> bool {
@@ -135,9 +146,23 @@ impl Kernel {
                 self.cpus[cpu].local.push_back(tid);
             }
         }
-        if let Some(tid) = self.cpus[cpu].runs.filter(|tid| self.cpus[cpu].stop == Some(*tid)) {
-            (self.cpus[cpu].runs, self.cpus[cpu].stop) = (None, None);
+        if let Some(tid) = self.cpus[cpu].runs.filter(|tid| self.threads[tid].leaves) {
+            self.cpus[cpu].runs = None;
             self.ready(tid, cpu, false);
+        }
+        let interrupts = !self.cpus[cpu].local.is_empty() && self.cpus[cpu].interrupted.is_none();
+        if let Some(tid) = self.cpus[cpu].runs.take_if(|_| interrupts) {
+            self.place(tid, Where::Runs);
+            self.cpus[cpu].interrupted = Some(tid);
+        } else {
+            // They take turns.
+            let other = self.cpus[cpu].runs.take();
+            self.resume(cpu);
+            if let Some(tid) = other {
+                self.place(tid, Where::Runs);
+                let core = &mut self.cpus[cpu];
+                if core.runs.is_none() { core.runs = other } else { core.interrupted = other }
+            }
         }
         if self.cpus[cpu].runs.is_none()
             && let Some(tid) = self.cpus[cpu].local.pop_front()
@@ -151,11 +176,18 @@ impl Kernel {
         }
     }
 
+    /// What was interrupted goes on, unless it was to leave.
+    fn resume(&mut self, cpu: usize) {
+        let Some(tid) = self.cpus[cpu].interrupted.take() else { return };
+        self.threads.get_mut(&tid).unwrap().since = self.now;
+        if self.threads[&tid].leaves {
+            return self.ready(tid, cpu, false);
+        }
+        self.cpus[cpu].runs = Some(tid);
+    }
+
     pub fn blocks(&mut self, cpu: usize, exits: bool) {
         let Some(tid) = self.cpus[cpu].runs.take() else { return };
-        if self.cpus[cpu].stop == Some(tid) {
-            self.cpus[cpu].stop = None;
-        }
         self.place(tid, Where::Blocked);
         self.tell(tid, cpu, What::Blocks { futex: false });
         if exits {

@@ -37,7 +37,7 @@ fn play(policy: &str, seed: u64, late: bool) {
                 let helps = late && draw.below(4) == 0;
                 books.orders.dispatch(cpu, helps);
             }
-            8 if draw.below(4) == 0 => {
+            8 if draw.below(4) == 0 && !books.orders.threads.is_empty() => {
                 let known: Vec<Tid> = books.orders.threads.keys().copied().collect();
                 let mask = if draw.below(2) == 0 { u64::MAX } else { 1 << cpu };
                 books.orders.mask(known[draw.below(known.len())], mask);
