@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::run(&args),
         Command::Topology(args) => commands::topology::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
+        Command::Scx(args) if args.list => commands::scx::list(args.format),
         Command::Scx(args) => return status(commands::scx::run(&args)),
         Command::Record(args) => return status(commands::record::run(&args)),
         Command::Vm(VmRun { measure: Some(VmCommand::Bench(args)), .. }) => commands::vm_bench::run(&args),

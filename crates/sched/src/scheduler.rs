@@ -17,7 +17,7 @@ use crate::governor::Governor;
 use crate::idle::IdleTurns;
 use crate::pelt::{self, Pelt};
 use crate::policy::description::Reads;
-use crate::policy::hooks::{Changes, Policy};
+use crate::policy::hooks::{Changes, Policy, Standing};
 use crate::policy::parts::fair;
 use crate::span::Span;
 use crate::state::State;
@@ -263,6 +263,17 @@ impl Scheduler {
     /// A thread's wait ended because `waker` released it: the waker made it wait for so long (COLAB 4.1).
     pub fn blame(&mut self, waker: ThreadId, waited: Ns) {
         self.state.threads[waker.index()].blame += waited;
+    }
+
+    /// A thread waited for others for so long, as a host says that counts it itself and reports those waits as
+    /// [`Wait::Sleep`].
+    pub fn contended(&mut self, thread: ThreadId, waited: Ns) {
+        self.state.threads[thread.index()].contended += waited;
+    }
+
+    /// What the policy thinks of a thread since the last refresh.
+    pub fn standing(&self, thread: ThreadId) -> Standing {
+        self.policy.standing(&self.state, thread)
     }
 
     /// The scheduler's tick on a core, after the host has reported what ran there.

@@ -133,6 +133,11 @@ impl State {
         self.threads[thread.index()].masks = Masks::new(&mut self.sets, requested, affinity);
     }
 
+    /// When a core last balanced in one of its domains.
+    pub fn balanced(&self, core: CoreId, level: usize) -> Ns {
+        self.core(core).balanced[level]
+    }
+
     /// A core.
     pub fn core(&self, core: CoreId) -> &Core {
         &self.cores[core.index()]

@@ -22,7 +22,10 @@ pub(crate) enum What {
     /// A thread is this scheduler's from now on.
     Enabled(Box<Described>),
     /// It has exited, or is another scheduler's.
-    Disabled,
+    Disabled {
+        /// Where the kernel's part kept it, if that decides by itself.
+        slot: u32,
+    },
     /// It waits for a core.
     Ready {
         /// It slept or was just started, not stopped.
@@ -56,6 +59,8 @@ pub(crate) enum What {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Described {
     pub(crate) process: Tid,
+    /// Where the kernel's part keeps it, if that decides by itself.
+    pub(crate) slot: u32,
     pub(crate) mask: [u64; WORDS],
     pub(crate) name: String,
 }
@@ -75,14 +80,15 @@ impl Event {
                 *word = long(HEAD + 8 * place)?;
             }
             let name = bytes.get(HEAD + 8 * WORDS..)?.split(|byte| *byte == 0).next().unwrap_or_default();
-            Some(Box::new(Described { process: word(40)?, mask, name: String::from_utf8_lossy(name).into_owned() }))
+            let name = String::from_utf8_lossy(name).into_owned();
+            Some(Box::new(Described { process: word(40)?, slot: word(36)?, mask, name }))
         };
         let (at, ran, waited) = (Ns(long(0)?), Ns(long(8)?), Ns(long(16)?));
         let (flags, other) = (word(36)?, word(40)?);
         // `enum kind`.
         let what = match word(24)? {
             0 => What::Enabled(described()?),
-            1 => What::Disabled,
+            1 => What::Disabled { slot: flags },
             2 => What::Ready {
                 woken: flags & 1 != 0,
                 by: Some(other).filter(|by| *by != 0),

@@ -226,7 +226,7 @@ impl<O: Orders> Books<O> {
             (What::Offline, _) => self.switch(event.cpu, false),
             (&What::Refused(number), _) => self.refused(event.cpu, number, false),
             (&What::Keeps(number), _) => self.refused(event.cpu, number, true),
-            (What::Disabled, Some(id)) => self.end(id, event.ran),
+            (What::Disabled { .. }, Some(id)) => self.end(id, event.ran),
             (&What::Ready { woken, by, waited, yielded }, Some(id)) => {
                 let by = by.and_then(|by| self.by_tid.get(&by).copied());
                 if let Some(by) = by.filter(|by| *by != id && waited > Ns::ZERO) {

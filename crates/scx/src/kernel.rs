@@ -20,9 +20,9 @@ use crate::skeleton::{ScxSkel, ScxSkelBuilder};
 use crate::{Bounds, Ended, Error};
 
 /// Where the kernel says whether it has sched_ext, and who uses it.
-const PLACE: &str = "/sys/kernel/sched_ext";
+pub(crate) const PLACE: &str = "/sys/kernel/sched_ext";
 /// Only threads of the class SCHED_EXT, not all (`SCX_OPS_SWITCH_PARTIAL`).
-const PARTIAL: u64 = 8;
+pub(crate) const PARTIAL: u64 = 8;
 
 /// The scheduler in the kernel, from when it is loaded until this is dropped.
 pub(crate) struct Kernel {
@@ -155,12 +155,12 @@ impl Kernel {
 }
 
 /// Whether the kernel's part has a place for each CPU.
-fn room(cpus: usize, places: usize) -> Result<(), Error> {
+pub(crate) fn room(cpus: usize, places: usize) -> Result<(), Error> {
     if cpus > places { Err(Error::TooManyCpus { cpus, most: places }) } else { Ok(()) }
 }
 
 /// The scheduler that the kernel has already.
-fn other() -> Option<String> {
+pub(crate) fn other() -> Option<String> {
     let state = fs::read_to_string(format!("{PLACE}/state")).unwrap_or_default();
     if state.trim() == "disabled" {
         return None;
@@ -169,7 +169,7 @@ fn other() -> Option<String> {
     Some(if name.trim().is_empty() { state.trim().to_owned() } else { name.trim().to_owned() })
 }
 
-fn word(place: &mut u32) -> &AtomicU32 {
+pub(crate) fn word(place: &mut u32) -> &AtomicU32 {
     // SAFETY: it is aligned and mapped for as long as it is borrowed, and both sides access it atomically.
     #[allow(unsafe_code)]
     unsafe {
@@ -177,7 +177,7 @@ fn word(place: &mut u32) -> &AtomicU32 {
     }
 }
 
-fn long(place: &mut u64) -> &AtomicU64 {
+pub(crate) fn long(place: &mut u64) -> &AtomicU64 {
     // SAFETY: as for `word`.
     #[allow(unsafe_code)]
     unsafe {
@@ -186,12 +186,12 @@ fn long(place: &mut u64) -> &AtomicU64 {
 }
 
 /// Text up to its first zero.
-fn text(bytes: &[i8]) -> String {
+pub(crate) fn text(bytes: &[i8]) -> String {
     let bytes: Vec<u8> = bytes.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn refused(error: libbpf_rs::Error) -> Error {
+pub(crate) fn refused(error: libbpf_rs::Error) -> Error {
     match Refusal::from(error) {
         Refusal::NotAllowed => Error::NotAllowed,
         Refusal::Because(reason) => Error::Refused(reason),

@@ -3,6 +3,7 @@
 
 mod event;
 mod host;
+mod inside;
 mod kernel;
 mod session;
 mod skeleton;
@@ -12,7 +13,8 @@ use std::io;
 use evenkeel_model::Ns;
 
 pub use host::Figures;
-pub use session::{Plan, Session, adopt};
+pub use inside::decides;
+pub use session::{Path, Plan, Session, adopt};
 
 /// What happens when this process does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,13 +16,14 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
 use crate::host::{Books, Figures, Mail, Orders};
+use crate::inside::Inside;
 use crate::kernel::Kernel;
 use crate::{Bounds, Ended, Error};
 
 /// How often the scheduler has a look at what runs: HZ of Debian's kernels.
 const TICK: Ns = Ns::from_ms(4);
 /// How often it looks whether it is to end: about as long as nobody notices. Where nothing happens these are its only wake-ups.
-const LOOK: Ns = Ns::from_ms(20);
+pub(crate) const LOOK: Ns = Ns::from_ms(20);
 
 /// What is to be scheduled, and how.
 #[derive(Clone, Debug)]
@@ -33,10 +34,29 @@ pub struct Plan {
     pub cpus: Vec<u16>,
     /// The policy.
     pub policy: Setup,
+    /// Where it decides.
+    pub path: Path,
     /// Only threads of the kernel's class SCHED_EXT, not all.
     pub partial: bool,
     /// What happens when this process does not answer.
     pub bounds: Bounds,
+}
+
+/// Where decisions are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// In the kernel's part, for the policies that it has ([`crate::decides`]).
+    Kernel,
+    /// In this process, for every policy.
+    Process,
+}
+
+/// What the thread that decides has to do.
+pub(crate) trait Turn {
+    /// Schedules until then. Returns why the kernel has taken the machine back, if it has.
+    fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error>;
+
+    fn figures(&self) -> Figures;
 }
 
 /// A machine that is scheduled, by a thread of its own, until this is dropped.
@@ -56,7 +76,7 @@ impl Session {
         let (begins, begun) = mpsc::channel();
         let (until, shared) = (Arc::clone(&over), Arc::clone(&figures));
         let schedule = move || {
-            let mut scheduling = match Scheduling::start(plan) {
+            let mut scheduling = match begin(plan) {
                 Ok(scheduling) => scheduling,
                 Err(error) => {
                     let _ = begins.send(Some(error));
@@ -136,6 +156,34 @@ pub fn adopt(process: Tid) -> io::Result<()> {
     }
 }
 
+fn begin(plan: Plan) -> Result<Box<dyn Turn>, Error> {
+    let Plan { machine, cpus, policy, path, partial, bounds } = plan;
+    Ok(match path {
+        Path::Kernel => Box::new(Inside::start(machine, cpus, &policy, &bounds, partial)?),
+        Path::Process => Box::new(Scheduling::start(machine, cpus, &policy, &bounds, partial)?),
+    })
+}
+
+/// From now on this thread comes before all that it schedules.
+pub(crate) fn come_first(machine: &Machine, cpus: &[u16]) -> Result<(), Error> {
+    realtime::fifo(0).map_err(Error::NoPriority)?;
+    // Wake-ups may wait for this thread, and the kernel leaves it on whatever core it began: on little cores of a third of the
+    // speed programs with barriers took two to three times as long. Where it may not, it stays where it is.
+    let fastest = machine.big().iter().map(|core| cpus[core.index()]);
+    let _ = sched_setaffinity(None, &mask::of(fastest));
+    // What is decided must not wait for memory to be read from a disk. Without the right to it, it may.
+    let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+    Ok(())
+}
+
+/// Waits until a file can be read, so long at most.
+pub(crate) fn wait(ready: &impl AsFd, most: Ns) {
+    let mut fds = [PollFd::from_borrowed_fd(ready.as_fd(), PollFlags::IN)];
+    let most = Timespec { tv_sec: (most.0 / 1_000_000_000) as i64, tv_nsec: (most.0 % 1_000_000_000) as i64 };
+    // A signal ends the wait, too.
+    let _ = poll(&mut fds, Some(&most));
+}
+
 /// What the thread that decides has.
 struct Scheduling {
     books: Books<Kernel>,
@@ -144,17 +192,11 @@ struct Scheduling {
 }
 
 impl Scheduling {
-    fn start(plan: Plan) -> Result<Self, Error> {
-        let kernel = Kernel::load(&plan.cpus, &plan.bounds, plan.partial)?;
-        realtime::fifo(0).map_err(Error::NoPriority)?;
-        // Every wake-up waits for this thread, and the kernel leaves it on whatever core it began: on little cores of a third
-        // of the speed programs with barriers took two to three times as long. Where it may not, it stays where it is.
-        let fastest = plan.machine.big().iter().map(|core| plan.cpus[core.index()]);
-        let _ = sched_setaffinity(None, &mask::of(fastest));
-        // What is decided must not wait for memory to be read from a disk. Without the right to it, it may.
-        let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+    fn start(machine: Machine, cpus: Vec<u16>, policy: &Setup, bounds: &Bounds, partial: bool) -> Result<Self, Error> {
+        let kernel = Kernel::load(&cpus, bounds, partial)?;
+        come_first(&machine, &cpus)?;
         let now = clock::clock();
-        let mut books = Books::new(kernel, plan.machine, plan.cpus, &plan.policy, now);
+        let mut books = Books::new(kernel, machine, cpus, policy, now);
         books.orders.take_over()?;
         let mut scheduling = Self { books, ticked: now, refreshed: now };
         // Until something has been heard cores help themselves.
@@ -162,7 +204,18 @@ impl Scheduling {
         Ok(scheduling)
     }
 
-    /// Schedules until then. Returns why the kernel has taken the machine back, if it has.
+    /// How long nothing has to be done, if nothing happens.
+    fn pause(&self, now: Ns) -> Ns {
+        if !self.books.busy() {
+            return LOOK;
+        }
+        let due = |last: Ns, period: Ns| Ns(period.0.saturating_sub(now.since(last).0));
+        let refresh = self.books.period().map_or(TICK, |period| due(self.refreshed, period));
+        due(self.ticked, TICK).min(refresh)
+    }
+}
+
+impl Turn for Scheduling {
     fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error> {
         loop {
             let now = clock::clock();
@@ -190,26 +243,8 @@ impl Scheduling {
                 return Ok(None);
             }
             let rest = until.since(now).min(self.pause(now));
-            self.wait(rest);
+            wait(&self.books.orders.ready(), rest);
         }
-    }
-
-    /// How long nothing has to be done, if nothing happens.
-    fn pause(&self, now: Ns) -> Ns {
-        if !self.books.busy() {
-            return LOOK;
-        }
-        let due = |last: Ns, period: Ns| Ns(period.0.saturating_sub(now.since(last).0));
-        let refresh = self.books.period().map_or(TICK, |period| due(self.refreshed, period));
-        due(self.ticked, TICK).min(refresh)
-    }
-
-    fn wait(&self, most: Ns) {
-        let ready = self.books.orders.ready();
-        let mut fds = [PollFd::from_borrowed_fd(ready.as_fd(), PollFlags::IN)];
-        let most = Timespec { tv_sec: (most.0 / 1_000_000_000) as i64, tv_nsec: (most.0 % 1_000_000_000) as i64 };
-        // A signal ends the wait, too.
-        let _ = poll(&mut fds, Some(&most));
     }
 
     fn figures(&self) -> Figures {

@@ -45,6 +45,8 @@ needs! {
     unnamed_files: unnamed;
     /// A kernel that runs 32-bit programs, too.
     programs_of_32_bits: compat;
+    /// Many minutes, which `make test-full` gives.
+    slow: patience;
     /// `pkg-config`.
     pkg_config: || installed("pkg-config");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.
@@ -73,6 +75,10 @@ fn cpus(least: usize) -> Result<(), String> {
     let set = sched_getaffinity(None).map_err(|error| error.to_string())?;
     let count = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).count();
     if count < least { Err(format!("this process may use {count} CPUs only")) } else { Ok(()) }
+}
+
+fn patience() -> Result<(), String> {
+    std::env::var_os("EVENKEEL_SLOW").map(|_| ()).ok_or_else(|| "`make test-full` sets EVENKEEL_SLOW".into())
 }
 
 fn unnamed() -> Result<(), String> {

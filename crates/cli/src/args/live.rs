@@ -97,6 +97,9 @@ pub struct VmRun {
     /// Let the policy schedule inside the guest's kernel, with `evenkeel scx`, not through affinity masks
     #[arg(long, requires = "policy")]
     pub scx: bool,
+    /// Where decisions are made, as for `evenkeel scx`
+    #[arg(long, value_enum, value_name = "WHERE", requires = "scx")]
+    pub path: Option<super::Path>,
     /// The guest's kernel; by default the one that scripts/kernel has fetched, else this machine's
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,

@@ -27,6 +27,12 @@ pub struct Scx {
     pub policy: String,
     #[command(flatten)]
     pub cores: Cores,
+    /// Where decisions are made; by default in the kernel, under the policies that it has (`--list`), else in this process
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub path: Option<Path>,
+    /// List the policies, and where each can decide
+    #[arg(long, exclusive = true)]
+    pub list: bool,
     /// Schedule the threads of this process only, and all that they start; the rest stays with the kernel's own scheduler
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
     pub only: Option<u32>,
@@ -44,4 +50,13 @@ pub struct Scx {
     /// A command: the machine is given back when it has ended
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Where decisions are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Path {
+    /// In the kernel; what takes longer, such as labels, in this process once a period
+    Kernel,
+    /// In this process, which the kernel asks
+    Daemon,
 }

@@ -8,9 +8,10 @@ use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
-use evenkeel_scx::{Bounds, Ended, Figures, Plan, Session};
+use evenkeel_sched::{POLICIES, Setup};
+use evenkeel_scx::{Bounds, Ended, Figures, Path, Plan, Session, decides};
 
-use crate::args::{Format, Scx};
+use crate::args::{self, Format, Output, Scx};
 use crate::{catalog, json, live, messages};
 
 /// How often the end of the command and signals are looked for.
@@ -19,9 +20,10 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Runs the command, if there is one, and returns the exit status.
 pub fn run(args: &Scx) -> Result<u8> {
     let policy = catalog::live_policy(&args.policy)?;
+    let path = path(args, &policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
     catalog::accepted(&policy, &machine)?;
-    let plan = Plan { machine, cpus, policy, partial: args.only.is_some(), bounds: Bounds::default() };
+    let plan = Plan { machine, cpus, policy, path, partial: args.only.is_some(), bounds: Bounds::default() };
     let mut command = (!args.command.is_empty()).then(|| Launched::new(&args.command)).transpose()?;
     let signals = command.is_none().then(Signals::new).transpose().context("cannot listen to signals")?;
     let name = plan.policy.name().to_owned();
@@ -51,7 +53,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         }
         if args.stats.is_some_and(|every| now.since(told) >= every) {
             told = now;
-            tell(&session.figures(), now.since(began), args.format.format)?;
+            tell(path, &session.figures(), now.since(began), args.format.format)?;
         }
         thread::sleep(LOOK);
     };
@@ -70,16 +72,49 @@ pub fn run(args: &Scx) -> Result<u8> {
     }
     let Ok((figures, None)) = finished else { return Ok(launch::OWN_FAILURE) };
     if !args.quiet {
-        messages::plain(&summary(&name, &figures, elapsed, args.format.format)?);
+        messages::plain(&summary(&name, path, &figures, elapsed, args.format.format)?);
     }
     Ok(status.unwrap_or(0))
 }
 
+/// Which policies there are for this machine's threads, and where each can decide.
+pub fn list(output: Output) -> Result<String> {
+    let live = POLICIES.iter().filter(|policy| !policy.foresight);
+    let rows =
+        live.map(|policy| json::Schedulable { name: policy.name, in_kernel: decides(policy), summary: policy.summary });
+    if output.format == Format::Json {
+        return json::print(&json::Schedulables { policies: rows.collect() });
+    }
+    let mut policies = table::new(&["policy", "decides", ""]);
+    for row in rows {
+        let place = if row.in_kernel { "in the kernel" } else { "in this process" };
+        policies.add_row([row.name, place, row.summary]);
+    }
+    Ok(table::text(&policies))
+}
+
+/// Where decisions are made.
+fn path(args: &Scx, policy: &Setup) -> Result<Path> {
+    match args.path {
+        None if decides(policy.description()) => Ok(Path::Kernel),
+        None | Some(args::Path::Daemon) => Ok(Path::Process),
+        Some(args::Path::Kernel) if decides(policy.description()) => Ok(Path::Kernel),
+        Some(args::Path::Kernel) => {
+            let in_kernel = POLICIES.iter().filter(|known| decides(known)).map(|known| known.name);
+            bail!(
+                "policy {} cannot decide in the kernel: expected one of {}; or leave out --path kernel",
+                policy.name(),
+                in_kernel.collect::<Vec<_>>().join(", ")
+            )
+        }
+    }
+}
+
 /// One line of figures.
-fn tell(figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
+fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
     use std::io::Write;
     let line = match format {
-        Format::Json => json::line(&document(None, figures, elapsed))?,
+        Format::Json => json::line(&document(None, path, figures, elapsed))?,
         Format::Table => format!(
             "{:>8.1} s  {} threads  {} switches  {} stops  {} stale  {} taken late  longest wait {}",
             elapsed.0 as f64 / 1e9,
@@ -98,10 +133,13 @@ fn tell(figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
     }
 }
 
-fn document<'a>(policy: Option<&'a str>, figures: &Figures, elapsed: Ns) -> json::Scheduled<'a> {
+fn document<'a>(policy: Option<&'a str>, path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'a> {
     let seconds = |time: Ns| time.0 as f64 / 1e9;
+    // What the process knows only if it decides itself.
+    let asked = path == Path::Process;
     json::Scheduled {
         policy,
+        path: if asked { "daemon" } else { "kernel" },
         elapsed_s: seconds(elapsed),
         living: figures.living,
         threads: figures.threads,
@@ -110,17 +148,17 @@ fn document<'a>(policy: Option<&'a str>, figures: &Figures, elapsed: Ns) -> json
         switches: figures.switches,
         stops: figures.stops,
         stale: figures.stale,
-        taken_late: figures.taken_late,
+        taken_late: asked.then_some(figures.taken_late),
         longest_wait_s: seconds(figures.longest_wait),
-        longest_idle_s: seconds(figures.longest_idle),
-        longest_misplaced_s: seconds(figures.longest_misplaced),
+        longest_idle_s: asked.then(|| seconds(figures.longest_idle)),
+        longest_misplaced_s: asked.then(|| seconds(figures.longest_misplaced)),
         events: figures.events,
     }
 }
 
-fn summary(policy: &str, figures: &Figures, elapsed: Ns, format: Format) -> Result<String> {
+fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<String> {
     if format == Format::Json {
-        return json::print(&document(Some(policy), figures, elapsed));
+        return json::print(&document(Some(policy), path, figures, elapsed));
     }
     let mut facts = table::new(&["", ">", ""]);
     let all = figures.big + figures.little;
@@ -140,8 +178,11 @@ fn summary(policy: &str, figures: &Figures, elapsed: Ns, format: Format) -> Resu
         ),
         ("taken by idle cores", figures.taken_late.to_string(), "because this process was late".into()),
     ];
-    for (name, value, remark) in rows {
+    // The last three the process knows only if it decides itself.
+    let shown = if path == Path::Kernel { rows.len() - 3 } else { rows.len() };
+    for (name, value, remark) in rows.into_iter().take(shown) {
         facts.add_row([name.to_owned(), value, remark]);
     }
-    Ok(format!("\n{}{}", table::heading(&format!("evenkeel scx: {policy}")), table::text(&facts)))
+    let place = if path == Path::Kernel { "in the kernel" } else { "in this process" };
+    Ok(format!("\n{}{}", table::heading(&format!("evenkeel scx: {policy}, decided {place}")), table::text(&facts)))
 }

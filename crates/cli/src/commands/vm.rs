@@ -8,7 +8,7 @@ use evenkeel_linux::launch::{self, Signals};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::{Error, Job, Options, Stream, Vm, kernel};
 
-use crate::args::{Accel, Format, VmRun};
+use crate::args::{Accel, Format, Path as Decides, VmRun};
 use crate::clock::Stopwatch;
 use crate::{catalog, json, live, messages};
 
@@ -23,7 +23,15 @@ pub fn run(args: &VmRun) -> Result<u8> {
     let format = args.format.format;
     let command = match policy {
         None => words(&args.command)?,
-        Some(policy) => under(&spec, if args.scx { "scx" } else { "run" }, policy, format, &words(&args.command)?)?,
+        Some(policy) => {
+            let host: &[&str] = match (args.scx, args.path) {
+                (false, _) => &["run"],
+                (true, None) => &["scx"],
+                (true, Some(Decides::Kernel)) => &["scx", "--path", "kernel"],
+                (true, Some(Decides::Daemon)) => &["scx", "--path", "daemon"],
+            };
+            under(&spec, host, policy, format, &words(&args.command)?)?
+        }
     };
     launch::find(&args.command[0])?;
     let directory = std::env::current_dir().context("there is no working directory")?;
@@ -107,10 +115,10 @@ fn boot(args: &VmRun, spec: Spec, signals: &Signals) -> Result<Vm, Error> {
     Ok(vm)
 }
 
-/// A command under a policy, inside the guest, by this host: `run` or `scx`.
-pub fn under(spec: &Spec, host: &str, policy: &str, format: Format, command: &[String]) -> Result<Vec<String>> {
+/// A command under a policy, inside the guest, by this host: `run` or `scx`, with its options.
+pub fn under(spec: &Spec, host: &[&str], policy: &str, format: Format, command: &[String]) -> Result<Vec<String>> {
     let format = if format == Format::Json { "json" } else { "table" };
-    inside(spec, &[host, "--policy", policy, "--format", format], command)
+    inside(spec, &[host, &["--policy", policy, "--format", format]].concat(), command)
 }
 
 /// A command under this program, inside the guest, with the exact ratio of the cores.

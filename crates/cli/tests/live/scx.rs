@@ -64,6 +64,7 @@ fn however_it_ends_the_machine_is_given_back() {
                     command interrupted: 130 disabled\n\
                     command's time: 7 disabled\n\
                     interrupted: 0 disabled\n\
+                    interrupted: 0 disabled\n\
                     hotplug: 7 disabled\n\
                     done\n";
     assert_eq!(output, expected, "{errors}");
@@ -83,39 +84,45 @@ fn programs_of_all_kinds_end(policies: &[&str]) {
         assert!(told["threads"].as_u64().unwrap() > 40, "{policy}: {told}");
         // The kernel itself would end it after 5 s.
         assert!(seconds("longest_wait_s") < 5.0, "{policy}: {told}");
+        if policy.ends_with("/kernel") {
+            continue;
+        }
         // A second is far beyond what any policy intends, and what this machine may be late by.
-        assert!(*policy == "static" || seconds("longest_idle_s") < 1.0, "{policy}: {told}");
-        assert!(!["pfs", "colab"].contains(policy) || seconds("longest_misplaced_s") < 1.0, "{policy}: {told}");
+        assert!(*policy == "static/daemon" || seconds("longest_idle_s") < 1.0, "{policy}: {told}");
+        assert!(
+            !["pfs/daemon", "colab/daemon"].contains(policy) || seconds("longest_misplaced_s") < 1.0,
+            "{policy}: {told}"
+        );
     }
     assert_eq!(lines.next(), None, "{output}\n{errors}");
 }
 
 #[test(vm, reservations)]
 fn programs_of_all_kinds_end_under_pfs_and_colab() {
-    programs_of_all_kinds_end(&["pfs", "colab"]);
+    programs_of_all_kinds_end(&["pfs/daemon", "pfs/kernel", "colab/daemon", "colab/kernel"]);
 }
 
-/// All other policies: `make test-full` sets EVENKEEL_SLOW.
-#[test(vm, reservations)]
+/// All other policies, wherever they decide.
+#[test(slow, vm, reservations)]
 fn programs_of_all_kinds_end_under_every_policy() {
-    if std::env::var_os("EVENKEEL_SLOW").is_some() {
-        let others = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight).map(|policy| policy.name);
-        let others: Vec<&str> = others.filter(|policy| !["pfs", "colab"].contains(policy)).collect();
-        programs_of_all_kinds_end(&others);
-    }
+    let others = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight);
+    let others = others.filter(|policy| !["pfs", "colab"].contains(&policy.name));
+    let paths = |policy: &&'static evenkeel_sched::Description| {
+        let kernel = evenkeel_scx::decides(policy).then(|| format!("{}/kernel", policy.name));
+        [Some(format!("{}/daemon", policy.name)), kernel]
+    };
+    let others: Vec<String> = others.flat_map(paths).flatten().collect();
+    programs_of_all_kinds_end(&others.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 /// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of
-/// the others those that are nice have less. `make test-full` sets EVENKEEL_SLOW.
-#[test(vm, reservations)]
+/// the others those that are nice have less.
+#[test(slow, vm, reservations)]
 fn storms_and_hogs_starve_no_thread() {
-    if std::env::var_os("EVENKEEL_SLOW").is_none() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "storms", &["2500"]);
     let lines: Vec<&str> = output.lines().collect();
-    assert_eq!(lines.len(), 8, "{output}\n{errors}");
+    assert_eq!(lines.len(), 16, "{output}\n{errors}");
     for (told, (expected, threads)) in lines.chunks(2).zip([("storm", 10_000), ("hogs", 10)].into_iter().cycle()) {
         assert_eq!(told[0], format!("{expected} 0 disabled"), "{output}\n{errors}");
         let told: Value = serde_json::from_str(told[1]).unwrap();

@@ -28,12 +28,12 @@ mix() {
 case $what in
 mix) mix "$1" ;;
 
-# Under each policy programs of all kinds.
+# Under each policy programs of all kinds; a policy is a name and where it decides: pfs/kernel.
 policies)
 	much=$1
 	shift
 	for policy; do
-		$scx --policy "$policy" --format json -- sh "$0" mix "$evenkeel" "$programs" "$much" 2>/tmp/errors
+		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- sh "$0" mix "$evenkeel" "$programs" "$much" 2>/tmp/errors
 		echo "$policy $? $(state)"
 		document /tmp/errors
 	done
@@ -66,6 +66,7 @@ ends)
 	# While the same programs run, one policy comes after another, and a core goes and comes back.
 	(mix 100; echo done) >/tmp/mix & mix=$!
 	begin --policy colab; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
+	begin --policy colab --path daemon; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
 	begin --policy pfs -- sh -c "$command"; begun
 	echo 0 >/sys/devices/system/cpu/cpu3/online; sleep 0.3; echo 1 >/sys/devices/system/cpu/cpu3/online
 	on; ended hotplug
@@ -77,11 +78,12 @@ ends)
 
 # Many threads that come and go, and more that never sleep than there are cores.
 storms)
-	for policy in pfs colab; do
-		$scx --policy "$policy" --format json -- "$programs" storm 4 "$1" 2>/tmp/errors
+	for policy in pfs/daemon pfs/kernel colab/daemon colab/kernel; do
+		scx_by="$scx --policy ${policy%/*} --path ${policy#*/}"
+		$scx_by --format json -- "$programs" storm 4 "$1" 2>/tmp/errors
 		echo "storm $? $(state)"
 		document /tmp/errors
-		$scx --policy "$policy" --format json -- sh "$0" hogs "$evenkeel" "$programs" 2>/tmp/errors
+		$scx_by --format json -- sh "$0" hogs "$evenkeel" "$programs" 2>/tmp/errors
 		echo "hogs $? $(state)"
 		document /tmp/errors
 	done

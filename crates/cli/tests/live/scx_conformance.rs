@@ -8,7 +8,7 @@ use evenkeel_conformance::{Arm, Facts, Played, Scenario, Stage, check};
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::by_name;
 use evenkeel_sched::{Description, POLICIES, Setup};
-use evenkeel_scx::{Bounds, Ended, Plan, Session};
+use evenkeel_scx::{Bounds, Ended, Path, Plan, Session, decides};
 
 /// The command of this binary that plays every scenario inside the guest, by the policies that are named.
 pub const COMMAND: &str = "__conformance";
@@ -19,6 +19,7 @@ const STRETCH: u64 = 5;
 /// The kernel of this machine under a policy. Loading its part takes seconds, so scenarios for the same machine share it.
 struct Guest {
     policy: &'static Description,
+    path: Path,
     session: Option<(String, Session)>,
 }
 
@@ -44,7 +45,7 @@ impl Guest {
 impl Arm for Guest {
     fn facts(&self) -> Facts {
         Facts {
-            name: format!("kernel host, over the kernel of a guest, {}", self.policy.name),
+            name: format!("kernel host, over the kernel of a guest, {}, {:?}", self.policy.name, self.path),
             big: 2,
             little: 2,
             // The host's other programs make the whole guest stand still for that long.
@@ -62,8 +63,8 @@ impl Arm for Guest {
     fn play(&mut self, scenario: &Scenario, policy: &Setup) -> Result<Played, String> {
         let machine = scenario.machine();
         let cpus: Vec<u16> = (0..machine.cores.len() as u16).collect();
-        let plan =
-            Plan { machine, cpus: cpus.clone(), policy: policy.clone(), partial: false, bounds: Bounds::default() };
+        let (path, bounds) = (self.path, Bounds::default());
+        let plan = Plan { machine, cpus: cpus.clone(), policy: policy.clone(), path, partial: false, bounds };
         let session = self.session(plan)?;
         let before = session.figures().stale;
         let stage = Stage { cpus, big: scenario.big, stretch: STRETCH, standstill: Ns::from_ms(1) };
@@ -77,15 +78,17 @@ impl Arm for Guest {
 
 /// Plays and judges inside the guest. Returns whether every expectation was met.
 pub fn play(policies: &[String]) -> bool {
-    let fails = |name: &&String| {
-        let mut guest = Guest { policy: by_name(name).expect("a policy"), session: None };
+    let fails = |(policy, path): &(&'static Description, Path)| {
+        let mut guest = Guest { policy, path: *path, session: None };
         let mut report = check(&mut guest);
         report.failed.extend(guest.end().err());
         println!("{report}");
         report.passed == 0 || !report.failed.is_empty() || !report.skipped.is_empty()
     };
     // All play, whatever becomes of the first.
-    policies.iter().filter(fails).count() == 0
+    let policies = policies.iter().map(|name| by_name(name).expect("a policy"));
+    let both = policies.flat_map(|policy| [(policy, Path::Process), (policy, Path::Kernel)]);
+    both.filter(|(policy, path)| *path == Path::Process || decides(policy)).filter(fails).count() == 0
 }
 
 #[test(vm)]

@@ -28,7 +28,7 @@ pub use predictor::{Model, PredictedProgram, Term, Trained};
 pub use recorded::Recorded;
 pub use reproduction::{Breakdown, Chart, Line, Reproduction, Reproductions, Row, RowKind, Summary};
 pub use run::{Cluster, Metrics, Program, Run, Runs};
-pub use scheduled::Scheduled;
+pub use scheduled::{Schedulable, Schedulables, Scheduled};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 
 /// A value as indented JSON with a newline at its end.

@@ -1,4 +1,4 @@
-//! What `scx` prints.
+//! What `scx` and `scx --list` print.
 
 use serde::Serialize;
 
@@ -10,6 +10,8 @@ pub struct Scheduled<'a> {
     /// The policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<&'a str>,
+    /// Where it decided: `kernel` or `daemon`.
+    pub path: &'static str,
     /// How long the machine has been scheduled, in seconds.
     pub elapsed_s: f64,
     /// Threads that are scheduled now.
@@ -26,15 +28,37 @@ pub struct Scheduled<'a> {
     pub stops: u64,
     /// How many decisions were stale when they were to be carried out.
     pub stale: u64,
-    /// How many threads idle cores took by themselves, because the process that decides was late.
-    pub taken_late: u64,
+    /// How many threads idle cores took by themselves, because the process that decides was late; null where the kernel
+    /// decides.
+    pub taken_late: Option<u64>,
     /// The longest time for which a thread waited for a core, in seconds.
     pub longest_wait_s: f64,
-    /// The longest time for which a core had nothing to run while a thread waited that may use it, in seconds.
-    pub longest_idle_s: f64,
+    /// The longest time for which a core had nothing to run while a thread waited that may use it, in seconds; null
+    /// where the kernel decides.
+    pub longest_idle_s: Option<f64>,
     /// The longest time for which a core of the fastest type had nothing to run while a slower one ran a thread that may use
-    /// it, in seconds.
-    pub longest_misplaced_s: f64,
+    /// it, in seconds; null where the kernel decides.
+    pub longest_misplaced_s: Option<f64>,
     /// How many events of the kernel were acted on.
     pub events: u64,
+}
+
+/// The policies that can schedule a real kernel.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Schedulables {
+    /// One entry a policy.
+    pub policies: Vec<Schedulable>,
+}
+
+/// A policy that can schedule a real kernel.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Schedulable {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it can decide in the kernel; if not, in the process.
+    pub in_kernel: bool,
+    /// One line for people.
+    pub summary: &'static str,
 }

@@ -29,6 +29,7 @@ fn documents() -> Vec<(&'static str, Schema)> {
         ("`evenkeel train`", schema_for!(Trained<'static>)),
         ("`evenkeel run`", schema_for!(Followed<'static>)),
         ("`evenkeel scx`", schema_for!(Scheduled<'static>)),
+        ("`evenkeel scx --list`", schema_for!(Schedulables)),
         ("`evenkeel record`", schema_for!(Recorded<'static>)),
         ("`evenkeel topology`", schema_for!(Topology<'static>)),
         ("`evenkeel vm`", schema_for!(Guest<'static>)),

@@ -20,7 +20,7 @@
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, ThreadId};
 
 use super::description::{Description, Knob, Reads, Setup, Value};
-use super::hooks::Policy;
+use super::hooks::{Policy, Standing};
 use super::parts::faster_first;
 use super::parts::stalls::{Monitor, Stalls};
 use crate::action::{Pick, Why};
@@ -102,6 +102,13 @@ impl Policy for Bias {
         }
         Pick::Idle
     }
+
+    fn standing(&self, s: &State, thread: ThreadId) -> Standing {
+        let (fastest, slowest) = (s.big.lowest(), s.little.iter().last());
+        let types = fastest.zip(slowest);
+        let dominance = |(fastest, slowest)| Some(self.dominance(s, self.monitor.stalls(thread)?, fastest, slowest));
+        Standing { dominance: types.and_then(dominance), ..Standing::default() }
+    }
 }
 
 impl Bias {
@@ -156,12 +163,17 @@ impl Bias {
         chosen.map(|(_, thread)| thread)
     }
 
-    /// How much a thread would rather be on another core: above 0 if it has a bias towards its type, below if against
-    /// it, 0 between cores of one type. On cores that differ in frequency alone internal stalls are the same number of
-    /// cycles everywhere and say nothing: external ones are "the only predictor required" (5.3).
-    fn bias(&self, s: &State, stalls: Stalls, from: CoreId, to: CoreId) -> f64 {
+    /// How far stalls dominate a thread. On cores that differ in frequency alone internal ones are the same number of cycles
+    /// everywhere and say nothing: external ones are "the only predictor required" (5.3).
+    fn dominance(&self, s: &State, stalls: Stalls, from: CoreId, to: CoreId) -> f64 {
         let internal = if frequency_alone(&s.machine, from, to) { 0.0 } else { stalls.internal / self.starved };
-        let dominance = internal.max(stalls.external / self.offcore);
+        internal.max(stalls.external / self.offcore)
+    }
+
+    /// How much a thread would rather be on another core: above 0 if it has a bias towards its type, below if against
+    /// it, 0 between cores of one type.
+    fn bias(&self, s: &State, stalls: Stalls, from: CoreId, to: CoreId) -> f64 {
+        let dominance = self.dominance(s, stalls, from, to);
         if faster_first::faster(s, to, from) {
             1.0 - dominance
         } else if faster_first::faster(s, from, to) {

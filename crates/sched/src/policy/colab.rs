@@ -15,7 +15,7 @@
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
 use super::description::{Description, Knob, Reads, Value};
-use super::hooks::{Changes, Policy};
+use super::hooks::{Changes, Group, Policy, Standing};
 use super::parts::fair;
 use super::parts::running::Running;
 use crate::action::{Pick, Why};
@@ -73,24 +73,14 @@ pub struct Colab {
 /// What the labeller knows of a thread: one label for the allocator, one for the selector (3.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Labels {
-    sensitivity: Sensitivity,
+    /// Core sensitivity: high predicted speedup, big cores; low and no thread waits for it, little ones; the rest balances
+    /// the load.
+    group: Group,
     /// For how long others waited for the thread in recent periods, in ns.
     block: f64,
     high_block: bool,
     /// The thread's blame at the last labelling.
     blame_then: Ns,
-}
-
-/// Which cores the allocator deals a thread to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Sensitivity {
-    /// High predicted speedup: big cores.
-    Big,
-    /// Low predicted speedup and no thread waits for it: little cores.
-    Little,
-    /// The rest: all cores, to balance the load.
-    #[default]
-    Either,
 }
 
 /// By group of cores: where the search for the next core to deal to begins.
@@ -117,10 +107,10 @@ impl Policy for Colab {
         if !matches!(why, Why::New { .. } | Why::Woken { .. }) {
             return fair::place(s, thread, why);
         }
-        let (group, turn) = match self.labels(thread).sensitivity {
-            Sensitivity::Big => (s.big, &mut self.round_robin.big),
-            Sensitivity::Little => (s.little, &mut self.round_robin.little),
-            Sensitivity::Either => (s.machine.all(), &mut self.round_robin.either),
+        let (group, turn) = match self.labels(thread).group {
+            Group::Big => (s.big, &mut self.round_robin.big),
+            Group::Little => (s.little, &mut self.round_robin.little),
+            Group::Either => (s.machine.all(), &mut self.round_robin.either),
         };
         deal(s, &group, &s.thread(thread).allowed(), turn)
     }
@@ -205,13 +195,17 @@ impl Policy for Colab {
         for thread in s.living() {
             let labels = &mut self.labels[thread.index()];
             labels.high_block = block.high(labels.block);
-            labels.sensitivity = match s.speedup(thread) {
-                value if speedup.high(value) => Sensitivity::Big,
-                value if speedup.low(value) && !labels.high_block => Sensitivity::Little,
-                _ => Sensitivity::Either,
+            labels.group = match s.speedup(thread) {
+                value if speedup.high(value) => Group::Big,
+                value if speedup.low(value) && !labels.high_block => Group::Little,
+                _ => Group::Either,
             };
         }
         s.little.iter().for_each(|core| self.rank(s, core));
+    }
+
+    fn standing(&self, _s: &State, thread: ThreadId) -> Standing {
+        Standing { group: self.labels(thread).group, urgency: self.urgency(thread), dominance: None }
     }
 }
 

@@ -106,6 +106,36 @@ pub trait Policy: Send {
 
     /// Once a period: sees what the threads did and changes where they may run, or how fast.
     fn refresh(&mut self, _s: &State, _changes: &mut Changes) {}
+
+    /// What the last refresh has left for the other hooks to decide by: a host whose other hooks are elsewhere, such as
+    /// inside the kernel, passes it on.
+    fn standing(&self, _s: &State, _thread: ThreadId) -> Standing {
+        Standing::default()
+    }
+}
+
+/// What a policy thinks of a thread from one refresh to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// Which cores it is dealt to when it becomes ready.
+    pub group: Group,
+    /// For how long others waited for it, in ns, if that makes it come before others; else 0.
+    pub urgency: f64,
+    /// How far what it stalls on dominates what it does: above 1 it has a bias towards little cores. `None` if that is
+    /// not known.
+    pub dominance: Option<f64>,
+}
+
+/// Cores of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Group {
+    /// Those of the fastest type.
+    Big,
+    /// All others.
+    Little,
+    /// All.
+    #[default]
+    Either,
 }
 
 /// What a policy changes in a refresh.

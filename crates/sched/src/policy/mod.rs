@@ -30,7 +30,7 @@ pub use crate::action::Pick;
 pub use cfs::Cfs;
 pub use description::{Description, Knob, Reads, Setup, SetupError, Value};
 pub use evenkeel_hooks::hooks;
-pub use hooks::{Changes, Hook, Overrides, Policy};
+pub use hooks::{Changes, Group, Hook, Overrides, Policy, Standing};
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
 pub static POLICIES: &[&Description] = &[

@@ -5,6 +5,7 @@
 
 /* Queues. */
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
+#define SCX_DSQ_GLOBAL 0x8000000000000001ULL
 #define SCX_SLICE_DFL 20000000ULL
 
 enum {
@@ -14,6 +15,7 @@ enum {
 	SCX_KICK_IDLE = 1,
 	SCX_KICK_PREEMPT = 2,
 	SCX_OPS_ENQ_LAST = 2,
+	SCX_DSQ_ITER_REV = 1 << 16,
 	PF_KTHREAD = 0x00200000,
 };
 #define SCX_ENQ_HEAD (1ULL << 16)
@@ -38,6 +40,8 @@ struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *, __u64);
 	void (*dispatch)(__s32, struct task_struct *);
 	void (*running)(struct task_struct *);
+	void (*stopping)(struct task_struct *, bool);
+	void (*tick)(struct task_struct *);
 	void (*quiescent)(struct task_struct *, __u64);
 	bool (*yield)(struct task_struct *, struct task_struct *);
 	void (*set_weight)(struct task_struct *, __u32);
@@ -67,6 +71,7 @@ extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *) __ks
 extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *) __ksym;
 extern __s32 scx_bpf_create_dsq(__u64, __s32) __ksym;
 extern void scx_bpf_dsq_insert(struct task_struct *, __u64, __u64, __u64) __ksym;
+extern void scx_bpf_dsq_insert_vtime(struct task_struct *, __u64, __u64, __u64, __u64) __ksym;
 extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, __u64, __u64) __ksym;
 extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, __u64) __ksym;
 extern bool scx_bpf_dsq_move_to_local(__u64) __ksym;

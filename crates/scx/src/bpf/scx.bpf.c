@@ -12,11 +12,10 @@
 #include "calls.h"
 #include "interrupts.h"
 #include "ext.h"
+#include "report.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* As many as a mask of the C library has. The process refuses machines with more. */
-#define MAX_CPUS 1024
 /* A thread waits in the queue of its number, which is searched for it: with 64 queues a machine on which 500 threads wait
  * searches eight of them. A power of two. */
 #define QUEUES 64
@@ -26,33 +25,8 @@ char LICENSE[] SEC("license") = "GPL";
 /* How often lateness is looked for, in ns: a tenth of the time after which the process is late. */
 #define BEAT 2000000
 
-enum kind { ENABLED, DISABLED, READY, RUNS, BLOCKS, REFUSED, MASK, WEIGHT, ONLINE, OFFLINE, KEEPS };
-
 /* Of a READY event. */
 enum { WOKEN = 1, YIELDED = 2 };
-
-struct event {
-	__u64 at;
-	/* All time that the thread has run. */
-	__u64 ran;
-	/* For how long it waited in a futex call, if it did. */
-	__u64 waited;
-	__u32 kind;
-	__u32 tid;
-	__u32 cpu;
-	/* The number of the mail that was refused, too. */
-	__u32 flags;
-	/* Who woke it; the process that it belongs to, when it is enabled. */
-	__u32 other;
-	__s32 nice;
-};
-
-/* An event of a thread with its mask and its name: ENABLED, MASK. */
-struct described {
-	struct event event;
-	__u64 mask[MAX_CPUS / 64];
-	char name[16];
-};
 
 /* To a core: the thread that it is to run. The number is written last. */
 struct mail {
@@ -62,29 +36,20 @@ struct mail {
 };
 
 /* Set before loading. */
-/* The process is late when an event has waited for so long, and has stopped when it has for so long, in ns. */
+/* The process is late when an event has waited for so long, in ns. */
 const volatile __u64 late_after = 0;
-const volatile __u64 gone_after = 0;
 /* The CPUs that the process schedules. */
 const volatile __u64 machine[MAX_CPUS / 64] = {};
 
 /* Written by the process. */
 struct mail mails[MAX_CPUS] = {};
-/* All events until then have been acted on. */
-__u64 heard = 0;
 
 /* Read by the process. */
-__u64 lost_events = 0;
 /* Threads that cores took because the process was late. */
 __u64 taken_late = 0;
-__u32 exit_kind = 0;
-char exit_reason[128] = {};
-char exit_message[1024] = {};
 
 /* The number of the last mail that each core has taken. */
 static __u32 taken[MAX_CPUS];
-/* When the first event came that was not acted on yet. */
-static __u64 unheard;
 /* Where late cores look first: after the queue that one was last taken from, so that each has its turn. */
 static __u32 first_queue;
 
@@ -111,13 +76,6 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* 16 MiB hold 299,593 events of 48 bytes and 8 of the ring's: three a switch, 50,000 switches a second, for the 2 s after which
- * a silent process is given up. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
-} ring SEC(".maps");
-
 struct beat {
 	struct bpf_timer timer;
 };
@@ -134,101 +92,16 @@ static struct thread *of(struct task_struct *p)
 	return bpf_task_storage_get(&threads, p, 0, 0);
 }
 
-/* The process has not acted on something for so long. */
-static bool silent_for(__u64 now, __u64 most)
-{
-	__u64 since = unheard;
-
-	return since > heard && now > since + most;
-}
-
 /* Cores help themselves: the process has not begun, or is late. */
 static bool late(void)
 {
 	return !heard || silent_for(bpf_ktime_get_ns(), late_after);
 }
 
-static void fill(struct event *event, __u64 now, enum kind kind, struct task_struct *p)
+/* Tells of a thread, and notes whether it may use none of the CPUs that the process schedules. */
+static void introduce(enum kind kind, struct task_struct *p, struct thread *thread)
 {
-	__builtin_memset(event, 0, sizeof(*event));
-	event->at = now;
-	event->kind = kind;
-	event->ran = p->se.sum_exec_runtime;
-	event->tid = p->pid;
-	event->nice = p->static_prio - 120;
-	event->cpu = scx_bpf_task_cpu(p);
-}
-
-static void lost(void)
-{
-	__sync_fetch_and_add(&lost_events, 1);
-}
-
-static void pending(__u64 now)
-{
-	if (unheard <= heard)
-		unheard = now;
-}
-
-static void tell(enum kind kind, struct task_struct *p, __u32 flags, __u32 other, __u64 waited)
-{
-	__u64 now = bpf_ktime_get_ns();
-	struct event *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
-
-	pending(now);
-	if (!event)
-		return lost();
-	fill(event, now, kind, p);
-	event->flags = flags;
-	event->other = other;
-	event->waited = waited;
-	bpf_ringbuf_submit(event, 0);
-}
-
-static void tell_of_cpu(enum kind kind, __s32 cpu, __u32 tid, __u32 flags)
-{
-	__u64 now = bpf_ktime_get_ns();
-	struct event *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
-
-	pending(now);
-	if (!event)
-		return lost();
-	__builtin_memset(event, 0, sizeof(*event));
-	event->at = now;
-	event->kind = kind;
-	event->cpu = cpu;
-	event->tid = tid;
-	event->flags = flags;
-	bpf_ringbuf_submit(event, 0);
-}
-
-static void describe(enum kind kind, struct task_struct *p, struct thread *thread)
-{
-	__u64 now = bpf_ktime_get_ns(), common = 0;
-	__u32 size = bpf_core_field_size(p->cpus_mask);
-	struct described *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
-	int word;
-
-	pending(now);
-	if (!event)
-		return lost();
-	fill(&event->event, now, kind, p);
-	event->event.other = p->tgid;
-	__builtin_memset(event->mask, 0, sizeof(event->mask));
-	if (size > sizeof(event->mask))
-		size = sizeof(event->mask);
-	bpf_probe_read_kernel(event->mask, size, &p->cpus_mask);
-	for (word = 0; word < MAX_CPUS / 64; word++)
-		common |= event->mask[word] & machine[word];
-	thread->outside = !common;
-	bpf_probe_read_kernel_str(event->name, sizeof(event->name), &p->comm);
-	bpf_ringbuf_submit(event, 0);
-}
-
-/* Threads of the kernel are nobody's to schedule: they run where they are, at once. */
-static bool of_kernel(struct task_struct *p)
-{
-	return p->flags & PF_KTHREAD;
+	thread->outside = !describe(kind, p, 0, machine);
 }
 
 SEC("struct_ops/select_cpu")
@@ -248,11 +121,6 @@ __s32 BPF_PROG(scx_select_cpu, struct task_struct *p, __s32 previous, __u64 flag
 	if (thread && !in_interrupt())
 		thread->waker = bpf_get_current_pid_tgid();
 	return previous;
-}
-
-static bool may_use(struct task_struct *p, __u32 cpu)
-{
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
 SEC("struct_ops/enqueue")
@@ -371,10 +239,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		thread = of(prev);
 		if (thread && !thread->outside && !thread->yields && !thread->leaves) {
-			if (bpf_ksym_exists(scx_bpf_task_set_slice))
-				scx_bpf_task_set_slice(prev, SLICE);
-			else
-				prev->scx.slice = SLICE;
+			refill(prev, SLICE);
 			return;
 		}
 	}
@@ -443,7 +308,7 @@ void BPF_PROG(scx_enable, struct task_struct *p)
 		return;
 	thread = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (thread)
-		describe(ENABLED, p, thread);
+		introduce(ENABLED, p, thread);
 }
 
 SEC("struct_ops/disable")
@@ -461,7 +326,7 @@ void BPF_PROG(scx_set_cpumask, struct task_struct *p, const struct cpumask *mask
 	struct thread *thread = of(p);
 
 	if (thread)
-		describe(MASK, p, thread);
+		introduce(MASK, p, thread);
 }
 
 SEC("struct_ops/set_weight")
@@ -524,10 +389,7 @@ __s32 BPF_PROG(scx_init)
 SEC("struct_ops/exit")
 void BPF_PROG(scx_exit, struct scx_exit_info *info)
 {
-	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
-	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
-	/* Last: a process that sees it reads the rest. */
-	__sync_fetch_and_add(&exit_kind, info->kind);
+	note_exit(info);
 }
 
 /* Makes a core look at its mail, or a thread leave it, if it is still there. */

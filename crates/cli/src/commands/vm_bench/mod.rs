@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::bench::{self, Bench, Caller, Host, Measured, Plan, Scheduler, Unknown};
 use evenkeel_linux::vm::{self, kernel};
+use evenkeel_scx::decides;
 use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
@@ -64,11 +65,12 @@ fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
 
 /// The guest's own scheduler, each policy by each host, and the others.
 fn schedulers(args: &VmBench) -> Result<Vec<Scheduler>> {
-    let hosts: &[Host] = if args.scx { &[Host::Run, Host::Scx] } else { &[Host::Run] };
     let mut schedulers = vec![Scheduler::stock()];
     for name in &args.policy {
-        catalog::live_policy(name)?;
-        schedulers.extend(hosts.iter().map(|host| Scheduler { policy: name.clone(), host: *host }));
+        let both = decides(catalog::live_policy(name)?.description());
+        let hosts = [(Host::Run, true), (Host::Scx, args.scx), (Host::Daemon, args.scx && both)];
+        let hosts = hosts.into_iter().filter(|(_, wanted)| *wanted);
+        schedulers.extend(hosts.map(|(host, _)| Scheduler { policy: name.clone(), host }));
     }
     schedulers.extend(args.peer.iter().map(|peer| Scheduler { policy: peer.name.clone(), host: Host::Peer }));
     let mut known = Vec::new();
@@ -121,8 +123,9 @@ impl Caller for Command {
         let policy = &scheduler.policy;
         match scheduler.host {
             Host::Stock => Ok(command.to_vec()),
-            Host::Run => under(spec, "run", policy, Format::Table, command),
-            Host::Scx => under(spec, "scx", policy, Format::Table, command),
+            Host::Run => under(spec, &["run"], policy, Format::Table, command),
+            Host::Scx => under(spec, &["scx"], policy, Format::Table, command),
+            Host::Daemon => under(spec, &["scx", "--path", "daemon"], policy, Format::Table, command),
             Host::Peer => {
                 let program = self.peers.get(policy).with_context(|| format!("{policy}: no such scheduler"))?;
                 Ok([program, policy, "--"].into_iter().map(str::to_owned).chain(command.iter().cloned()).collect())

@@ -7,8 +7,10 @@ pub enum Host {
     Stock,
     /// `evenkeel run`, through affinity.
     Run,
-    /// `evenkeel scx`, through sched_ext.
+    /// `evenkeel scx`, through sched_ext, in the kernel where the policy can decide there.
     Scx,
+    /// `evenkeel scx --path daemon`, for policies that could decide in the kernel.
+    Daemon,
     /// Another program.
     Peer,
 }
@@ -20,6 +22,7 @@ impl Host {
             Self::Stock => "stock",
             Self::Run => "run",
             Self::Scx => "scx",
+            Self::Daemon => "scx daemon",
             Self::Peer => "peer",
         }
     }
@@ -50,7 +53,7 @@ impl std::fmt::Display for Scheduler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.host {
             Host::Stock | Host::Peer => f.write_str(&self.policy),
-            Host::Run | Host::Scx => write!(f, "{} {}", self.host.name(), self.policy),
+            Host::Run | Host::Scx | Host::Daemon => write!(f, "{} {}", self.host.name(), self.policy),
         }
     }
 }

@@ -60,6 +60,6 @@ impl Accuracy {
             let mean_absolute_error = off.iter().sum::<f64>() / off.len() as f64;
             (!off.is_empty()).then_some(Self { host, rows: off.len(), mean_absolute_error })
         };
-        [Host::Run, Host::Scx].into_iter().filter_map(of).collect()
+        [Host::Run, Host::Scx, Host::Daemon].into_iter().filter_map(of).collect()
     }
 }

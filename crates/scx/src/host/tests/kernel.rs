@@ -191,7 +191,7 @@ impl Kernel {
         self.place(tid, Where::Blocked);
         self.tell(tid, cpu, What::Blocks { futex: false });
         if exits {
-            self.tell(tid, cpu, What::Disabled);
+            self.tell(tid, cpu, What::Disabled { slot: 0 });
             self.threads.remove(&tid);
         }
     }
@@ -200,5 +200,5 @@ impl Kernel {
 fn described(mask: u64) -> Box<Described> {
     let mut words = [0; 16];
     words[0] = mask;
-    Box::new(Described { process: 1, mask: words, name: "thread".into() })
+    Box::new(Described { process: 1, mask: words, name: "thread".into(), ..Described::default() })
 }

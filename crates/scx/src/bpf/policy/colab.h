@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* COLAB, as `sched/src/policy/colab.rs` has it. The labels come from there, once a period. */
+#pragma once
+#include "fair.h"
+
+enum takeover { ANYONE, BLAMED, NOBODY };
+
+/* By group of cores: where the search for the next core to deal to begins. */
+static __u32 colab_turns[4];
+
+static __always_inline bool in_group(__u32 group, __u32 core)
+{
+	return group == EITHER || (group == TO_BIG) == is_big(core);
+}
+
+/* The next core of the group in turn, idle ones before busy ones; of all cores, if the thread may run on none of the group. */
+DECISION __u32 colab_deal(__u32 slot, __u32 group)
+{
+	__u32 step, core, from = colab_turns[group & 3], busy = ANY(NO_CORE), chosen = ANY(NO_CORE);
+	__u32 any = ANY(1);
+
+	FOR(core, 0, machine.cores) {
+		if (in_group(group, core) && may_run_on(slot, core)) {
+			any = 0;
+			break;
+		}
+	}
+	FOR(step, 0, machine.cores) {
+		core = after(from, step);
+		if (!may_run_on(slot, core) || (!any && !in_group(group, core)))
+			continue;
+		if (idle(core)) {
+			chosen = core;
+			break;
+		}
+		if (busy == NO_CORE)
+			busy = core;
+	}
+	if (chosen == NO_CORE)
+		chosen = busy == NO_CORE ? 0 : busy;
+	colab_turns[group & 3] = after(chosen, 1);
+	return chosen;
+}
+
+DECISION __u32 colab_place(__u32 slot, __u32 why, __u32 near)
+{
+	if (why != NEW && why != WOKEN)
+		return fair_place(slot, why, near);
+	return colab_deal(slot, thread_at(slot)->group);
+}
+
+/* The most blamed of the threads whose turn it may be. */
+DECISION __u32 colab_max_block_local(__u32 core)
+{
+	__u32 slot, best = ANY(0);
+	__s64 bound = ANY(0LL);
+
+	if (!core_at(core)->queued)
+		return 0;
+	FOR_WAITING(slot, core) {
+		if (!best) {
+			best = slot;
+			bound = thread_at(slot)->vruntime + (__s64)fair_latency();
+		} else if (thread_at(slot)->vruntime <= bound &&
+			   thread_at(slot)->urgency > thread_at(best)->urgency) {
+			best = slot;
+		}
+	}
+	return best;
+}
+
+/* Which of two threads a core should fetch: the more blamed, else the one that gains more there, else the first. */
+static __always_inline __u32 colab_more(__u32 core, __u32 best, __u32 slot)
+{
+	__u64 own = thread_at(slot)->urgency, most = thread_at(best)->urgency;
+	bool gains = is_big(core) ? speedup_of(slot) > speedup_of(best) : speedup_of(slot) < speedup_of(best);
+
+	if (!best)
+		return slot;
+	return own > most || (own == most && gains) ? slot : best;
+}
+
+DECISION __u32 colab_max_block_waiting(__u32 best, __u32 core, __u32 other)
+{
+	__u32 slot;
+
+	if (!core_at(other)->queued)
+		return best;
+	FOR_WAITING(slot, other) {
+		if (may_run_on(slot, core))
+			best = colab_more(core, best, slot);
+	}
+	return best;
+}
+
+DECISION __u64 colab_pick(__u32 core)
+{
+	__u32 level, other, running, domain, thread = colab_max_block_local(core);
+
+	if (thread)
+		return picked(QUEUED, thread);
+	FOR(level, 0, LEVELS) {
+		if (thread || level >= place_of(core)->levels)
+			break;
+		domain = place_of(core)->domains[level];
+		FOR(other, 0, machine.cores) {
+			if (within(domain, core, other))
+				thread = colab_max_block_waiting(thread, core, other);
+		}
+	}
+	if (thread)
+		return picked(QUEUED, thread);
+	if (!is_big(core) || machine.takeover == NOBODY)
+		return picked(IDLE, 0);
+	FOR(other, 0, machine.cores) {
+		if (is_big(other))
+			continue;
+		running = movable_current(other, core);
+		if (running)
+			thread = colab_more(core, thread, running);
+	}
+	return picked(TAKE, machine.takeover == ANYONE || thread_at(thread)->urgency ? thread : 0);
+}
+
+DECISION __u64 colab_slice(__u32 slot, __u32 core)
+{
+	__u32 rate = progress_rate(slot, core);
+
+	return fair_slice(slot, core) * ONE / (rate ? rate : ONE);
+}
+
+static __u64 colab_charge(__u32 slot, __u32 core, __u64 ran)
+{
+	return fair_charge(slot, ran) * progress_rate(slot, core) / ONE;
+}
+
+static bool colab_preempts(__u32 woken, __u32 running, __u32 core)
+{
+	__s64 ahead = thread_at(running)->vruntime - thread_at(woken)->vruntime;
+
+	return ahead > 0 && (__u64)ahead * progress_rate(woken, core) / ONE > fair_wakeup_granularity(woken);
+}

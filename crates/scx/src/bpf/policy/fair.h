@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The default of every decision: CFS, as `sched/src/policy/parts/fair.rs` has it, which says where each rule is from. */
+#pragma once
+#include "state.h"
+
+#define LATENCY 6000000ULL
+#define MIN_GRANULARITY 750000ULL
+#define WAKEUP_GRANULARITY 1000000ULL
+#define NR_LATENCY 8
+#define MIGRATION_COST 500000ULL
+#define BUSY_FACTOR 32
+#define NICE_0_WEIGHT 1024
+
+static __always_inline __u64 fair_latency(void)
+{
+	return LATENCY * machine.scale;
+}
+
+static __always_inline __u64 fair_charge(__u32 slot, __u64 ran)
+{
+	__u64 weight = thread_at(slot)->weight;
+
+	return weight && weight != NICE_0_WEIGHT ? ran * NICE_0_WEIGHT / weight : ran;
+}
+
+static __always_inline __u64 fair_slice(__u32 slot, __u32 core)
+{
+	__u64 running = core_at(core)->queued + 1, weight = thread_at(slot)->weight;
+	__u64 all = core_at(core)->queue_weight + weight;
+	__u64 period = running > NR_LATENCY ? MIN_GRANULARITY * machine.scale * running : fair_latency();
+
+	return all ? period * weight / all : period;
+}
+
+static __always_inline __u64 fair_wakeup_granularity(__u32 slot)
+{
+	return fair_charge(slot, WAKEUP_GRANULARITY * machine.scale);
+}
+
+static __always_inline bool fair_preempts(__u32 woken, __u32 running)
+{
+	return thread_at(running)->vruntime - thread_at(woken)->vruntime > (__s64)fair_wakeup_granularity(woken);
+}
+
+/* The core with the least weight of those in a domain that a thread may use. */
+DECISION __u32 fair_least(__u32 slot, __u32 domain)
+{
+	__u64 least = ANY(0ULL);
+	__u32 core, best = ANY(NO_CORE);
+
+	FOR(core, 0, machine.cores) {
+		if (!within(domain, core, core) || !may_run_on(slot, core))
+			continue;
+		if (best == NO_CORE || weight_on(core) < least) {
+			least = weight_on(core);
+			best = core;
+		}
+	}
+	return best;
+}
+
+/* The weight a core of those of a last-level cache that a thread may use. */
+DECISION __u64 fair_per_core(__u32 slot, __u32 cache)
+{
+	__u64 sum = ANY(0ULL), size = ANY(0ULL);
+	__u32 core;
+
+	FOR(core, 0, machine.cores) {
+		if (place_of(core)->cache == cache && may_run_on(slot, core)) {
+			size++;
+			sum += weight_on(core);
+		}
+	}
+	return size ? sum * 1024 / size : 0;
+}
+
+/* The one of these cores with the least weight, from a core on. */
+DECISION __u32 fair_least_around(__u32 slot, __u32 cache, __u32 first)
+{
+	__u64 least = ANY(0ULL);
+	__u32 step, core, best = ANY(NO_CORE);
+
+	FOR(step, 0, machine.cores) {
+		core = after(first, step);
+		if (place_of(core)->cache != cache || !may_run_on(slot, core))
+			continue;
+		if (best == NO_CORE || weight_on(core) < least) {
+			least = weight_on(core);
+			best = core;
+		}
+	}
+	return best;
+}
+
+DECISION __u32 fair_idlest(__u32 slot, __u32 parent)
+{
+	__u64 per_core, best_per_core = ANY(0ULL);
+	__u32 cache, core, foreign, best = ANY(NO_CORE), best_foreign = ANY(0);
+
+	FOR(cache, 0, machine.caches) {
+		foreign = place_of(parent)->cache != cache;
+		core = fair_least_around(slot, cache, foreign ? 0 : parent);
+		if (core == NO_CORE)
+			continue;
+		per_core = fair_per_core(slot, cache);
+		if (best == NO_CORE || per_core < best_per_core ||
+		    (per_core == best_per_core && (foreign < best_foreign || (foreign == best_foreign && core < best)))) {
+			best_per_core = per_core;
+			best_foreign = foreign;
+			best = core;
+		}
+	}
+	return best;
+}
+
+DECISION __u32 fair_wake_affine(__u32 slot, __u32 waker)
+{
+	__u32 previous = thread_at(slot)->core;
+	bool back = may_run_on(slot, previous), there = waker != NO_CORE && may_run_on(slot, waker);
+
+	if (back && there && weight_on(waker) < weight_on(previous))
+		return waker;
+	if (back)
+		return previous;
+	return there ? waker : fair_least(slot, ALL);
+}
+
+DECISION __u32 fair_idle_sibling(__u32 slot, __u32 target)
+{
+	__u32 step, core, previous = thread_at(slot)->core, domain = place_of(target)->domains[0];
+
+	if (target == NO_CORE || idle(target))
+		return target;
+	if (within(domain, target, previous) && idle(previous) && may_run_on(slot, previous))
+		return previous;
+	FOR(step, 0, machine.cores) {
+		core = after(target, step);
+		if (within(domain, target, core) && idle(core) && may_run_on(slot, core))
+			return core;
+	}
+	return target;
+}
+
+/* `near` is the parent's core for a new thread, the waker's for a woken one, and who takes it. */
+DECISION __u32 fair_place(__u32 slot, __u32 why, __u32 near)
+{
+	__u32 previous = thread_at(slot)->core;
+
+	switch (why) {
+	case NEW:
+		return fair_idlest(slot, near != NO_CORE ? near : previous);
+	case WOKEN:
+		return fair_idle_sibling(slot, fair_wake_affine(slot, near));
+	case TAKEN:
+		return near;
+	default:
+		return may_run_on(slot, previous) ? previous : fair_idlest(slot, previous);
+	}
+}
+
+static __always_inline bool fair_cold(__u32 slot)
+{
+	struct thread *t = thread_at(slot);
+
+	return !t->executed || since(NOW, t->last_ran) >= MIGRATION_COST;
+}
+
+/* The thread that another core gives away first: cold ones before those that just ran, the last in line first. */
+DECISION __u32 fair_pullable(__u32 from, __u32 to)
+{
+	__u32 slot, hot = ANY(0);
+
+	FOR_WAITING_BACK(slot, from) {
+		if (!may_run_on(slot, to))
+			continue;
+		if (fair_cold(slot))
+			return slot;
+		if (!hot)
+			hot = slot;
+	}
+	return hot;
+}
+
+/* The waiting thread to pull to a core from the busiest other one of a domain, if that has at least two threads more than
+ * `occupied`. */
+DECISION __u32 fair_pull(__u32 core, __u32 domain, __u32 occupied)
+{
+	__u32 step, other, thread, best = ANY(0);
+	__u64 most = ANY(0ULL);
+
+	FOR(step, 1, machine.cores) {
+		other = after(core, step);
+		if (!core_at(other)->queued || !within(domain, core, other))
+			continue;
+		if (occupancy(other) < occupied + 2 && core_at(other)->current)
+			continue;
+		if (best && weight_on(other) <= most)
+			continue;
+		thread = fair_pullable(other, core);
+		if (thread) {
+			most = weight_on(other);
+			best = thread;
+		}
+	}
+	return best;
+}
+
+DECISION __u32 first_waiting(__u32 core)
+{
+	__u32 slot;
+
+	if (!core_at(core)->queued)
+		return 0;
+	FOR_WAITING(slot, core)
+		return slot;
+	return 0;
+}
+
+DECISION __u64 fair_pick(__u32 core)
+{
+	__u32 level, thread = first_waiting(core);
+
+	FOR(level, 0, LEVELS) {
+		if (thread || level >= place_of(core)->levels)
+			break;
+		thread = fair_pull(core, place_of(core)->domains[level], 0);
+	}
+	return picked(QUEUED, thread);
+}
+
+DECISION int balance_due(__u32 core, __u32 level)
+{
+	__u64 interval;
+
+	if (level >= LEVELS)
+		return false;
+	interval = 1000000ULL * place_of(core)->sizes[level] * (idle(core) ? 1 : BUSY_FACTOR);
+	return since(NOW, core_at(core)->balanced[level]) >= interval;
+}
+
+/* The weight on the cores of a last-level cache. */
+DECISION __u64 fair_cache_weight(__u32 cache)
+{
+	__u64 weight = ANY(0ULL);
+	__u32 core;
+
+	FOR(core, 0, machine.cores) {
+		if (place_of(core)->cache == cache)
+			weight += weight_on(core);
+	}
+	return weight;
+}
+
+/* How many cores have it. */
+DECISION __u64 fair_cache_size(__u32 cache)
+{
+	__u64 size = ANY(0ULL);
+	__u32 core;
+
+	FOR(core, 0, machine.cores)
+		size += place_of(core)->cache == cache;
+	return size;
+}
+
+DECISION __u32 fair_from_overloaded_cluster(__u32 core)
+{
+	__u64 weight, size, busiest_weight = ANY(0ULL), busiest_size = ANY(0ULL), own;
+	__u32 cache, other, busiest = ANY(NO_CORE), thread = ANY(0);
+
+	FOR(cache, 0, machine.caches) {
+		if (cache == place_of(core)->cache)
+			continue;
+		weight = fair_cache_weight(cache);
+		size = fair_cache_size(cache);
+		if (busiest == NO_CORE || weight * busiest_size >= busiest_weight * size) {
+			busiest = cache;
+			busiest_weight = weight;
+			busiest_size = size;
+		}
+	}
+	if (busiest == NO_CORE)
+		return 0;
+	FOR(other, 0, machine.cores) {
+		if (place_of(other)->cache == busiest && (thread = movable_current(other, core)))
+			break;
+	}
+	if (!thread)
+		return 0;
+	own = thread_at(thread)->weight;
+	weight = fair_cache_weight(place_of(core)->cache);
+	size = fair_cache_size(place_of(core)->cache);
+	return since(busiest_weight, own) * size >= (weight + own) * busiest_size ? thread : 0;
+}
+
+DECISION __u64 fair_balance(__u32 core)
+{
+	__u32 level, levels = place_of(core)->levels, thread = ANY(0);
+
+	FOR(level, 0, LEVELS) {
+		if (level >= levels || thread)
+			break;
+		if (balance_due(core, level))
+			thread = fair_pull(core, place_of(core)->domains[level], occupancy(core));
+	}
+	if (thread)
+		return picked(QUEUED, thread);
+	return picked(TAKE, idle(core) && balance_due(core, levels - 1) ? fair_from_overloaded_cluster(core) : 0);
+}
+
+/* The vruntime with which a thread joins those that wait for a core; `slice` is what it has there. */
+DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why, __u64 slice)
+{
+	struct thread *t = thread_at(slot);
+	__s64 floor = core_at(core)->min_vruntime, vruntime = t->vruntime - core_at(t->core)->min_vruntime + floor;
+	__s64 earliest = floor - (__s64)fair_latency() / 2;
+	__u32 last;
+
+	switch (why) {
+	case NEW:
+		return floor + (__s64)fair_charge(slot, slice);
+	case WOKEN:
+		return vruntime > earliest ? vruntime : earliest;
+	case YIELDED:
+		if (core_at(core)->queued) {
+			FOR_WAITING_BACK(last, core) {
+				if (thread_at(last)->vruntime >= vruntime)
+					vruntime = thread_at(last)->vruntime + 1;
+				break;
+			}
+		}
+		return vruntime;
+	default:
+		return vruntime;
+	}
+}
+
+DECISION int fair_expired(__u32 running, __u32 core, __u64 slice)
+{
+	struct thread *t = thread_at(running);
+	__u32 first = first_waiting(core);
+	__s64 ahead = first ? t->vruntime - thread_at(first)->vruntime : 0;
+
+	return t->stint >= slice || (ahead > (__s64)slice && t->stint >= MIN_GRANULARITY * machine.scale);
+}

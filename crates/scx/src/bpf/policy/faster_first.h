@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Faster core first, and bias scheduling over it, as `sched/src/policy/{fcf,bias}.rs` and `parts/faster_first.rs` have them. What
+ * threads stall on comes from there, once a period. Instead of a history of who ran on a core (6.2), which was to spare a search,
+ * those that are there now are searched for a counterpart. */
+#pragma once
+#include "fair.h"
+
+/* Stalls that dominate a thread just so. */
+#define DOMINANT (1LL << 20)
+
+static __always_inline bool faster(__u32 core, __u32 than)
+{
+	return place_of(core)->type < place_of(than)->type;
+}
+
+/* Whether a core's domain lies within what threads may cross. */
+static __always_inline bool reaches(__u32 domain)
+{
+	return machine.policy != BIAS || !machine.stays || domain == CACHE || domain == NODE;
+}
+
+/* A load as it weighs on a core of this capacity. */
+static __always_inline __u64 scaled(__u32 core, __u64 load)
+{
+	__u32 capacity = place_of(core)->capacity;
+
+	return load * 1024 * 1024 / (capacity ? capacity : 1);
+}
+
+DECISION __u32 distance(__u32 near, __u32 core)
+{
+	__u32 level;
+
+	FOR(level, 0, LEVELS) {
+		if (level >= place_of(near)->levels || within(place_of(near)->domains[level], near, core))
+			return level;
+	}
+	return LEVELS;
+}
+
+DECISION __u32 faster_place(__u32 slot, __u32 why, __u32 parent)
+{
+	__u32 core, near = thread_at(slot)->core, best = ANY(NO_CORE), roomiest = ANY(NO_CORE), key;
+	__u32 best_key = ANY(0);
+	__u64 room, most = ANY(0ULL);
+
+	if (why != NEW && why != WOKEN)
+		return fair_place(slot, why, parent);
+	if (why == NEW && parent != NO_CORE)
+		near = parent;
+	FOR(core, 0, machine.cores) {
+		if (!may_run_on(slot, core))
+			continue;
+		/* A woken thread stays where it may, a new one may go anywhere. */
+		if (why == WOKEN && !reaches(ALL) && !within(NODE, thread_at(slot)->core, core))
+			continue;
+		if (idle(core)) {
+			key = place_of(core)->type * 16 + (core != near) * 8 + distance(near, core);
+			if (best == NO_CORE || key < best_key) {
+				best = core;
+				best_key = key;
+			}
+		}
+		room = scaled(core, occupancy(core) + 1);
+		if (roomiest == NO_CORE || room < most) {
+			roomiest = core;
+			most = room;
+		}
+	}
+	if (best != NO_CORE)
+		return best;
+	return why == NEW && roomiest != NO_CORE ? roomiest : fair_place(slot, why, parent);
+}
+
+/* How much a thread would rather be on another core, in units of DOMINANT: above 0 if it has a bias towards its type, below if
+ * against it, 0 between cores of one type. */
+static __always_inline __s64 bias_of(__u32 slot, __u32 from, __u32 to)
+{
+	__s64 dominance = thread_at(slot)->dominance;
+
+	if (!dominance)
+		return 0;
+	if (faster(to, from))
+		return DOMINANT - (dominance - 1);
+	return faster(from, to) ? dominance - 1 - DOMINANT : 0;
+}
+
+/* The first of the threads with the highest bias towards a core, or of all if none has any. */
+static __always_inline __u32 bias_more(__u32 best, __u32 slot, __u32 to)
+{
+	__s64 own, most;
+
+	if (!best || machine.policy != BIAS)
+		return best ? best : slot;
+	own = bias_of(slot, thread_at(slot)->core, to);
+	most = bias_of(best, thread_at(best)->core, to);
+	return own > (most > 0 ? most : 0) ? slot : best;
+}
+
+/* The thread that another core gives away: as CFS orders them, the most biased first. */
+DECISION __u32 faster_pullable(__u32 from, __u32 to)
+{
+	__u32 cold, hot, best = ANY(0);
+
+	if (machine.policy != BIAS)
+		return fair_pullable(from, to);
+	FOR_WAITING_BACK(cold, from) {
+		if (may_run_on(cold, to) && fair_cold(cold))
+			best = bias_more(best, cold, to);
+	}
+	FOR_WAITING_BACK(hot, from) {
+		if (may_run_on(hot, to) && !fair_cold(hot))
+			best = bias_more(best, hot, to);
+	}
+	return best;
+}
+
+DECISION __u32 faster_pull(__u32 core, __u32 domain)
+{
+	__u32 step, other, busiest = ANY(NO_CORE);
+	__u64 most = ANY(0ULL), load, ours = scaled(core, occupancy(core) + 1);
+	bool empty = idle(core);
+
+	FOR(step, 1, machine.cores) {
+		other = after(core, step);
+		if (!core_at(other)->queued || !within(domain, core, other))
+			continue;
+		if (!empty && scaled(other, occupancy(other)) <= ours)
+			continue;
+		load = scaled(other, weight_on(other));
+		if ((busiest == NO_CORE || load > most) && fair_pullable(other, core)) {
+			most = load;
+			busiest = other;
+		}
+	}
+	return busiest == NO_CORE ? 0 : faster_pullable(busiest, core);
+}
+
+DECISION __u64 faster_pick(__u32 core)
+{
+	__u32 level, other, running, domain, thread = first_waiting(core);
+
+	FOR(level, 0, LEVELS) {
+		if (thread || level >= place_of(core)->levels)
+			break;
+		domain = place_of(core)->domains[level];
+		if (reaches(domain))
+			thread = faster_pull(core, domain);
+	}
+	if (thread)
+		return picked(QUEUED, thread);
+	FOR(level, 0, LEVELS) {
+		if (thread || level >= place_of(core)->levels)
+			break;
+		domain = place_of(core)->domains[level];
+		if (!reaches(domain))
+			break;
+		FOR(other, 0, machine.cores) {
+			if (!within(domain, core, other) || !faster(core, other))
+				continue;
+			running = movable_current(other, core);
+			if (running)
+				thread = bias_more(thread, running, core);
+		}
+	}
+	return picked(TAKE, thread);
+}
+
+/* A thread that is on another kind of core now, with a bias towards this one, for the thread that runs here and has a bias towards that
+ * one: of those the most biased. */
+DECISION __u32 bias_counterpart(__u32 core, __u32 domain)
+{
+	__u32 other, slot, best = ANY(0), here = core_at(core)->current;
+	__s64 own, most = ANY(0LL);
+
+	if (!here || !thread_at(here)->dominance)
+		return 0;
+	FOR(other, 0, machine.cores) {
+		if (!within(domain, core, other) || !may_run_on(here, other) || bias_of(here, core, other) <= 0)
+			continue;
+		slot = movable_current(other, core);
+		own = slot ? bias_of(slot, other, core) : 0;
+		if (own > most) {
+			most = own;
+			best = slot;
+		}
+		if (!core_at(other)->queued)
+			continue;
+		FOR_WAITING(slot, other) {
+			own = may_run_on(slot, core) ? bias_of(slot, other, core) : 0;
+			if (own > most) {
+				most = own;
+				best = slot;
+			}
+		}
+	}
+	return best;
+}
+
+DECISION __u64 faster_balance(__u32 core)
+{
+	__u32 level, domain, thread;
+
+	FOR(level, 0, LEVELS) {
+		if (level >= place_of(core)->levels)
+			break;
+		domain = place_of(core)->domains[level];
+		if (!reaches(domain))
+			break;
+		if (!balance_due(core, level))
+			continue;
+		thread = faster_pull(core, domain);
+		if (thread)
+			return picked(QUEUED, thread);
+		thread = machine.policy == BIAS ? bias_counterpart(core, domain) : 0;
+		if (thread)
+			return picked(EXCHANGE, thread);
+	}
+	return picked(IDLE, 0);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the policy decides. Those that are not named decide as CFS does; WASH is CFS within the cores that it wants for each
+ * thread. */
+#pragma once
+#include "colab.h"
+#include "faster_first.h"
+#include "gts.h"
+#include "pfs.h"
+
+/* The core that a thread which became ready waits for. */
+DECISION __u32 hook_place(__u32 slot, __u32 why, __u32 near)
+{
+	switch (machine.policy) {
+	case COLAB:
+		return colab_place(slot, why, near);
+	case PFS:
+		return pfs_place(slot, why, near);
+	case GTS:
+		return gts_place(slot, why, near);
+	case FCF:
+	case BIAS:
+		return faster_place(slot, why, near);
+	default:
+		return fair_place(slot, why, near);
+	}
+}
+
+/* What a core without a thread runs next. */
+DECISION __u64 hook_pick(__u32 core)
+{
+	switch (machine.policy) {
+	case COLAB:
+		return colab_pick(core);
+	case PFS:
+		return pfs_pick(core);
+	case GTS:
+		return gts_pick(core);
+	case FCF:
+	case BIAS:
+		return faster_pick(core);
+	default:
+		return fair_pick(core);
+	}
+}
+
+/* At a tick: a thread that a core should pull from another one. */
+DECISION __u64 hook_balance(__u32 core)
+{
+	switch (machine.policy) {
+	case COLAB:
+		return picked(IDLE, 0);
+	case PFS:
+		return pfs_balance(core);
+	case GTS:
+		return gts_balance(core);
+	case FCF:
+	case BIAS:
+		return faster_balance(core);
+	default:
+		return fair_balance(core);
+	}
+}
+
+DECISION __u64 hook_slice(__u32 slot, __u32 core)
+{
+	return machine.policy == COLAB ? colab_slice(slot, core) : fair_slice(slot, core);
+}
+
+DECISION __u64 hook_charge(__u32 slot, __u32 core, __u64 ran)
+{
+	switch (machine.policy) {
+	case COLAB:
+		return colab_charge(slot, core, ran);
+	case PFS:
+		return pfs_charge(slot, core, ran);
+	default:
+		return fair_charge(slot, ran);
+	}
+}
+
+DECISION __s64 hook_enter(__u32 slot, __u32 core, __u32 why)
+{
+	return fair_enter(slot, core, why, hook_slice(slot, core));
+}
+
+DECISION int hook_expired(__u32 running, __u32 core)
+{
+	return fair_expired(running, core, hook_slice(running, core));
+}
+
+DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
+{
+	return machine.policy == COLAB ? colab_preempts(woken, running, core) : fair_preempts(woken, running);
+}

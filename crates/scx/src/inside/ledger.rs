@@ -1,0 +1,309 @@
+//! What the policy is told of threads that the kernel's part schedules, and what it makes of them.
+//!
+//! The scheduler core hears once a period what each thread has done since the last, as from a host whose kernel decides by
+//! itself; then it refreshes. Nobody asks it anything else.
+
+use std::collections::BTreeMap;
+
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::kind;
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, FULL_LOAD, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_sched::policy::{Group, Standing};
+use evenkeel_sched::{Action, NewThread, Scheduler, Setup, Span, State, Wait, Why};
+
+use crate::event::Described;
+
+/// What the kernel's part has counted of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// It runs or waits for a core.
+    pub(crate) runnable: bool,
+    /// Where it is, or was last.
+    pub(crate) core: u16,
+    /// All time that it has run, by core type.
+    pub(crate) on_type: [Ns; TYPES],
+    /// All time that it waited for a core, for others, and that others waited for it.
+    pub(crate) waited: Ns,
+    pub(crate) contended: Ns,
+    pub(crate) blame: Ns,
+}
+
+/// Core types that the kernel's part tells apart.
+pub(crate) const TYPES: usize = 8;
+
+/// What the kernel's part reads of a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Labels {
+    /// Of 1024; 0 if none is predicted.
+    pub(crate) speedup: u32,
+    pub(crate) standing: Standing,
+    /// The cores that the policy wants for it.
+    pub(crate) wanted: CoreSet,
+}
+
+/// The scheduler core, and the threads of the kernel's part.
+pub(crate) struct Ledger {
+    sched: Scheduler,
+    by_slot: BTreeMap<u32, Known>,
+    processes: BTreeMap<Tid, Process>,
+    programs: u32,
+    threads: u64,
+    /// Whether the policy does anything at refreshes.
+    labels: bool,
+    frequencies: Vec<(CoreSet, u32)>,
+}
+
+/// A process that has threads.
+struct Process {
+    program: ProgramId,
+    threads: u32,
+}
+
+struct Known {
+    id: ThreadId,
+    process: Tid,
+    begun: bool,
+    runnable: bool,
+    seen: Seen,
+    written: Option<Labels>,
+}
+
+impl Ledger {
+    pub(crate) fn new(machine: Machine, policy: &Setup) -> Self {
+        let overrides = policy.description().overrides;
+        Self {
+            sched: Scheduler::new(machine, policy.make(), None),
+            by_slot: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            programs: 0,
+            threads: 0,
+            labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
+            frequencies: Vec::new(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        self.sched.state()
+    }
+
+    /// The time from one refresh to the next; `None` if the policy does nothing then.
+    pub(crate) fn period(&self) -> Option<Ns> {
+        self.sched.period().filter(|_| self.labels)
+    }
+
+    /// How many threads there are, and were.
+    pub(crate) fn living(&self) -> u64 {
+        self.by_slot.len() as u64
+    }
+
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads
+    }
+
+    pub(crate) fn slots(&self) -> Vec<u32> {
+        self.by_slot.keys().copied().collect()
+    }
+
+    /// The kernel's part has a new thread.
+    pub(crate) fn begin(&mut self, slot: u32, _tid: Tid, nice: i8, described: &Described, cpus: &[u16]) {
+        let process = self.processes.entry(described.process).or_insert_with(|| {
+            self.programs = self.programs.wrapping_add(1);
+            Process { program: ProgramId(self.programs - 1), threads: 0 }
+        });
+        process.threads += 1;
+        let program = process.program;
+        let id = self.sched.create(&NewThread {
+            program,
+            kind: kind(&described.name),
+            class: Class::fair(nice),
+            cores: self.usable(&described.mask, cpus),
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        });
+        self.threads += 1;
+        let known = Known {
+            id,
+            process: described.process,
+            begun: false,
+            runnable: false,
+            seen: Seen::default(),
+            written: None,
+        };
+        self.by_slot.insert(slot, known);
+    }
+
+    /// It is gone, and did this until then.
+    pub(crate) fn end(&mut self, slot: u32, seen: &Seen, now: Ns) {
+        self.see(slot, seen, now);
+        if let Some(known) = self.by_slot.remove(&slot) {
+            self.sched.exited(now, known.id);
+            self.take_actions();
+            self.sched.forget(known.id);
+            if let Some(process) = self.processes.get_mut(&known.process) {
+                process.threads -= 1;
+                if process.threads == 0 {
+                    self.processes.remove(&known.process);
+                }
+            }
+        }
+    }
+
+    /// Its program allows it other cores.
+    pub(crate) fn set_mask(&mut self, slot: u32, nice: i8, mask: &[u64], cpus: &[u16]) {
+        let cores = self.usable(mask, cpus);
+        if let Some(known) = self.by_slot.get(&slot) {
+            let now = self.sched.state().now;
+            self.sched.set_params(now, known.id, Class::fair(nice), cores, Clamp::default());
+            self.take_actions();
+        }
+    }
+
+    /// What a thread has done until now.
+    pub(crate) fn see(&mut self, slot: u32, seen: &Seen, now: Ns) {
+        let Some(known) = self.by_slot.get_mut(&slot) else { return };
+        if !self.labels {
+            return;
+        }
+        let (id, old) = (known.id, std::mem::replace(&mut known.seen, *seen));
+        if !std::mem::replace(&mut known.begun, true) {
+            self.sched.ready(now, id, Why::New { by: None });
+            known.runnable = true;
+        } else if seen.runnable && !known.runnable {
+            self.sched.ready(now, id, Why::Woken { by: None });
+            known.runnable = true;
+        }
+        let at = CoreId(seen.core);
+        let mut waited = seen.waited.since(old.waited);
+        for (on, (time, before)) in seen.on_type.iter().zip(old.on_type).enumerate() {
+            let time = time.since(before);
+            if time > Ns::ZERO
+                && let Some(core) = self.core_of_type(CoreTypeId(on as u8), at)
+            {
+                self.sched.ran(now, id, core, &Span { time, waited, ..Span::default() });
+                waited = Ns::ZERO;
+            }
+        }
+        self.sched.contended(id, seen.contended.since(old.contended));
+        self.sched.blame(id, seen.blame.since(old.blame));
+        if seen.runnable {
+            self.sched.found(now, id, at);
+        } else if let Some(known) = self.by_slot.get_mut(&slot)
+            && std::mem::replace(&mut known.runnable, false)
+        {
+            self.sched.blocked(now, id, Wait::Sleep);
+        }
+        self.take_actions();
+    }
+
+    /// The policy's period is over. Returns how fast the cores of clusters should be, of [`FULL_LOAD`], where that changes.
+    pub(crate) fn refresh(&mut self, now: Ns) -> Vec<(CoreSet, u32)> {
+        self.sched.refresh(now);
+        self.take_actions();
+        std::mem::take(&mut self.frequencies)
+    }
+
+    /// What the policy thinks of a thread, if it has changed since this was last asked.
+    pub(crate) fn labels(&mut self, slot: u32) -> Option<Labels> {
+        let known = self.by_slot.get_mut(&slot)?;
+        let thread = self.sched.state().thread(known.id);
+        let labels = Labels {
+            speedup: thread.speedup.map_or(0, |speedup| (speedup * 1024.0) as u32),
+            standing: self.sched.standing(known.id),
+            wanted: thread.allowed(),
+        };
+        if known.written.as_ref() == Some(&labels) {
+            return None;
+        }
+        known.written = Some(labels.clone());
+        Some(labels)
+    }
+
+    /// What is asked of a host that has queues of its own means nothing here.
+    fn take_actions(&mut self) {
+        while let Some(action) = self.sched.action() {
+            if let Action::Frequency { cluster, frequency } = action {
+                let machine = &self.sched.state().machine;
+                let cluster = &machine.clusters[cluster.index()];
+                let most = machine.core_types[cluster.core_type.index()].max_frequency();
+                let level = u128::from(frequency.0) * u128::from(FULL_LOAD) / u128::from(most.0.max(1));
+                self.frequencies.push((cluster.cores, (level as u32).min(FULL_LOAD)));
+            }
+        }
+    }
+
+    /// A core of a type: this one, if it is.
+    fn core_of_type(&self, on: CoreTypeId, at: CoreId) -> Option<CoreId> {
+        let machine = &self.sched.state().machine;
+        if machine.cores.get(at.index()).is_some_and(|core| core.core_type == on) {
+            return Some(at);
+        }
+        (on.index() < machine.core_types.len()).then(|| machine.cores_of(on).lowest()).flatten()
+    }
+
+    /// The cores of a mask; all, if it has none of this machine's.
+    fn usable(&self, mask: &[u64], cpus: &[u16]) -> CoreSet {
+        let has = |cpu: u16| mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
+        let cores: CoreSet = cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu)).map(|(_, core)| CoreId(core)).collect();
+        if cores.is_empty() { self.sched.state().machine.all() } else { cores }
+    }
+}
+
+/// `enum group`.
+pub(crate) fn number(group: Group) -> u32 {
+    match group {
+        Group::Either => 0,
+        Group::Big => 1,
+        Group::Little => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::machines;
+
+    use super::*;
+
+    const CPUS: [u16; 4] = [0, 1, 2, 3];
+
+    fn ledger(policy: &str) -> Ledger {
+        Ledger::new(machines::by_name("2B2S").unwrap(), &Setup::parse(policy).unwrap())
+    }
+
+    fn begin(ledger: &mut Ledger, slots: std::ops::Range<u32>) {
+        let described = Described { process: 7, mask: [0xf; 16], name: "worker".into(), ..Described::default() };
+        slots.for_each(|slot| ledger.begin(slot, 100 + slot, 0, &described, &CPUS));
+    }
+
+    fn ran(big: u64, little: u64, blame: u64) -> Seen {
+        let mut seen = Seen { runnable: true, blame: Ns::from_ms(blame), ..Seen::default() };
+        (seen.on_type[0], seen.on_type[1]) = (Ns::from_ms(big), Ns::from_ms(little));
+        seen
+    }
+
+    #[test]
+    fn the_one_that_others_wait_for_comes_first() {
+        let mut ledger = ledger("colab");
+        begin(&mut ledger, 1..5);
+        (1..5).for_each(|slot| ledger.see(slot, &ran(5, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(10)));
+        ledger.refresh(Ns::from_ms(10));
+        let urgent: Vec<bool> = (1..5).map(|slot| ledger.labels(slot).unwrap().standing.urgency > 0.0).collect();
+        assert_eq!(urgent, [false, false, true, false]);
+        assert_eq!(ledger.labels(3), None, "nothing has changed");
+        (1..5).for_each(|slot| ledger.see(slot, &ran(9, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(20)));
+        ledger.refresh(Ns::from_ms(20));
+        assert_eq!(ledger.labels(3).map(|labels| labels.standing.urgency), Some(4.5e6), "it halves");
+    }
+
+    /// WASH binds: what is left to one application is the big cores, which the kernel's part is told.
+    #[test]
+    fn the_cores_that_a_policy_wants_are_said() {
+        let mut ledger = ledger("wash");
+        begin(&mut ledger, 1..2);
+        ledger.see(1, &ran(0, 5, 0), Ns::from_ms(5));
+        ledger.refresh(Ns::from_ms(40));
+        let wanted = ledger.labels(1).unwrap().wanted;
+        assert!(ledger.state().big.contains(wanted.lowest().unwrap()) && wanted.len() == 1, "{wanted:?}");
+        ledger.end(1, &ran(0, 6, 0), Ns::from_ms(50));
+        assert_eq!((ledger.living(), ledger.threads(), ledger.labels(1)), (0, 1, None));
+    }
+}

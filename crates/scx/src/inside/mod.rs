@@ -1,0 +1,129 @@
+//! Decisions inside the kernel: the policies whose every decision between two refreshes the kernel's part makes by itself
+//! (`bpf/policy`). This process only writes beside each thread, once a period, what the policy thinks of it.
+
+mod describe;
+mod ledger;
+mod part;
+
+use evenkeel_linux::clock;
+use evenkeel_model::{Machine, Ns};
+use evenkeel_sched::Setup;
+
+use crate::event::What;
+use crate::host::Figures;
+use crate::session::{LOOK, Turn, come_first, wait};
+use crate::{Bounds, Ended, Error};
+use ledger::Ledger;
+use part::Part;
+
+pub use describe::decides;
+
+/// The kernel's part, and what is written beside its threads.
+pub(crate) struct Inside {
+    part: Part,
+    ledger: Ledger,
+    events: u64,
+    refreshed: Ns,
+    /// When the last stretch of looking began.
+    cpus: Vec<u16>,
+}
+
+impl Inside {
+    /// Takes the machine over.
+    pub(crate) fn start(
+        machine: Machine,
+        cpus: Vec<u16>,
+        policy: &Setup,
+        bounds: &Bounds,
+        partial: bool,
+    ) -> Result<Self, Error> {
+        let ledger = Ledger::new(machine, policy);
+        let mut part = Part::load(&describe::described(ledger.state(), &cpus, policy), &cpus, bounds, partial)?;
+        come_first(&ledger.state().machine, &cpus)?;
+        part.take_over()?;
+        Ok(Self { part, ledger, events: 0, refreshed: clock::clock(), cpus })
+    }
+
+    fn hear(&mut self) {
+        for event in self.part.events() {
+            self.events += 1;
+            match event.what {
+                What::Enabled(described) => {
+                    let slot = described.slot;
+                    self.ledger.begin(slot, event.tid, event.nice, &described, &self.cpus);
+                    if let Some(labels) = self.ledger.labels(slot) {
+                        self.part.write(slot, &labels);
+                    }
+                }
+                What::Disabled { slot } => {
+                    if let Some(seen) = self.part.read(slot) {
+                        self.ledger.end(slot, &seen, event.at);
+                    }
+                    self.part.free(slot, event.tid);
+                }
+                What::Mask(described) => self.ledger.set_mask(described.slot, event.nice, &described.mask, &self.cpus),
+                _ => {}
+            }
+        }
+    }
+
+    fn refresh(&mut self, now: Ns) {
+        for slot in self.ledger.slots() {
+            if let Some(seen) = self.part.read(slot) {
+                self.ledger.see(slot, &seen, now);
+            }
+        }
+        for (cluster, level) in self.ledger.refresh(now) {
+            for core in cluster.iter() {
+                self.part.perform(self.cpus[core.index()], level);
+            }
+        }
+        for slot in self.ledger.slots() {
+            if let Some(labels) = self.ledger.labels(slot) {
+                self.part.write(slot, &labels);
+            }
+        }
+    }
+}
+
+impl Turn for Inside {
+    fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error> {
+        loop {
+            let now = clock::clock();
+            self.hear();
+            let period = self.ledger.period();
+            if period.is_some_and(|period| now.since(self.refreshed) >= period) {
+                self.refreshed = now;
+                self.refresh(now);
+            }
+            self.part.heard(now);
+            if let Some(ended) = self.part.ended() {
+                return Ok(Some(ended));
+            }
+            let lost = self.part.lost();
+            if lost > 0 {
+                return Err(Error::Lost(lost));
+            }
+            if now >= until {
+                return Ok(None);
+            }
+            let refresh = period.map_or(LOOK, |period| Ns(period.0.saturating_sub(now.since(self.refreshed).0)));
+            wait(&self.part.ready(), until.since(now).min(refresh).min(LOOK));
+        }
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            events: self.events,
+            living: self.ledger.living(),
+            threads: self.ledger.threads(),
+            ..self.part.figures()
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.part.give_back();
+    }
+}

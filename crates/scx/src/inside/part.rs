@@ -1,0 +1,189 @@
+//! The kernel's part that decides by itself, as this process sees it: what it has counted of each thread is read, and what the policy
+//! thinks is written, in memory that both have.
+
+use std::cell::RefCell;
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::refusal;
+use evenkeel_model::Ns;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, ProgramInput, RingBuffer, RingBufferBuilder};
+
+use super::ledger::{Labels, Seen, TYPES, number};
+use crate::event::Event;
+use crate::host::Figures;
+use crate::kernel::{PARTIAL, PLACE, long, other, refused, room, text, word};
+use crate::skeleton::inside::types::{self, thread};
+use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
+use crate::{Bounds, Ended, Error};
+
+/// The scheduler in the kernel, from when it is loaded until this is dropped.
+pub(super) struct Part {
+    skeleton: InsideSkel<'static>,
+    /// What holds the machine; `None` when it has been given back.
+    link: Option<Link>,
+    ring: RingBuffer<'static>,
+    ring_fd: OwnedFd,
+    events: Rc<RefCell<Vec<Event>>>,
+}
+
+impl Part {
+    /// Loads the scheduler. It does not schedule anything before [`Self::take_over`].
+    pub(super) fn load(machine: &types::machine, cpus: &[u16], bounds: &Bounds, partial: bool) -> Result<Self, Error> {
+        if fs::metadata(PLACE).is_err() {
+            return Err(Error::NoSchedExt);
+        }
+        if let Some(other) = other() {
+            return Err(Error::Taken(other));
+        }
+        refusal::listen();
+        // The skeleton borrows its object for as long as it lives, which is as long as this process schedules.
+        let object = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = InsideSkelBuilder::default().open(object).map_err(refused)?;
+        let places = open.maps.rodata_data.as_deref().map_or(0, |settings| settings.core_of_cpu.len());
+        room(libbpf_rs::num_possible_cpus().map_err(refused)?, places)?;
+        if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
+            settings.gone_after = bounds.gone.0;
+            settings.machine = *machine;
+            // Only GTS reads it.
+            settings.reads_usage = machine.policy == 4;
+            for (core, cpu) in cpus.iter().enumerate() {
+                if let Some(place) = settings.core_of_cpu.get_mut(usize::from(*cpu)) {
+                    *place = core as u16 + 1;
+                }
+            }
+        }
+        if partial {
+            open.struct_ops.evenkeel_mut().flags |= PARTIAL;
+        }
+        let skeleton = open.load().map_err(refused)?;
+        let events = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&events);
+        let mut builder = RingBufferBuilder::new();
+        let read = move |bytes: &[u8]| {
+            sink.borrow_mut().extend(Event::read(bytes));
+            0
+        };
+        builder.add(&skeleton.maps.ring, read).map_err(refused)?;
+        let ring = builder.build().map_err(refused)?;
+        let ring_fd = skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(Error::Kernel)?;
+        Ok(Self { skeleton, link: None, ring, ring_fd, events })
+    }
+
+    /// From now on the kernel schedules with it.
+    pub(super) fn take_over(&mut self) -> Result<(), Error> {
+        match self.skeleton.maps.evenkeel.attach_struct_ops() {
+            Ok(link) => self.link = Some(link),
+            // Who came first may have come just now.
+            Err(error) => return Err(other().map_or_else(|| refused(error), Error::Taken)),
+        }
+        Ok(())
+    }
+
+    /// Becomes readable when there are events.
+    pub(super) fn ready(&self) -> impl AsFd + '_ {
+        self.ring_fd.as_fd()
+    }
+
+    /// Takes the events that have come, in order.
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        let _ = self.ring.consume();
+        self.events.take()
+    }
+
+    /// All events until then have been acted on.
+    pub(super) fn heard(&mut self, at: Ns) {
+        if let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() {
+            long(&mut memory.heard).store(at.0, Ordering::Release);
+        }
+    }
+
+    /// What has been counted of the thread in a slot. Each number is whole; together they may be of a moment apart.
+    pub(super) fn read(&mut self, slot: u32) -> Option<Seen> {
+        let thread = self.thread(slot)?;
+        let get = |place: &mut u64| Ns(long(place).load(Ordering::Relaxed));
+        let mut on_type = [Ns::ZERO; TYPES];
+        on_type.iter_mut().zip(&mut thread.on_type).for_each(|(time, place)| *time = get(place));
+        Some(Seen {
+            runnable: word(&mut thread.run).load(Ordering::Relaxed) != 0,
+            core: word(&mut thread.core).load(Ordering::Relaxed) as u16,
+            on_type,
+            waited: get(&mut thread.waited),
+            contended: get(&mut thread.contended),
+            blame: get(&mut thread.blame),
+        })
+    }
+
+    /// Writes what the policy thinks of the thread in a slot.
+    pub(super) fn write(&mut self, slot: u32, labels: &Labels) {
+        let Some(thread) = self.thread(slot) else { return };
+        let standing = &labels.standing;
+        word(&mut thread.speedup).store(labels.speedup, Ordering::Relaxed);
+        word(&mut thread.group).store(number(standing.group), Ordering::Relaxed);
+        long(&mut thread.urgency).store((standing.urgency * 1024.0) as u64, Ordering::Relaxed);
+        let dominance =
+            standing.dominance.map_or(0, |dominance| ((dominance * f64::from(1 << 20)) as u32).saturating_add(1));
+        word(&mut thread.dominance).store(dominance, Ordering::Relaxed);
+        for (place, words) in thread.wanted.iter_mut().enumerate() {
+            let bit =
+                |bit: u16| u64::from(labels.wanted.contains(evenkeel_model::CoreId(place as u16 * 64 + bit))) << bit;
+            long(words).store((0..64).map(bit).fold(0, |all, bit| all | bit), Ordering::Relaxed);
+        }
+    }
+
+    /// The thread of a slot is gone, and what it did has been read.
+    pub(super) fn free(&mut self, slot: u32, tid: Tid) {
+        if let Some(thread) = self.thread(slot) {
+            let _ = word(&mut thread.tid).compare_exchange(tid, 0, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets how fast a core should be, of 1024.
+    pub(super) fn perform(&mut self, cpu: u16, level: u32) {
+        let mut order = [i32::from(cpu).to_ne_bytes(), level.to_ne_bytes()].concat();
+        let input = ProgramInput { context_in: Some(&mut order), ..ProgramInput::default() };
+        let _ = self.skeleton.progs.perform.test_run(input);
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        let Some(memory) = self.skeleton.maps.bss_data.as_deref() else { return Figures::default() };
+        let counted = &memory.figures;
+        Figures {
+            switches: counted.switches,
+            stops: counted.stops,
+            stale: counted.stale,
+            longest_wait: Ns(counted.longest_wait),
+            big: Ns(counted.big),
+            little: Ns(counted.little),
+            ..Figures::default()
+        }
+    }
+
+    /// How many events were lost for lack of room.
+    pub(super) fn lost(&self) -> u64 {
+        self.skeleton.maps.bss_data.as_deref().map_or(0, |memory| memory.lost_events)
+    }
+
+    /// Why the kernel has given the machine back, if it has.
+    pub(super) fn ended(&mut self) -> Option<Ended> {
+        let memory = self.skeleton.maps.bss_data.as_deref_mut()?;
+        if word(&mut memory.exit_kind).load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        Some(Ended { reason: text(&memory.exit_reason), message: text(&memory.exit_message) })
+    }
+
+    /// Gives the machine back.
+    pub(super) fn give_back(&mut self) {
+        self.link = None;
+    }
+
+    fn thread(&mut self, slot: u32) -> Option<&mut thread> {
+        self.skeleton.maps.bss_data.as_deref_mut()?.threads.get_mut(slot as usize)
+    }
+}

@@ -1,0 +1,80 @@
+//! The policies inside the kernel decide as the scheduler core's do: in simulated runs of many programs every single decision is
+//! made by both, from the same state, and compared. The kernel's are compiled for this machine for that
+//! (`native.c`); how they are carried out in a real kernel is tested in a guest.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod library;
+mod state;
+mod twin;
+
+use std::sync::{Arc, Mutex};
+
+use evenkeel_model::{Machine, Ns, machines};
+use evenkeel_sched::Setup;
+use evenkeel_sim::{Options, run};
+use evenkeel_workload::{Workload, by_name};
+
+use library::{Library, Pelt};
+use twin::{Differences, Twin};
+
+/// What is played: locks, pipelines, barriers, data-parallel work, and mixes of programs of two and four.
+const WORKLOADS: [&str; 8] =
+    ["blackscholes:4", "fluidanimate:8", "ferret:6", "dedup:6", "bodytrack:4", "Sync-2", "Comp-3", "Rand-7"];
+/// Equal speeds, and cores twice and four times as fast, which are exact in the kernel's numbers of 1024ths.
+fn machines_played() -> Vec<Machine> {
+    let bundled = |name: &str| machines::by_name(name).unwrap();
+    vec![bundled("2B2S"), bundled("4B4S"), evenkeel_conformance::machine(2, 3)]
+}
+
+/// Plays a workload under a policy that is both. Returns how many decisions were compared, and those that differ.
+fn play(library: &Arc<Library>, machine: &Machine, workload: &Workload, policy: &str) -> (u64, Vec<String>) {
+    let setup = Setup::parse(policy).unwrap();
+    let found = Arc::new(Mutex::new(Differences::default()));
+    let twin = Twin::new(Arc::clone(library), &setup, machine, Arc::clone(&found));
+    let options = Options { max_time: Ns::from_ms(100), ..Options::default() };
+    let _ = run(machine, workload, Box::new(twin), None, &options, &mut ());
+    let found = std::mem::take(&mut *found.lock().unwrap());
+    (found.compared, found.different)
+}
+
+#[test]
+fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
+    let library = Arc::new(Library::build());
+    let mut report = Vec::new();
+    let mut all = 0;
+    for policy in ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "colab:takeover=blamed", "colab:takeover=none"]
+    {
+        for machine in machines_played() {
+            for name in WORKLOADS {
+                let workload = by_name(name).unwrap();
+                let (compared, different) = play(&library, &machine, &workload, policy);
+                all += compared;
+                let shown = different.iter().take(3).cloned().collect::<Vec<_>>().join("\n    ");
+                if !different.is_empty() {
+                    report.push(format!(
+                        "{policy}, {name} on {}: {} of {compared} differ, such as\n    {shown}",
+                        machine.name,
+                        different.len()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(all > 100_000, "only {all} decisions were compared");
+    assert!(report.is_empty(), "{}", report.join("\n"));
+}
+
+#[test]
+fn load_averages_are_the_same_to_the_bit() {
+    let library = Library::build();
+    let (mut ours, mut theirs, mut now, mut state) = (evenkeel_sched::Pelt::default(), Pelt::default(), 0, 1_u64);
+    for _ in 0..20_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        now += (state >> 40) << ((state >> 33 & 3) * 2);
+        let level = (state >> 20) as u32 % 1025;
+        ours.accrue(Ns(now), level);
+        library.accrue(&mut theirs, now, level);
+        assert_eq!(u64::from(ours.load()), (theirs.average * 1024) >> 20);
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The decisions of the kernel's part as functions of a program, for a test that compares them with those of the scheduler core.
+ * The test writes what they read. */
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef int __s32;
+typedef long long __s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define __always_inline inline __attribute__((always_inline))
+
+#include "hooks.h"
+
+struct machine machine;
+struct core cores[CORES];
+struct thread threads[THREADS];
+__u64 offline[CORES / 64];
+__u64 now;
+__u32 queues[CORES][256];
+
+struct machine *twin_machine(void)
+{
+	return &machine;
+}
+
+struct core *twin_core(__u32 core)
+{
+	return &cores[core];
+}
+
+__u32 *twin_queue(__u32 core)
+{
+	return queues[core];
+}
+
+struct thread *twin_thread(__u32 slot)
+{
+	return &threads[slot];
+}
+
+/* So that two who write them down can see that they mean the same. */
+void twin_sizes(__u64 *sizes)
+{
+	sizes[0] = sizeof(struct machine);
+	sizes[1] = sizeof(struct core);
+	sizes[2] = sizeof(struct thread);
+}
+
+void twin_begin(void)
+{
+	__builtin_memset(threads, 0, sizeof(threads));
+	__builtin_memset(colab_turns, 0, sizeof(colab_turns));
+}
+
+void twin_time(__u64 time)
+{
+	now = time;
+}
+
+__u32 twin_place(__u32 slot, __u32 why, __u32 near)
+{
+	return hook_place(slot, why, near);
+}
+
+__u64 twin_pick(__u32 core)
+{
+	return hook_pick(core);
+}
+
+__u64 twin_balance(__u32 core)
+{
+	return hook_balance(core);
+}
+
+__u64 twin_slice(__u32 slot, __u32 core)
+{
+	return hook_slice(slot, core);
+}
+
+__u64 twin_charge(__u32 slot, __u32 core, __u64 ran)
+{
+	return hook_charge(slot, core, ran);
+}
+
+__s64 twin_enter(__u32 slot, __u32 core, __u32 why)
+{
+	return hook_enter(slot, core, why);
+}
+
+int twin_expired(__u32 running, __u32 core)
+{
+	return hook_expired(running, core);
+}
+
+int twin_preempts(__u32 woken, __u32 running, __u32 core)
+{
+	return hook_preempts(woken, running, core);
+}
+
+void twin_accrue(struct pelt *load, __u64 time, __u32 level)
+{
+	accrue(load, time, level);
+}

@@ -1,0 +1,110 @@
+//! The scheduler core's state, written down as the kernel's part reads it.
+
+use evenkeel_model::{CoreId, CoreSet, CoreTypeId, ThreadId};
+use evenkeel_sched::policy::parts::fair;
+use evenkeel_sched::policy::{Group, Standing};
+use evenkeel_sched::{Run, Setup, State};
+
+use crate::library::{Library, Place};
+
+/// In the order of `enum policy`.
+const POLICIES: [&str; 7] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab"];
+
+pub fn slot(thread: ThreadId) -> u32 {
+    thread.0 + 1
+}
+
+/// The machine, which does not change.
+pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
+    let name = policy.description().name;
+    let machine = library.machine();
+    machine.policy = POLICIES.iter().position(|known| *known == name).unwrap() as u32;
+    machine.cores = s.cores.len() as u32;
+    machine.caches = s.caches.len() as u32;
+    machine.types = s.machine.core_types.len() as u32;
+    machine.least = s.machine.capacity(CoreTypeId(machine.types as u8 - 1));
+    machine.speedup = 1024 * 1024 / machine.least;
+    machine.scale = fair::latency(s).0 as u32 / 6_000_000;
+    machine.stays = 0;
+    machine.takeover = match policy.name() {
+        "colab:takeover=blamed" => 1,
+        "colab:takeover=none" => 2,
+        _ => 0,
+    };
+    let mut nodes: Vec<CoreSet> = Vec::new();
+    for core in s.machine.all().iter() {
+        let (cache, node) = (s.machine.sharing_cache(core), s.machine.node_of(core));
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+        let place = &mut machine.places[core.index()];
+        *place = Place {
+            cpu: core.0.into(),
+            kind: s.machine.cores[core.index()].core_type.0.into(),
+            capacity: s.capacity(core),
+            cache: s.caches.iter().position(|cores| cores.contains(core)).unwrap() as u32,
+            node: nodes.iter().position(|known| *known == node).unwrap() as u32,
+            levels: s.domains[core.index()].len() as u32,
+            ..Place::default()
+        };
+        for (level, domain) in s.domains[core.index()].iter().enumerate() {
+            place.domains[level] = if *domain == cache { 0 } else { 2 - u32::from(*domain == node) };
+            place.sizes[level] = domain.len() as u32;
+        }
+    }
+}
+
+/// Everything else.
+pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadId) -> Standing) {
+    library.time(s.now.0);
+    for (number, core) in s.cores.iter().enumerate() {
+        let id = CoreId(number as u16);
+        let to = library.core(number);
+        to.min_vruntime = core.queue.min_vruntime;
+        for level in 0..s.domains[number].len() {
+            to.balanced[level] = s.balanced(id, level).0;
+        }
+        to.queue_weight = core.queue.weight();
+        to.weight = core.current.map_or(0, |thread| s.thread(thread).weight());
+        to.queued = core.queue.len() as u32;
+        to.current = core.current.map_or(0, slot);
+        to.used = if uses { s.usage(id, None) } else { 0 };
+        for (place, thread) in library.queue(number).iter_mut().zip(core.queue.iter()) {
+            *place = slot(thread);
+        }
+    }
+    for (number, thread) in s.threads.iter().enumerate() {
+        let id = ThreadId(number as u32);
+        if !thread.alive() {
+            continue;
+        }
+        let standing = standing(id);
+        let to = library.thread(slot(id));
+        to.vruntime = thread.vruntime;
+        to.weight = thread.weight();
+        to.last_ran = thread.last_ran.0;
+        to.stint = thread.stint.0;
+        to.executed = thread.executed.0;
+        to.load.average = u64::from(thread.load.load()) << 10;
+        to.usage.average = u64::from(thread.usage(s.now)) << 10;
+        to.usage.last = s.now.0;
+        to.run = match thread.run {
+            Run::Absent | Run::Blocked(_) => 0,
+            Run::Ready => 1,
+            Run::Running => 2,
+        };
+        to.core = thread.core.0.into();
+        to.speedup = thread.speedup.map_or(0, |speedup| (speedup * 1024.0) as u32);
+        to.urgency = (standing.urgency * 1024.0) as u64;
+        to.group = match standing.group {
+            Group::Either => 0,
+            Group::Big => 1,
+            Group::Little => 2,
+        };
+        to.dominance =
+            standing.dominance.map_or(0, |dominance| ((dominance * f64::from(1 << 20)) as u32).saturating_add(1));
+        to.may = [0; 16];
+        thread.allowed().iter().for_each(|core| to.may[core.index() / 64] |= 1 << (core.0 % 64));
+        to.wanted = [u64::MAX; 16];
+    }
+}

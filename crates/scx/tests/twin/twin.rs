@@ -1,0 +1,209 @@
+//! A policy that is two: what the scheduler core's decides is done, and what the kernel's would have decided is compared with it.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use evenkeel_model::predict::Quality;
+use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
+use evenkeel_sched::policy::{Changes, Pick, Standing};
+use evenkeel_sched::{Description, Policy, Run, Setup, Span, State, Why};
+
+use crate::library::Library;
+use crate::state::{slot, write, write_machine};
+
+/// What was compared, and what was not the same.
+#[derive(Default)]
+pub struct Differences {
+    pub compared: u64,
+    pub different: Vec<String>,
+}
+
+pub struct Twin {
+    inner: Box<dyn Policy>,
+    setup: Setup,
+    library: Arc<Library>,
+    begun: bool,
+    found: Arc<Mutex<Differences>>,
+}
+
+const NO_CORE: u32 = u32::MAX;
+
+impl Twin {
+    pub fn new(library: Arc<Library>, setup: &Setup, _machine: &Machine, found: Arc<Mutex<Differences>>) -> Self {
+        library.begin();
+        Self { inner: setup.make(), setup: setup.clone(), library, begun: false, found }
+    }
+
+    fn write(&mut self, s: &State) {
+        if !std::mem::replace(&mut self.begun, true) {
+            write_machine(&self.library, s, &self.setup);
+        }
+        self.look(s);
+    }
+
+    fn look(&self, s: &State) {
+        write(&self.library, s, self.setup.name() == "gts", |thread| self.inner.standing(s, thread));
+    }
+
+    fn compare<T: PartialEq + Debug>(&self, s: &State, what: &str, core: T, kernel: T) {
+        let mut found = self.found.lock().unwrap();
+        found.compared += 1;
+        if core != kernel {
+            found
+                .different
+                .push(format!("{what} at {}: {core:?} by the scheduler core, {kernel:?} in the kernel", s.now));
+        }
+    }
+}
+
+fn why(why: Why) -> u32 {
+    match why {
+        Why::New { .. } => 0,
+        Why::Woken { .. } => 1,
+        Why::Preempted => 2,
+        Why::Yielded => 3,
+        Why::Taken { .. } => 4,
+    }
+}
+
+fn near(s: &State, why: Why) -> u32 {
+    let core = match why {
+        Why::New { by } => by.map(|by| s.thread(by).core),
+        Why::Woken { by } => by.filter(|by| s.thread(*by).run == Run::Running).map(|by| s.thread(by).core),
+        Why::Taken { by } => Some(by),
+        Why::Preempted | Why::Yielded => None,
+    };
+    core.map_or(NO_CORE, |core| core.0.into())
+}
+
+fn pick(pick: Pick) -> u64 {
+    let (kind, thread) = match pick {
+        Pick::Idle => return 0,
+        Pick::Queued(thread) => (1, thread),
+        Pick::Running(thread) => (2, thread),
+        Pick::Exchange(thread) => (3, thread),
+    };
+    kind << 32 | u64::from(slot(thread))
+}
+
+impl Policy for Twin {
+    fn description(&self) -> &'static Description {
+        self.inner.description()
+    }
+
+    fn accepts(&self, machine: &Machine) -> Result<(), String> {
+        self.inner.accepts(machine)
+    }
+
+    fn period(&self) -> Option<Ns> {
+        self.inner.period()
+    }
+
+    fn predictor(&self) -> Quality {
+        self.inner.predictor()
+    }
+
+    fn admit(&mut self, s: &State, thread: ThreadId) -> CoreSet {
+        self.inner.admit(s, thread)
+    }
+
+    fn place(&mut self, s: &State, thread: ThreadId, reason: Why) -> CoreId {
+        self.write(s);
+        let kernel = self.library.place(slot(thread), why(reason), near(s, reason));
+        let core = self.inner.place(s, thread, reason);
+        self.compare(s, &format!("place of {thread:?}, {reason:?}"), u32::from(core.0), kernel);
+        core
+    }
+
+    fn pick(&mut self, s: &State, core: CoreId) -> Pick {
+        self.write(s);
+        let kernel = self.library.pick(core.0.into());
+        let chosen = self.inner.pick(s, core);
+        self.compare(s, &format!("pick of {core:?} {chosen:?}"), pick(chosen), kernel);
+        chosen
+    }
+
+    fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
+        let slice = self.inner.slice(s, thread, core);
+        if self.begun {
+            self.look(s);
+            let kernel = self.library.slice(slot(thread), core.0.into());
+            let near = slice.0.abs_diff(kernel) <= 1 + slice.0 / 500;
+            self.compare(s, "slice", slice.0, if near { slice.0 } else { kernel });
+        }
+        slice
+    }
+
+    fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+        self.write(s);
+        let kernel = self.library.charge(slot(thread), core.0.into(), ran.0);
+        let charged = self.inner.charge(s, thread, core, ran);
+        // Speedups are 1024ths there.
+        let near = charged.0.abs_diff(kernel) <= 1 + charged.0 / 500;
+        self.compare(s, "charge", charged.0, if near { charged.0 } else { kernel });
+        self.library.thread(slot(thread)).progress += charged.0 as i64 - kernel as i64;
+        charged
+    }
+
+    fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, reason: Why) -> i64 {
+        self.write(s);
+        let kernel = self.library.enter(slot(thread), core.0.into(), why(reason));
+        let vruntime = self.inner.enter(s, thread, core, reason);
+        let near = vruntime.abs_diff(kernel) <= 50_000;
+        self.compare(s, &format!("enter, {reason:?}"), vruntime, if near { vruntime } else { kernel });
+        vruntime
+    }
+
+    fn leave(&mut self, s: &State, thread: ThreadId) {
+        self.inner.leave(s, thread);
+    }
+
+    fn arrive(&mut self, s: &State, thread: ThreadId, core: CoreId) {
+        self.inner.arrive(s, thread, core);
+    }
+
+    fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
+        self.look(s);
+        let kernel = self.library.expired(slot(running), core.0.into());
+        let expired = self.inner.expired(s, running, core);
+        self.compare(s, "expired", expired, kernel);
+        expired
+    }
+
+    fn ran(&mut self, s: &State, thread: ThreadId, core: CoreId, span: &Span) {
+        self.inner.ran(s, thread, core, span);
+    }
+
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        self.look(s);
+        let kernel = self.library.preempts(slot(woken), slot(running), core.0.into());
+        let preempts = self.inner.preempts(s, woken, running, core);
+        self.compare(s, "preempts", preempts, kernel);
+        preempts
+    }
+
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        self.write(s);
+        let kernel = self.library.balance(core.0.into());
+        let chosen = self.inner.balance(s, core);
+        // Bias scheduling has a history of who ran on a core; the kernel looks who is there.
+        let exchanges = matches!(chosen, Pick::Exchange(_)) || kernel >> 32 == 3;
+        if self.setup.name() == "bias" && exchanges {
+            return chosen;
+        }
+        self.compare(s, &format!("balance of {core:?} {chosen:?}"), pick(chosen), kernel);
+        chosen
+    }
+
+    fn balances_always(&self) -> bool {
+        self.inner.balances_always()
+    }
+
+    fn refresh(&mut self, s: &State, changes: &mut Changes) {
+        self.inner.refresh(s, changes);
+    }
+
+    fn standing(&self, s: &State, thread: ThreadId) -> Standing {
+        self.inner.standing(s, thread)
+    }
+}
