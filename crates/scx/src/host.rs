@@ -250,6 +250,12 @@ impl<O: Orders> Books<O> {
                 self.threads[id.index()].mask = self.cores_of(&described.mask);
                 self.threads[id.index()].nice = event.nice;
                 self.set_params(id);
+                // It may be what an idle core can have now.
+                for core in self.sched.state().thread(id).allowed().iter() {
+                    if self.cores[core.index()].running.or(self.cores[core.index()].sent).is_none() {
+                        self.requests.vacated(core);
+                    }
+                }
             }
             (What::Weight, Some(id)) => {
                 self.threads[id.index()].nice = event.nice;

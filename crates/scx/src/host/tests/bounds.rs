@@ -72,3 +72,24 @@ fn the_figures_tell_how_long_cores_were_left_without_work() {
     assert_eq!(books.figures().longest_idle, Ns::from_ms(7));
     assert_eq!(books.figures().longest_misplaced, Ns::ZERO, "nothing runs");
 }
+
+/// A thread that was bound to a little core may use a big one again, which is idle: it need not wait for anything else to happen.
+#[test]
+fn a_mask_that_grows_lets_an_idle_core_have_the_thread() {
+    for policy in ["pfs", "colab", "fcf"] {
+        let mut books = books(policy);
+        books.orders.begin(100, 1 << 3);
+        books.orders.ready(100, 3, true);
+        let settle = |books: &mut Books<Kernel>| {
+            for _ in 0..6 {
+                listen(books, false, false);
+                (0..4).for_each(|cpu| books.orders.dispatch(cpu, false));
+            }
+        };
+        settle(&mut books);
+        assert_eq!(books.orders.cpu_of(100), Some(3), "{policy}");
+        books.orders.mask(100, u64::MAX);
+        settle(&mut books);
+        assert!(books.orders.cpu_of(100).is_some_and(|cpu| cpu < 2), "{policy}: {:?}", books.orders.cpu_of(100));
+    }
+}
