@@ -11,7 +11,6 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "calls.h"
-#include "interrupts.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -92,6 +91,9 @@ __u32 used = 0;
 __u64 lost_events = 0;
 __u64 lost_threads = 0;
 __u64 lost_pairs = 0;
+
+/* How deep in interrupts each CPU is. */
+__u32 interrupts[MAX_CPUS] = {};
 
 /* Mapped by the host. */
 struct {
@@ -185,6 +187,66 @@ static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
 {
 	tell_call(at, tid, other, kind, 0);
+}
+
+/* An interrupt runs in the name of the thread that it interrupts: a wake-up there is not that thread's. Interrupts that can
+ * wake a thread are those of devices, timers, and what both leave for later. */
+static __u32 *interrupts_here(void)
+{
+	return &interrupts[bpf_get_smp_processor_id() & (MAX_CPUS - 1)];
+}
+
+static int leave(void)
+{
+	__u32 *depth = interrupts_here();
+
+	/* The first that is seen may have begun before this program did. */
+	if (*depth)
+		--*depth;
+	return 0;
+}
+
+static int enter(void)
+{
+	++*interrupts_here();
+	return 0;
+}
+
+/* The ends come first, since programs are attached in this order. */
+SEC("raw_tp/irq_handler_exit")
+int irq_exit(void *ctx)
+{
+	return leave();
+}
+
+SEC("raw_tp/softirq_exit")
+int softirq_exit(void *ctx)
+{
+	return leave();
+}
+
+SEC("raw_tp/hrtimer_expire_exit")
+int hrtimer_exit(void *ctx)
+{
+	return leave();
+}
+
+SEC("raw_tp/irq_handler_entry")
+int irq_entry(void *ctx)
+{
+	return enter();
+}
+
+SEC("raw_tp/softirq_entry")
+int softirq_entry(void *ctx)
+{
+	return enter();
+}
+
+SEC("raw_tp/hrtimer_expire_entry")
+int hrtimer_entry(void *ctx)
+{
+	return enter();
 }
 
 /* A record that no thread has; MAX_THREADS if all are taken. */
@@ -320,7 +382,7 @@ static void runnable(struct task_struct *task)
 		return;
 	now = bpf_ktime_get_ns();
 	waker = bpf_get_current_task_btf();
-	if (!in_interrupt() && waker->pid != task->pid)
+	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
 	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
 	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && in_futex(waker) ? by->futex_calls : 0);

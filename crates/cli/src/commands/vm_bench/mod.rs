@@ -197,7 +197,7 @@ mod tests {
         };
         assert_eq!(names(&["--policy", "pfs,colab"]), ["stock", "run pfs", "run colab"]);
         let all = names(&["--scx", "--policy", "pfs", "--peer", "scx_lavd=/bin/true"]);
-        assert_eq!(all, ["stock", "run pfs", "scx pfs", "scx_lavd"]);
+        assert_eq!(all, ["stock", "run pfs", "scx pfs", "scx daemon pfs", "scx_lavd"]);
     }
 
     #[test]
