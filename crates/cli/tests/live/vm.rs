@@ -122,7 +122,7 @@ fn every_host_has_a_row_in_a_bench() {
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = report["machines"][0]["rows"].as_array().unwrap();
-    let hosts = [("stock", "stock"), ("pfs", "run"), ("pfs", "scx"), ("other", "peer")];
+    let hosts = [("stock", "stock"), ("pfs", "run"), ("pfs", "scx"), ("pfs", "scx daemon"), ("other", "peer")];
     let expected = ["lu", "wakeup"].iter().flat_map(|bench| hosts.map(|(policy, host)| (*bench, policy, host)));
     let found = rows.iter().map(|row| {
         let word = |field: &str| row[field].as_str().unwrap();
