@@ -137,5 +137,8 @@ fn every_host_has_a_row_in_a_bench() {
         assert_eq!(row["predicted_s"].is_number(), !sleeps && row["host"] != "peer", "{row}");
     }
     let accuracy = report["machines"][0]["accuracy"].as_array().unwrap();
-    assert_eq!(accuracy.iter().map(|of| of["host"].as_str().unwrap()).collect::<Vec<_>>(), ["run", "scx"]);
+    assert_eq!(
+        accuracy.iter().map(|of| of["host"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["run", "scx", "scx daemon"]
+    );
 }

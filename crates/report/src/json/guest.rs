@@ -56,7 +56,7 @@ pub struct BenchRow {
     pub bench: String,
     /// The policy; `stock` is the guest's own scheduler, and another scheduler has its own name.
     pub policy: String,
-    /// What carries the policy out: `stock`, `run` (affinity), `scx` (inside the kernel) or `peer` (another program).
+    /// What carries the policy out: `stock`, `run` (affinity), `scx` (inside the kernel), `scx daemon` or `peer`.
     pub host: &'static str,
     /// How many runs were measured.
     pub runs: usize,
