@@ -17,14 +17,14 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* A running thread that nobody wants to give way is looked at again after so long. */
+/* A running thread that nobody wants to give way is looked at again after so long, in ns: the kernel's SCX_SLICE_DFL. */
 #define SLICE 20000000
-/* How often idle cores balance, and the process is looked for: a tick of Debian's kernels. */
+/* How often idle cores balance, and the process is looked for, in ns: a tick of Debian's kernels (250 Hz). */
 #define BEAT 4000000
 #define CLOCK_MONOTONIC 1
-/* After so many intervals in vain a running thread is moved. */
+/* After so many intervals in vain a running thread is moved: `PATIENCE` of sched/src/policy/parts/fair.rs. */
 #define PATIENCE 3
-/* How often a core tries again when another one was faster. */
+/* How often a core tries again when another one was faster (assumed: then it waits for the next beat). */
 #define TRIES 4
 
 /* Set before loading: the core that each CPU is, plus 1. */
