@@ -1,10 +1,8 @@
 //! The part in the kernel, as this process sees it: events come from it, mail and orders to stop go to it.
 
-use std::cell::RefCell;
 use std::fs;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
-use std::rc::Rc;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use evenkeel_linux::event::Tid;
@@ -12,10 +10,11 @@ use evenkeel_linux::mask;
 use evenkeel_linux::refusal::{self, Refusal};
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, ProgramInput};
 
 use crate::event::Event;
 use crate::host::Mail;
+use crate::ring::Ring;
 use crate::skeleton::{ScxSkel, ScxSkelBuilder};
 use crate::{Bounds, Ended, Error};
 
@@ -29,9 +28,7 @@ pub(crate) struct Kernel {
     skeleton: ScxSkel<'static>,
     /// What holds the machine; `None` when it has been given back.
     link: Option<Link>,
-    ring: RingBuffer<'static>,
-    ring_fd: OwnedFd,
-    events: Rc<RefCell<Vec<Event>>>,
+    ring: Ring,
 }
 
 impl Kernel {
@@ -58,17 +55,8 @@ impl Kernel {
             open.struct_ops.evenkeel_mut().flags |= PARTIAL;
         }
         let skeleton = open.load().map_err(refused)?;
-        let events = Rc::new(RefCell::new(Vec::new()));
-        let sink = Rc::clone(&events);
-        let mut builder = RingBufferBuilder::new();
-        let read = move |bytes: &[u8]| {
-            sink.borrow_mut().extend(Event::read(bytes));
-            0
-        };
-        builder.add(&skeleton.maps.ring, read).map_err(refused)?;
-        let ring = builder.build().map_err(refused)?;
-        let ring_fd = skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(Error::Kernel)?;
-        Ok(Self { skeleton, link: None, ring, ring_fd, events })
+        let ring = Ring::new(&skeleton.maps.ring)?;
+        Ok(Self { skeleton, link: None, ring })
     }
 
     /// From now on the kernel schedules with it.
@@ -83,13 +71,12 @@ impl Kernel {
 
     /// Becomes readable when there are events.
     pub(crate) fn ready(&self) -> impl AsFd + '_ {
-        self.ring_fd.as_fd()
+        self.ring.ready()
     }
 
     /// Takes the events that have come, in order.
     pub(crate) fn events(&mut self) -> Vec<Event> {
-        let _ = self.ring.consume();
-        self.events.take()
+        self.ring.events()
     }
 
     /// All events until then have been acted on.

@@ -5,6 +5,7 @@ mod event;
 mod host;
 mod inside;
 mod kernel;
+mod ring;
 mod session;
 mod skeleton;
 

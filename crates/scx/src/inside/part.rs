@@ -1,23 +1,22 @@
 //! The kernel's part that decides by itself, as this process sees it: what it has counted of each thread is read, and what the policy
 //! thinks is written, in memory that both have.
 
-use std::cell::RefCell;
 use std::fs;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
-use std::rc::Rc;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::refusal;
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, ProgramInput};
 
 use super::ledger::{Labels, Seen, TYPES, number};
 use crate::event::Event;
 use crate::host::Figures;
 use crate::kernel::{PARTIAL, PLACE, long, other, refused, room, text, word};
+use crate::ring::Ring;
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
 use crate::{Bounds, Ended, Error};
@@ -27,9 +26,7 @@ pub(super) struct Part {
     skeleton: InsideSkel<'static>,
     /// What holds the machine; `None` when it has been given back.
     link: Option<Link>,
-    ring: RingBuffer<'static>,
-    ring_fd: OwnedFd,
-    events: Rc<RefCell<Vec<Event>>>,
+    ring: Ring,
 }
 
 impl Part {
@@ -62,17 +59,8 @@ impl Part {
             open.struct_ops.evenkeel_mut().flags |= PARTIAL;
         }
         let skeleton = open.load().map_err(refused)?;
-        let events = Rc::new(RefCell::new(Vec::new()));
-        let sink = Rc::clone(&events);
-        let mut builder = RingBufferBuilder::new();
-        let read = move |bytes: &[u8]| {
-            sink.borrow_mut().extend(Event::read(bytes));
-            0
-        };
-        builder.add(&skeleton.maps.ring, read).map_err(refused)?;
-        let ring = builder.build().map_err(refused)?;
-        let ring_fd = skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(Error::Kernel)?;
-        Ok(Self { skeleton, link: None, ring, ring_fd, events })
+        let ring = Ring::new(&skeleton.maps.ring)?;
+        Ok(Self { skeleton, link: None, ring })
     }
 
     /// From now on the kernel schedules with it.
@@ -87,13 +75,12 @@ impl Part {
 
     /// Becomes readable when there are events.
     pub(super) fn ready(&self) -> impl AsFd + '_ {
-        self.ring_fd.as_fd()
+        self.ring.ready()
     }
 
     /// Takes the events that have come, in order.
     pub(super) fn events(&mut self) -> Vec<Event> {
-        let _ = self.ring.consume();
-        self.events.take()
+        self.ring.events()
     }
 
     /// All events until then have been acted on.
