@@ -7,7 +7,7 @@
 //! span, and no relative of it may be left.
 //!
 //! Threads that no sample has seen live less than the time from one sample to the next. So the first of them was copied no
-//! earlier than at the sample before the thread was born, or at the one before that if a fork was in flight meanwhile. Every
+//! earlier than at the sample before the thread itself was, or at the one before that if a fork was in flight meanwhile. Every
 //! new thread whose mask was granted to any thread since then counts as one that has inherited it. Only a thread whose process,
 //! or whose parent's process, was seen before all that descends from a thread of that process, so that no other grants count.
 //! A thread that has inherited a mask has had it since it was born: until it is widened it has a grant of its own. One case is
@@ -28,11 +28,11 @@ use crate::event::Tid;
 
 /// A fork takes no longer than this from the copy of the mask until the new thread can be seen.
 pub const IN_FLIGHT: Ns = Ns::from_ms(50);
-/// How many samples back the first thread may have been copied of which a new one descends unseen: the one before it was
-/// born, and another one for forks in flight and for threads that a sample has missed.
+/// How many samples back the first thread may have been copied of which a new one descends unseen: the one before that was
+/// copied, and another one for forks in flight and for threads that a sample has missed.
 const UNSEEN: usize = 2;
 /// The times of so many samples are remembered, for threads that several have missed.
-const SAMPLES: usize = 8;
+const SAMPLES: usize = 12;
 
 /// A mask that a thread has had because Evenkeel gave it, or because it inherited such a mask.
 #[derive(Clone, Copy, Debug)]
@@ -123,8 +123,10 @@ impl Grants {
     /// What the program wants a new thread to have, if it has inherited a mask.
     fn own(&self, newborn: &Newborn, processes: &BTreeMap<Tid, Ns>) -> Option<CpuSet> {
         let (start, end) = (*newborn.born.start(), *newborn.born.end());
-        // The first that was not seen was not copied before this.
-        let since = self.samples.iter().rev().filter(|at| **at <= start).nth(UNSEEN - 1).copied().unwrap_or(Ns::ZERO);
+        // The first that was not seen was not copied before this. Several samples may have been taken while it was in flight.
+        let copied = start.since(IN_FLIGHT);
+        let before = self.samples.iter().rev().filter(|at| at.0 <= copied.0);
+        let since = before.copied().nth(UNSEEN - 1).unwrap_or(Ns::ZERO);
         let since = since.since(IN_FLIGHT);
         let family = newborn.family().filter(|family| processes.get(family).is_some_and(|known| *known < since));
         let may_come_from = |grant: &&Grant| {

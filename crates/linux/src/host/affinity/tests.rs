@@ -173,7 +173,7 @@ fn a_mask_that_no_thread_was_given_at_that_time_is_the_programs() {
     let mut grants = Grants::default();
     let (at, one) = (Ns::from_secs(1), mask::of([0]));
     let processes = BTreeMap::from([(7, Ns::ZERO), (8, Ns::ZERO)]);
-    (95..=100).for_each(|tick| grants.seen(Ns(TICK.0 * tick)));
+    (85..=100).for_each(|tick| grants.seen(Ns(TICK.0 * tick)));
     grants.begin(7, 7, at, all(), one);
     grants.end(7, at + Ns::from_ms(1));
     let thread = |process, born: Ns, cpu| Newborn {
@@ -205,5 +205,19 @@ fn a_thread_inherits_from_one_that_was_never_seen() {
     grants.end(7, at + Ns::from_ms(1));
     let born = at + IN_FLIGHT + Ns::from_ms(30);
     let unseen = Newborn { tid: 10, process: 9, parent: None, born: born..=born + TICK, mask: one };
+    assert!(grants.adopt(vec![unseen], &processes, |_, _| Ok(born)).unwrap().is_empty());
+}
+
+/// While its fork was in flight two samples were taken, one right after the other; who started it was never seen either.
+#[test]
+fn a_thread_inherits_although_samples_were_taken_while_it_was_started() {
+    let mut grants = Grants::default();
+    let (at, one) = (Ns::from_secs(1), mask::of([0]));
+    let processes = BTreeMap::from([(7, Ns::ZERO)]);
+    grants.begin(7, 7, at, all(), one);
+    grants.end(7, at + Ns::from_ms(1));
+    let born = at + IN_FLIGHT + Ns::from_ms(9);
+    [10, 52, 52].into_iter().for_each(|ms| grants.seen(at + Ns::from_ms(ms)));
+    let unseen = Newborn { tid: 10, process: 9, parent: Some(7), born: born..=born + TICK, mask: one };
     assert!(grants.adopt(vec![unseen], &processes, |_, _| Ok(born)).unwrap().is_empty());
 }
