@@ -1,6 +1,7 @@
 //! Host 2: real programs. Evenkeel samples what the Linux kernel does with the threads of a program and moves them
 //! through their affinity masks. Around it: what can be used on this machine, what its threads wait for, recording, emulation.
 
+pub mod cgroup;
 pub mod clock;
 pub mod emulate;
 pub mod event;

@@ -28,12 +28,18 @@ pub fn fifo(tid: Tid) -> io::Result<()> {
     set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: 1, ..EMPTY })
 }
 
-/// Gives a thread (0: this one) to the scheduler of sched_ext, if there is one; until there is, it is an ordinary one.
+/// Gives an ordinary thread (0: this one) to the scheduler of sched_ext, if there is one; until there is, it is as before. Its nice
+/// value stays. Threads of other classes are left alone: whoever made them what they are had a reason.
 ///
 /// # Errors
 /// This user may not, or there is no such thread.
 pub fn ext(tid: Tid) -> io::Result<()> {
-    set(tid, &libc::sched_attr { sched_policy: SCHED_EXT, ..EMPTY })
+    let now = get(tid)?;
+    if ![libc::SCHED_OTHER as u32, libc::SCHED_BATCH as u32].contains(&now.sched_policy) {
+        return Ok(());
+    }
+    // SCHED_FLAG_KEEP_PARAMS would keep the class, too.
+    set(tid, &libc::sched_attr { sched_policy: SCHED_EXT, sched_nice: now.sched_nice, ..EMPTY })
 }
 
 /// Gives a thread (0: this one) a share of a CPU, and no more.
@@ -51,12 +57,16 @@ pub(crate) fn reserve(tid: Tid, share: f64) -> io::Result<()> {
 
 /// The share of a CPU that a thread has reserved, if it has.
 pub(crate) fn reserved(tid: Tid) -> Option<f64> {
+    let attr = get(tid).ok()?;
+    (attr.sched_policy == SCHED_DEADLINE).then(|| attr.sched_runtime as f64 / attr.sched_period.max(1) as f64)
+}
+
+fn get(tid: Tid) -> io::Result<libc::sched_attr> {
     let mut attr = EMPTY;
     // SAFETY: the kernel writes at most the given size to `attr`, which lives until the call returns.
     #[allow(unsafe_code)]
     let result = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, attr.size, 0) };
-    (result == 0 && attr.sched_policy == SCHED_DEADLINE)
-        .then(|| attr.sched_runtime as f64 / attr.sched_period.max(1) as f64)
+    if result == 0 { Ok(attr) } else { Err(io::Error::last_os_error()) }
 }
 
 fn set(tid: Tid, attr: &libc::sched_attr) -> io::Result<()> {

@@ -12,7 +12,7 @@ pub(crate) struct Event {
     /// The thread; 0 for what happened to a core.
     pub(crate) tid: Tid,
     pub(crate) cpu: u16,
-    pub(crate) nice: i8,
+    pub(crate) weight: u32,
     pub(crate) what: What,
 }
 
@@ -105,8 +105,7 @@ impl Event {
             10 => What::Keeps(flags),
             _ => return None,
         };
-        let nice = (word(44)? as i32).clamp(-20, 19) as i8;
-        Some(Self { at, ran, tid: word(28)?, cpu: word(32)? as u16, nice, what })
+        Some(Self { at, ran, tid: word(28)?, cpu: word(32)? as u16, weight: word(44)?, what })
     }
 }
 
@@ -118,9 +117,9 @@ mod tests {
     fn events_are_read_as_the_kernel_writes_them() {
         let mut bytes = Vec::new();
         [7_u64, 8, 9].iter().for_each(|long| bytes.extend(long.to_ne_bytes()));
-        [2_u32, 42, 3, 1, 41, -5_i32 as u32].iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+        [2_u32, 42, 3, 1, 41, 3121].iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
         let what = What::Ready { woken: true, by: Some(41), waited: Ns(9), yielded: false };
-        let event = Event { at: Ns(7), ran: Ns(8), tid: 42, cpu: 3, nice: -5, what };
+        let event = Event { at: Ns(7), ran: Ns(8), tid: 42, cpu: 3, weight: 3121, what };
         assert_eq!(Event::read(&bytes), Some(event));
         assert_eq!(Event::read(&bytes[..40]), None, "cut");
         bytes[24] = 0;

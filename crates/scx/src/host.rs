@@ -5,19 +5,26 @@
 //! late host. What the kernel does by itself, such as running a thread that exits where it is, leaves that thread
 //! astray until it waits or blocks again.
 
+mod figures;
+mod rescue;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::{CoreOf, kind};
-use evenkeel_model::{Clamp, Class, ClusterId, CoreId, CoreSet, FULL_LOAD, Hz, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_linux::host::CoreOf;
+use evenkeel_model::{ClusterId, CoreId, CoreSet, FULL_LOAD, Hz, Machine, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
-use evenkeel_sched::{Action, NewThread, Run, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Action, Run, Scheduler, Setup, Span, Wait, Why};
 
-use crate::event::{Described, Event, What};
+use crate::event::{Event, What};
+
+pub use figures::Figures;
+use rescue::PATIENCE;
+use threads::{Process, Thread};
 
 /// What the host tells the kernel.
 pub(crate) trait Orders {
@@ -39,10 +46,6 @@ pub(crate) struct Mail {
     /// Each is one more than the core's last.
     pub(crate) number: u32,
 }
-
-/// A thread that has waited for so long runs for a tick, whatever the policy decides: one with the lowest weight would wait for
-/// half a minute beside some with the highest, and the kernel takes the machine back after 5 s.
-const PATIENCE: Ns = Ns::from_secs(1);
 
 /// Drives the scheduler core with what the kernel did.
 pub(crate) struct Books<O> {
@@ -70,35 +73,6 @@ pub(crate) struct Books<O> {
     figures: Figures,
 }
 
-/// What the host has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Events of the kernel.
-    pub events: u64,
-    /// Threads that it was told to run.
-    pub switches: u64,
-    /// Threads that were stopped on a core.
-    pub stops: u64,
-    /// Decisions that were stale when they were to be carried out.
-    pub stale: u64,
-    /// Threads that cores have taken by themselves, because this process was late.
-    pub taken_late: u64,
-    /// Threads that are this scheduler's now.
-    pub living: u64,
-    /// All threads that were this scheduler's at some time.
-    pub threads: u64,
-    /// The longest time that a thread waited for a core.
-    pub longest_wait: Ns,
-    /// The longest time that a core had nothing to run while a thread waited that may use it.
-    pub longest_idle: Ns,
-    /// The longest time that a core of the fastest type had nothing to run while a slower one ran a thread that may use it.
-    pub longest_misplaced: Ns,
-    /// Time that all threads together have run on cores of the fastest type.
-    pub big: Ns,
-    /// The same on all other cores.
-    pub little: Ns,
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
     running: Option<ThreadId>,
@@ -116,13 +90,6 @@ struct Core {
     misplaced_since: Option<Ns>,
 }
 
-/// A program: its threads that live.
-#[derive(Clone, Copy, Debug)]
-struct Process {
-    program: ProgramId,
-    threads: u32,
-}
-
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -135,23 +102,6 @@ enum Place {
     Running(CoreId),
     /// It runs where it was not sent, on that core if that is known.
     Astray(Option<CoreId>),
-}
-
-#[derive(Clone, Debug)]
-struct Thread {
-    tid: Tid,
-    process: Tid,
-    place: Place,
-    /// A core was told to run it because it had waited for too long.
-    rescued: bool,
-    begun: bool,
-    nice: i8,
-    mask: CoreSet,
-    /// What the kernel had counted at the last event, and what has been reported since.
-    counted: Ns,
-    reported: Ns,
-    /// When it was last accounted for, or began to wait.
-    since: Ns,
 }
 
 /// Threads that are being stopped for a request.
@@ -190,16 +140,6 @@ impl<O: Orders> Books<O> {
         }
     }
 
-    /// What has been done so far.
-    pub(crate) fn figures(&self) -> Figures {
-        let now = self.now;
-        let threads = self.by_tid.values().map(|id| &self.threads[id.index()]);
-        let waits = threads.filter(|thread| matches!(thread.place, Place::Waiting | Place::Sent(_)));
-        let longest_wait = waits.map(|thread| now.since(thread.since)).max().unwrap_or_default();
-        let longest_wait = self.figures.longest_wait.max(longest_wait);
-        Figures { stale: self.requests.stale(), living: self.by_tid.len() as u64, longest_wait, ..self.figures }
-    }
-
     /// The time from one refresh to the next.
     pub(crate) fn period(&self) -> Option<Ns> {
         self.sched.period()
@@ -215,7 +155,11 @@ impl<O: Orders> Books<O> {
         self.figures.events += 1;
         // Events of two cores may come in another order than they happened in.
         self.now = self.now.max(event.at);
-        match (&event.what, self.by_tid.get(&event.tid).copied()) {
+        let known = self.by_tid.get(&event.tid).copied();
+        if let Some(id) = known {
+            self.reweigh(id, event.weight);
+        }
+        match (&event.what, known) {
             (What::Enabled(described), known) => {
                 if let Some(id) = known {
                     self.end(id, event.ran);
@@ -248,7 +192,6 @@ impl<O: Orders> Books<O> {
             }
             (What::Mask(described), Some(id)) => {
                 self.threads[id.index()].mask = self.cores_of(&described.mask);
-                self.threads[id.index()].nice = event.nice;
                 self.set_params(id);
                 // It may be what an idle core can have now.
                 for core in self.sched.state().thread(id).allowed().iter() {
@@ -256,10 +199,6 @@ impl<O: Orders> Books<O> {
                         self.requests.vacated(core);
                     }
                 }
-            }
-            (What::Weight, Some(id)) => {
-                self.threads[id.index()].nice = event.nice;
-                self.set_params(id);
             }
             // Of a thread that is not this scheduler's any more.
             _ => {}
@@ -292,23 +231,6 @@ impl<O: Orders> Books<O> {
         self.watch();
     }
 
-    /// Notes for how long cores have been left without work that they could do.
-    fn watch(&mut self) {
-        let s = self.sched.state();
-        for (id, core) in self.cores.iter_mut().enumerate() {
-            let id = CoreId(id as u16);
-            core.astray = core.astray.filter(|thread| self.threads[thread.index()].place == Place::Astray(Some(id)));
-            let has = core.running.or(core.sent).or(core.astray);
-            let free = has.is_none() && self.online.contains(id);
-            let may_use = |thread: ThreadId| s.thread(thread).may_run_on(id);
-            let waits = || s.queued_cores().iter().any(|other| s.core(other).queue.iter().any(may_use));
-            let slower = || s.little.and(s.busy_cores()).iter().any(|other| s.core(other).current.is_some_and(may_use));
-            note(&mut core.idle_since, free && waits(), self.now, &mut self.figures.longest_idle);
-            let misplaced = free && s.big.contains(id) && slower();
-            note(&mut core.misplaced_since, misplaced, self.now, &mut self.figures.longest_misplaced);
-        }
-    }
-
     /// 1/HZ has passed.
     pub(crate) fn tick(&mut self, now: Ns) {
         self.now = self.now.max(now);
@@ -323,31 +245,6 @@ impl<O: Orders> Books<O> {
         }
     }
 
-    /// Has a core run the thread that has waited longest, if that is too long. To the scheduler it goes astray.
-    fn rescue(&mut self) {
-        let waits = |id: &&ThreadId| self.threads[id.index()].place == Place::Waiting;
-        let longest = self.by_tid.values().filter(waits).min_by_key(|id| self.threads[id.index()].since);
-        let Some(id) = longest.copied().filter(|id| self.now.since(self.threads[id.index()].since) > self.patience)
-        else {
-            return;
-        };
-        let usable = self.usable(self.threads[id.index()].mask);
-        // Of the slowest type: it is to get on, not to be fast.
-        for core in usable.iter().collect::<Vec<_>>().into_iter().rev() {
-            let place = &mut self.cores[core.index()];
-            let (Some(running), None) = (place.running, place.sent) else { continue };
-            if self.stops.iter().any(|stop| stop.left.contains(&running)) {
-                continue;
-            }
-            place.number = place.number.wrapping_add(1);
-            self.threads[id.index()].rescued = true;
-            let mail = Mail { tid: self.threads[id.index()].tid, slice: self.patience, number: place.number };
-            self.orders.send(self.cpus[core.index()], mail);
-            self.orders.stop(self.cpus[core.index()], self.threads[running.index()].tid);
-            return;
-        }
-    }
-
     /// The policy's period is over.
     pub(crate) fn refresh(&mut self, now: Ns) {
         self.now = self.now.max(now);
@@ -358,58 +255,6 @@ impl<O: Orders> Books<O> {
         }
         protocol::refresh(self);
         self.drain();
-    }
-
-    fn begin_thread(&mut self, event: &Event, described: &Described) {
-        let process = self.processes.entry(described.process).or_insert_with(|| {
-            self.programs = self.programs.wrapping_add(1);
-            Process { program: ProgramId(self.programs), threads: 0 }
-        });
-        process.threads += 1;
-        let program = process.program;
-        let mask = self.cores_of(&described.mask);
-        let id = self.sched.create(&NewThread {
-            program,
-            kind: kind(&described.name),
-            class: Class::fair(event.nice),
-            cores: self.usable(mask),
-            on: self.core(event.cpu).unwrap_or(CoreId(0)),
-            clamp: Clamp::default(),
-        });
-        let thread = Thread {
-            tid: event.tid,
-            process: described.process,
-            place: Place::Blocked,
-            rescued: false,
-            begun: false,
-            nice: event.nice,
-            mask,
-            counted: event.ran,
-            reported: Ns::ZERO,
-            since: self.now,
-        };
-        match self.threads.get_mut(id.index()) {
-            Some(place) => *place = thread,
-            None => self.threads.push(thread),
-        }
-        self.by_tid.insert(event.tid, id);
-        self.figures.threads += 1;
-    }
-
-    /// A thread has exited, or is another scheduler's.
-    fn end(&mut self, id: ThreadId, ran: Ns) {
-        self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
-        let Thread { tid, process, .. } = self.threads[id.index()];
-        self.by_tid.remove(&tid);
-        self.astray.retain(|(_, thread)| *thread != id);
-        self.rescued.retain(|(_, thread)| *thread != id);
-        if let Some(of) = self.processes.get_mut(&process) {
-            of.threads -= 1;
-            if of.threads == 0 {
-                self.processes.remove(&process);
-            }
-        }
-        self.sched.forget(id);
     }
 
     /// A thread waits for a core.
@@ -575,42 +420,6 @@ impl<O: Orders> Books<O> {
         }
     }
 
-    fn set_params(&mut self, id: ThreadId) {
-        let thread = &self.threads[id.index()];
-        let (class, cores) = (Class::fair(thread.nice), self.usable(thread.mask));
-        self.sched.set_params(self.now, id, class, cores, Clamp::default());
-        protocol::collect(self);
-    }
-
-    /// A core has been switched on or off. What it had mail about goes elsewhere.
-    fn switch(&mut self, cpu: u16, on: bool) {
-        let Some(core) = self.core(cpu) else { return };
-        if on {
-            self.online.insert(core)
-        } else {
-            self.online.remove(core)
-        }
-        let living: Vec<ThreadId> = self.by_tid.values().copied().collect();
-        living.into_iter().for_each(|id| self.set_params(id));
-        if let Some(id) = self.cores[core.index()].sent.filter(|_| !on) {
-            self.cores[core.index()].sent = None;
-            self.threads[id.index()].place = Place::Waiting;
-            protocol::refuse(self, core, id);
-        }
-    }
-
-    /// The cores of a mask that are on; all that are on, if it has none of this machine's.
-    fn usable(&self, mask: CoreSet) -> CoreSet {
-        let both = mask.and(self.online);
-        if both.is_empty() { self.online } else { both }
-    }
-
-    fn cores_of(&self, mask: &[u64]) -> CoreSet {
-        let has = |cpu: u16| mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
-        let cores = self.cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu));
-        cores.map(|(_, core)| CoreId(core)).collect()
-    }
-
     fn core(&self, cpu: u16) -> Option<CoreId> {
         self.core_of.get(cpu)
     }
@@ -621,12 +430,6 @@ impl<O: Orders> Books<O> {
         let most = 8 * (self.cores.len() + self.by_tid.len());
         let Ok(_) = protocol::drain(self, most as u32);
     }
-}
-
-/// Something lasts from `since` until now, or does not: keeps the longest time that it did.
-fn note(since: &mut Option<Ns>, lasts: bool, now: Ns, longest: &mut Ns) {
-    *since = lasts.then(|| since.unwrap_or(now));
-    *longest = since.map_or(*longest, |since| now.since(since).max(*longest));
 }
 
 impl<O: Orders> Host for Books<O> {

@@ -5,6 +5,7 @@ mod event;
 mod host;
 mod inside;
 mod kernel;
+mod loading;
 mod ring;
 mod session;
 mod skeleton;
@@ -15,7 +16,7 @@ use evenkeel_model::Ns;
 
 pub use host::Figures;
 pub use inside::decides;
-pub use session::{Path, Plan, Session, adopt};
+pub use session::{Only, Path, Plan, Session, adopt};
 
 /// What happens when this process does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

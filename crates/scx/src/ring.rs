@@ -8,7 +8,7 @@ use libbpf_rs::{MapCore, RingBuffer, RingBufferBuilder};
 
 use crate::Error;
 use crate::event::Event;
-use crate::kernel::refused;
+use crate::loading::refused;
 
 /// The reader of a ring.
 pub(crate) struct Ring {

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use evenkeel_linux::cgroup;
 use evenkeel_model::Ns;
+use evenkeel_scx::Only;
 
 use super::live::Cores;
 use super::values::{Output, positive, whole};
@@ -13,6 +15,7 @@ Examples:
   evenkeel scx --policy colab
   evenkeel scx --policy pfs -- ./app --threads 8
   evenkeel scx --policy colab --only 4711 --for 10s --stats 1s --format json
+  evenkeel scx --policy pfs --only system.slice/build.service
   evenkeel vm --machine 2B2S:3 --scx --policy colab -- ./app --threads 4
 
 Exit code: the command's own, if there is one; 125 if Evenkeel itself failed or the kernel took the
@@ -33,9 +36,9 @@ pub struct Scx {
     /// List the policies, and where each can decide
     #[arg(long, exclusive = true)]
     pub list: bool,
-    /// Schedule the threads of this process only, and all that they start; the rest stays with the kernel's own scheduler
-    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
-    pub only: Option<u32>,
+    /// Schedule this process and what it starts, or this control group, only; the rest stays with the kernel's own scheduler
+    #[arg(long, value_name = "PID|CGROUP", conflicts_with = "command", value_parser = only)]
+    pub only: Option<Only>,
     /// Give the machine back after this time; a command goes on without
     #[arg(long = "for", value_name = "TIME", value_parser = positive)]
     pub time: Option<Ns>,
@@ -50,6 +53,16 @@ pub struct Scx {
     /// A command: the machine is given back when it has ended
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// A process or a control group.
+fn only(text: &str) -> Result<Only, String> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return whole::<u32>(text, 1..=4_194_304).map(Only::Process);
+    }
+    let expected = "no such control group: expected a process's number, or a group as in /proc/PID/cgroup, such as \
+                    user.slice or /sys/fs/cgroup/user.slice";
+    cgroup::find(text).map(Only::Group).ok_or_else(|| expected.into())
 }
 
 /// Where decisions are made.

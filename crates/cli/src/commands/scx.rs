@@ -9,13 +9,16 @@ use evenkeel_linux::launch::{self, Launched, Signals};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
 use evenkeel_sched::{POLICIES, Setup};
-use evenkeel_scx::{Bounds, Ended, Figures, Path, Plan, Session, decides};
+use evenkeel_scx::{Bounds, Ended, Figures, Only, Path, Plan, Session, decides};
 
 use crate::args::{self, Format, Output, Scx};
 use crate::{catalog, json, live, messages};
 
 /// How often the end of the command and signals are looked for.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// How often processes are looked for that have joined the control group.
+const JOIN: Ns = Ns::from_ms(500);
 
 /// Runs the command, if there is one, and returns the exit status.
 pub fn run(args: &Scx) -> Result<u8> {
@@ -29,13 +32,13 @@ pub fn run(args: &Scx) -> Result<u8> {
     let name = plan.policy.name().to_owned();
     let session = Session::start(plan)?;
     let began = clock();
-    if let Some(process) = args.only {
-        evenkeel_scx::adopt(process).with_context(|| format!("cannot schedule process {process}"))?;
+    if let Some(only) = &args.only {
+        evenkeel_scx::adopt(only).with_context(|| format!("cannot schedule {}", shown(only)))?;
     }
     if let Some(command) = &mut command {
         command.release()?;
     }
-    let mut told = began;
+    let (mut told, mut adopted) = (began, began);
     let mut status = loop {
         let now = clock();
         if let Some(command) = &mut command
@@ -54,6 +57,13 @@ pub fn run(args: &Scx) -> Result<u8> {
         if args.stats.is_some_and(|every| now.since(told) >= every) {
             told = now;
             tell(path, &session.figures(), now.since(began), args.format.format)?;
+        }
+        if let Some(only @ Only::Group(_)) = &args.only
+            && now.since(adopted) >= JOIN
+        {
+            adopted = now;
+            // Once it is gone nothing joins it.
+            let _ = evenkeel_scx::adopt(only);
         }
         thread::sleep(LOOK);
     };
@@ -75,6 +85,13 @@ pub fn run(args: &Scx) -> Result<u8> {
         messages::plain(&summary(&name, path, &figures, elapsed, args.format.format)?);
     }
     Ok(status.unwrap_or(0))
+}
+
+fn shown(only: &Only) -> String {
+    match only {
+        Only::Process(process) => format!("process {process}"),
+        Only::Group(folder) => format!("the control group {}", folder.display()),
+    }
 }
 
 /// Which policies there are for this machine's threads, and where each can decide.
@@ -150,8 +167,9 @@ fn document<'a>(policy: Option<&'a str>, path: Path, figures: &Figures, elapsed:
         stale: figures.stale,
         taken_late: asked.then_some(figures.taken_late),
         longest_wait_s: seconds(figures.longest_wait),
-        longest_idle_s: asked.then(|| seconds(figures.longest_idle)),
-        longest_misplaced_s: asked.then(|| seconds(figures.longest_misplaced)),
+        longest_idle_s: seconds(figures.longest_idle),
+        longest_misplaced_s: seconds(figures.longest_misplaced),
+        left_out: (!asked).then_some(figures.left_out),
         events: figures.events,
     }
 }
@@ -176,11 +194,14 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, format: For
             figures.longest_misplaced.to_string(),
             "while a slower one ran a thread that may use it".into(),
         ),
-        ("taken by idle cores", figures.taken_late.to_string(), "because this process was late".into()),
+        match path {
+            Path::Process => {
+                ("taken by idle cores", figures.taken_late.to_string(), "because this process was late".into())
+            }
+            Path::Kernel => ("left out", figures.left_out.to_string(), "threads for which there was no room".into()),
+        },
     ];
-    // The last three the process knows only if it decides itself.
-    let shown = if path == Path::Kernel { rows.len() - 3 } else { rows.len() };
-    for (name, value, remark) in rows.into_iter().take(shown) {
+    for (name, value, remark) in rows {
         facts.add_row([name.to_owned(), value, remark]);
     }
     let place = if path == Path::Kernel { "in the kernel" } else { "in this process" };

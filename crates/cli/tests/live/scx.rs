@@ -70,6 +70,22 @@ fn however_it_ends_the_machine_is_given_back() {
     assert_eq!(output, expected, "{errors}");
 }
 
+/// A process, or a control group with what joins it later; nice values stay what they are, and groups' weights count.
+#[test(vm, reservations)]
+fn only_some_are_scheduled_and_weights_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = guest(folder.path(), "only", &[]);
+    let expected = "process: 7 nice 5, 0 nice 0\n\
+                    process: 0 disabled\n\
+                    group: 7 nice 5, 7 nice 3, 0 nice 0\n\
+                    group: 0 disabled\n\
+                    weights, kernel: 0 disabled\n\
+                    heavy had more\n\
+                    weights, daemon: 0 disabled\n\
+                    heavy had more\n";
+    assert_eq!(output, expected, "{errors}");
+}
+
 /// Programs that compute, wait for locks, barriers and pipes, fork, and change their masks, all at the same time: each ends
 /// well, none starves, and while a thread could use a core none is left idle.
 fn programs_of_all_kinds_end(policies: &[&str]) {
@@ -84,13 +100,10 @@ fn programs_of_all_kinds_end(policies: &[&str]) {
         assert!(told["threads"].as_u64().unwrap() > 40, "{policy}: {told}");
         // The kernel itself would end it after 5 s.
         assert!(seconds("longest_wait_s") < 5.0, "{policy}: {told}");
-        if policy.ends_with("/kernel") {
-            continue;
-        }
         // A second is far beyond what any policy intends, and what this machine may be late by.
-        assert!(*policy == "static/daemon" || seconds("longest_idle_s") < 1.0, "{policy}: {told}");
+        assert!(policy.starts_with("static/") || seconds("longest_idle_s") < 1.0, "{policy}: {told}");
         assert!(
-            !["pfs/daemon", "colab/daemon"].contains(policy) || seconds("longest_misplaced_s") < 1.0,
+            !["pfs", "colab"].iter().any(|best| policy.starts_with(best)) || seconds("longest_misplaced_s") < 1.0,
             "{policy}: {told}"
         );
     }
@@ -122,7 +135,7 @@ fn storms_and_hogs_starve_no_thread() {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "storms", &["2500"]);
     let lines: Vec<&str> = output.lines().collect();
-    assert_eq!(lines.len(), 16, "{output}\n{errors}");
+    assert_eq!(lines.len(), 8, "{output}\n{errors}");
     for (told, (expected, threads)) in lines.chunks(2).zip([("storm", 10_000), ("hogs", 10)].into_iter().cycle()) {
         assert_eq!(told[0], format!("{expected} 0 disabled"), "{output}\n{errors}");
         let told: Value = serde_json::from_str(told[1]).unwrap();

@@ -76,9 +76,54 @@ ends)
 	dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'
 	;;
 
+# A process or a control group alone; and how much threads have by the weights of their groups.
+only)
+	groups=/sys/fs/cgroup
+	mountpoint -q $groups || mount -t cgroup2 none $groups
+	echo +cpu >$groups/cgroup.subtree_control
+	mkdir $groups/light $groups/heavy
+	echo 500 >$groups/heavy/cpu.weight
+	# The class of a thread (7: SCHED_EXT) and its nice value.
+	class() { set -- $(cut -d' ' -f41,19 "/proc/$1/stat"); echo "$2 nice $1"; }
+	is() { [ "$(class "$1")" = "$2" ]; }
+	begin() { $scx -q "$@" >/tmp/out 2>/tmp/errors & pid=$!; eventually in_state enabled; }
+	end() { kill -INT $pid; wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
+
+	nice -n 5 "$programs" hog 1 & first=$!
+	"$programs" hog 1 & other=$!
+	begin --only $first; eventually is $first "7 nice 5"; echo "process: $(class $first), $(class $other)"; end process
+	kill $first
+
+	nice -n 5 "$programs" hog 1 & first=$!
+	echo $first >$groups/light/cgroup.procs
+	begin --only light
+	eventually is $first "7 nice 5"
+	nice -n 3 "$programs" hog 1 & joins=$!
+	echo $joins >$groups/light/cgroup.procs
+	eventually is $joins "7 nice 3"
+	echo "group: $(class $first), $(class $joins), $(class $other)"
+	end group
+	kill $first $joins $other
+
+	# Both on one core: five times as much, whatever the policy makes of it.
+	for path in kernel daemon; do
+		taskset -c 0 "$programs" hog 1 & light=$!
+		taskset -c 0 "$programs" hog 1 & heavy=$!
+		echo $light >$groups/light/cgroup.procs; echo $heavy >$groups/heavy/cgroup.procs
+		begin --policy cfs --path $path
+		before="$(computed $light) $(computed $heavy)"
+		sleep 3
+		set -- $before $(computed $light) $(computed $heavy)
+		end "weights, $path"
+		more=$((($4 - $2) * 10 / ($3 - $1 + 1)))
+		if [ $more -ge 25 ] && [ $more -le 100 ]; then echo "heavy had more"; else echo "heavy had $more tenths of light"; fi
+		kill $light $heavy
+	done
+	;;
+
 # Many threads that come and go, and more that never sleep than there are cores.
 storms)
-	for policy in pfs/daemon pfs/kernel colab/daemon colab/kernel; do
+	for policy in pfs/daemon pfs/kernel; do
 		scx_by="$scx --policy ${policy%/*} --path ${policy#*/}"
 		$scx_by --format json -- "$programs" storm 4 "$1" 2>/tmp/errors
 		echo "storm $? $(state)"
@@ -92,7 +137,7 @@ storms)
 hogs)
 	nice -n -20 "$programs" hog 4 & first=$!
 	nice -n 19 "$programs" hog 4 & last=$!
-	"$programs" nap 1 20
+	"$programs" nap 1 5
 	[ "$(computed $first)" -gt "$(computed $last)" ] || echo "the nice one had more: $(computed $first) $(computed $last)"
 	kill $first $last
 	;;

@@ -85,6 +85,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
 	int static_prio;
+	unsigned int policy;
 	int pid;
 	int tgid;
 	unsigned int __state;

@@ -33,12 +33,15 @@ pub struct Scheduled<'a> {
     pub taken_late: Option<u64>,
     /// The longest time for which a thread waited for a core, in seconds.
     pub longest_wait_s: f64,
-    /// The longest time for which a core had nothing to run while a thread waited that may use it, in seconds; null
-    /// where the kernel decides.
-    pub longest_idle_s: Option<f64>,
+    /// The longest time for which a core had nothing to run while a thread waited that may use it, in seconds; where
+    /// the kernel decides it looks every 4 ms.
+    pub longest_idle_s: f64,
     /// The longest time for which a core of the fastest type had nothing to run while a slower one ran a thread that may use
-    /// it, in seconds; null where the kernel decides.
-    pub longest_misplaced_s: Option<f64>,
+    /// it, in seconds; where the kernel decides it looks every 4 ms.
+    pub longest_misplaced_s: f64,
+    /// How many threads the kernel's part had no room for, beside 32,767 others: the kernel's own rules schedule them; null
+    /// where the process decides.
+    pub left_out: Option<u64>,
     /// How many events of the kernel were acted on.
     pub events: u64,
 }

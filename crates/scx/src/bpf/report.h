@@ -20,7 +20,8 @@ struct event {
 	__u32 flags;
 	/* Who woke it; the process that it belongs to, when it is enabled. */
 	__u32 other;
-	__s32 nice;
+	/* Its share of a core beside others: weight_of(). */
+	__u32 weight;
 };
 
 /* An event of a thread with its mask and its name: ENABLED, MASK. */
@@ -67,7 +68,7 @@ static void fill(struct event *event, __u64 now, enum kind kind, struct task_str
 	event->kind = kind;
 	event->ran = p->se.sum_exec_runtime;
 	event->tid = p->pid;
-	event->nice = p->static_prio - 120;
+	event->weight = weight_of(p);
 	event->cpu = scx_bpf_task_cpu(p);
 }
 
@@ -114,31 +115,30 @@ static void tell_of_cpu(enum kind kind, __s32 cpu, __u32 tid, __u32 flags)
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* Tells of a thread with its mask. Returns whether it has any CPU of a set. */
-static bool describe(enum kind kind, struct task_struct *p, __u32 flags, const volatile __u64 *set)
+/* The CPUs that a program allows a thread. */
+static void read_mask(struct task_struct *p, __u64 mask[MAX_CPUS / 64])
 {
-	__u64 now = bpf_ktime_get_ns(), common = 0;
-	__u32 size = bpf_core_field_size(p->cpus_mask);
+	__u32 size = bpf_core_field_size(p->cpus_mask), most = MAX_CPUS / 8;
+
+	__builtin_memset(mask, 0, most);
+	bpf_probe_read_kernel(mask, size < most ? size : most, &p->cpus_mask);
+}
+
+/* Tells of a thread with its mask and its name. */
+static void describe(enum kind kind, struct task_struct *p, __u32 flags)
+{
+	__u64 now = bpf_ktime_get_ns();
 	struct described *event = bpf_ringbuf_reserve(&ring, sizeof(*event), 0);
-	int word;
 
 	pending(now);
-	if (!event) {
-		lost();
-		return true;
-	}
+	if (!event)
+		return lost();
 	fill(&event->event, now, kind, p);
 	event->event.flags = flags;
 	event->event.other = p->tgid;
-	__builtin_memset(event->mask, 0, sizeof(event->mask));
-	if (size > sizeof(event->mask))
-		size = sizeof(event->mask);
-	bpf_probe_read_kernel(event->mask, size, &p->cpus_mask);
-	for (word = 0; word < MAX_CPUS / 64; word++)
-		common |= event->mask[word] & set[word];
+	read_mask(p, event->mask);
 	bpf_probe_read_kernel_str(event->name, sizeof(event->name), &p->comm);
 	bpf_ringbuf_submit(event, 0);
-	return common;
 }
 
 /* Threads of the kernel are nobody's to schedule: they run where they are, at once. */

@@ -12,14 +12,16 @@
 #include "calls.h"
 #include "interrupts.h"
 #include "ext.h"
+#include "weight.h"
 #include "report.h"
+#include "clock.h"
+#include "speed.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 /* A thread waits in the queue of its number, which is searched for it: with 64 queues a machine on which 500 threads wait
  * searches eight of them. A power of two. */
 #define QUEUES 64
-#define CLOCK_MONOTONIC 1
 /* A running thread is looked at again after so long, in ns: a tick of Debian's kernels (250 Hz), since less cannot be had. */
 #define SLICE 4000000
 /* How often lateness is looked for, in ns: a tenth of the time after which the process is late. */
@@ -76,17 +78,6 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-struct beat {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct beat);
-} beats SEC(".maps");
-
 static struct thread *of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&threads, p, 0, 0);
@@ -101,7 +92,14 @@ static bool late(void)
 /* Tells of a thread, and notes whether it may use none of the CPUs that the process schedules. */
 static void introduce(enum kind kind, struct task_struct *p, struct thread *thread)
 {
-	thread->outside = !describe(kind, p, 0, machine);
+	__u64 mask[MAX_CPUS / 64], common = 0;
+	int word;
+
+	read_mask(p, mask);
+	for (word = 0; word < MAX_CPUS / 64; word++)
+		common |= mask[word] & machine[word];
+	thread->outside = !common;
+	describe(kind, p, 0);
 }
 
 SEC("struct_ops/select_cpu")
@@ -147,8 +145,9 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		return;
 	}
 	if (thread->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !thread->yields && !thread->leaves && may_use(p, cpu)) {
-		/* It was only interrupted. */
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags | SCX_ENQ_HEAD);
+		/* It was only interrupted. If its slice was over, threads of the kernel that wait come first: else one that is
+		 * interrupted each time that it is over, by this scheduler's own process, would keep them away for ever. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, p->scx.slice ? flags | SCX_ENQ_HEAD : flags);
 		return;
 	}
 	waker = thread->waker;
@@ -348,18 +347,13 @@ void BPF_PROG(scx_cpu_offline, __s32 cpu)
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
 }
 
-/* Not constant: the verifier takes it for memory that is written to. */
-static char stopped[] = "the process that decides has stopped";
-
 static int beat(void *map, __u32 *key, struct beat *beat)
 {
-	__u64 now = bpf_ktime_get_ns();
 	__u32 cpu, cpus = scx_bpf_nr_cpu_ids();
-	unsigned long long none = 0;
 
-	if (heard && silent_for(now, gone_after))
-		scx_bpf_error_bstr(stopped, &none, 0);
-	else if (late())
+	if (gives_up(bpf_ktime_get_ns()))
+		return 0;
+	if (late())
 		bpf_for(cpu, 0, cpus)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	bpf_timer_start(&beat->timer, BEAT, 0);
@@ -369,8 +363,6 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 SEC("struct_ops.s/init")
 __s32 BPF_PROG(scx_init)
 {
-	__u32 zero = 0;
-	struct beat *first = bpf_map_lookup_elem(&beats, &zero);
 	__s32 error;
 	int queue;
 
@@ -379,11 +371,7 @@ __s32 BPF_PROG(scx_init)
 		if (error)
 			return error;
 	}
-	if (!first)
-		return -2;
-	bpf_timer_init(&first->timer, &beats, CLOCK_MONOTONIC);
-	bpf_timer_set_callback(&first->timer, beat);
-	return bpf_timer_start(&first->timer, BEAT, 0);
+	return begin_beats(beat, BEAT);
 }
 
 SEC("struct_ops/exit")
@@ -417,20 +405,6 @@ int kick(struct kick *order)
 		scx_bpf_kick_cpu(order->cpu, SCX_KICK_PREEMPT);
 	}
 	bpf_task_release(p);
-	return 0;
-}
-
-/* Sets a core's performance, of 1024. */
-
-struct performance {
-	__s32 cpu;
-	__u32 level;
-};
-
-SEC("syscall")
-int perform(struct performance *order)
-{
-	scx_bpf_cpuperf_set(order->cpu, order->level);
 	return 0;
 }
 

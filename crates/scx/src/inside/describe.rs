@@ -1,17 +1,25 @@
 //! The machine and the policy, as the kernel's part reads them.
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId};
-use evenkeel_sched::policy::parts::fair;
+use evenkeel_sched::policy::parts::{energy, fair};
 use evenkeel_sched::{Description, Setup, State};
 
 use crate::skeleton::inside::types::{machine, place};
 
 /// The policies that the kernel's part has, in the order of its `enum policy`.
-const POLICIES: [&str; 7] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab"];
+const POLICIES: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
+
+/// Units of `struct step`'s power in a watt.
+const POWER: f64 = (1_u64 << 40) as f64;
 
 /// Whether the kernel's part decides by itself under a policy.
 pub fn decides(policy: &Description) -> bool {
     POLICIES.contains(&policy.name)
+}
+
+/// Whether the kernel's part is to follow how much cores are used.
+pub(super) fn reads_usage(policy: &Setup) -> bool {
+    ["gts", "eas"].contains(&policy.description().name)
 }
 
 /// `struct machine` of `bpf/policy/state.h`, for a scheduler's machine whose core `i` is the CPU `cpus[i]`.
@@ -24,6 +32,7 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
         policy: POLICIES.iter().position(|known| *known == name).unwrap_or_default() as u32,
         cores: s.cores.len() as u32,
         caches: s.caches.len() as u32,
+        clusters: s.machine.clusters.len() as u32,
         types: types.into(),
         least,
         speedup: 1024 * 1024 / least.max(1),
@@ -36,6 +45,11 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
         },
         ..machine::default()
     };
+    for (id, steps) in described.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
+        for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {
+            (step.from, step.power) = (from, (power * POWER) as u64);
+        }
+    }
     for core in s.machine.all().iter() {
         let node = s.machine.node_of(core);
         if !nodes.contains(&node) {

@@ -105,7 +105,7 @@ impl Ledger {
     }
 
     /// The kernel's part has a new thread.
-    pub(crate) fn begin(&mut self, slot: u32, _tid: Tid, nice: i8, described: &Described, cpus: &[u16]) {
+    pub(crate) fn begin(&mut self, slot: u32, weight: u32, described: &Described, cpus: &[u16]) {
         let process = self.processes.entry(described.process).or_insert_with(|| {
             self.programs = self.programs.wrapping_add(1);
             Process { program: ProgramId(self.programs - 1), threads: 0 }
@@ -115,7 +115,7 @@ impl Ledger {
         let id = self.sched.create(&NewThread {
             program,
             kind: kind(&described.name),
-            class: Class::fair(nice),
+            class: Class::Fair { weight: weight.into() },
             cores: self.usable(&described.mask, cpus),
             on: CoreId(0),
             clamp: Clamp::default(),
@@ -149,11 +149,11 @@ impl Ledger {
     }
 
     /// Its program allows it other cores.
-    pub(crate) fn set_mask(&mut self, slot: u32, nice: i8, mask: &[u64], cpus: &[u16]) {
+    pub(crate) fn set_mask(&mut self, slot: u32, weight: u32, mask: &[u64], cpus: &[u16]) {
         let cores = self.usable(mask, cpus);
         if let Some(known) = self.by_slot.get(&slot) {
             let now = self.sched.state().now;
-            self.sched.set_params(now, known.id, Class::fair(nice), cores, Clamp::default());
+            self.sched.set_params(now, known.id, Class::Fair { weight: weight.into() }, cores, Clamp::default());
             self.take_actions();
         }
     }
@@ -271,7 +271,7 @@ mod tests {
 
     fn begin(ledger: &mut Ledger, slots: std::ops::Range<u32>) {
         let described = Described { process: 7, mask: [0xf; 16], name: "worker".into(), ..Described::default() };
-        slots.for_each(|slot| ledger.begin(slot, 100 + slot, 0, &described, &CPUS));
+        slots.for_each(|slot| ledger.begin(slot, 1024, &described, &CPUS));
     }
 
     fn ran(big: u64, little: u64, blame: u64) -> Seen {

@@ -24,7 +24,6 @@ pub(crate) struct Inside {
     ledger: Ledger,
     events: u64,
     refreshed: Ns,
-    /// When the last stretch of looking began.
     cpus: Vec<u16>,
 }
 
@@ -38,7 +37,8 @@ impl Inside {
         partial: bool,
     ) -> Result<Self, Error> {
         let ledger = Ledger::new(machine, policy);
-        let mut part = Part::load(&describe::described(ledger.state(), &cpus, policy), &cpus, bounds, partial)?;
+        let described = describe::described(ledger.state(), &cpus, policy);
+        let mut part = Part::load(&described, describe::reads_usage(policy), &cpus, bounds, partial)?;
         come_first(&ledger.state().machine, &cpus)?;
         part.take_over()?;
         Ok(Self { part, ledger, events: 0, refreshed: clock::clock(), cpus })
@@ -50,7 +50,7 @@ impl Inside {
             match event.what {
                 What::Enabled(described) => {
                     let slot = described.slot;
-                    self.ledger.begin(slot, event.tid, event.nice, &described, &self.cpus);
+                    self.ledger.begin(slot, event.weight, &described, &self.cpus);
                     if let Some(labels) = self.ledger.labels(slot) {
                         self.part.write(slot, &labels);
                     }
@@ -61,7 +61,9 @@ impl Inside {
                     }
                     self.part.free(slot, event.tid);
                 }
-                What::Mask(described) => self.ledger.set_mask(described.slot, event.nice, &described.mask, &self.cpus),
+                What::Mask(described) => {
+                    self.ledger.set_mask(described.slot, event.weight, &described.mask, &self.cpus)
+                }
                 _ => {}
             }
         }

@@ -1,21 +1,19 @@
-//! The kernel's part that decides by itself, as this process sees it: what it has counted of each thread is read, and what the policy
-//! thinks is written, in memory that both have.
+//! The kernel's part that decides by itself, as this process sees it: what it has counted of each thread is read, and what the
+//! policy thinks is written, in memory that both have.
 
-use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::refusal;
 use evenkeel_model::Ns;
+use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, ProgramInput};
 
 use super::ledger::{Labels, Seen, TYPES, number};
 use crate::event::Event;
 use crate::host::Figures;
-use crate::kernel::{PARTIAL, PLACE, long, other, refused, room, text, word};
+use crate::loading::{self, PARTIAL, long, refused, word};
 use crate::ring::Ring;
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
@@ -31,24 +29,23 @@ pub(super) struct Part {
 
 impl Part {
     /// Loads the scheduler. It does not schedule anything before [`Self::take_over`].
-    pub(super) fn load(machine: &types::machine, cpus: &[u16], bounds: &Bounds, partial: bool) -> Result<Self, Error> {
-        if fs::metadata(PLACE).is_err() {
-            return Err(Error::NoSchedExt);
-        }
-        if let Some(other) = other() {
-            return Err(Error::Taken(other));
-        }
-        refusal::listen();
+    pub(super) fn load(
+        machine: &types::machine,
+        reads_usage: bool,
+        cpus: &[u16],
+        bounds: &Bounds,
+        partial: bool,
+    ) -> Result<Self, Error> {
+        loading::can_load()?;
         // The skeleton borrows its object for as long as it lives, which is as long as this process schedules.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = InsideSkelBuilder::default().open(object).map_err(refused)?;
         let places = open.maps.rodata_data.as_deref().map_or(0, |settings| settings.core_of_cpu.len());
-        room(libbpf_rs::num_possible_cpus().map_err(refused)?, places)?;
+        loading::room(places)?;
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
             settings.gone_after = bounds.gone.0;
             settings.machine = *machine;
-            // Only GTS reads it.
-            settings.reads_usage = machine.policy == 4;
+            settings.reads_usage = reads_usage;
             for (core, cpu) in cpus.iter().enumerate() {
                 if let Some(place) = settings.core_of_cpu.get_mut(usize::from(*cpu)) {
                     *place = core as u16 + 1;
@@ -65,11 +62,7 @@ impl Part {
 
     /// From now on the kernel schedules with it.
     pub(super) fn take_over(&mut self) -> Result<(), Error> {
-        match self.skeleton.maps.evenkeel.attach_struct_ops() {
-            Ok(link) => self.link = Some(link),
-            // Who came first may have come just now.
-            Err(error) => return Err(other().map_or_else(|| refused(error), Error::Taken)),
-        }
+        self.link = Some(loading::take_over(&mut self.skeleton.maps.evenkeel)?);
         Ok(())
     }
 
@@ -132,9 +125,7 @@ impl Part {
 
     /// Sets how fast a core should be, of 1024.
     pub(super) fn perform(&mut self, cpu: u16, level: u32) {
-        let mut order = [i32::from(cpu).to_ne_bytes(), level.to_ne_bytes()].concat();
-        let input = ProgramInput { context_in: Some(&mut order), ..ProgramInput::default() };
-        let _ = self.skeleton.progs.perform.test_run(input);
+        loading::order(&self.skeleton.progs.perform, cpu, level);
     }
 
     pub(super) fn figures(&self) -> Figures {
@@ -144,7 +135,10 @@ impl Part {
             switches: counted.switches,
             stops: counted.stops,
             stale: counted.stale,
+            left_out: counted.without_slot,
             longest_wait: Ns(counted.longest_wait),
+            longest_idle: Ns(counted.longest_idle),
+            longest_misplaced: Ns(counted.longest_misplaced),
             big: Ns(counted.big),
             little: Ns(counted.little),
             ..Figures::default()
@@ -159,10 +153,7 @@ impl Part {
     /// Why the kernel has given the machine back, if it has.
     pub(super) fn ended(&mut self) -> Option<Ended> {
         let memory = self.skeleton.maps.bss_data.as_deref_mut()?;
-        if word(&mut memory.exit_kind).load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        Some(Ended { reason: text(&memory.exit_reason), message: text(&memory.exit_message) })
+        loading::ended(&mut memory.exit_kind, &memory.exit_reason, &memory.exit_message)
     }
 
     /// Gives the machine back.

@@ -8,6 +8,8 @@ use libloading::Library as Loaded;
 
 pub const CORES: usize = 1024;
 pub const LEVELS: usize = 3;
+pub const TYPES: usize = 8;
+pub const STEPS: usize = 64;
 
 /// `struct place` of `bpf/policy/state.h`; the others are its structs, too.
 #[repr(C)]
@@ -29,6 +31,7 @@ pub struct Machine {
     pub policy: u32,
     pub cores: u32,
     pub caches: u32,
+    pub clusters: u32,
     pub types: u32,
     pub least: u32,
     pub speedup: u32,
@@ -36,6 +39,14 @@ pub struct Machine {
     pub stays: u32,
     pub takeover: u32,
     pub places: [Place; CORES],
+    pub steps: [[Step; STEPS]; TYPES],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Step {
+    pub from: u32,
+    pub power: u64,
 }
 
 #[repr(C)]
@@ -57,6 +68,7 @@ pub struct Core {
     pub current: u32,
     pub failed: u32,
     pub used: u32,
+    pub expected: u32,
 }
 
 #[repr(C)]
@@ -68,7 +80,7 @@ pub struct Thread {
     pub last_ran: u64,
     pub stint: u64,
     pub executed: u64,
-    pub on_type: [u64; 8],
+    pub on_type: [u64; TYPES],
     pub waited: u64,
     pub contended: u64,
     pub blame: u64,
@@ -83,6 +95,7 @@ pub struct Thread {
     pub group: u32,
     pub dominance: u32,
     pub estimate: u32,
+    pub expected: u32,
     pub may: [u64; CORES / 64],
     pub wanted: [u64; CORES / 64],
 }

@@ -11,7 +11,7 @@ mod twin;
 use std::sync::{Arc, Mutex};
 
 use evenkeel_model::{Machine, Ns, machines};
-use evenkeel_sched::Setup;
+use evenkeel_sched::{Governor, Setup};
 use evenkeel_sim::{Options, run};
 use evenkeel_workload::{Workload, by_name};
 
@@ -29,10 +29,20 @@ fn machines_played() -> Vec<Machine> {
 
 /// Plays a workload under a policy that is both. Returns how many decisions were compared, and those that differ.
 fn play(library: &Arc<Library>, machine: &Machine, workload: &Workload, policy: &str) -> (u64, Vec<String>) {
+    play_at(library, machine, workload, policy, Governor::Performance)
+}
+
+fn play_at(
+    library: &Arc<Library>,
+    machine: &Machine,
+    workload: &Workload,
+    policy: &str,
+    governor: Governor,
+) -> (u64, Vec<String>) {
     let setup = Setup::parse(policy).unwrap();
     let found = Arc::new(Mutex::new(Differences::default()));
     let twin = Twin::new(Arc::clone(library), &setup, machine, Arc::clone(&found));
-    let options = Options { max_time: Ns::from_ms(100), ..Options::default() };
+    let options = Options { max_time: Ns::from_ms(100), governor, ..Options::default() };
     let _ = run(machine, workload, Box::new(twin), None, &options, &mut ());
     let found = std::mem::take(&mut *found.lock().unwrap());
     (found.compared, found.different)
@@ -43,7 +53,8 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let library = Arc::new(Library::build());
     let mut report = Vec::new();
     let mut all = 0;
-    for policy in ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "colab:takeover=blamed", "colab:takeover=none"]
+    for policy in
+        ["cfs", "fcf", "bias", "pfs", "gts", "wash", "eas", "colab", "colab:takeover=blamed", "colab:takeover=none"]
     {
         for machine in machines_played() {
             for name in WORKLOADS {
@@ -63,6 +74,35 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     }
     assert!(all > 100_000, "only {all} decisions were compared");
     assert!(report.is_empty(), "{}", report.join("\n"));
+}
+
+/// Threads that sleep most of the time, so that the machine has room and energy decides; one of them grows until it has not.
+const LIGHT: &str = r#"{ "tasks": {
+    "small": { "instance": 5, "loop": -1, "run": 900, "timer": { "ref": "unique", "period": 9000 } },
+    "middle": { "instance": 2, "loop": -1, "run": 2500, "timer": { "ref": "unique", "period": 11000 } },
+    "grows": { "loop": -1, "phases": {
+        "a": { "loop": 2, "run": 1500, "timer": { "ref": "unique", "period": 8000 } },
+        "b": { "loop": 2, "run": 20000, "sleep": 3000 } } } }, "global": { "duration": 1 } }"#;
+
+/// Operating points are in the energy model: at 80 % of use the governor's frequency is just enough.
+#[test]
+fn energy_decides_inside_the_kernel_as_in_the_scheduler_core() {
+    let library = Arc::new(Library::build());
+    let workload = evenkeel_workload::rtapp::load("light", LIGHT).unwrap().workload;
+    for governor in [Governor::Performance, Governor::Schedutil] {
+        for name in ["odroid-xu3", "2B2S"] {
+            for policy in ["eas", "gts"] {
+                let machine = machines::by_name(name).unwrap();
+                let (compared, different) = play_at(&library, &machine, &workload, policy, governor);
+                assert!(compared > 500, "{policy} on {name}: only {compared} decisions");
+                assert!(
+                    different.is_empty(),
+                    "{policy} on {name}, {governor:?}: {} of {compared}: {different:#?}",
+                    different.len()
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The scheduler core's state, written down as the kernel's part reads it.
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId, ThreadId};
-use evenkeel_sched::policy::parts::fair;
+use evenkeel_sched::policy::parts::{energy, fair};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Run, Setup, State};
 
-use crate::library::{Library, Place};
+use crate::library::{Library, Place, STEPS, Step, TYPES};
 
 /// In the order of `enum policy`.
-const POLICIES: [&str; 7] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab"];
+const POLICIES: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
 
 pub fn slot(thread: ThreadId) -> u32 {
     thread.0 + 1
@@ -21,6 +21,7 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
     machine.policy = POLICIES.iter().position(|known| *known == name).unwrap() as u32;
     machine.cores = s.cores.len() as u32;
     machine.caches = s.caches.len() as u32;
+    machine.clusters = s.machine.clusters.len() as u32;
     machine.types = s.machine.core_types.len() as u32;
     machine.least = s.machine.capacity(CoreTypeId(machine.types as u8 - 1));
     machine.speedup = 1024 * 1024 / machine.least;
@@ -31,6 +32,12 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
         "colab:takeover=none" => 2,
         _ => 0,
     };
+    machine.steps = [[Step::default(); STEPS]; TYPES];
+    for (id, steps) in machine.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
+        for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {
+            *step = Step { from, power: (power * (1_u64 << 40) as f64) as u64 };
+        }
+    }
     let mut nodes: Vec<CoreSet> = Vec::new();
     for core in s.machine.all().iter() {
         let (cache, node) = (s.machine.sharing_cache(core), s.machine.node_of(core));
@@ -43,6 +50,7 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
             kind: s.machine.cores[core.index()].core_type.0.into(),
             capacity: s.capacity(core),
             cache: s.caches.iter().position(|cores| cores.contains(core)).unwrap() as u32,
+            cluster: s.machine.cores[core.index()].cluster.0.into(),
             node: nodes.iter().position(|known| *known == node).unwrap() as u32,
             levels: s.domains[core.index()].len() as u32,
             ..Place::default()
@@ -68,7 +76,7 @@ pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadI
         to.weight = core.current.map_or(0, |thread| s.thread(thread).weight());
         to.queued = core.queue.len() as u32;
         to.current = core.current.map_or(0, slot);
-        to.used = if uses { s.usage(id, None) } else { 0 };
+        (to.used, to.expected) = (0, 0);
         for (place, thread) in library.queue(number).iter_mut().zip(core.queue.iter()) {
             *place = slot(thread);
         }
@@ -94,6 +102,13 @@ pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadI
             Run::Running => 2,
         };
         to.core = thread.core.0.into();
+        to.estimate = thread.estimate;
+        to.expected = if thread.runnable() { thread.usage(s.now).max(thread.estimate) } else { 0 };
+        if uses {
+            let core = library.core(thread.core.index());
+            core.used += thread.usage(s.now);
+            core.expected += to.expected;
+        }
         to.speedup = thread.speedup.map_or(0, |speedup| (speedup * 1024.0) as u32);
         to.urgency = (standing.urgency * 1024.0) as u64;
         to.group = match standing.group {

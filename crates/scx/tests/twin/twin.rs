@@ -42,7 +42,7 @@ impl Twin {
     }
 
     fn look(&self, s: &State) {
-        write(&self.library, s, self.setup.name() == "gts", |thread| self.inner.standing(s, thread));
+        write(&self.library, s, ["gts", "eas"].contains(&self.setup.name()), |thread| self.inner.standing(s, thread));
     }
 
     fn compare<T: PartialEq + Debug>(&self, s: &State, what: &str, core: T, kernel: T) {

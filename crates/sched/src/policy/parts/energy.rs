@@ -3,7 +3,7 @@
 //!
 //! Problem: at every wake-up each cluster of the machine is a candidate. Approach: what the power follows from, the usage of
 //! the cluster's busiest core and of all together, is kept for each cluster and changes with few of them
-//! ([`crate::usage`]); clusters of one core type lie side by side, and a type that cannot beat what was found is skipped. Usage
+//! (`usage.rs`); clusters of one core type lie side by side, and a type that cannot beat what was found is skipped. Usage
 //! is in units of [`crate::FULL_LOAD`], power in watts.
 
 use evenkeel_model::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, FULL_LOAD, ThreadId};
@@ -38,6 +38,13 @@ struct CoreKind {
     least_cores: Vec<CoreId>,
     /// By cluster: what the thread adds on the least used core.
     extras: Vec<f64>,
+}
+
+/// The frequencies that the governor chooses for cores of a type: from which usage of a cluster's busiest core on it does, and what
+/// a unit of usage costs there, in W.
+pub fn steps(s: &State, core_type: CoreTypeId) -> Vec<(u32, f64)> {
+    let kind = CoreKind::new(s, core_type.index());
+    kind.steps.iter().map(|(from, busy, there)| (*from, busy / there)).collect()
 }
 
 /// Where a thread could go: what it adds to the machine's power, the cluster and the core.

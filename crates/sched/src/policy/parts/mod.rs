@@ -1,8 +1,8 @@
 //! What policies are made of: what several of them share, and what would hide the paper in their own files.
 
+pub mod energy;
 pub mod fair;
 
-pub(crate) mod energy;
 pub(crate) mod faster_first;
 pub(crate) mod misfit;
 pub(crate) mod running;

@@ -3,6 +3,7 @@
  * thread. */
 #pragma once
 #include "colab.h"
+#include "eas.h"
 #include "faster_first.h"
 #include "gts.h"
 #include "pfs.h"
@@ -17,6 +18,8 @@ DECISION __u32 hook_place(__u32 slot, __u32 why, __u32 near)
 		return pfs_place(slot, why, near);
 	case GTS:
 		return gts_place(slot, why, near);
+	case EAS:
+		return eas_place(slot, why, near);
 	case FCF:
 	case BIAS:
 		return faster_place(slot, why, near);
@@ -35,6 +38,8 @@ DECISION __u64 hook_pick(__u32 core)
 		return pfs_pick(core);
 	case GTS:
 		return gts_pick(core);
+	case EAS:
+		return eas_pick(core);
 	case FCF:
 	case BIAS:
 		return faster_pick(core);
@@ -53,6 +58,8 @@ DECISION __u64 hook_balance(__u32 core)
 		return pfs_balance(core);
 	case GTS:
 		return gts_balance(core);
+	case EAS:
+		return eas_balance(core);
 	case FCF:
 	case BIAS:
 		return faster_balance(core);
@@ -91,4 +98,15 @@ DECISION int hook_expired(__u32 running, __u32 core)
 DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
 {
 	return machine.policy == COLAB ? colab_preempts(woken, running, core) : fair_preempts(woken, running);
+}
+
+/* Whether a thread that ran would be picked before the one that was, if it were back in the queue: the kernel queues it later. */
+DECISION int hook_keeps(__u32 ran, __u32 picked)
+{
+	__s64 ahead = thread_at(ran)->vruntime - thread_at(picked)->vruntime;
+	__u64 own = thread_at(ran)->urgency, other = thread_at(picked)->urgency;
+
+	if (machine.policy == COLAB && own != other)
+		return own > other ? ahead <= (__s64)fair_latency() : ahead < -(__s64)fair_latency();
+	return ahead <= 0;
 }

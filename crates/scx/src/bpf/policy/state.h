@@ -11,6 +11,8 @@
 #define THREADS 32768
 #define LEVELS 3
 #define TYPES 8
+/* Operating points of a core type: more than any machine has. */
+#define STEPS 64
 #define NO_CORE 0xffffffffU
 #define ONE 1024
 
@@ -44,11 +46,18 @@ struct place {
 	__u32 sizes[LEVELS];
 };
 
+/* From which use of a cluster's busiest core on it has a frequency, and what a unit of use costs there, in units of 2^-40 W. */
+struct step {
+	__u32 from;
+	__u64 power;
+};
+
 /* Set before loading. */
 struct machine {
 	__u32 policy;
 	__u32 cores;
 	__u32 caches;
+	__u32 clusters;
 	/* Core types, and what the smallest can. */
 	__u32 types;
 	__u32 least;
@@ -60,6 +69,8 @@ struct machine {
 	__u32 stays;
 	__u32 takeover;
 	struct place places[CORES];
+	/* EAS: by core type; after the last one are zeros. */
+	struct step steps[TYPES][STEPS];
 };
 
 struct pelt {
@@ -81,8 +92,9 @@ struct core {
 	__u32 current;
 	/* How often in a row it balanced in vain. */
 	__u32 failed;
-	/* How much its threads use it. */
+	/* How much its threads use it, those that sleep included, and what those that do not sleep are going to need. */
 	__u32 used;
+	__u32 expected;
 };
 
 struct thread {
@@ -115,8 +127,9 @@ struct thread {
 	__u64 urgency;
 	__u32 group;
 	__u32 dominance;
-	/* What usage usually is when it blocks. */
+	/* What usage usually is when it blocks, and what it is going to need, if it does not sleep. */
 	__u32 estimate;
+	__u32 expected;
 	/* The cores that the program and the policy allow it. */
 	__u64 may[CORES / 64];
 	__u64 wanted[CORES / 64];

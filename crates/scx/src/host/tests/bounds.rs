@@ -36,9 +36,9 @@ fn no_thread_waits_for_long_whatever_the_policy_decides() {
     for policy in POLICIES.iter().filter(|policy| !policy.foresight) {
         let mut books = books(policy.name);
         for tid in 100..108 {
-            let nice = if tid < 104 { -20 } else { 19 };
+            let weight = if tid < 104 { 88761 } else { 15 };
             books.orders.begin(tid, u64::MAX);
-            books.orders.events.back_mut().unwrap().nice = nice;
+            books.orders.threads.get_mut(&tid).unwrap().weight = weight;
             books.orders.ready(tid, 0, true);
         }
         for _ in 0..10_000 {

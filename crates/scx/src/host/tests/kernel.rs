@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::event::Described;
 
 /// What the part in the kernel keeps.
 #[derive(Default)]
@@ -28,6 +29,7 @@ pub(super) struct Cpu {
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub place: Where,
+    pub weight: u32,
     mask: u64,
     /// It is to leave its core.
     leaves: bool,
@@ -71,7 +73,8 @@ impl Kernel {
             Where::Runs => task.ran + self.now.since(task.since),
             _ => task.ran,
         });
-        self.events.push_back(Event { at: self.now, ran, tid, cpu: cpu as u16, nice: 0, what });
+        let weight = self.threads.get(&tid).map_or(0, |task| task.weight);
+        self.events.push_back(Event { at: self.now, ran, tid, cpu: cpu as u16, weight, what });
     }
 
     /// Where a thread is from now on.
@@ -91,7 +94,10 @@ impl Kernel {
     }
 
     pub fn begin(&mut self, tid: Tid, mask: u64) {
-        self.threads.insert(tid, Task { place: Where::Blocked, mask, leaves: false, ran: Ns::ZERO, since: self.now });
+        self.threads.insert(
+            tid,
+            Task { place: Where::Blocked, weight: 1024, mask, leaves: false, ran: Ns::ZERO, since: self.now },
+        );
         self.tell(tid, mask.trailing_zeros() as usize, What::Enabled(described(mask)));
     }
 

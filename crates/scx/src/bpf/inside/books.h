@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who is where: threads in task storage and their slots, cores and their queues. */
+#pragma once
+
+/* Set before loading: the core that each CPU is, plus 1. */
+const volatile __u16 core_of_cpu[MAX_CPUS];
+
+/* Read by the process. */
+struct {
+	__u64 switches;
+	__u64 stops;
+	__u64 stale;
+	/* Threads for which there was no slot: the kernel's default queues have them. */
+	__u64 without_slot;
+	__u64 longest_wait;
+	__u64 longest_idle;
+	__u64 longest_misplaced;
+	__u64 big;
+	__u64 little;
+} figures = {};
+
+/* What only this part knows of a thread. */
+struct own {
+	__u32 slot;
+	/* The core that it runs on, plus 1, also while it is interrupted. */
+	__u32 on;
+	/* The core that it is to leave its own for, plus 1. */
+	__u32 goes;
+	/* The core that it was dealt to when it was woken, plus 1. */
+	__u32 dealt;
+	/* Since when it has waited in a futex call. */
+	__u64 futex_since;
+	/* What the kernel had counted at the last look. */
+	__u64 counted;
+	bool begun;
+	bool yields;
+	/* It is to give way to another thread of its core, or to go to another one. */
+	bool leaves;
+	/* It was told so a second time. */
+	bool stays;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct own);
+} owns SEC(".maps");
+
+static struct own *of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&owns, p, 0, 0);
+}
+
+static __u32 slot_of(struct task_struct *p)
+{
+	struct own *own = of(p);
+
+	return own ? own->slot : 0;
+}
+
+/* The core that a CPU is; NO_CORE if it is none of the machine's. */
+static __always_inline __u32 core_of(__s32 cpu)
+{
+	return (__u32)core_of_cpu[cpu & (MAX_CPUS - 1)] - 1;
+}
+
+static __always_inline __s32 cpu_of(__u32 core)
+{
+	return place_of(core)->cpu;
+}
+
+static __always_inline void kick(__u32 core, __u64 how)
+{
+	scx_bpf_kick_cpu(cpu_of(core), how);
+}
+
+/* A thread is on no core any more, and nothing that it was told holds. */
+static __always_inline void is_off(struct own *own)
+{
+	own->on = own->goes = own->dealt = 0;
+	own->yields = own->leaves = own->stays = false;
+}
+
+DECISION int set_current(__u32 core, __u32 slot)
+{
+	note_use(core, bpf_ktime_get_ns());
+	core_at(core)->current = slot;
+	core_at(core)->weight = slot ? thread_at(slot)->weight : 0;
+	return 0;
+}
+
+/* How much a thread may have: groups' weights change without a word. */
+static void reweigh(struct task_struct *p, __u32 slot)
+{
+	struct thread *t = thread_at(slot);
+	__u64 weight = weight_of(p);
+
+	if (t->weight == weight)
+		return;
+	t->weight = weight;
+	if (t->run == RUNNING && core_at(t->core)->current == slot)
+		core_at(t->core)->weight = weight;
+}
+
+/* A core has no thread any more, if it was this one. */
+static void vacate(__u32 core, __u32 slot)
+{
+	if (core_at(core)->current == slot)
+		set_current(core, 0);
+}
+
+DECISION int leave_queue(__u32 slot)
+{
+	struct thread *t = thread_at(slot);
+	struct core *core = core_at(t->core);
+
+	if (t->run != WAITING)
+		return 0;
+	__sync_fetch_and_sub(&core->queued, 1);
+	__sync_fetch_and_sub(&core->queue_weight, t->queued_weight);
+	t->run = BLOCKED;
+	return 0;
+}
+
+/* A thread waits for a core from now on. */
+DECISION int join_queue(__u32 slot, __u32 core, __u64 now)
+{
+	struct thread *t = thread_at(slot);
+
+	note_place(slot, core, true, now);
+	t->since = now;
+	t->run = WAITING;
+	t->queued_weight = t->weight;
+	__sync_fetch_and_add(&core_at(core)->queued, 1);
+	__sync_fetch_and_add(&core_at(core)->queue_weight, t->queued_weight);
+	return 0;
+}
+
+/* A thread is about to run, or was sent to run, on a core. */
+DECISION int begins(__u32 slot, __u32 core, __u64 now)
+{
+	struct thread *t = thread_at(slot);
+	__u64 waits = since(now, t->since);
+
+	t->waited += waits;
+	if (waits > figures.longest_wait)
+		figures.longest_wait = waits;
+	if (reads_usage)
+		accrue(&t->load, now, PELT_FULL);
+	note_place(slot, core, true, now);
+	t->since = now;
+	t->stint = 0;
+	t->run = RUNNING;
+	set_current(core, slot);
+	__sync_fetch_and_add(&figures.switches, 1);
+	return 0;
+}
+
+/* A span of running is over, or looked at. */
+static void account(struct task_struct *p, struct own *own, __u64 now)
+{
+	struct thread *t = thread_at(own->slot);
+	__u64 counted = p->se.sum_exec_runtime, ran = since(counted, own->counted);
+	__u32 core = t->core, first;
+	__s64 floor;
+
+	own->counted = counted;
+	if (!ran)
+		return;
+	t->vruntime += hook_charge(own->slot, core, ran);
+	t->executed += ran;
+	t->on_type[place_of(core)->type & (TYPES - 1)] += ran;
+	t->stint += ran;
+	t->last_ran = now;
+	__sync_fetch_and_add(is_big(core) ? &figures.big : &figures.little, ran);
+	note_run(own->slot, core, ran, now);
+	first = first_waiting(core);
+	floor = first && thread_at(first)->vruntime < t->vruntime ? thread_at(first)->vruntime : t->vruntime;
+	if (floor > core_at(core)->min_vruntime)
+		core_at(core)->min_vruntime = floor;
+}

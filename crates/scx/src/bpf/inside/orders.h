@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Decisions carried out: threads stopped, fetched and moved. */
+#pragma once
+
+/* A running thread that nobody wants to give way is looked at again after so long, in ns: the kernel's SCX_SLICE_DFL. */
+#define SLICE 20000000
+/* After so many intervals in vain a running thread is moved: `PATIENCE` of sched/src/policy/parts/fair.rs. */
+#define IN_VAIN 3
+
+/* The thread that runs on a core is to give way, to go to another core if `to` is one. */
+DECISION int stop(__u32 core, __u32 to)
+{
+	__u32 slot = core_at(core)->current, tid = slot ? thread_at(slot)->tid : 0;
+	struct task_struct *p = tid ? bpf_task_from_pid(tid) : 0;
+	struct own *own;
+
+	if (!p)
+		return 0;
+	own = of(p);
+	if (own && own->slot == slot && thread_at(slot)->run == RUNNING) {
+		own->leaves = true;
+		if (to != NO_CORE)
+			own->goes = to + 1;
+		__sync_fetch_and_add(&figures.stops, 1);
+		kick(core, SCX_KICK_PREEMPT);
+	}
+	bpf_task_release(p);
+	return 0;
+}
+
+/* A thread that waits, or runs, elsewhere is to go to a core. */
+static void fetch(__u32 slot, __u32 to)
+{
+	__u32 from = thread_at(slot)->core;
+
+	if (core_at(from)->current == slot)
+		stop(from, to);
+}
+
+/* Whether a thread that waits for a core runs there at once. */
+DECISION int check_preemption(__u32 slot, __u32 core)
+{
+	__u32 running = core_at(core)->current;
+
+	if (!running)
+		kick(core, SCX_KICK_IDLE);
+	else if (hook_preempts(slot, running, core))
+		stop(core, NO_CORE);
+	return 0;
+}
+
+/* Gives a core a thread that waits, if it still does. */
+DECISION int move(__u32 slot, __u32 core)
+{
+	struct thread *t = thread_at(slot);
+	struct bpf_iter_scx_dsq iterator;
+	struct task_struct *p;
+	__u32 from = t->core;
+	int moved = 0;
+	__s64 vruntime = from == core ? t->vruntime : hook_enter(slot, core, TAKEN);
+
+	if (!bpf_iter_scx_dsq_new(&iterator, from, 0)) {
+		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
+			if (slot_of(p) != slot)
+				continue;
+			scx_bpf_dsq_move_set_slice(&iterator, SLICE);
+			moved = may_use(p, cpu_of(core)) && scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0);
+			break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&iterator);
+	if (moved) {
+		leave_queue(slot);
+		t->vruntime = vruntime;
+		begins(slot, core, bpf_ktime_get_ns());
+	} else {
+		__sync_fetch_and_add(&figures.stale, 1);
+	}
+	return moved;
+}
+
+/* Lets a core balance. Returns whether it takes over a running thread. */
+DECISION int rebalance(__u32 core)
+{
+	__u64 chosen = hook_balance(core);
+	__u32 pick = chosen >> 32, slot = (__u32)chosen;
+	struct core *at = core_at(core);
+	__u64 now = bpf_ktime_get_ns();
+	bool due_in_all = balance_due(core, place_of(core)->levels - 1), takes = false;
+	__u32 level, other, here = at->current;
+
+	if (pick == TAKE && at->failed >= IN_VAIN) {
+		at->failed = IN_VAIN - 1;
+		takes = true;
+		fetch(slot, core);
+	} else if (pick == TAKE) {
+		at->failed++;
+	} else if (pick == EXCHANGE && here) {
+		other = thread_at(slot)->core;
+		fetch(slot, core);
+		stop(core, other);
+	} else if (pick == QUEUED) {
+		at->failed = 0;
+		/* An idle core fetches it, as it does whatever waits. */
+		if (!here)
+			kick(core, SCX_KICK_IDLE);
+	} else if (due_in_all) {
+		at->failed = 0;
+	}
+	bpf_for(level, 0, LEVELS) {
+		if (level < place_of(core)->levels && balance_due(core, level))
+			at->balanced[level] = now;
+	}
+	return takes;
+}
+

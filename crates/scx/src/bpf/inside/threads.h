@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads that come and go, and what their programs say of them. */
+#pragma once
+
+/* The first free slot from a turn on. */
+static __u32 turn;
+
+DECISION __u32 take_slot(__u32 tid)
+{
+	__u32 try, slot;
+
+	bpf_for(try, 1, THREADS) {
+		slot = __sync_fetch_and_add(&turn, 1) & (THREADS - 1);
+		if (slot && __sync_val_compare_and_swap(&thread_at(slot)->tid, 0, tid) == 0)
+			return slot;
+	}
+	__sync_fetch_and_add(&figures.without_slot, 1);
+	return 0;
+}
+
+/* The cores that a program allows a thread. */
+static void set_cores(struct task_struct *p, struct thread *t)
+{
+	__u32 core, word;
+
+	bpf_for(word, 0, CORES / 64)
+		t->may[word & (CORES / 64 - 1)] = 0;
+	bpf_for(core, 0, machine.cores) {
+		if (bpf_cpumask_test_cpu(cpu_of(core), &p->cpus_mask))
+			t->may[core / 64 & (CORES / 64 - 1)] |= 1ULL << (core % 64);
+	}
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(inside_enable, struct task_struct *p)
+{
+	__u32 core = core_of(scx_bpf_task_cpu(p)), slot, word;
+	__u64 now = bpf_ktime_get_ns();
+	struct own *own;
+	struct thread *t;
+
+	if (of_kernel(p))
+		return;
+	own = bpf_task_storage_get(&owns, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	slot = own ? take_slot(p->pid) : 0;
+	if (!slot)
+		return;
+	if (core == NO_CORE)
+		core = 0;
+	t = thread_at(slot);
+	t->vruntime = t->progress = 0;
+	t->stint = t->executed = t->waited = t->contended = t->blame = t->last_ran = t->urgency = 0;
+	t->speedup = t->group = t->dominance = 0;
+	__builtin_memset(t->on_type, 0, sizeof(t->on_type));
+	t->weight = weight_of(p);
+	t->run = BLOCKED;
+	t->core = core;
+	t->since = now;
+	note_begin(slot, core, now);
+	bpf_for(word, 0, CORES / 64)
+		t->wanted[word & (CORES / 64 - 1)] = ~0ULL;
+	set_cores(p, t);
+	is_off(own);
+	own->counted = p->se.sum_exec_runtime;
+	own->futex_since = 0;
+	own->begun = false;
+	own->slot = slot;
+	describe(ENABLED, p, slot);
+}
+
+SEC("struct_ops/disable")
+void BPF_PROG(inside_disable, struct task_struct *p)
+{
+	struct own *own = of(p);
+	struct thread *t;
+
+	if (!own)
+		return;
+	if (own->slot) {
+		t = thread_at(own->slot);
+		leave_queue(own->slot);
+		vacate(t->core, own->slot);
+		note_end(own->slot, bpf_ktime_get_ns());
+		tell(DISABLED, p, own->slot, 0, 0);
+		/* Its slot is free when the process has read what it did. */
+		t->run = BLOCKED;
+		own->slot = 0;
+	}
+	bpf_task_storage_delete(&owns, p);
+}
+
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(inside_set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	struct own *own = of(p);
+
+	if (!own || !own->slot)
+		return;
+	set_cores(p, thread_at(own->slot));
+	describe(MASK, p, own->slot);
+}
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(inside_set_weight, struct task_struct *p, __u32 weight)
+{
+	struct own *own = of(p);
+
+	if (!own || !own->slot)
+		return;
+	reweigh(p, own->slot);
+	tell(WEIGHT, p, own->slot, 0, 0);
+}
+

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads that wait for too long, and cores that lack work which they could do. */
+#pragma once
+
+/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host.rs. */
+#define PATIENCE 1000000000ULL
+/* How often a core's queue is searched for one, in ns (assumed: a quarter of that), until one is found. */
+#define SEARCH (PATIENCE / 4)
+/* So many pairs of cores are looked at a beat for work that one of them lacks: all of 64 cores. */
+#define PAIRS 4096
+/* How often idle cores balance, and the process is looked for, in ns: a tick of Debian's kernels (250 Hz). */
+#define BEAT 4000000
+
+/* By core: when its queue was searched last, and which thread of it comes next. */
+static __u64 searched[CORES];
+static __u32 neglected[CORES];
+/* When cores were looked at that lack work. */
+static __u64 looked;
+/* Since when a core has had nothing to run while a thread waited that may use it, or ran on a slower one. */
+static __u64 idle_since[CORES];
+static __u64 misplaced_since[CORES];
+
+/* The one that has waited longest. */
+DECISION __u32 longest_waiting(__u32 core)
+{
+	__u64 earliest = ANY(0ULL);
+	__u32 slot, longest = ANY(0);
+
+	FOR_WAITING(slot, core) {
+		if (!longest || thread_at(slot)->since < earliest) {
+			earliest = thread_at(slot)->since;
+			longest = slot;
+		}
+	}
+	return longest;
+}
+
+/* Whether a thread waits for a core for too long. It comes next there. */
+DECISION int waits_too_long(__u32 core)
+{
+	__u32 i = core & (CORES - 1), slot;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (since(now, searched[i]) < SEARCH)
+		return false;
+	slot = longest_waiting(core);
+	if (!slot || since(now, thread_at(slot)->since) < PATIENCE) {
+		searched[i] = now;
+		return false;
+	}
+	neglected[i] = slot;
+	return true;
+}
+
+/* Who comes next on a core for having waited for too long. */
+static __always_inline __u32 take_neglected(__u32 core)
+{
+	__u32 i = core & (CORES - 1), slot = neglected[i];
+
+	neglected[i] = 0;
+	return slot && thread_at(slot)->core == core && thread_at(slot)->run == WAITING ? slot : 0;
+}
+
+/* Whether a thread that waits for another core may use this one. */
+static __always_inline bool could_take(__u32 core, __u32 other)
+{
+	return core_at(other)->queued && fair_pullable(other, core);
+}
+
+/* Whether a slower core runs a thread that may use this one. */
+static __always_inline bool could_speed_up(__u32 core, __u32 other)
+{
+	return !is_big(other) && movable_current(other, core);
+}
+
+/* Something lasts, or does not: keeps the longest time that it did. */
+static __always_inline void note(__u64 *since_when, bool lasts, __u64 now, __u64 *longest)
+{
+	if (!lasts) {
+		*since_when = 0;
+		return;
+	}
+	if (!*since_when)
+		*since_when = now;
+	if (since(now, *since_when) > *longest)
+		*longest = since(now, *since_when);
+}
+
+/* For how long a core has been left without work that it could do. */
+DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
+{
+	bool waits = ANY(0), slower = ANY(0), free = !core_at(core)->current && !has(offline, core);
+	__u32 other, i = core & (CORES - 1);
+
+	FOR(other, 0, machine.cores) {
+		if (!free || !pairs || (waits && (slower || !is_big(core))))
+			break;
+		pairs--;
+		waits |= could_take(core, other);
+		slower |= is_big(core) && could_speed_up(core, other);
+	}
+	note(&idle_since[i], waits, now, &figures.longest_idle);
+	note(&misplaced_since[i], slower, now, &figures.longest_misplaced);
+	return free ? machine.cores : 0;
+}
+
+/* The same of all cores, once a beat. Asked at ticks of cores that run something: the kernel lets no timer walk a queue. */
+static void note_lacks(__u64 now)
+{
+	__u32 core, pairs = ANY(PAIRS), seen;
+	__u64 before = looked;
+
+	if (since(now, before) < BEAT || __sync_val_compare_and_swap(&looked, before, now) != before)
+		return;
+	bpf_for(core, 0, machine.cores) {
+		seen = note_lacks_of(core, now, pairs);
+		pairs = seen < pairs ? pairs - seen : 0;
+	}
+}

@@ -1,0 +1,132 @@
+//! Threads that come and go, and the cores that their programs allow them.
+
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::kind;
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Ns, ProgramId, ThreadId};
+use evenkeel_sched::NewThread;
+use evenkeel_sched::protocol;
+
+use super::{Books, Orders, Place};
+use crate::event::{Described, Event};
+
+/// A program: its threads that live.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process {
+    program: ProgramId,
+    threads: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) tid: Tid,
+    pub(super) process: Tid,
+    pub(super) place: Place,
+    /// A core was told to run it because it had waited for too long.
+    pub(super) rescued: bool,
+    pub(super) begun: bool,
+    pub(super) weight: u32,
+    pub(super) mask: CoreSet,
+    /// What the kernel had counted at the last event, and what has been reported since.
+    pub(super) counted: Ns,
+    pub(super) reported: Ns,
+    /// When it was last accounted for, or began to wait.
+    pub(super) since: Ns,
+}
+
+impl<O: Orders> Books<O> {
+    pub(super) fn begin_thread(&mut self, event: &Event, described: &Described) {
+        let process = self.processes.entry(described.process).or_insert_with(|| {
+            self.programs = self.programs.wrapping_add(1);
+            Process { program: ProgramId(self.programs), threads: 0 }
+        });
+        process.threads += 1;
+        let program = process.program;
+        let mask = self.cores_of(&described.mask);
+        let id = self.sched.create(&NewThread {
+            program,
+            kind: kind(&described.name),
+            class: Class::Fair { weight: event.weight.into() },
+            cores: self.usable(mask),
+            on: self.core(event.cpu).unwrap_or(CoreId(0)),
+            clamp: Clamp::default(),
+        });
+        let thread = Thread {
+            tid: event.tid,
+            process: described.process,
+            place: Place::Blocked,
+            rescued: false,
+            begun: false,
+            weight: event.weight,
+            mask,
+            counted: event.ran,
+            reported: Ns::ZERO,
+            since: self.now,
+        };
+        match self.threads.get_mut(id.index()) {
+            Some(place) => *place = thread,
+            None => self.threads.push(thread),
+        }
+        self.by_tid.insert(event.tid, id);
+        self.figures.threads += 1;
+    }
+
+    /// A thread has exited, or is another scheduler's.
+    pub(super) fn end(&mut self, id: ThreadId, ran: Ns) {
+        self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
+        let Thread { tid, process, .. } = self.threads[id.index()];
+        self.by_tid.remove(&tid);
+        self.astray.retain(|(_, thread)| *thread != id);
+        self.rescued.retain(|(_, thread)| *thread != id);
+        if let Some(of) = self.processes.get_mut(&process) {
+            of.threads -= 1;
+            if of.threads == 0 {
+                self.processes.remove(&process);
+            }
+        }
+        self.sched.forget(id);
+    }
+
+    /// How much it may have beside others: weights of control groups change without an event of their own. Events of cores have
+    /// none.
+    pub(super) fn reweigh(&mut self, id: ThreadId, weight: u32) {
+        if weight > 0 && std::mem::replace(&mut self.threads[id.index()].weight, weight) != weight {
+            self.set_params(id);
+        }
+    }
+
+    pub(super) fn set_params(&mut self, id: ThreadId) {
+        let thread = &self.threads[id.index()];
+        let (class, cores) = (Class::Fair { weight: thread.weight.into() }, self.usable(thread.mask));
+        self.sched.set_params(self.now, id, class, cores, Clamp::default());
+        protocol::collect(self);
+    }
+
+    /// A core has been switched on or off. What it had mail about goes elsewhere.
+    pub(super) fn switch(&mut self, cpu: u16, on: bool) {
+        let Some(core) = self.core(cpu) else { return };
+        if on {
+            self.online.insert(core)
+        } else {
+            self.online.remove(core)
+        }
+        let living: Vec<ThreadId> = self.by_tid.values().copied().collect();
+        living.into_iter().for_each(|id| self.set_params(id));
+        if let Some(id) = self.cores[core.index()].sent.filter(|_| !on) {
+            self.cores[core.index()].sent = None;
+            self.threads[id.index()].place = Place::Waiting;
+            protocol::refuse(self, core, id);
+        }
+    }
+
+    /// The cores of a mask that are on; all that are on, if it has none of this machine's.
+    pub(super) fn usable(&self, mask: CoreSet) -> CoreSet {
+        let both = mask.and(self.online);
+        if both.is_empty() { self.online } else { both }
+    }
+
+    pub(super) fn cores_of(&self, mask: &[u64]) -> CoreSet {
+        let has = |cpu: u16| mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
+        let cores = self.cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu));
+        cores.map(|(_, core)| CoreId(core)).collect()
+    }
+}

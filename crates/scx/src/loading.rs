@@ -1,0 +1,107 @@
+//! What both parts in the kernel have in common: when they can be loaded, what holds the machine, and memory that both sides
+//! have.
+
+use std::fs;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use evenkeel_linux::refusal::{self, Refusal};
+use libbpf_rs::{Link, MapMut, ProgramInput, ProgramMut};
+
+use crate::{Ended, Error};
+
+/// Where the kernel says whether it has sched_ext, and who uses it.
+const PLACE: &str = "/sys/kernel/sched_ext";
+/// Only threads of the class SCHED_EXT, not all (`SCX_OPS_SWITCH_PARTIAL`).
+pub(crate) const PARTIAL: u64 = 8;
+
+/// Whether a scheduler can be loaded at all.
+pub(crate) fn can_load() -> Result<(), Error> {
+    if fs::metadata(PLACE).is_err() {
+        return Err(Error::NoSchedExt);
+    }
+    if let Some(other) = other() {
+        return Err(Error::Taken(other));
+    }
+    refusal::listen();
+    Ok(())
+}
+
+/// Whether the kernel's part has a place for each CPU.
+pub(crate) fn room(places: usize) -> Result<(), Error> {
+    enough(libbpf_rs::num_possible_cpus().map_err(refused)?, places)
+}
+
+fn enough(cpus: usize, places: usize) -> Result<(), Error> {
+    if cpus > places { Err(Error::TooManyCpus { cpus, most: places }) } else { Ok(()) }
+}
+
+/// Takes the machine over, until what is returned is dropped.
+pub(crate) fn take_over(operations: &mut MapMut) -> Result<Link, Error> {
+    // Who came first may have come just now.
+    operations.attach_struct_ops().map_err(|error| other().map_or_else(|| refused(error), Error::Taken))
+}
+
+/// Runs a program of the kernel's part with two numbers, such as a CPU and what is to be done there.
+pub(crate) fn order(program: &ProgramMut, cpu: u16, what: u32) {
+    let mut order = [i32::from(cpu).to_ne_bytes(), what.to_ne_bytes()].concat();
+    // It fails only where there is no such core.
+    let _ = program.test_run(ProgramInput { context_in: Some(&mut order), ..ProgramInput::default() });
+}
+
+/// Why the kernel has given the machine back, if it has.
+pub(crate) fn ended(kind: &mut u32, reason: &[i8], message: &[i8]) -> Option<Ended> {
+    let over = word(kind).load(Ordering::Acquire) != 0;
+    over.then(|| Ended { reason: text(reason), message: text(message) })
+}
+
+/// The scheduler that the kernel has already.
+fn other() -> Option<String> {
+    let state = fs::read_to_string(format!("{PLACE}/state")).unwrap_or_default();
+    if state.trim() == "disabled" {
+        return None;
+    }
+    let name = fs::read_to_string(format!("{PLACE}/root/ops")).unwrap_or_default();
+    Some(if name.trim().is_empty() { state.trim().to_owned() } else { name.trim().to_owned() })
+}
+
+pub(crate) fn word(place: &mut u32) -> &AtomicU32 {
+    // SAFETY: it is aligned and mapped for as long as it is borrowed, and both sides access it atomically.
+    #[allow(unsafe_code)]
+    unsafe {
+        AtomicU32::from_ptr(place)
+    }
+}
+
+pub(crate) fn long(place: &mut u64) -> &AtomicU64 {
+    // SAFETY: as for `word`.
+    #[allow(unsafe_code)]
+    unsafe {
+        AtomicU64::from_ptr(place)
+    }
+}
+
+/// Text up to its first zero.
+fn text(bytes: &[i8]) -> String {
+    let bytes: Vec<u8> = bytes.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+pub(crate) fn refused(error: libbpf_rs::Error) -> Error {
+    match Refusal::from(error) {
+        Refusal::NotAllowed => Error::NotAllowed,
+        Refusal::Because(reason) => Error::Refused(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beyond that CPUs would share their mail.
+    #[test]
+    fn a_machine_with_more_cpus_than_there_is_room_for_is_refused() {
+        assert!(enough(1024, 1024).is_ok());
+        let error = enough(1025, 1024).map_err(|error| error.to_string());
+        assert_eq!(error, Err("this machine can have 1025 CPUs: expected at most 1024".to_owned()));
+    }
+}
