@@ -17,7 +17,7 @@ use evenkeel_sched::Governor;
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
-pub use scx::{Path, Scx};
+pub use scx::{Chosen, Path, Scx};
 pub use tasks::Tasks;
 pub use topology::Topology;
 pub use values::{Format, Output};

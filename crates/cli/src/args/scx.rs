@@ -3,9 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use evenkeel_linux::cgroup;
 use evenkeel_model::Ns;
-use evenkeel_scx::Only;
 
 use super::live::Cores;
 use super::values::{Output, positive, whole};
@@ -37,8 +35,8 @@ pub struct Scx {
     #[arg(long, exclusive = true)]
     pub list: bool,
     /// Schedule this process and what it starts, or this control group, only; the rest stays with the kernel's own scheduler
-    #[arg(long, value_name = "PID|CGROUP", conflicts_with = "command", value_parser = only)]
-    pub only: Option<Only>,
+    #[arg(long, value_name = "PID|CGROUP", conflicts_with = "command", value_parser = chosen)]
+    pub only: Option<Chosen>,
     /// Give the machine back after this time; a command goes on without
     #[arg(long = "for", value_name = "TIME", value_parser = positive)]
     pub time: Option<Ns>,
@@ -55,14 +53,20 @@ pub struct Scx {
     pub command: Vec<OsString>,
 }
 
-/// A process or a control group.
-fn only(text: &str) -> Result<Only, String> {
+/// What `--only` names.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    /// A process.
+    Process(u32),
+    /// A control group, which may or may not be there.
+    Group(String),
+}
+
+fn chosen(text: &str) -> Result<Chosen, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return whole::<u32>(text, 1..=4_194_304).map(Only::Process);
+        return whole(text, 1..=4_194_304).map(Chosen::Process);
     }
-    let expected = "no such control group: expected a process's number, or a group as in /proc/PID/cgroup, such as \
-                    user.slice or /sys/fs/cgroup/user.slice";
-    cgroup::find(text).map(Only::Group).ok_or_else(|| expected.into())
+    Ok(Chosen::Group(text.to_owned()))
 }
 
 /// Where decisions are made.

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use evenkeel_linux::cgroup;
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
 use evenkeel_model::Ns;
@@ -26,13 +27,14 @@ pub fn run(args: &Scx) -> Result<u8> {
     let path = path(args, &policy)?;
     let (machine, cpus) = live::machine(&args.cores)?;
     catalog::accepted(&policy, &machine)?;
-    let plan = Plan { machine, cpus, policy, path, partial: args.only.is_some(), bounds: Bounds::default() };
+    let only = args.only.as_ref().map(only).transpose()?;
+    let plan = Plan { machine, cpus, policy, path, partial: only.is_some(), bounds: Bounds::default() };
     let mut command = (!args.command.is_empty()).then(|| Launched::new(&args.command)).transpose()?;
     let signals = command.is_none().then(Signals::new).transpose().context("cannot listen to signals")?;
     let name = plan.policy.name().to_owned();
     let session = Session::start(plan)?;
     let began = clock();
-    if let Some(only) = &args.only {
+    if let Some(only) = &only {
         evenkeel_scx::adopt(only).with_context(|| format!("cannot schedule {}", shown(only)))?;
     }
     if let Some(command) = &mut command {
@@ -58,7 +60,7 @@ pub fn run(args: &Scx) -> Result<u8> {
             told = now;
             tell(path, &session.figures(), now.since(began), args.format.format)?;
         }
-        if let Some(only @ Only::Group(_)) = &args.only
+        if let Some(only @ Only::Group(_)) = &only
             && now.since(adopted) >= JOIN
         {
             adopted = now;
@@ -85,6 +87,19 @@ pub fn run(args: &Scx) -> Result<u8> {
         messages::plain(&summary(&name, path, &figures, elapsed, args.format.format)?);
     }
     Ok(status.unwrap_or(0))
+}
+
+/// What is scheduled, if it is there.
+fn only(chosen: &args::Chosen) -> Result<Only> {
+    match chosen {
+        args::Chosen::Process(process) => Ok(Only::Process(*process)),
+        args::Chosen::Group(name) => cgroup::find(name).map(Only::Group).with_context(|| {
+            format!(
+                "there is no control group \"{name}\": expected a process's number, or a group as in /proc/PID/cgroup, \
+                 such as user.slice or /sys/fs/cgroup/user.slice"
+            )
+        }),
+    }
 }
 
 fn shown(only: &Only) -> String {
