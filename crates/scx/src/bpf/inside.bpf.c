@@ -4,7 +4,10 @@
  * beside each thread once a period.
  *
  * Each core has a queue, ordered by vruntime. A thread that becomes ready and finds its core idle goes there at once. One that
- * is to leave its core for another one (`goes`) is stopped, and queued there when it has. */
+ * is to leave its core for another one (`goes`) is stopped, and queued there when it has.
+ *
+ * Here is what the kernel asks, in the order of a thread's life. What is known of threads and cores is in inside/books.h and
+ * inside/use.h, how decisions are carried out in inside/orders.h, and the decisions themselves are in policy/hooks.h. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>

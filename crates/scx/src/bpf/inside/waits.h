@@ -2,7 +2,7 @@
 /* Threads that wait for too long, and cores that lack work which they could do. */
 #pragma once
 
-/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host.rs. */
+/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host/rescue.rs. */
 #define PATIENCE 1000000000ULL
 /* How often a core's queue is searched for one, in ns (assumed: a quarter of that), until one is found. */
 #define SEARCH (PATIENCE / 4)

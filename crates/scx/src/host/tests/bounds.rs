@@ -30,7 +30,7 @@ fn threads_that_have_ended_leave_nothing_behind() {
     }
 }
 
-/// A policy that would leave a thread of the lowest weight waiting for half a minute beside heavy ones.
+/// A policy that would leave a thread of the lowest weight waiting for 24 s beside heavy ones.
 #[test]
 fn no_thread_waits_for_long_whatever_the_policy_decides() {
     for policy in POLICIES.iter().filter(|policy| !policy.foresight) {
