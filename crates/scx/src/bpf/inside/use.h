@@ -88,7 +88,7 @@ static __always_inline void note_block(__u32 slot, __u64 now)
 	t->estimate = level > t->estimate ? level : t->estimate - (t->estimate - level) / 4;
 }
 
-/* A new thread counts as half as busy as its core lets it be, and as always runnable: `create` and `begin` of
+/* A new thread counts as half as busy as its core lets it be, and as always runnable: `ready` and `begin` of
  * sched/src/scheduler.rs. */
 static __always_inline void note_begin(__u32 slot, __u32 core, __u64 now)
 {
