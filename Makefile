@@ -37,8 +37,9 @@ test: ## formats, lints, and tests everything
 	cargo test --workspace --locked --no-fail-fast 2>&1 | scripts/tally
 
 test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
-	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast -- --include-ignored 2>&1 | scripts/tally
 	@scripts/setup full
+	@scripts/kernel --others || true
+	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast -- --include-ignored 2>&1 | scripts/tally
 	scripts/races
 	fuzz/run 60
 

@@ -18,16 +18,21 @@ mirror_of_debian() {
     echo "$mirror"
 }
 
-# Goes to an empty folder and fetches the package lists of a suite there. `instead` is what to do where that is not possible.
-use_suite() {
-    local suite=$1 instead=$2 mirror tool keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# Ends where there is no apt for amd64, or no mirror. `instead` is what to do there.
+need_apt() {
+    local instead=$1 tool
     for tool in apt-get dpkg-deb; do
         command -v "$tool" >/dev/null 2>&1 || die "this needs Debian's $tool." "$instead"
     done
     [ "$(dpkg --print-architecture)" = amd64 ] || die "there are packages for amd64 only." "$instead"
     mirror=$(mirror_of_debian)
     [ -n "$mirror" ] || die "apt here has no Debian mirror." "$instead"
+}
 
+# Goes to an empty folder and fetches the package lists of a suite there.
+use_suite() {
+    local suite=$1 instead=$2 keyring=/usr/share/keyrings/debian-archive-keyring.gpg mirror
+    need_apt "$instead"
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     mkdir -p "$work/lists/partial" "$work/archives/partial"

@@ -107,6 +107,13 @@ impl Script {
         Self { cores: cores.iter().map(|core| CoreId(*core)).collect(), ..self }
     }
 
+    /// For how long it could run and did not, if it took so long from its beginning to its end.
+    pub fn waited(&self, took: Ns, played: &PlayedThread) -> Ns {
+        let slept = |step: &Step| if let Step::Sleep(span) = step { span.0 } else { 0 };
+        let slept: u64 = self.steps.iter().map(slept).sum();
+        took.since(Ns(played.big.0 + played.little.0 + slept))
+    }
+
     /// All its work, as time on a big core.
     pub fn work(&self) -> Ns {
         let work = |step: &Step| if let Step::Work(work) = step { work.0 } else { 0 };
@@ -145,9 +152,15 @@ pub struct PlayedThread {
     pub big: Ns,
     /// Time on little cores.
     pub little: Ns,
+    /// For how long it could run and did not, altogether; `None` if this host cannot tell, or leaves that to a kernel which is
+    /// a mock.
+    pub waited: Option<Ns>,
     /// The cores that it ran on.
     pub cores: CoreSet,
 }
+
+/// The longest that a thread runs beside others of its core before the next has its turn, under any policy.
+const SLICE: Ns = Ns::from_ms(20);
 
 fn ms(tenths: u64) -> Ns {
     Ns::from_us(100 * tenths)
@@ -260,9 +273,29 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
                 expect(little <= most, || format!("{little} on the little core with the big one idle; {most} at most"))
             },
         },
+        // Load piled on one big core (sched-ext/scx#938).
+        Scenario {
+            name: "two threads of one big core part when another one is idle",
+            big: 2,
+            little: 2,
+            policies: Policies::All,
+            threads: vec![pinned_at_first().only(&[0]), pinned_at_first().only(&[0])],
+            expect: |_, facts, played| {
+                // At first each waits for the other's work, then for a slice and a decision.
+                let most = Ns(ms(200).0 + SLICE.0 + facts.reaction(2).0);
+                let waited = played.threads.iter().filter_map(|thread| thread.waited).max().unwrap_or_default();
+                expect(waited <= most, || format!("one waited for {waited}; {most} at most"))
+            },
+        },
         mixed("more threads than cores, of which some sleep", 2, 2, 9),
     ];
     all.into_iter().filter(|scenario| facts.displaces || !displaces(scenario)).collect()
+}
+
+/// A thread that may use one core for a fifth of its work, then both big ones.
+fn pinned_at_first() -> Script {
+    let both = CoreSet::first(2);
+    Script::new(0, vec![Step::Work(ms(200)), Step::Restrict(both), Step::Work(ms(800))])
 }
 
 /// Threads that sleep and compute in turns of their own lengths, some of which are bound to a core.

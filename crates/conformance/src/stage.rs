@@ -1,7 +1,7 @@
 //! Scripts that real threads play.
 
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use evenkeel_model::{CoreId, CoreSet, Ns};
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
@@ -49,6 +49,7 @@ impl Stage {
         self.keep_to(CoreSet::EMPTY.with(script.on));
         self.sleep(script.begins);
         self.keep_to(script.cores);
+        let before = waited();
         for step in &script.steps {
             match step {
                 Step::Work(work) => self.compute(*work, &mut played),
@@ -57,8 +58,9 @@ impl Stage {
                 Step::Displaced(_) => unreachable!("the kernel moves threads when it wants to"),
             }
         }
-        let [big, little] = [played.big, played.little].map(|time| Ns(time.0 / self.stretch));
-        PlayedThread { ended: true, big, little, ..played }
+        let shrink = |time: Ns| Ns(time.0 / self.stretch);
+        let waited = waited().zip(before).map(|(after, before)| shrink(after.since(before)));
+        PlayedThread { ended: true, big: shrink(played.big), little: shrink(played.little), waited, ..played }
     }
 
     fn keep_to(&self, cores: CoreSet) {
@@ -95,6 +97,12 @@ impl Stage {
         let core = self.cpus.iter().position(|cpu| usize::from(*cpu) == here).expect("a CPU of its mask");
         CoreId(core as u16)
     }
+}
+
+/// For how long the caller has waited for a core, if the kernel keeps count.
+fn waited() -> Option<Ns> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Ns)
 }
 
 /// What the caller has run.

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::convert::Infallible;
 
-use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, RATIO, Scenario, Step, check, judge, mixed};
+use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, RATIO, Scenario, Script, Step, check, judge, mixed};
 use evenkeel_model::{CoreId, CoreSet, Ns, ProgramId, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, Clamp, Class, NewThread, POLICIES, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
@@ -52,6 +52,7 @@ struct Body {
     since: Ns,
     /// Time that was not yet reported, by core.
     ran: Vec<(CoreId, Ns)>,
+    ended: Ns,
     played: PlayedThread,
 }
 
@@ -215,6 +216,7 @@ impl Late {
                     let body = &mut self.bodies[thread.index()];
                     body.runnable = false;
                     body.played.ended = true;
+                    body.ended = self.now;
                     return self.send_to_scheduler(Event::Left(core, thread, None));
                 }
             }
@@ -425,7 +427,12 @@ impl Arm for Asynchronous {
     fn play(&mut self, scenario: &Scenario, policy: &Setup) -> Result<Played, String> {
         let mut late = Late::new(scenario, policy, self.seed);
         late.play()?;
-        Ok(Played { stale: late.requests.stale(), threads: late.bodies.into_iter().map(|body| body.played).collect() })
+        let stale = late.requests.stale();
+        let played = |(body, script): (Body, &Script)| {
+            let waited = script.waited(body.ended.since(script.begins), &body.played);
+            PlayedThread { waited: Some(waited), ..body.played }
+        };
+        Ok(Played { stale, threads: late.bodies.into_iter().zip(&scenario.threads).map(played).collect() })
     }
 }
 

@@ -28,7 +28,7 @@ pub use evenkeel_model::{Clamp, Class, FULL_LOAD, NICE_0_WEIGHT, ThreadKind};
 pub use action::{Action, Next, Why};
 pub use governor::Governor;
 pub use pelt::Pelt;
-pub use policy::{Description, POLICIES, Policy, Setup};
+pub use policy::{Description, POLICIES, Policy, Reads, Setup};
 pub use protocol::Host;
 pub use run_queue::RunQueue;
 pub use scheduler::{Predict, Scheduler};

@@ -78,6 +78,11 @@ impl Scheduler {
         self.policy.period()
     }
 
+    /// What the policy reads of threads beyond their times.
+    pub fn reads(&self) -> Reads {
+        self.policy.description().reads
+    }
+
     /// Whether reports of [`Self::ran`] should carry counters.
     pub fn wants_counters(&self) -> bool {
         self.policy.description().reads != Reads::Nothing

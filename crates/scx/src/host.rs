@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::CoreOf;
+use evenkeel_linux::host::{CoreOf, ThreadCounters};
+use evenkeel_linux::sample::MAX_TYPES;
 use evenkeel_model::{ClusterId, CoreId, CoreSet, FULL_LOAD, Hz, Machine, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, Run, Scheduler, Setup, Span, Wait, Why};
 
 use crate::event::{Event, What};
+use crate::speedups;
 
 pub use figures::Figures;
 use rescue::PATIENCE;
@@ -70,6 +72,8 @@ pub(crate) struct Books<O> {
     /// What runs because it had waited for too long, until the next tick.
     rescued: Vec<(u16, ThreadId)>,
     patience: Ns,
+    /// Of threads' instructions, if they change what the policy does.
+    counters: Option<ThreadCounters>,
     figures: Figures,
 }
 
@@ -136,13 +140,24 @@ impl<O: Orders> Books<O> {
             astray: Vec::new(),
             rescued: Vec::new(),
             patience: PATIENCE,
+            counters: None,
             figures: Figures::default(),
         }
     }
 
-    /// The time from one refresh to the next.
+    /// Counts threads' instructions from now on, if that changes what the policy does.
+    pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
+        self.counters = Some(counters).filter(|_| speedups::wanted(&self.sched));
+    }
+
+    /// What is not counted, and why.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.counters.as_ref()?.missing()
+    }
+
+    /// The time from one refresh to the next; of a policy without one as long as speedups are measured.
     pub(crate) fn period(&self) -> Option<Ns> {
-        self.sched.period()
+        self.sched.period().or_else(|| speedups::period(self.counters.as_ref()))
     }
 
     /// Whether any core runs a thread.
@@ -253,8 +268,11 @@ impl<O: Orders> Books<O> {
                 self.account(id, core);
             }
         }
-        protocol::refresh(self);
-        self.drain();
+        self.measure();
+        if self.sched.period().is_some() {
+            protocol::refresh(self);
+            self.drain();
+        }
     }
 
     /// A thread waits for a core.
@@ -413,10 +431,27 @@ impl<O: Orders> Books<O> {
 
     fn ran(&mut self, id: ThreadId, core: CoreId, time: Ns) {
         if time > Ns::ZERO {
-            let big = self.sched.state().big.contains(core);
+            let s = self.sched.state();
+            let (big, on) = (s.big.contains(core), s.machine.cores[core.index()].core_type.index());
             *(if big { &mut self.figures.big } else { &mut self.figures.little }) += time;
-            self.sched.ran(self.now, id, core, &Span { time, ..Span::default() });
+            let thread = &mut self.threads[id.index()];
+            thread.on_type[on.min(MAX_TYPES - 1)] += time;
+            // What it retired on the other type before it came here is not told.
+            let instructions = thread.retired.take().filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
+            let speedup = thread.speedup;
+            self.sched.ran(self.now, id, core, &Span { time, instructions, speedup, ..Span::default() });
             protocol::collect(self);
+        }
+    }
+
+    /// What threads have retired, where that is counted: the scheduler is told with what they run next.
+    fn measure(&mut self) {
+        let Some(counters) = &mut self.counters else { return };
+        let types = self.sched.state().machine.core_types.len();
+        for id in self.by_tid.values() {
+            let thread = &mut self.threads[id.index()];
+            thread.retired = thread.rates.count(counters.count(thread.tid), &thread.on_type);
+            thread.speedup = thread.rates.speedup(types);
         }
     }
 

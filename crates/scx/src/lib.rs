@@ -9,6 +9,7 @@ mod loading;
 mod ring;
 mod session;
 mod skeleton;
+mod speedups;
 
 use std::io;
 
@@ -16,7 +17,7 @@ use evenkeel_model::Ns;
 
 pub use host::Figures;
 pub use inside::decides;
-pub use session::{Only, Path, Plan, Session, adopt};
+pub use session::{Account, Only, Path, Plan, Session, adopt};
 
 /// What happens when this process does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::ThreadCounters;
 use evenkeel_linux::{cgroup, clock, mask, process, realtime};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
@@ -58,12 +59,24 @@ pub(crate) trait Turn {
     fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error>;
 
     fn figures(&self) -> Figures;
+
+    /// What this machine cannot tell, and why.
+    fn missing(&self) -> Option<String>;
+}
+
+/// What has been done.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// How often, and for how long.
+    pub figures: Figures,
+    /// What this machine cannot tell the policy, and why.
+    pub missing: Option<String>,
 }
 
 /// A machine that is scheduled, by a thread of its own, until this is dropped.
 pub struct Session {
     over: Arc<AtomicBool>,
-    figures: Arc<Mutex<Figures>>,
+    told: Arc<Mutex<Account>>,
     thread: Option<JoinHandle<Result<Option<Ended>, Error>>>,
 }
 
@@ -73,9 +86,9 @@ impl Session {
     /// # Errors
     /// The kernel has no sched_ext, or another scheduler, or this user may not.
     pub fn start(plan: Plan) -> Result<Self, Error> {
-        let (over, figures) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Figures::default())));
+        let (over, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Account::default())));
         let (begins, begun) = mpsc::channel();
-        let (until, shared) = (Arc::clone(&over), Arc::clone(&figures));
+        let (until, shared) = (Arc::clone(&over), Arc::clone(&told));
         let schedule = move || {
             let mut scheduling = match begin(plan) {
                 Ok(scheduling) => scheduling,
@@ -88,7 +101,7 @@ impl Session {
             while !until.load(Ordering::Relaxed) {
                 let ended = scheduling.run_until(clock::clock() + LOOK)?;
                 if let Ok(mut shared) = shared.lock() {
-                    *shared = scheduling.figures();
+                    *shared = Account { figures: scheduling.figures(), missing: scheduling.missing() };
                 }
                 if ended.is_some() {
                     return Ok(ended);
@@ -99,13 +112,13 @@ impl Session {
         let thread = thread::Builder::new().name("scheduler".into()).spawn(schedule).map_err(Error::Kernel)?;
         match begun.recv() {
             Ok(Some(error)) => Err(error),
-            _ => Ok(Self { over, figures, thread: Some(thread) }),
+            _ => Ok(Self { over, told, thread: Some(thread) }),
         }
     }
 
     /// What has been done so far.
     pub fn figures(&self) -> Figures {
-        self.figures.lock().map(|figures| *figures).unwrap_or_default()
+        self.told.lock().map(|told| told.figures).unwrap_or_default()
     }
 
     /// Whether the machine has been given back already; [`Self::finish`] says why.
@@ -117,9 +130,9 @@ impl Session {
     ///
     /// # Errors
     /// Events were lost: what was decided from then on would have been wrong.
-    pub fn finish(mut self) -> Result<(Figures, Option<Ended>), Error> {
+    pub fn finish(mut self) -> Result<(Account, Option<Ended>), Error> {
         let ended = self.join()?;
-        Ok((self.figures(), ended))
+        Ok((self.told.lock().map(|told| told.clone()).unwrap_or_default(), ended))
     }
 
     fn join(&mut self) -> Result<Option<Ended>, Error> {
@@ -211,6 +224,7 @@ impl Scheduling {
         come_first(&machine, &cpus)?;
         let now = clock::clock();
         let mut books = Books::new(kernel, machine, cpus, policy, now);
+        books.count_by(ThreadCounters::of_this_machine());
         books.orders.take_over()?;
         let mut scheduling = Self { books, ticked: now, refreshed: now };
         // Until something has been heard cores help themselves.
@@ -263,6 +277,10 @@ impl Turn for Scheduling {
 
     fn figures(&self) -> Figures {
         Figures { taken_late: self.books.orders.taken_late(), ..self.books.figures() }
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.books.missing()
     }
 }
 

@@ -49,6 +49,8 @@ needs! {
     slow: patience;
     /// `pkg-config`.
     pkg_config: || installed("pkg-config");
+    /// `stress-ng`.
+    stress_ng: || installed("stress-ng");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.
     rt_app_files: || exists(RT_APP_FILES);
     /// Programs in the kernel that report on threads.
@@ -63,6 +65,9 @@ needs! {
     /// A virtual machine: QEMU and a kernel. That it boots is what tests find out.
     #[cfg(feature = "linux")]
     vm: linux::vm;
+    /// Other kernels than the one that guests have, which `make test-full` fetches.
+    #[cfg(feature = "linux")]
+    other_kernels: linux::other_kernels;
     /// CPU time that threads reserve (SCHED_DEADLINE), which makes virtual cores unequal.
     #[cfg(feature = "linux")]
     reservations: || linux::ability("SCHED_DEADLINE");
@@ -146,5 +151,10 @@ mod linux {
     pub fn vm() -> Result<(), String> {
         super::installed("qemu-system-x86_64")?;
         kernel::find(None).map(drop).map_err(|error| error.to_string())
+    }
+
+    pub fn other_kernels() -> Result<(), String> {
+        let none = kernel::others().is_empty();
+        if none { Err("scripts/kernel --others has fetched none".into()) } else { Ok(()) }
     }
 }

@@ -10,7 +10,7 @@ use evenkeel_linux::launch::{self, Launched, Signals};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
 use evenkeel_sched::{POLICIES, Setup};
-use evenkeel_scx::{Bounds, Ended, Figures, Only, Path, Plan, Session, decides};
+use evenkeel_scx::{Account, Bounds, Ended, Figures, Only, Path, Plan, Session, decides};
 
 use crate::args::{self, Format, Output, Scx};
 use crate::{catalog, json, live, messages};
@@ -82,9 +82,17 @@ pub fn run(args: &Scx) -> Result<u8> {
         // It goes on under the kernel's own scheduler.
         status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
     }
-    let Ok((figures, None)) = finished else { return Ok(launch::OWN_FAILURE) };
+    let Ok((Account { figures, missing }, None)) = finished else { return Ok(launch::OWN_FAILURE) };
     if !args.quiet {
-        messages::plain(&summary(&name, path, &figures, elapsed, args.format.format)?);
+        let missing = missing.as_deref();
+        let text = match args.format.format {
+            Format::Json => {
+                let document = document(path, &figures, elapsed);
+                json::print(&json::Scheduled { policy: Some(&name), missing, ..document })?
+            }
+            Format::Table => summary(&name, path, &figures, elapsed, missing),
+        };
+        messages::plain(&text);
     }
     Ok(status.unwrap_or(0))
 }
@@ -146,7 +154,7 @@ fn path(args: &Scx, policy: &Setup) -> Result<Path> {
 fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
     use std::io::Write;
     let line = match format {
-        Format::Json => json::line(&document(None, path, figures, elapsed))?,
+        Format::Json => json::line(&document(path, figures, elapsed))?,
         Format::Table => format!(
             "{:>8.1} s  {} threads  {} switches  {} stops  {} stale  {} taken late  longest wait {}",
             elapsed.0 as f64 / 1e9,
@@ -165,12 +173,12 @@ fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()
     }
 }
 
-fn document<'a>(policy: Option<&'a str>, path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'a> {
+fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'static> {
     let seconds = |time: Ns| time.0 as f64 / 1e9;
     // What the process knows only if it decides itself.
     let asked = path == Path::Process;
     json::Scheduled {
-        policy,
+        policy: None,
         path: if asked { "daemon" } else { "kernel" },
         elapsed_s: seconds(elapsed),
         living: figures.living,
@@ -186,13 +194,11 @@ fn document<'a>(policy: Option<&'a str>, path: Path, figures: &Figures, elapsed:
         longest_misplaced_s: seconds(figures.longest_misplaced),
         left_out: (!asked).then_some(figures.left_out),
         events: figures.events,
+        missing: None,
     }
 }
 
-fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<String> {
-    if format == Format::Json {
-        return json::print(&document(Some(policy), path, figures, elapsed));
-    }
+fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Option<&str>) -> String {
     let mut facts = table::new(&["", ">", ""]);
     let all = figures.big + figures.little;
     let share = if all > Ns::ZERO { 100.0 * figures.big.0 as f64 / all.0 as f64 } else { 0.0 };
@@ -220,5 +226,7 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, format: For
         facts.add_row([name.to_owned(), value, remark]);
     }
     let place = if path == Path::Kernel { "in the kernel" } else { "in this process" };
-    Ok(format!("\n{}{}", table::heading(&format!("evenkeel scx: {policy}, decided {place}")), table::text(&facts)))
+    let missing = missing.map(|missing| format!("{missing}\n")).unwrap_or_default();
+    let heading = table::heading(&format!("evenkeel scx: {policy}, decided {place}"));
+    format!("\n{heading}{}{missing}", table::text(&facts))
 }

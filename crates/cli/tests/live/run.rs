@@ -75,6 +75,11 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let state = self.evenkeel.try_wait();
+            let evenkeel = fs::read_to_string(format!("/proc/{}/stat", self.evenkeel.id()));
+            eprintln!("{:?} may use {:?}; Evenkeel: {state:?}, {evenkeel:?}", self.processes, self.masks());
+        }
         let _ = self.evenkeel.kill();
         evenkeel_testing::kill("-9", &self.processes);
         let _ = self.evenkeel.wait();

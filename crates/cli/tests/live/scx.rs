@@ -24,6 +24,29 @@ fn guest(folder: &Path, what: &str, words: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
+/// What a kernel refuses of the programs inside it, it refuses here: every policy, by every path, in every kernel that can be had.
+#[test(slow, vm, other_kernels)]
+fn every_kernel_accepts_every_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("evenkeel");
+    let paths = policies_and_paths(&[]);
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    for kernel in evenkeel_linux::vm::kernel::others() {
+        let script = format!(
+            "for p; do {} scx -q --big 0-1 --little 2-3 --ratio 3 --policy ${{p%/*}} --path ${{p#*/}} -- seq 5 | tail -n 1; \
+             echo $p $(cat /sys/kernel/sched_ext/state); done",
+            program.display()
+        );
+        let mut vm = Command::new(program);
+        vm.args(["vm", "--symmetric", "-q", "-m", "2B2S:3", "--accel", "tcg", "--kernel"]).arg(&kernel);
+        let output =
+            vm.args(["--", "sh", "-c", &script, "sh"]).args(&paths).current_dir(folder.path()).output().unwrap();
+        let expected: String = paths.iter().map(|path| format!("5\n{path} disabled\n")).collect();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}: {errors}", kernel.display());
+    }
+}
+
 /// Threads that compute, processes that come and go, a pipe, a mask: each ends, and none runs where it may not. The exit status
 /// is the command's, the kernel has its own scheduler back, and a kernel without sched_ext is an error that says what to do.
 #[test(vm)]
@@ -86,6 +109,16 @@ fn only_some_are_scheduled_and_weights_count() {
     assert_eq!(output, expected, "{errors}");
 }
 
+/// Every policy for real kernels but these, with each place where it can decide: `pfs/daemon`, `pfs/kernel`.
+fn policies_and_paths(but: &[&str]) -> Vec<String> {
+    let policies = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight && !but.contains(&policy.name));
+    let paths = |policy: &&'static evenkeel_sched::Description| {
+        let kernel = evenkeel_scx::decides(policy).then(|| format!("{}/kernel", policy.name));
+        [Some(format!("{}/daemon", policy.name)), kernel]
+    };
+    policies.flat_map(paths).flatten().collect()
+}
+
 /// Programs that compute, wait for locks, barriers and pipes, fork, and change their masks, all at the same time: each ends
 /// well, none starves, and while a thread could use a core none is left idle.
 fn programs_of_all_kinds_end(policies: &[&str]) {
@@ -118,14 +151,24 @@ fn programs_of_all_kinds_end_under_pfs_and_colab() {
 /// All other policies, wherever they decide.
 #[test(slow, vm, reservations)]
 fn programs_of_all_kinds_end_under_every_policy() {
-    let others = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight);
-    let others = others.filter(|policy| !["pfs", "colab"].contains(&policy.name));
-    let paths = |policy: &&'static evenkeel_sched::Description| {
-        let kernel = evenkeel_scx::decides(policy).then(|| format!("{}/kernel", policy.name));
-        [Some(format!("{}/daemon", policy.name)), kernel]
-    };
-    let others: Vec<String> = others.flat_map(paths).flatten().collect();
+    let others = policies_and_paths(&["pfs", "colab"]);
     programs_of_all_kinds_end(&others.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+/// Thousands of threads and processes that do to a scheduler what stress-ng has for it.
+#[test(slow, vm, reservations, stress_ng)]
+fn stress_ng_ends_under_pfs_and_colab() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = ["pfs/daemon", "pfs/kernel", "colab/daemon", "colab/kernel"];
+    let (output, errors) = guest(folder.path(), "stress", &policies);
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
+    for (told, policy) in lines.chunks(2).zip(policies) {
+        assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
+        let told: Value = serde_json::from_str(told[1]).unwrap();
+        assert!(told["longest_wait_s"].as_f64().unwrap() < 5.0, "{told}");
+        assert!(told["threads"].as_u64().unwrap() > 100, "{told}");
+    }
 }
 
 /// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of

@@ -121,6 +121,17 @@ only)
 	done
 	;;
 
+# What others test schedulers with: threads that come and go, wait, wake each other, and change classes, masks and nice values.
+stress)
+	for policy; do
+		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- stress-ng --quiet --temp-path /tmp --timeout 5s --cpu 2 \
+			--pthread 1 --fork 1 --zombie 1 --switch 1 --futex 1 --mutex 1 --sem 1 --pipe 1 --yield 1 --affinity 1 --nice 1 \
+			--schedpolicy 1 2>/tmp/errors
+		echo "$policy $? $(state)"
+		document /tmp/errors
+	done
+	;;
+
 # Many threads that come and go, and more that never sleep than there are cores.
 storms)
 	for policy in pfs/daemon pfs/kernel; do

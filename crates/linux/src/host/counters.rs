@@ -1,8 +1,7 @@
-//! Instructions that followed threads retire, where the machine has a PMU.
+//! Instructions that threads retire, where the machine has a PMU.
 //!
-//! From them the speedup of a thread is measured rather than predicted: its rate on big cores over its rate on little
-//! ones, once it has run on both. Machines with several core types have a PMU for each, which counts only while the
-//! thread runs on its cores.
+//! From them the speedup of a thread is measured rather than predicted ([`Rates`](super::Rates)). Machines with several core
+//! types have a PMU for each, which counts only while the thread runs on its cores.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,22 +14,24 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::event::Tid;
 use crate::pmu;
-use crate::sample::Sample;
 
 /// Counts for one thread.
-pub(super) trait Read {
+pub trait Read {
     /// All instructions since this was opened.
     fn read(&mut self) -> Option<Instructions>;
 }
 
 /// Where counters come from.
-pub(super) trait Source {
+pub trait Source {
     /// Begins to count for a thread.
+    ///
+    /// # Errors
+    /// It cannot be counted: `ESRCH` if there is no such thread, anything else if no more are to be opened.
     fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>>;
 }
 
-/// The counters of all followed threads.
-pub(super) struct Bank {
+/// The counters of threads.
+pub struct ThreadCounters {
     source: Box<dyn Source>,
     /// Threads that cannot be counted have nothing to read.
     open: BTreeMap<Tid, Option<Box<dyn Read>>>,
@@ -38,31 +39,35 @@ pub(super) struct Bank {
     refused: Option<String>,
 }
 
-impl Bank {
+impl ThreadCounters {
+    /// Those of this machine's PMUs.
+    pub fn of_this_machine() -> Self {
+        Self::new(Box::new(Perf::new(Path::new("/"))))
+    }
+
+    /// Those of another source.
     pub fn new(source: Box<dyn Source>) -> Self {
         Self { source, open: BTreeMap::new(), refused: None }
     }
 
-    /// Completes the samples of all living threads.
-    pub fn complete(&mut self, samples: &mut [Sample]) {
-        for sample in samples.iter_mut() {
-            let (source, refused) = (&mut self.source, &mut self.refused);
-            let reader = self.open.entry(sample.tid).or_insert_with(|| {
-                if refused.is_some() {
-                    return None;
+    /// All that a living thread has retired since this was first asked; `None` if that cannot be counted.
+    pub fn count(&mut self, tid: Tid) -> Option<Instructions> {
+        let (source, refused) = (&mut self.source, &mut self.refused);
+        let reader = self.open.entry(tid).or_insert_with(|| {
+            if refused.is_some() {
+                return None;
+            }
+            match source.open(tid) {
+                Ok(reader) => Some(reader),
+                // The thread has gone meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
+                Err(error) => {
+                    *refused = Some(error.to_string());
+                    None
                 }
-                match source.open(sample.tid) {
-                    Ok(reader) => Some(reader),
-                    // The thread has gone meanwhile.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
-                    Err(error) => {
-                        *refused = Some(error.to_string());
-                        None
-                    }
-                }
-            });
-            sample.instructions = reader.as_mut().and_then(|reader| reader.read());
-        }
+            }
+        });
+        reader.as_mut().and_then(|reader| reader.read())
     }
 
     /// A thread is gone.
@@ -80,7 +85,7 @@ impl Bank {
 }
 
 /// The machine's PMUs.
-pub(super) struct Perf {
+struct Perf {
     /// The type of each PMU, where there are several. A single one has 0, which is whichever there is.
     pmus: Vec<u32>,
     /// Only the program's own code is counted, which needs fewer privileges.
@@ -115,14 +120,14 @@ impl Source for Perf {
             builder.observe_pid(tid as libc::pid_t).any_cpu().pinned(true).enabled(true).build()
         };
         let counters: io::Result<Vec<perf_event::Counter>> = self.pmus.iter().map(open).collect();
-        Ok(Box::new(Counters(counters.map_err(pmu::refused)?)))
+        Ok(Box::new(Each(counters.map_err(pmu::refused)?)))
     }
 }
 
 /// One of each PMU.
-struct Counters(Vec<perf_event::Counter>);
+struct Each(Vec<perf_event::Counter>);
 
-impl Read for Counters {
+impl Read for Each {
     fn read(&mut self) -> Option<Instructions> {
         let counts = self.0.iter_mut().map(|counter| counter.read().ok());
         counts.sum::<Option<u64>>().map(Instructions)
@@ -159,30 +164,28 @@ mod tests {
         }
     }
 
-    fn counted(bank: &mut Bank, tids: &[Tid]) -> Vec<Option<u64>> {
-        let mut samples: Vec<Sample> = tids.iter().map(|tid| Sample { tid: *tid, ..Sample::default() }).collect();
-        bank.complete(&mut samples);
-        samples.iter().map(|sample| Some(sample.instructions?.0)).collect()
+    fn counted(counters: &mut ThreadCounters, tids: &[Tid]) -> Vec<Option<u64>> {
+        tids.iter().map(|tid| Some(counters.count(*tid)?.0)).collect()
     }
 
     #[test]
     fn each_thread_has_its_own_count() {
         let pmu = Mock::default();
-        let mut bank = Bank::new(Box::new(pmu.clone()));
+        let mut counters = ThreadCounters::new(Box::new(pmu.clone()));
         pmu.0.borrow_mut().insert(1, 100);
-        assert_eq!(counted(&mut bank, &[1, 2]), [Some(100), None]);
+        assert_eq!(counted(&mut counters, &[1, 2]), [Some(100), None]);
         pmu.0.borrow_mut().extend([(1, 150), (2, 7)]);
-        assert_eq!(counted(&mut bank, &[1, 2]), [Some(150), Some(7)]);
-        bank.gone(1);
-        assert_eq!(bank.open.len(), 1);
-        assert_eq!(bank.missing(), None);
+        assert_eq!(counted(&mut counters, &[1, 2]), [Some(150), Some(7)]);
+        counters.gone(1);
+        assert_eq!(counters.open.len(), 1);
+        assert_eq!(counters.missing(), None);
     }
 
     #[test]
     fn what_is_refused_is_said_once_and_not_tried_again() {
-        let mut bank = Bank::new(Box::new(Mock::default()));
-        assert_eq!(counted(&mut bank, &[13, 1]), [None, None]);
-        assert!(bank.missing().is_some_and(|why| why.starts_with("No hardware counters: Permission denied")));
+        let mut counters = ThreadCounters::new(Box::new(Mock::default()));
+        assert_eq!(counted(&mut counters, &[13, 1]), [None, None]);
+        assert!(counters.missing().is_some_and(|why| why.starts_with("No hardware counters: Permission denied")));
     }
 
     /// The kernel's own counters are nearly everywhere: a software event in the place of the hardware's.

@@ -12,13 +12,13 @@ mod tests;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::policy::Hook;
 use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Tid;
-use crate::host::CoreOf;
+use crate::host::{CoreOf, Rates};
 use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
 
 /// What the host should do to a thread.
@@ -74,20 +74,16 @@ pub struct Driver {
 struct Tracked {
     id: ThreadId,
     seen: Sample,
-    /// Instructions a nanosecond on each core type, when it last ran there and nowhere else between two samples.
-    rates: [Option<f64>; MAX_TYPES],
+    rates: Rates,
     /// The step at which it was last seen.
     at: Ns,
 }
 
 impl Tracked {
     fn new(id: ThreadId, at: Ns) -> Self {
-        Self { id, seen: Sample::default(), rates: [None; MAX_TYPES], at }
+        Self { id, seen: Sample::default(), rates: Rates::default(), at }
     }
 }
-
-/// In less time a thread retires too few instructions to tell its rate.
-const MEASURABLE: Ns = Ns::from_ms(1);
 
 impl Driver {
     /// A driver for a machine whose core `i` is the CPU `cpus[i]`, at a first moment.
@@ -219,8 +215,9 @@ impl Driver {
     fn account(&mut self, now: Ns, tracked: &Tracked, sample: &Sample) {
         let id = tracked.id;
         let mut waited = sample.delay.since(tracked.seen.delay);
-        let (instructions, rates) = self.counted(tracked, sample);
-        let speedup = self.speedup(&rates);
+        let mut rates = tracked.rates;
+        let instructions = rates.count(sample.instructions, &sample.run).map(|(_, new)| new);
+        let speedup = rates.speedup(self.machine().core_types.len());
         for core_type in 0..MAX_TYPES.min(self.machine().core_types.len()) {
             let time = sample.run[core_type].since(tracked.seen.run[core_type]);
             if time == Ns::ZERO && (waited == Ns::ZERO || core_type > 0) {
@@ -241,27 +238,6 @@ impl Driver {
             self.sched.blocked(now, id, wait);
         }
         self.tracked.insert(sample.tid, Tracked { id, seen: *sample, rates, at: now });
-    }
-
-    /// What a thread retired since it was last seen, and its rates, if it ran on one core type only.
-    fn counted(&self, tracked: &Tracked, sample: &Sample) -> (Option<Instructions>, [Option<f64>; MAX_TYPES]) {
-        let mut rates = tracked.rates;
-        let (Some(before), Some(now)) = (tracked.seen.instructions, sample.instructions) else { return (None, rates) };
-        let ran: [Ns; MAX_TYPES] = std::array::from_fn(|on| sample.run[on].since(tracked.seen.run[on]));
-        let mut on = (0..MAX_TYPES).filter(|on| ran[*on] > Ns::ZERO);
-        let (Some(only), None) = (on.next(), on.next()) else { return (None, rates) };
-        let retired = now.0.saturating_sub(before.0);
-        if ran[only] >= MEASURABLE {
-            rates[only] = Some(retired as f64 / ran[only].0 as f64);
-        }
-        (Some(Instructions(retired)), rates)
-    }
-
-    /// How much faster a thread was on the biggest core type than on the smallest.
-    fn speedup(&self, rates: &[Option<f64>; MAX_TYPES]) -> Option<f64> {
-        let smallest = self.machine().core_types.len().min(MAX_TYPES) - 1;
-        let (big, little) = (rates[0]?, rates[smallest].filter(|rate| *rate > 0.0)?);
-        (smallest > 0).then_some(big / little)
     }
 
     /// A core of a type; the one that the thread is on, if it is of this type.

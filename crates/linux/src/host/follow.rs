@@ -12,7 +12,7 @@ use evenkeel_model::{CoreSet, Machine, Ns};
 use evenkeel_sched::{Class, Setup, ThreadKind};
 
 use super::affinity::{Affinity, Moved, Moving};
-use super::counters::{Bank, Perf};
+use super::counters::ThreadCounters;
 use super::driver::{Driver, Newcomer, Order};
 use super::orphans::Orphans;
 use super::sampler::Sampler;
@@ -68,7 +68,7 @@ pub(super) struct Follow {
     driver: Driver,
     affinity: Affinity,
     sampler: Sampler,
-    counters: Bank,
+    counters: ThreadCounters,
     /// The policy wants to know speedups, and there are any.
     counts: bool,
     samples: Vec<Sample>,
@@ -125,7 +125,7 @@ impl Follow {
             driver,
             affinity: Affinity::new(guard, plan.cpus.clone(), process),
             sampler,
-            counters: Bank::new(Box::new(Perf::new(Path::new("/")))),
+            counters: ThreadCounters::of_this_machine(),
             samples: Vec::new(),
             gone: Vec::new(),
             known: BTreeMap::new(),
@@ -164,7 +164,9 @@ impl Follow {
         let now = clock();
         let newcomers = self.sample(now);
         if self.counts {
-            self.counters.complete(&mut self.samples);
+            for sample in &mut self.samples {
+                sample.instructions = self.counters.count(sample.tid);
+            }
         }
         self.remember(now);
         self.obey(now)?;

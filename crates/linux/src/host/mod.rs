@@ -9,6 +9,7 @@ mod counters;
 mod follow;
 mod orphans;
 mod proc;
+mod rates;
 mod sampler;
 mod service;
 mod session;
@@ -18,7 +19,9 @@ mod used;
 
 pub use claim::Error as Claimed;
 pub use core_of::CoreOf;
+pub use counters::{Read, Source, ThreadCounters};
 pub use follow::{PERIOD, PERIODS, Plan};
+pub use rates::Rates;
 pub use service::kind;
 pub use session::{Error, Followed, Target, follow};
 pub use summary::{Short, Summary, ThreadSummary};

@@ -34,6 +34,18 @@ pub(super) fn cache() -> Option<PathBuf> {
 }
 
 fn fetched() -> Option<PathBuf> {
-    let names = fs::read_dir(cache()?).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-"))).max()
+    images(&cache()?).pop()
+}
+
+/// The kernels that `scripts/kernel --others` has fetched, in the order of their names: tests run inside each.
+pub fn others() -> Vec<PathBuf> {
+    cache().map(|cache| images(&cache.join("kernels"))).unwrap_or_default()
+}
+
+fn images(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let image = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-"));
+    let mut images: Vec<PathBuf> = entries.filter(image).collect();
+    images.sort();
+    images
 }

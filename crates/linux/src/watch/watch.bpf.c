@@ -371,6 +371,13 @@ static void waited_for(__u32 waiter, __u32 waker, __u64 waited)
 	known->times++;
 }
 
+/* How long ago something was. It may have been noted on another CPU after this one has read its clock: a thread is woken while
+ * it still leaves its CPU. */
+static __always_inline __u64 ago(__u64 now, __u64 then)
+{
+	return now > then ? now - then : 0;
+}
+
 static void runnable(struct task_struct *task)
 {
 	struct record *record = record_of(task->pid);
@@ -388,7 +395,7 @@ static void runnable(struct task_struct *task)
 	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && in_futex(waker) ? by->futex_calls : 0);
 	if (record->state != IN_FUTEX && record->state != BLOCKED)
 		return;
-	waited = now - record->since;
+	waited = ago(now, record->since);
 	if (record->state == IN_FUTEX) {
 		record->waited += waited;
 		if (by) {
@@ -445,7 +452,7 @@ int ran(struct bpf_raw_tracepoint_args *args)
 	now = bpf_ktime_get_ns();
 	ran = count(record, task, now);
 	if (record->state != RUNNING) {
-		tell(ran < now - record->since ? now - ran : record->since, record->tid, 0, RUNS);
+		tell(ran < ago(now, record->since) ? now - ran : record->since, record->tid, 0, RUNS);
 		tell(now, record->tid, 0, ON);
 		record->state = RUNNING;
 		record->since = now;
@@ -504,7 +511,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	}
 	if (on) {
 		if (on->state == READY)
-			on->delay += now - on->since;
+			on->delay += ago(now, on->since);
 		on->cpu = cpu;
 		on->state = RUNNING;
 		on->since = now;

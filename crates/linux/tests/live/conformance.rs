@@ -65,7 +65,7 @@ impl Arm for Affinity {
             let used = |on: &u16| found.run[usize::from(*on)] > STARTED;
             let cores = (0..2).filter(used).map(CoreId).collect();
             let [big, little] = [0, 1].map(|on| Ns(found.run[on].0 / STRETCH));
-            Ok(PlayedThread { ended, big, little, cores })
+            Ok(PlayedThread { ended, big, little, waited: None, cores })
         };
         let threads = (0..scenario.threads.len()).map(thread).collect::<Result<_, String>>()?;
         Ok(Played { threads, stale: 0 })

@@ -44,6 +44,9 @@ pub struct Scheduled<'a> {
     pub left_out: Option<u64>,
     /// How many events of the kernel were acted on.
     pub events: u64,
+    /// What this machine cannot tell the policy, and why; absent if that is nothing, and from the lines of `--stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<&'a str>,
 }
 
 /// The policies that can schedule a real kernel.

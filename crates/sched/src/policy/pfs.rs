@@ -73,6 +73,18 @@ impl Policy for Pfs {
         self.furthest_behind(running).map_or(Pick::Idle, Pick::Running)
     }
 
+    /// A thread that wakes preempts one that has achieved more.
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
+        self.comes_before(s, woken, running)
+    }
+
+    /// A thread gives way when its slice is over, or to one that has achieved less.
+    fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
+        let behind = self.furthest_behind(s.core(core).queue.iter());
+        s.thread(running).stint >= self.slice(s, running, core)
+            || behind.is_some_and(|behind| self.comes_before(s, behind, running))
+    }
+
     /// A span counts for what it achieved.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
         let rate = s.progress_rate(thread, core) / s.speedup(thread).max(1.0);
@@ -110,6 +122,14 @@ impl Pfs {
             self.progress.resize(thread.index() + 1, 0);
         }
         &mut self.progress[thread.index()]
+    }
+
+    /// Whether a thread that waits comes before one that runs: it has achieved less, by more than a wake-up granularity, and
+    /// that one has had a turn. By virtual time, as under CFS, each message would preempt its sender.
+    fn comes_before(&self, s: &State, waiting: ThreadId, running: ThreadId) -> bool {
+        let ahead = self.progress(running) - self.progress(waiting);
+        s.now.since(s.thread(running).since) >= fair::min_granularity(s)
+            && ahead > fair::wakeup_granularity(s, waiting).0 as i64
     }
 
     /// The first of the threads that have achieved least.

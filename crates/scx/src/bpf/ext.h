@@ -80,6 +80,7 @@ extern void scx_bpf_kick_cpu(__s32, __u64) __ksym;
 extern __s32 scx_bpf_select_cpu_dfl(struct task_struct *, __s32, __u64, bool *) __ksym;
 extern __s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
 extern __u32 scx_bpf_nr_cpu_ids(void) __ksym;
+extern __u64 scx_bpf_now(void) __ksym;
 extern void scx_bpf_error_bstr(char *, unsigned long long *, __u32) __ksym;
 extern void scx_bpf_cpuperf_set(__s32, __u32) __ksym;
 extern struct task_struct *bpf_task_from_pid(__s32) __ksym;

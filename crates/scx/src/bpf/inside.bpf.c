@@ -58,7 +58,7 @@ static void end_wait(struct own *own, __u32 waker, __u64 now)
 SEC("struct_ops/select_cpu")
 __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 flags)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = NOW;
 	__u32 core, near, why, waker;
 	struct own *own = of(p);
 	bool idle_cpu = false;
@@ -94,7 +94,7 @@ SEC("struct_ops/enqueue")
 void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 {
 	__u32 cpu = scx_bpf_task_cpu(p), core, why, from, waker, near = NO_CORE;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = NOW;
 	struct own *own = of(p);
 	struct thread *t;
 
@@ -106,6 +106,8 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		return;
 	}
 	t = thread_at(own->slot);
+	/* One that calls exec gets the number of its process. */
+	t->tid = p->pid;
 	from = t->core;
 	reweigh(p, own->slot);
 	if (own->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !own->yields && !own->leaves && may_use(p, cpu) &&
@@ -134,6 +136,8 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		near = waker ? thread_at(waker)->core : NO_CORE;
 		end_wait(own, waker, now);
 	}
+	if (why != TAKEN)
+		own->moves_since = 0;
 	core = own->dealt ? own->dealt - 1 : hook_place(own->slot, why, near);
 	if (core == NO_CORE || !may_run_on(own->slot, core) || !may_use(p, cpu_of(core)))
 		core = fair_least(own->slot, ALL);
@@ -145,6 +149,8 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE, flags);
 		return;
 	}
+	if (core_at(core)->current)
+		own->moves_since = 0;
 	t->vruntime = hook_enter(own->slot, core, why);
 	join_queue(own->slot, core, now);
 	scx_bpf_dsq_insert_vtime(p, core, SLICE, t->vruntime, flags);
@@ -177,7 +183,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	ran = own && own->slot && !own->goes && may_run_on(own->slot, core) ? own->slot : 0;
 	goes_on = own && ran && !own->yields;
 	if (own && goes_on)
-		account(prev, own, bpf_ktime_get_ns());
+		account(prev, own, NOW);
 	bpf_for(try, 0, TRIES) {
 		chosen = hook_pick(core);
 		pick = chosen >> 32;
@@ -201,7 +207,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	set_current(core, 0);
 	if (pick == TAKE)
 		fetch(slot, core);
-	else
+	else if (!prev)
 		rebalance(core);
 }
 
@@ -223,15 +229,18 @@ void BPF_PROG(inside_running, struct task_struct *p)
 		/* The kernel has put it back by itself: it exits, or may not move now. */
 		own->leaves = own->stays = false;
 		own->goes = 0;
+		own->moves_since = 0;
 	}
 	if (own->on == cpu + 1)
 		return;
+	if (own->moves_since)
+		note_move(own);
 	own->on = cpu + 1;
 	own->dealt = 0;
 	if (core_at(core)->current != own->slot || thread_at(own->slot)->run != RUNNING) {
 		/* The kernel runs it where nobody has sent it. */
 		leave_queue(own->slot);
-		begins(own->slot, core, bpf_ktime_get_ns());
+		begins(own->slot, core, NOW);
 	}
 }
 
@@ -241,13 +250,13 @@ void BPF_PROG(inside_stopping, struct task_struct *p, bool runnable)
 	struct own *own = of(p);
 
 	if (own && own->slot && own->on)
-		account(p, own, bpf_ktime_get_ns());
+		account(p, own, NOW);
 }
 
 SEC("struct_ops/quiescent")
 void BPF_PROG(inside_quiescent, struct task_struct *p, __u64 flags)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = NOW;
 	struct own *own = of(p);
 	struct thread *t;
 
@@ -263,6 +272,7 @@ void BPF_PROG(inside_quiescent, struct task_struct *p, __u64 flags)
 	t->run = BLOCKED;
 	t->since = now;
 	is_off(own);
+	own->moves_since = 0;
 	own->futex_since = in_futex(p) ? now : 0;
 	note_block(own->slot, now);
 }
@@ -272,7 +282,7 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_task_cpu(p);
 	__u32 core = core_of(cpu), other, first;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = NOW;
 	struct own *own = of(p);
 
 	if (!own || !own->slot || core == NO_CORE || own->on != cpu + 1)
@@ -337,22 +347,48 @@ void BPF_PROG(inside_cpu_offline, __s32 cpu)
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
 }
 
+/* Whether an idle core has something to fetch, as far as that can be told without looking into queues: some thread waits, it
+ * takes running ones from slower cores of which one is busy, or another cluster has too many. Others sleep on. */
+static bool may_fetch(__u32 core, bool waits, __u32 slowest)
+{
+	bool crowded = balance_due(core, place_of(core)->levels - 1) && fair_from_overloaded_cluster(core);
+
+	switch (machine.policy) {
+	case COLAB:
+	case FCF:
+	case BIAS:
+	case GTS:
+		return waits || place_of(core)->type < slowest;
+	case EAS:
+	case PFS:
+		return waits || place_of(core)->type < slowest || crowded;
+	default:
+		return waits || crowded;
+	}
+}
+
 static int beat(void *map, __u32 *key, struct beat *beat)
 {
 	__u64 now = bpf_ktime_get_ns();
-	/* Policies whose idle cores look for a running thread at every tick. */
-	bool always = machine.policy == GTS || machine.policy == EAS, busy = false;
-	__u32 core;
+	bool busy = false, waits = false;
+	__u32 core, slowest = 0;
 
 	if (gives_up(now))
 		return 0;
+	clock_ahead = now - NOW;
 	bpf_for(core, 0, machine.cores) {
-		busy |= !idle(core);
-		note_use(core, now);
+		if (reads_usage)
+			note_use(core, NOW);
+		waits |= core_at(core)->queued;
+		if (idle(core))
+			continue;
+		busy = true;
+		if (place_of(core)->type > slowest)
+			slowest = place_of(core)->type;
 	}
-	/* Idle cores have no tick of their own: those that may have something to fetch look for it. */
+	/* Idle cores have no tick of their own. */
 	bpf_for(core, 0, machine.cores) {
-		if (busy && idle(core) && (always || balance_due(core, 0)))
+		if (busy && idle(core) && may_fetch(core, waits, slowest))
 			kick(core, SCX_KICK_IDLE);
 	}
 	bpf_timer_start(&beat->timer, BEAT, 0);

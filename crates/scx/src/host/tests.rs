@@ -2,6 +2,7 @@
 
 mod bounds;
 mod conformance;
+mod counters;
 mod kernel;
 mod orders;
 

@@ -1,8 +1,9 @@
 //! Threads that come and go, and the cores that their programs allow them.
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::kind;
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Ns, ProgramId, ThreadId};
+use evenkeel_linux::host::{Rates, kind};
+use evenkeel_linux::sample::MAX_TYPES;
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Instructions, Ns, ProgramId, ThreadId};
 use evenkeel_sched::NewThread;
 use evenkeel_sched::protocol;
 
@@ -31,6 +32,12 @@ pub(super) struct Thread {
     pub(super) reported: Ns,
     /// When it was last accounted for, or began to wait.
     pub(super) since: Ns,
+    /// What it has run, by core type.
+    pub(super) on_type: [Ns; MAX_TYPES],
+    pub(super) rates: Rates,
+    /// What it has retired on which core type that the scheduler was not told of yet, and what it gains on a big core by that.
+    pub(super) retired: Option<(usize, Instructions)>,
+    pub(super) speedup: Option<f64>,
 }
 
 impl<O: Orders> Books<O> {
@@ -61,6 +68,10 @@ impl<O: Orders> Books<O> {
             counted: event.ran,
             reported: Ns::ZERO,
             since: self.now,
+            on_type: [Ns::ZERO; MAX_TYPES],
+            rates: Rates::default(),
+            retired: None,
+            speedup: None,
         };
         match self.threads.get_mut(id.index()) {
             Some(place) => *place = thread,
@@ -75,6 +86,9 @@ impl<O: Orders> Books<O> {
         self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
         let Thread { tid, process, .. } = self.threads[id.index()];
         self.by_tid.remove(&tid);
+        if let Some(counters) = &mut self.counters {
+            counters.gone(tid);
+        }
         self.astray.retain(|(_, thread)| *thread != id);
         self.rescued.retain(|(_, thread)| *thread != id);
         if let Some(of) = self.processes.get_mut(&process) {

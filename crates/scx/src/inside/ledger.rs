@@ -6,12 +6,15 @@
 use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::kind;
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, FULL_LOAD, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_linux::host::{Rates, ThreadCounters, kind};
+use evenkeel_model::{
+    Clamp, Class, CoreId, CoreSet, CoreTypeId, FULL_LOAD, Instructions, Machine, Ns, ProgramId, ThreadId,
+};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Action, NewThread, Scheduler, Setup, Span, State, Wait, Why};
 
 use crate::event::Described;
+use crate::speedups;
 
 /// What the kernel's part has counted of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,14 +25,16 @@ pub(crate) struct Seen {
     pub(crate) core: u16,
     /// All time that it has run, by core type.
     pub(crate) on_type: [Ns; TYPES],
+    /// How long it has run on the present core since that was counted.
+    pub(crate) uncounted: Ns,
     /// All time that it waited for a core, for others, and that others waited for it.
     pub(crate) waited: Ns,
     pub(crate) contended: Ns,
     pub(crate) blame: Ns,
 }
 
-/// Core types that the kernel's part tells apart.
-pub(crate) const TYPES: usize = 8;
+/// Core types that the kernel's part tells apart: as many as the other host's does.
+pub(crate) const TYPES: usize = evenkeel_linux::sample::MAX_TYPES;
 
 /// What the kernel's part reads of a thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +55,8 @@ pub(crate) struct Ledger {
     threads: u64,
     /// Whether the policy does anything at refreshes.
     labels: bool,
+    /// Of threads' instructions, if they change what the policy does.
+    counters: Option<ThreadCounters>,
     frequencies: Vec<(CoreSet, u32)>,
 }
 
@@ -61,10 +68,12 @@ struct Process {
 
 struct Known {
     id: ThreadId,
+    tid: Tid,
     process: Tid,
     begun: bool,
     runnable: bool,
     seen: Seen,
+    rates: Rates,
     written: Option<Labels>,
 }
 
@@ -78,17 +87,28 @@ impl Ledger {
             programs: 0,
             threads: 0,
             labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
+            counters: None,
             frequencies: Vec::new(),
         }
+    }
+
+    /// Counts threads' instructions from now on, if that changes what the policy does.
+    pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
+        self.counters = Some(counters).filter(|_| speedups::wanted(&self.sched));
+    }
+
+    /// What is not counted, and why.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.counters.as_ref()?.missing()
     }
 
     pub(crate) fn state(&self) -> &State {
         self.sched.state()
     }
 
-    /// The time from one refresh to the next; `None` if the policy does nothing then.
+    /// The time from one refresh to the next; `None` if the policy does nothing then, and no speedups are measured.
     pub(crate) fn period(&self) -> Option<Ns> {
-        self.sched.period().filter(|_| self.labels)
+        self.sched.period().filter(|_| self.labels).or_else(|| speedups::period(self.counters.as_ref()))
     }
 
     /// How many threads there are, and were.
@@ -105,7 +125,7 @@ impl Ledger {
     }
 
     /// The kernel's part has a new thread.
-    pub(crate) fn begin(&mut self, slot: u32, weight: u32, described: &Described, cpus: &[u16]) {
+    pub(crate) fn begin(&mut self, slot: u32, tid: Tid, weight: u32, described: &Described, cpus: &[u16]) {
         let process = self.processes.entry(described.process).or_insert_with(|| {
             self.programs = self.programs.wrapping_add(1);
             Process { program: ProgramId(self.programs - 1), threads: 0 }
@@ -123,10 +143,12 @@ impl Ledger {
         self.threads += 1;
         let known = Known {
             id,
+            tid,
             process: described.process,
             begun: false,
             runnable: false,
             seen: Seen::default(),
+            rates: Rates::default(),
             written: None,
         };
         self.by_slot.insert(slot, known);
@@ -136,6 +158,9 @@ impl Ledger {
     pub(crate) fn end(&mut self, slot: u32, seen: &Seen, now: Ns) {
         self.see(slot, seen, now);
         if let Some(known) = self.by_slot.remove(&slot) {
+            if let Some(counters) = &mut self.counters {
+                counters.gone(known.tid);
+            }
             self.sched.exited(now, known.id);
             self.take_actions();
             self.sched.forget(known.id);
@@ -161,7 +186,7 @@ impl Ledger {
     /// What a thread has done until now.
     pub(crate) fn see(&mut self, slot: u32, seen: &Seen, now: Ns) {
         let Some(known) = self.by_slot.get_mut(&slot) else { return };
-        if !self.labels {
+        if !self.labels && self.counters.is_none() {
             return;
         }
         let (id, old) = (known.id, std::mem::replace(&mut known.seen, *seen));
@@ -173,13 +198,15 @@ impl Ledger {
             known.runnable = true;
         }
         let at = CoreId(seen.core);
+        let (retired, speedup) = self.measure(slot, seen);
         let mut waited = seen.waited.since(old.waited);
         for (on, (time, before)) in seen.on_type.iter().zip(old.on_type).enumerate() {
             let time = time.since(before);
             if time > Ns::ZERO
                 && let Some(core) = self.core_of_type(CoreTypeId(on as u8), at)
             {
-                self.sched.ran(now, id, core, &Span { time, waited, ..Span::default() });
+                let instructions = retired.filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
+                self.sched.ran(now, id, core, &Span { time, waited, instructions, speedup, ..Span::default() });
                 waited = Ns::ZERO;
             }
         }
@@ -193,6 +220,20 @@ impl Ledger {
             self.sched.blocked(now, id, Wait::Sleep);
         }
         self.take_actions();
+    }
+
+    /// What a thread has retired on which core type, and what it gains on a big core by that, where it is counted.
+    fn measure(&mut self, slot: u32, seen: &Seen) -> (Option<(usize, Instructions)>, Option<f64>) {
+        let (Some(counters), Some(known)) = (&mut self.counters, self.by_slot.get_mut(&slot)) else {
+            return (None, None);
+        };
+        let machine = &self.sched.state().machine;
+        let mut ran = seen.on_type;
+        if let Some(core) = machine.cores.get(usize::from(seen.core)) {
+            ran[core.core_type.index().min(TYPES - 1)] += seen.uncounted;
+        }
+        let new = known.rates.count(counters.count(known.tid), &ran);
+        (new, known.rates.speedup(machine.core_types.len()))
     }
 
     /// The policy's period is over. Returns how fast the cores of clusters should be, of [`FULL_LOAD`], where that changes.
@@ -261,6 +302,8 @@ pub(crate) fn number(group: Group) -> u32 {
 mod tests {
     use evenkeel_model::machines;
 
+    use crate::speedups::Pmu;
+
     use super::*;
 
     const CPUS: [u16; 4] = [0, 1, 2, 3];
@@ -271,7 +314,7 @@ mod tests {
 
     fn begin(ledger: &mut Ledger, slots: std::ops::Range<u32>) {
         let described = Described { process: 7, mask: [0xf; 16], name: "worker".into(), ..Described::default() };
-        slots.for_each(|slot| ledger.begin(slot, 1024, &described, &CPUS));
+        slots.for_each(|slot| ledger.begin(slot, slot, 1024, &described, &CPUS));
     }
 
     fn ran(big: u64, little: u64, blame: u64) -> Seen {
@@ -292,6 +335,28 @@ mod tests {
         (1..5).for_each(|slot| ledger.see(slot, &ran(9, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(20)));
         ledger.refresh(Ns::from_ms(20));
         assert_eq!(ledger.labels(3).map(|labels| labels.standing.urgency), Some(4.5e6), "it halves");
+    }
+
+    #[test]
+    fn where_instructions_are_counted_speedups_are_measured() {
+        let (mut ledger, pmu) = (ledger("colab"), Pmu::default());
+        ledger.count_by(pmu.counters());
+        begin(&mut ledger, 1..2);
+        let mut speedup = |big: u64, little: u64, uncounted: u64| {
+            // On the core where it ran last.
+            let mut seen = ran(big, little, 0);
+            (seen.core, seen.uncounted) = (if little > 0 { 3 } else { 0 }, Ns::from_ms(uncounted));
+            let on = |time: u64, counted: bool| Ns::from_ms(time + if counted { uncounted } else { 0 }).0;
+            pmu.set(4 * on(big, little == 0) + on(little, little > 0));
+            ledger.see(1, &seen, Ns::from_ms(big + little + uncounted));
+            ledger.refresh(Ns::from_ms(big + little + uncounted));
+            ledger.labels(1).map(|labels| labels.speedup)
+        };
+        speedup(1, 0, 0);
+        assert_eq!(speedup(20, 0, 3), None, "it has not run on a little core");
+        assert_eq!(speedup(25, 10, 0), None, "on both: nobody knows how much of it on which");
+        assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
+        assert_eq!(ledger.missing(), None);
     }
 
     /// WASH binds: what is left to one application is the big cores, which the kernel's part is told.

@@ -6,6 +6,7 @@ mod ledger;
 mod part;
 
 use evenkeel_linux::clock;
+use evenkeel_linux::host::ThreadCounters;
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
 
@@ -36,7 +37,8 @@ impl Inside {
         bounds: &Bounds,
         partial: bool,
     ) -> Result<Self, Error> {
-        let ledger = Ledger::new(machine, policy);
+        let mut ledger = Ledger::new(machine, policy);
+        ledger.count_by(ThreadCounters::of_this_machine());
         let described = describe::described(ledger.state(), &cpus, policy);
         let mut part = Part::load(&described, describe::reads_usage(policy), &cpus, bounds, partial)?;
         come_first(&ledger.state().machine, &cpus)?;
@@ -50,7 +52,7 @@ impl Inside {
             match event.what {
                 What::Enabled(described) => {
                     let slot = described.slot;
-                    self.ledger.begin(slot, event.weight, &described, &self.cpus);
+                    self.ledger.begin(slot, event.tid, event.weight, &described, &self.cpus);
                     if let Some(labels) = self.ledger.labels(slot) {
                         self.part.write(slot, &labels);
                     }
@@ -121,6 +123,10 @@ impl Turn for Inside {
             threads: self.ledger.threads(),
             ..self.part.figures()
         }
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.ledger.missing()
     }
 }
 

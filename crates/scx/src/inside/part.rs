@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
+use evenkeel_linux::clock;
 use evenkeel_linux::event::Tid;
 use evenkeel_model::Ns;
 use libbpf_rs::Link;
@@ -18,6 +19,9 @@ use crate::ring::Ring;
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
 use crate::{Bounds, Ended, Error};
+
+/// `enum run`: it has a core.
+const RUNNING: u32 = 2;
 
 /// The scheduler in the kernel, from when it is loaded until this is dropped.
 pub(super) struct Part {
@@ -85,11 +89,15 @@ impl Part {
 
     /// What has been counted of the thread in a slot. Each number is whole; together they may be of a moment apart.
     pub(super) fn read(&mut self, slot: u32) -> Option<Seen> {
+        let now = Ns(clock::clock().0.saturating_add_signed(-self.clock_ahead()));
         let thread = self.thread(slot)?;
         let get = |place: &mut u64| Ns(long(place).load(Ordering::Relaxed));
         let mut on_type = [Ns::ZERO; TYPES];
         on_type.iter_mut().zip(&mut thread.on_type).for_each(|(time, place)| *time = get(place));
+        let running = word(&mut thread.run).load(Ordering::Relaxed) == RUNNING;
+        let counted = get(&mut thread.last_ran).max(get(&mut thread.since));
         Some(Seen {
+            uncounted: if running { now.since(counted) } else { Ns::ZERO },
             runnable: word(&mut thread.run).load(Ordering::Relaxed) != 0,
             core: word(&mut thread.core).load(Ordering::Relaxed) as u16,
             on_type,
@@ -159,6 +167,11 @@ impl Part {
     /// Gives the machine back.
     pub(super) fn give_back(&mut self) {
         self.link = None;
+    }
+
+    /// How far this process's clock is ahead of the scheduler's, in ns.
+    fn clock_ahead(&self) -> i64 {
+        self.skeleton.maps.bss_data.as_deref().map_or(0, |memory| memory.clock_ahead)
     }
 
     fn thread(&mut self, slot: u32) -> Option<&mut thread> {

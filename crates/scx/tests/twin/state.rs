@@ -90,6 +90,7 @@ pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadI
         let to = library.thread(slot(id));
         to.vruntime = thread.vruntime;
         to.weight = thread.weight();
+        to.since = thread.since.0;
         to.last_ran = thread.last_ran.0;
         to.stint = thread.stint.0;
         to.executed = thread.executed.0;

@@ -42,9 +42,10 @@ impl Arm for Simulator {
         let mut watch = Watch::new(scenario);
         let outcome = run(&machine, &workload, policy.make(), None, &options, &mut watch).map_err(|e| e.to_string())?;
         watch.fault.map_or(Ok(()), Err)?;
-        for (thread, end) in watch.played.iter_mut().zip(&outcome.threads) {
+        for ((thread, end), script) in watch.played.iter_mut().zip(&outcome.threads).zip(&scenario.threads) {
             thread.ended = end.exited.is_some();
             (thread.big, thread.little) = (end.on_type[0], end.on_type[1]);
+            thread.waited = end.exited.map(|at| script.waited(at.since(script.begins), thread));
         }
         Ok(Played { threads: watch.played, stale: outcome.stale_answers })
     }

@@ -3,6 +3,7 @@
 mod conformance;
 mod kernel;
 
+use evenkeel_model::Instructions;
 use proptest::prelude::*;
 
 use self::kernel::{Kernel, PERIOD};

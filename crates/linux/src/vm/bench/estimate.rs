@@ -6,6 +6,8 @@ use crate::spec::Spec;
 const BOOT_S: f64 = 20.0;
 /// Starting a command in the guest, and its policy.
 const START_S: f64 = 0.5;
+/// Loading a policy into the guest's kernel, which checks it: 4 to 5 s under an emulator on two cores.
+const LOAD_S: f64 = 4.0;
 /// A run takes as many times as long as is ideal: twice under a scheduler that does not know the cores, less under others.
 const OVER_IDEAL: f64 = 1.6;
 
@@ -18,6 +20,8 @@ pub(super) struct Size {
     pub programs: usize,
     /// Schedulers, the guest's own among them.
     pub schedulers: usize,
+    /// So many of them load a program into the kernel.
+    pub loaded: usize,
     /// How often each is measured.
     pub repeat: usize,
     /// How long a run takes at best.
@@ -37,7 +41,8 @@ impl Size {
         let machine = |spec: &Spec| {
             // All of the work on one core, and on as many big cores as there are cores.
             let alone = self.programs as f64 * (2.0 * START_S + (spec.capacity() + 1.0) * self.seconds);
-            BOOT_S + alone + self.runs() as f64 * run
+            let loads = (self.benches * self.repeat * self.loaded) as f64 * LOAD_S;
+            BOOT_S + alone + self.runs() as f64 * run + loads
         };
         specs.iter().map(machine).sum()
     }
@@ -50,11 +55,13 @@ mod tests {
     #[test]
     fn what_is_more_takes_longer() {
         let specs = |words: &[&str]| words.iter().map(|word| word.parse().unwrap()).collect::<Vec<Spec>>();
-        let small = Size { benches: 2, programs: 2, schedulers: 2, repeat: 1, seconds: 1.0 };
+        let small = Size { benches: 2, programs: 2, schedulers: 2, loaded: 0, repeat: 1, seconds: 1.0 };
         assert_eq!(small.runs(), 6);
         let one = small.estimate(&specs(&["2B2S:3"]));
         assert!((30.0..70.0).contains(&one), "{one}");
-        let all = Size { benches: 8, programs: 6, schedulers: 6, repeat: 3, seconds: 2.0 };
+        let loading = Size { loaded: 1, ..small }.estimate(&specs(&["2B2S:3"]));
+        assert_eq!(loading - one, 2.0 * LOAD_S);
+        let all = Size { benches: 8, programs: 6, schedulers: 6, loaded: 0, repeat: 3, seconds: 2.0 };
         let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));
         assert!((1200.0..3600.0).contains(&three), "{three}");
     }

@@ -9,13 +9,15 @@ use super::error::Error;
 use super::output::Output;
 use super::plan::{Caller, Plan};
 use super::programs::{self, CALIBRATED};
-use super::scheduler::Scheduler;
+use super::scheduler::{Host, Scheduler};
 use crate::launch::Signals;
 use crate::spec::Spec;
 use crate::vm::{self, Job, Options, Shares, Stream, Vm};
 
 /// A run that takes so much longer than the ideal has hung.
 const PATIENCE: f64 = 20.0;
+/// How long another program's scheduler may take to load: an emulated kernel checks scx_lavd for more than a minute.
+const LOAD: f64 = 240.0;
 /// How often a guest that died of a fault of the emulator is booted anew.
 const BOOTS: u32 = 4;
 /// Millions of steps with which a core's speed is measured.
@@ -85,7 +87,7 @@ impl<'a> Guest<'a> {
         if !scheduler.is_stock() {
             command = caller.under(&self.spec, scheduler, &command)?;
         }
-        self.measure(&command, caller)
+        self.measure_for(if scheduler.host == Host::Peer { LOAD } else { 0.0 }, &command, caller)
     }
 
     /// Millions of steps for each of so many programs, so that all together take the wanted time at best.
@@ -108,7 +110,12 @@ impl<'a> Guest<'a> {
     }
 
     fn measure<C: Caller>(&mut self, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
-        let timeout = Ns(((self.plan.seconds + 1.0) * PATIENCE * 1e9) as u64);
+        self.measure_for(0.0, command, caller)
+    }
+
+    /// The same for a command that takes so many seconds before it begins.
+    fn measure_for<C: Caller>(&mut self, more: f64, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
+        let timeout = Ns((((self.plan.seconds + 1.0) * PATIENCE + more) * 1e9) as u64);
         let mut boots = 0;
         loop {
             boots += 1;
@@ -129,9 +136,13 @@ impl<'a> Guest<'a> {
                     let (command, errors) = (command.join(" "), String::from_utf8_lossy(&errors).into_owned());
                     return Err(Error::Failed { command, code: ended.code, errors }.into());
                 }
-                Err(error @ (vm::Error::Guest { .. } | vm::Error::Timeout(_))) if boots < BOOTS => {
-                    warn(&format!("{error}; booting the guest again"));
+                // What has hung there would disturb all later runs.
+                Err(error @ (vm::Error::Guest { .. } | vm::Error::Timeout(_))) => {
                     self.vm = None;
+                    if boots == BOOTS {
+                        return Err(error.into());
+                    }
+                    warn(&format!("{error}; booting the guest again"));
                 }
                 Err(error) => return Err(error.into()),
             }

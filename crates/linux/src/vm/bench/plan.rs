@@ -100,7 +100,9 @@ impl Plan {
     }
 
     fn size(&self) -> Size {
+        let loads = |scheduler: &&Scheduler| !matches!(scheduler.host, Host::Stock | Host::Run);
         Size {
+            loaded: self.schedulers.iter().filter(loads).count(),
             benches: self.benches.len(),
             programs: self.programs().len(),
             schedulers: self.schedulers.len(),

@@ -2,6 +2,9 @@
 /* Who is where: threads in task storage and their slots, cores and their queues. */
 #pragma once
 
+/* How often idle cores balance, and the process is looked for, in ns: a tick of Debian's kernels (250 Hz). */
+#define BEAT 4000000
+
 /* Set before loading: the core that each CPU is, plus 1. */
 const volatile __u16 core_of_cpu[MAX_CPUS];
 
@@ -19,6 +22,9 @@ struct {
 	__u64 little;
 } figures = {};
 
+/* Read by the process: how far its clock is ahead of the scheduler's, by which moments of threads are noted. */
+__s64 clock_ahead = 0;
+
 /* What only this part knows of a thread. */
 struct own {
 	__u32 slot;
@@ -32,6 +38,8 @@ struct own {
 	__u64 futex_since;
 	/* What the kernel had counted at the last look. */
 	__u64 counted;
+	/* Since when it is on its way to another core, if it is. */
+	__u64 moves_since;
 	bool begun;
 	bool yields;
 	/* It is to give way to another thread of its core, or to go to another one. */
@@ -84,7 +92,8 @@ static __always_inline void is_off(struct own *own)
 
 DECISION int set_current(__u32 core, __u32 slot)
 {
-	note_use(core, bpf_ktime_get_ns());
+	if (reads_usage)
+		note_use(core, NOW);
 	core_at(core)->current = slot;
 	core_at(core)->weight = slot ? thread_at(slot)->weight : 0;
 	return 0;

@@ -7,6 +7,10 @@
 /* After so many intervals in vain a running thread is moved: `PATIENCE` of sched/src/policy/parts/fair.rs. */
 #define IN_VAIN 3
 
+/* How long a running thread takes to another core: an average in which a new value counts for an eighth, as in the kernel's own
+ * (update_avg). */
+static __u64 move_takes;
+
 /* The thread that runs on a core is to give way, to go to another core if `to` is one. */
 DECISION int stop(__u32 core, __u32 to)
 {
@@ -19,8 +23,10 @@ DECISION int stop(__u32 core, __u32 to)
 	own = of(p);
 	if (own && own->slot == slot && thread_at(slot)->run == RUNNING) {
 		own->leaves = true;
-		if (to != NO_CORE)
+		if (to != NO_CORE) {
 			own->goes = to + 1;
+			own->moves_since = NOW;
+		}
 		__sync_fetch_and_add(&figures.stops, 1);
 		kick(core, SCX_KICK_PREEMPT);
 	}
@@ -28,12 +34,33 @@ DECISION int stop(__u32 core, __u32 to)
 	return 0;
 }
 
-/* A thread that waits, or runs, elsewhere is to go to a core. */
+/* Whether it is worth while to move a running thread. Nobody knows how long it still runs: if it has run for as long as a move
+ * costs, no other rule loses less in the worst case (ski rental). It costs the core that it leaves and the one that it goes to.
+ * An idle core looks again at the next beat. */
+static bool worth_moving(__u32 slot)
+{
+	struct thread *t = thread_at(slot);
+
+	return t->run != RUNNING || since(NOW, t->since) >= 2 * move_takes;
+}
+
+/* A thread is where it was told to go. */
+static void note_move(struct own *own)
+{
+	__u64 took = since(NOW, own->moves_since);
+
+	/* What takes longer had to wait there, which is not the move's fault. */
+	if (took < BEAT)
+		move_takes = (7 * move_takes + took) / 8;
+	own->moves_since = 0;
+}
+
+/* A thread that runs elsewhere is to go to a core, if that is worth while. */
 static void fetch(__u32 slot, __u32 to)
 {
 	__u32 from = thread_at(slot)->core;
 
-	if (core_at(from)->current == slot)
+	if (core_at(from)->current == slot && worth_moving(slot))
 		stop(from, to);
 }
 
@@ -72,30 +99,29 @@ DECISION int move(__u32 slot, __u32 core)
 	if (moved) {
 		leave_queue(slot);
 		t->vruntime = vruntime;
-		begins(slot, core, bpf_ktime_get_ns());
+		begins(slot, core, NOW);
 	} else {
 		__sync_fetch_and_add(&figures.stale, 1);
 	}
 	return moved;
 }
 
-/* Lets a core balance. Returns whether it takes over a running thread. */
+/* Lets a core balance. */
 DECISION int rebalance(__u32 core)
 {
 	__u64 chosen = hook_balance(core);
 	__u32 pick = chosen >> 32, slot = (__u32)chosen;
 	struct core *at = core_at(core);
-	__u64 now = bpf_ktime_get_ns();
-	bool due_in_all = balance_due(core, place_of(core)->levels - 1), takes = false;
+	__u64 now = NOW;
+	bool due_in_all = balance_due(core, place_of(core)->levels - 1);
 	__u32 level, other, here = at->current;
 
 	if (pick == TAKE && at->failed >= IN_VAIN) {
 		at->failed = IN_VAIN - 1;
-		takes = true;
 		fetch(slot, core);
 	} else if (pick == TAKE) {
 		at->failed++;
-	} else if (pick == EXCHANGE && here) {
+	} else if (pick == EXCHANGE && here && worth_moving(slot) && worth_moving(here)) {
 		other = thread_at(slot)->core;
 		fetch(slot, core);
 		stop(core, other);
@@ -111,6 +137,6 @@ DECISION int rebalance(__u32 core)
 		if (level < place_of(core)->levels && balance_due(core, level))
 			at->balanced[level] = now;
 	}
-	return takes;
+	return 0;
 }
 

@@ -35,7 +35,7 @@ SEC("struct_ops/enable")
 void BPF_PROG(inside_enable, struct task_struct *p)
 {
 	__u32 core = core_of(scx_bpf_task_cpu(p)), slot, word;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = NOW;
 	struct own *own;
 	struct thread *t;
 
@@ -62,7 +62,7 @@ void BPF_PROG(inside_enable, struct task_struct *p)
 	set_cores(p, t);
 	is_off(own);
 	own->counted = p->se.sum_exec_runtime;
-	own->futex_since = 0;
+	own->futex_since = own->moves_since = 0;
 	own->begun = false;
 	own->slot = slot;
 	describe(ENABLED, p, slot);
@@ -80,7 +80,8 @@ void BPF_PROG(inside_disable, struct task_struct *p)
 		t = thread_at(own->slot);
 		leave_queue(own->slot);
 		vacate(t->core, own->slot);
-		note_end(own->slot, bpf_ktime_get_ns());
+		t->tid = p->pid;
+		note_end(own->slot, NOW);
 		tell(DISABLED, p, own->slot, 0, 0);
 		/* Its slot is free when the process has read what it did. */
 		t->run = BLOCKED;

@@ -18,7 +18,7 @@ DECISION int note_use(__u32 core, __u64 now)
 	__u64 sum;
 
 	/* Who comes second leaves it to the first, or to the next one. */
-	if (!reads_usage || __sync_val_compare_and_swap(&taken[i], 0, 1))
+	if (__sync_val_compare_and_swap(&taken[i], 0, 1))
 		return 0;
 	accrue(load, now, core_at(core)->current ? place_of(core)->capacity : 0);
 	sum = load->average + __sync_lock_test_and_set(&brought[i], 0);

@@ -8,8 +8,6 @@
 #define SEARCH (PATIENCE / 4)
 /* So many pairs of cores are looked at a beat for work that one of them lacks: all of 64 cores. */
 #define PAIRS 4096
-/* How often idle cores balance, and the process is looked for, in ns: a tick of Debian's kernels (250 Hz). */
-#define BEAT 4000000
 
 /* By core: when its queue was searched last, and which thread of it comes next. */
 static __u64 searched[CORES];
@@ -39,7 +37,7 @@ DECISION __u32 longest_waiting(__u32 core)
 DECISION int waits_too_long(__u32 core)
 {
 	__u32 i = core & (CORES - 1), slot;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = NOW;
 
 	if (since(now, searched[i]) < SEARCH)
 		return false;

@@ -67,7 +67,8 @@ DECISION __u64 power_per_use(__u32 type, __u32 most)
 	__u64 power = ANY(steps[0].power);
 	__u32 i;
 
-	FOR(i, 1, STEPS) {
+	/* Any number, or the compiler would compare i - 1 with a bound, which verifiers before Linux 7.0 do not take for one of i. */
+	FOR(i, ANY(1), STEPS) {
 		if (!steps[i & (STEPS - 1)].from || steps[i & (STEPS - 1)].from > most)
 			break;
 		power = steps[i & (STEPS - 1)].power;

@@ -92,11 +92,15 @@ DECISION __s64 hook_enter(__u32 slot, __u32 core, __u32 why)
 
 DECISION int hook_expired(__u32 running, __u32 core)
 {
+	if (machine.policy == PFS)
+		return pfs_expired(running, core);
 	return fair_expired(running, core, hook_slice(running, core));
 }
 
 DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
 {
+	if (machine.policy == PFS)
+		return pfs_comes_before(woken, running);
 	return machine.policy == COLAB ? colab_preempts(woken, running, core) : fair_preempts(woken, running);
 }
 
@@ -106,6 +110,8 @@ DECISION int hook_keeps(__u32 ran, __u32 picked)
 	__s64 ahead = thread_at(ran)->vruntime - thread_at(picked)->vruntime;
 	__u64 own = thread_at(ran)->urgency, other = thread_at(picked)->urgency;
 
+	if (machine.policy == PFS)
+		return progress_of(ran) <= progress_of(picked);
 	if (machine.policy == COLAB && own != other)
 		return own > other ? ahead <= (__s64)fair_latency() : ahead < -(__s64)fair_latency();
 	return ahead <= 0;

@@ -27,6 +27,9 @@ static __always_inline void accrue(struct pelt *load, __u64 now, __u32 level)
 {
 	__u64 delta = since(now, load->last), room = PELT_PERIOD - load->elapsed, share, whole, all;
 
+	/* Another CPU's clock may have been a little ahead. */
+	if (!delta)
+		return;
 	load->last = now;
 	if (delta < room) {
 		load->elapsed += delta;

@@ -30,6 +30,12 @@ DECISION __u32 pfs_behind_waiting(__u32 best, __u32 core, __u32 to)
 	return best;
 }
 
+/* Whether another thread is so little ahead that nothing is owed any more. */
+static __always_inline bool pfs_near(__u32 slot, __u32 other)
+{
+	return other && other != slot && progress_of(slot) >= progress_of(other) - LAG;
+}
+
 /* A thread that slept, or is new, is owed no more than one exchange of the others' progress. */
 DECISION int pfs_catch_up(__u32 slot)
 {
@@ -37,16 +43,21 @@ DECISION int pfs_catch_up(__u32 slot)
 	struct thread *t = thread_at(slot);
 
 	FOR(core, 0, machine.cores) {
+		/* Nearly always one of the first that are asked says so. */
+		if (pfs_near(slot, core_at(core)->current))
+			return 0;
 		if (core_at(core)->current && core_at(core)->current != slot)
 			least = pfs_behind(least, core_at(core)->current);
 		if (!core_at(core)->queued)
 			continue;
 		FOR_WAITING(other, core) {
+			if (pfs_near(slot, other))
+				return 0;
 			if (other != slot)
 				least = pfs_behind(least, other);
 		}
 	}
-	if (least && t->progress < progress_of(least) - LAG)
+	if (least)
 		t->progress = progress_of(least) - LAG;
 	return 0;
 }
@@ -103,6 +114,22 @@ static __u64 pfs_charge(__u32 slot, __u32 core, __u64 ran)
 		achieved = achieved * rate / own;
 	thread_at(slot)->progress += achieved;
 	return achieved;
+}
+
+/* Whether a thread that waits comes before one that runs: it has achieved less, and that one has had a turn. */
+static __always_inline bool pfs_comes_before(__u32 waiting, __u32 running)
+{
+	struct thread *t = thread_at(running);
+	__s64 ahead = t->progress - progress_of(waiting);
+
+	return since(NOW, t->since) >= MIN_GRANULARITY * machine.scale && ahead > (__s64)fair_wakeup_granularity(waiting);
+}
+
+DECISION int pfs_expired(__u32 running, __u32 core)
+{
+	__u32 first = pfs_behind_waiting(0, core, core);
+
+	return thread_at(running)->stint >= fair_slice(running, core) || (first && pfs_comes_before(first, running));
 }
 
 /* The capacity that a core has for each of its threads. */

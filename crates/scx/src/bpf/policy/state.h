@@ -142,8 +142,8 @@ struct core cores[CORES] = {};
 struct thread threads[THREADS] = {};
 /* Cores that are switched off. */
 __u64 offline[CORES / 64] = {};
-/* When the present decision is made. */
-#define NOW bpf_ktime_get_ns()
+/* When the present decision is made, by the scheduler's clock: mostly read already, and of other CPUs only nearly the same. */
+#define NOW scx_bpf_now()
 /* Each number from one up to another. */
 #define FOR(i, from, to) bpf_for(i, from, to)
 /* Each thread that waits for a core, in the order of vruntime, or from the last one up. */

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, RATIO, Scenario, Step, check, judge, mixed};
+use evenkeel_conformance::{Arm, Facts, Played, PlayedThread, RATIO, Scenario, Script, Step, check, judge, mixed};
 use evenkeel_sched::POLICIES;
 use proptest::prelude::*;
 
@@ -51,6 +51,7 @@ struct Body {
     steps: VecDeque<Step>,
     /// What is left of its work, in ns on a little core.
     left: u64,
+    ended: Ns,
     played: PlayedThread,
 }
 
@@ -178,6 +179,7 @@ impl World {
             Some(Step::Displaced(_)) => unreachable!("nothing else moves its threads"),
             None => {
                 self.bodies[thread].played.ended = true;
+                self.bodies[thread].ended = kernel.now;
                 kernel.blocks(cpu, true);
                 kernel.dispatch(cpu, false);
             }
@@ -288,7 +290,11 @@ impl Arm for Modelled {
         world.play()?;
         world.listen(false);
         let Figures { stale, big, little, .. } = world.books.figures();
-        let threads: Vec<PlayedThread> = world.bodies.into_iter().map(|body| body.played).collect();
+        let played = |(body, script): (Body, &Script)| {
+            let waited = script.waited(body.ended.since(script.begins), &body.played);
+            PlayedThread { waited: Some(waited), ..body.played }
+        };
+        let threads: Vec<PlayedThread> = world.bodies.into_iter().zip(&scenario.threads).map(played).collect();
         let all = |time: fn(&PlayedThread) -> Ns| Ns(threads.iter().map(|thread| time(thread).0).sum());
         let ran = (all(|thread| thread.big), all(|thread| thread.little));
         if (big, little) != ran {
