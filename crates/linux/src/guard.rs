@@ -22,6 +22,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
+use crate::claim::Followed;
 use crate::event::Tid;
 use crate::{mask, process};
 
@@ -246,15 +247,18 @@ fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
 }
 
 /// Processes that began unseen in the session of one on record, whose parents may have ended: the session of each, and its
-/// threads.
+/// threads. What another Evenkeel has started there meanwhile, and bound, is none of them.
 fn orphans(records: &[Record], unseen: impl Fn(Tid) -> bool) -> Vec<(Tid, Vec<Tid>)> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<Tid>().ok());
     let session =
         |process: &Tid| process::session(*process).filter(|own| records.iter().any(|known| known.session == *own));
+    let followed = Followed::now();
     processes
         .filter(|process| unseen(*process))
-        .filter_map(|process| Some((session(&process)?, process::threads(process).unwrap_or_default())))
+        .filter_map(|process| Some((session(&process)?, process)))
+        .filter(|(_, process)| !followed.include(*process))
+        .map(|(session, process)| (session, process::threads(process).unwrap_or_default()))
         .collect()
 }
 
@@ -338,6 +342,33 @@ mod tests {
             let _ = rustix::process::kill_process(Pid::from_raw(tid as i32).unwrap(), Signal::KILL);
         }
         shell.wait().unwrap();
+    }
+
+    /// Started from the same shell at once, it may give its threads the very masks that the one before gave to its own.
+    #[test]
+    fn what_the_next_evenkeel_follows_is_left_alone() {
+        if evenkeel_testing::skips(&[&evenkeel_testing::needs::two_cpus]) {
+            return;
+        }
+        let own = mask::own().unwrap();
+        let (before, after) = (mask::of(own.iter().copied()), mask::of([own[0]]));
+        let mut gone = Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let seen = crate::clock::clock();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        rustix::thread::sched_setaffinity(Some(pid), &after).unwrap();
+        let change = Change { tid: gone.id(), started: 1, process: gone.id(), before, after, inherited: false };
+        let record = Record { change, session: process::session(std::process::id()).unwrap(), over: false };
+        let claim = crate::claim::Claim::new(child.id()).unwrap();
+        undo_all(&[record], seen);
+        let present = || rustix::thread::sched_getaffinity(Some(pid)).unwrap();
+        assert!(present() == after, "another Evenkeel follows it");
+        drop(claim);
+        undo_all(&[record], seen);
+        assert!(present() == before, "its parent may have been followed by the one that was killed");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

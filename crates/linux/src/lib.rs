@@ -2,6 +2,7 @@
 //! through their affinity masks. Around it: what can be used on this machine, what its threads wait for, recording, emulation.
 
 pub mod cgroup;
+mod claim;
 pub mod clock;
 pub mod emulate;
 pub mod event;

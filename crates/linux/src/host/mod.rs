@@ -3,7 +3,6 @@
 pub mod driver;
 
 mod affinity;
-mod claim;
 mod core_of;
 mod counters;
 mod follow;
@@ -17,7 +16,7 @@ mod summary;
 mod timeline;
 mod used;
 
-pub use claim::Error as Claimed;
+pub use crate::claim::Error as Claimed;
 pub use core_of::CoreOf;
 pub use counters::{Read, Source, ThreadCounters};
 pub use follow::{PERIOD, PERIODS, Plan};

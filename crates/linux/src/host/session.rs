@@ -4,11 +4,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitStatus;
 
-use super::claim::{self, Claim};
 use super::follow::{Follow, Plan};
 use super::orphans::Orphans;
 use super::summary::Summary;
 use super::used::Used;
+use crate::claim::{self, Claim};
 use crate::event::Tid;
 use crate::guard::Guard;
 use crate::launch::{self, Launched, Signals};

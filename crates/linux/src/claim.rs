@@ -1,8 +1,10 @@
 //! Which Evenkeel follows which process: two that move the same threads would undo each other's moves.
 //!
 //! An Evenkeel that follows a process says so by a name ([`presence`]), which holds for all descendants of the process as
-//! well. So a process that is to be followed may neither have an ancestor nor a descendant that is followed.
+//! well. So a process that is to be followed may neither have an ancestor nor a descendant that is followed, and the guard of
+//! an Evenkeel that was killed leaves alone what the next one follows.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
@@ -64,7 +66,7 @@ impl Claim {
             }
             Err(error) => Err(Error::Name { process, error }),
         };
-        let claims: Vec<(Tid, Tid)> = presence::taken(NAME).iter().filter_map(|name| parse(name)).collect();
+        let claims = claims();
         let family = [process].into_iter().chain(ancestors(process)).chain(descendants(process));
         let found = family.flat_map(|member| claims.iter().filter(move |(claimed, _)| *claimed == member));
         let other = found.copied().find(|(claimed, by)| *by != holder || (claim.is_err() && *claimed == process));
@@ -76,6 +78,26 @@ impl Claim {
             (Err(error), _) => Err(error),
         }
     }
+}
+
+/// The processes that Evenkeels follow.
+pub struct Followed(BTreeSet<Tid>);
+
+impl Followed {
+    /// Those of now.
+    pub fn now() -> Self {
+        Self(claims().into_iter().map(|(claimed, _)| claimed).collect())
+    }
+
+    /// Whether a process is one of them, or descends from one.
+    pub fn include(&self, process: Tid) -> bool {
+        !self.0.is_empty() && [process].into_iter().chain(ancestors(process)).any(|member| self.0.contains(&member))
+    }
+}
+
+/// Which process is claimed, and the Evenkeel that claims it.
+fn claims() -> Vec<(Tid, Tid)> {
+    presence::taken(NAME).iter().filter_map(|name| parse(name)).collect()
 }
 
 /// A process is its number and its start: numbers are used again.
