@@ -49,7 +49,7 @@ impl Stage {
         self.keep_to(CoreSet::EMPTY.with(script.on));
         self.sleep(script.begins);
         self.keep_to(script.cores);
-        let before = waited();
+        let before = Counted::now();
         for step in &script.steps {
             match step {
                 Step::Work(work) => self.compute(*work, &mut played),
@@ -59,7 +59,8 @@ impl Stage {
             }
         }
         let shrink = |time: Ns| Ns(time.0 / self.stretch);
-        let waited = waited().zip(before).map(|(after, before)| shrink(after.since(before)));
+        let real = Ns(played.big.0 + played.little.0);
+        let waited = Counted::now().zip(before).map(|(after, before)| shrink(after.waited_since(before, real)));
         PlayedThread { ended: true, big: shrink(played.big), little: shrink(played.little), waited, ..played }
     }
 
@@ -99,14 +100,45 @@ impl Stage {
     }
 }
 
-/// For how long the caller has waited for a core, if the kernel keeps count.
-fn waited() -> Option<Ns> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok().map(Ns)
+/// For how long the kernel says that the caller has run, and has waited for a core.
+#[derive(Clone, Copy)]
+struct Counted {
+    ran: Ns,
+    waited: Ns,
+}
+
+impl Counted {
+    /// `None` if the kernel keeps no count.
+    fn now() -> Option<Self> {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        let mut numbers = text.split_whitespace().map(|number| number.parse().ok().map(Ns));
+        Some(Self { ran: numbers.next()??, waited: numbers.next()?? })
+    }
+
+    /// For how long it has waited since, without the time in which virtual CPUs stood still: the kernel counts that as running,
+    /// of which so much was real, and those that wait for that thread count it, too.
+    fn waited_since(self, before: Self, real: Ns) -> Ns {
+        let (ran, waited) = (self.ran.since(before.ran), self.waited.since(before.waited));
+        if ran <= real { waited } else { Ns((waited.0 as f64 * real.0 as f64 / ran.0 as f64) as u64) }
+    }
 }
 
 /// What the caller has run.
 fn used() -> Ns {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::ThreadCPUTime);
     Ns(tv_sec as u64 * 1_000_000_000 + tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_stands_still_is_not_waited_for() {
+        let counted = |ran, waited| Counted { ran: Ns::from_ms(ran), waited: Ns::from_ms(waited) };
+        let waited = |real| counted(110, 70).waited_since(counted(10, 10), Ns::from_ms(real));
+        assert_eq!(waited(100), Ns::from_ms(60));
+        assert_eq!(waited(50), Ns::from_ms(30), "half of the time it was the machine");
+        assert_eq!(waited(101), Ns::from_ms(60), "the clocks are not quite one");
+    }
 }

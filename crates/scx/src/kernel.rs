@@ -21,7 +21,7 @@ use crate::{Bounds, Ended, Error};
 pub(crate) struct Kernel {
     skeleton: ScxSkel<'static>,
     /// What holds the machine; `None` when it has been given back.
-    link: Option<Link>,
+    links: Vec<Link>,
     ring: Ring,
 }
 
@@ -38,18 +38,19 @@ impl Kernel {
             settings.machine = mask::words(&mask::of(cpus.iter().copied()));
             settings.late_after = bounds.late.0;
             settings.gone_after = bounds.gone.0;
+            settings.decider = std::process::id();
         }
         if partial {
             open.struct_ops.evenkeel_mut().flags |= PARTIAL;
         }
         let skeleton = open.load().map_err(refused)?;
         let ring = Ring::new(&skeleton.maps.ring)?;
-        Ok(Self { skeleton, link: None, ring })
+        Ok(Self { skeleton, links: Vec::new(), ring })
     }
 
     /// From now on the kernel schedules with it.
     pub(crate) fn take_over(&mut self) -> Result<(), Error> {
-        self.link = Some(loading::take_over(&mut self.skeleton.maps.evenkeel)?);
+        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &self.skeleton.progs.real_time_comes)?;
         Ok(())
     }
 
@@ -113,6 +114,6 @@ impl Kernel {
 
     /// Gives the machine back.
     pub(crate) fn give_back(&mut self) {
-        self.link = None;
+        self.links.clear();
     }
 }

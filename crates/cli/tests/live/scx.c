@@ -116,6 +116,62 @@ static void *hog(void *number)
 	return number;
 }
 
+static volatile int ousted_from;
+
+/* Until the process ends; tells where it is. */
+static void *shows(void *number)
+{
+	for (;;) {
+		compute(1);
+		ousted_from = sched_getcpu();
+	}
+	return number;
+}
+
+static double used(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/* Takes a thread's core for a second, as a real-time thread: the other one must go on elsewhere. Not for longer: what the kernel
+ * itself has to do on that core waits. */
+static void *oust(void *number)
+{
+	struct sched_param first = { .sched_priority = 50 };
+	double own, other, end;
+	pthread_t computes;
+	clockid_t clock;
+	cpu_set_t there;
+
+	if (pthread_create(&computes, 0, shows, 0) || pthread_getcpuclockid(computes, &clock))
+		abort();
+	while (used(clock) < 0.1)
+		usleep(1000);
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		abort();
+	CPU_ZERO(&there);
+	CPU_SET(ousted_from, &there);
+	if (sched_setaffinity(0, sizeof there, &there))
+		abort();
+	own = used(CLOCK_THREAD_CPUTIME_ID);
+	other = used(clock);
+	end = used(CLOCK_MONOTONIC) + 1;
+	while (used(CLOCK_MONOTONIC) < end)
+		compute(1);
+	own = used(CLOCK_THREAD_CPUTIME_ID) - own;
+	other = used(clock) - other;
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){});
+	if (other > own / 2)
+		puts("it goes on");
+	else
+		printf("%.3f s while the other had %.3f s\n", other, own);
+	exit(0);
+	return number;
+}
+
 /* Where it runs must be where it may, whenever that changes. */
 static void *wanders(void *number)
 {
@@ -142,7 +198,7 @@ static const struct {
 	void *(*run)(void *);
 } kinds[] = {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
-	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders },
+	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
 };
 
 int main(int count, char **words)

@@ -109,6 +109,20 @@ fn only_some_are_scheduled_and_weights_count() {
     assert_eq!(output, expected, "{errors}");
 }
 
+/// What a thread of a real-time class leaves behind on its core is not lost, nor what would be put there: sched_ext itself says
+/// nothing of that.
+#[test(vm, reservations)]
+fn threads_go_on_elsewhere_when_a_real_time_thread_has_their_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = ["pfs/daemon", "pfs/kernel", "colab/daemon", "colab/kernel"];
+    let (output, errors) = guest(folder.path(), "real-time", &policies);
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 3 * policies.len(), "{output}\n{errors}");
+    for (told, policy) in lines.chunks(3).zip(policies) {
+        assert_eq!(told[..2], ["it goes on".to_owned(), format!("{policy} 0 disabled")], "{output}\n{errors}");
+    }
+}
+
 /// Every policy for real kernels but these, with each place where it can decide: `pfs/daemon`, `pfs/kernel`.
 fn policies_and_paths(but: &[&str]) -> Vec<String> {
     let policies = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight && !but.contains(&policy.name));

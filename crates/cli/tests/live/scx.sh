@@ -121,14 +121,25 @@ only)
 	done
 	;;
 
+# A thread loses its core to a real-time one.
+real-time)
+	for policy; do
+		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- "$programs" oust 1 2>/tmp/errors
+		echo "$policy $? $(state)"
+		document /tmp/errors
+		grep -v '^[{} ]' /tmp/errors >&2
+	done
+	;;
+
 # What others test schedulers with: threads that come and go, wait, wake each other, and change classes, masks and nice values.
 stress)
 	for policy; do
-		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- stress-ng --quiet --temp-path /tmp --timeout 5s --cpu 2 \
+		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- stress-ng --temp-path /tmp --timeout 5s --cpu 2 \
 			--pthread 1 --fork 1 --zombie 1 --switch 1 --futex 1 --mutex 1 --sem 1 --pipe 1 --yield 1 --affinity 1 --nice 1 \
 			--schedpolicy 1 2>/tmp/errors
 		echo "$policy $? $(state)"
 		document /tmp/errors
+		grep -v '^[{} ]' /tmp/errors >&2
 	done
 	;;
 

@@ -84,6 +84,7 @@ struct sched_ext_entity {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
+	int prio;
 	int static_prio;
 	unsigned int policy;
 	int pid;
@@ -91,6 +92,7 @@ struct task_struct {
 	unsigned int __state;
 	struct sched_entity se;
 	struct sched_ext_entity scx;
+	int nr_cpus_allowed;
 	const cpumask_t *cpus_ptr;
 	cpumask_t cpus_mask;
 	char comm[16];

@@ -5,6 +5,7 @@
 
 /* Queues. */
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
+#define SCX_DSQ_LOCAL_ON 0xC000000000000000ULL
 #define SCX_DSQ_GLOBAL 0x8000000000000001ULL
 #define SCX_SLICE_DFL 20000000ULL
 
@@ -20,6 +21,8 @@ enum {
 };
 #define SCX_ENQ_HEAD (1ULL << 16)
 #define SCX_ENQ_PREEMPT (1ULL << 32)
+/* A thread of a higher class has the core that it waited for. */
+#define SCX_ENQ_REENQ (1ULL << 40)
 
 struct scx_init_task_args;
 
@@ -31,6 +34,15 @@ struct scx_exit_info {
 	__s64 exit_code;
 	const char *reason;
 	char *msg;
+};
+
+/* Who gets a CPU of this class. */
+struct scx_cpu_release_args {
+	struct task_struct *task;
+};
+
+struct rq {
+	struct task_struct *curr;
 };
 #pragma clang attribute pop
 
@@ -44,6 +56,7 @@ struct sched_ext_ops {
 	void (*tick)(struct task_struct *);
 	void (*quiescent)(struct task_struct *, __u64);
 	bool (*yield)(struct task_struct *, struct task_struct *);
+	void (*cpu_release)(__s32, struct scx_cpu_release_args *);
 	void (*set_weight)(struct task_struct *, __u32);
 	void (*set_cpumask)(struct task_struct *, const struct cpumask *);
 	void (*enable)(struct task_struct *);
@@ -83,6 +96,12 @@ extern __u32 scx_bpf_nr_cpu_ids(void) __ksym;
 extern __u64 scx_bpf_now(void) __ksym;
 extern void scx_bpf_error_bstr(char *, unsigned long long *, __u32) __ksym;
 extern void scx_bpf_cpuperf_set(__s32, __u32) __ksym;
+extern __u32 scx_bpf_reenqueue_local(void) __ksym;
+/* From Linux 6.19 on the same can be asked for anywhere: libbpf looks for the name without its last ending. */
+extern void scx_bpf_reenqueue_local___v2___anywhere(void) __ksym __weak;
+/* Who runs on a CPU: from Linux 6.18 on; before, and for some time beside it, by the CPU's queue. */
+extern struct task_struct *scx_bpf_cpu_curr(__s32) __ksym __weak;
+extern struct rq *scx_bpf_cpu_rq(__s32) __ksym __weak;
 extern struct task_struct *bpf_task_from_pid(__s32) __ksym;
 extern void bpf_task_release(struct task_struct *) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32, const struct cpumask *) __ksym;

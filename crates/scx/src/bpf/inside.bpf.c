@@ -19,6 +19,7 @@
 #include "report.h"
 #include "clock.h"
 #include "speed.h"
+#include "taken.h"
 #include "policy/hooks.h"
 #include "inside/use.h"
 #include "inside/books.h"
@@ -80,7 +81,9 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 	if (core == NO_CORE || !may_run_on(own->slot, core) || !may_use(p, cpu_of(core)))
 		return previous;
 	own->dealt = core + 1;
-	if (idle(core) && __sync_val_compare_and_swap(&core_at(core)->current, 0, own->slot) == 0) {
+	/* Where a real-time thread is, it waits in the core's queue, where others may fetch it. */
+	if (idle(core) && !has_real_time(cpu_of(core)) &&
+	    __sync_val_compare_and_swap(&core_at(core)->current, 0, own->slot) == 0) {
 		t->vruntime = hook_enter(own->slot, core, why);
 		t->since = now;
 		begins(own->slot, core, now);
@@ -102,7 +105,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		/* Only when it wakes up: two that preempted each other would do so for ever. */
 		if (of_kernel(p) && flags & SCX_ENQ_WAKEUP)
 			flags |= SCX_ENQ_PREEMPT;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags);
+		insert_outside(p, SCX_SLICE_DFL, flags);
 		return;
 	}
 	t = thread_at(own->slot);
@@ -110,7 +113,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	t->tid = p->pid;
 	from = t->core;
 	reweigh(p, own->slot);
-	if (own->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !own->yields && !own->leaves && may_use(p, cpu) &&
+	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !own->leaves && may_use(p, cpu) &&
 	    may_run_on(own->slot, core_of(cpu)) && core_at(core_of(cpu))->current == own->slot) {
 		/* It was only interrupted. If its slice was over, threads of the kernel that wait come first: else one that is
 		 * interrupted each time that it is over, by this scheduler's own process, would keep them away for ever. */
@@ -146,15 +149,17 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	if (core == NO_CORE || !may_use(p, cpu_of(core))) {
 		/* It may use no core of the machine's, or none that the policy wants. */
 		t->run = BLOCKED;
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE, flags);
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE, flags & ~SCX_ENQ_REENQ);
 		return;
 	}
 	if (core_at(core)->current)
 		own->moves_since = 0;
 	t->vruntime = hook_enter(own->slot, core, why);
 	join_queue(own->slot, core, now);
-	scx_bpf_dsq_insert_vtime(p, core, SLICE, t->vruntime, flags);
-	if (why == NEW || why == WOKEN || (core != from && why != TAKEN))
+	scx_bpf_dsq_insert_vtime(p, core, SLICE, t->vruntime, flags & ~SCX_ENQ_REENQ);
+	if (flags & SCX_ENQ_REENQ)
+		kick_idle_for(own->slot);
+	else if (why == NEW || why == WOKEN || (core != from && why != TAKEN))
 		check_preemption(own->slot, core);
 	else if (!core_at(core)->current)
 		kick(core, SCX_KICK_IDLE);
@@ -170,6 +175,8 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 
 	if (core == NO_CORE)
 		return;
+	if (is_back(cpu))
+		set_away(core, false);
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		own = of(prev);
 	if (own && own->slot && !own->yields && !own->leaves && may_run_on(own->slot, core)) {
@@ -281,7 +288,7 @@ SEC("struct_ops/tick")
 void BPF_PROG(inside_tick, struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_task_cpu(p);
-	__u32 core = core_of(cpu), other, first;
+	__u32 core = core_of(cpu), first;
 	__u64 now = NOW;
 	struct own *own = of(p);
 
@@ -295,20 +302,14 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 		refill(p, 0);
 	}
 	rebalance(core);
-	if (!core_at(core)->queued)
-		return;
-	if (waits_too_long(core)) {
+	if (waits_too_long(core) || waits_in_vain(core)) {
 		own->leaves = true;
 		refill(p, 0);
 	}
 	/* A thread waits here while a core sleeps. */
 	first = first_waiting(core);
-	bpf_for(other, 0, machine.cores) {
-		if (first && idle(other) && may_run_on(first, other)) {
-			kick(other, SCX_KICK_IDLE);
-			break;
-		}
-	}
+	if (first)
+		kick_idle_for(first);
 }
 
 SEC("struct_ops/yield")
@@ -321,29 +322,25 @@ bool BPF_PROG(inside_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-static void switch_core(__s32 cpu, bool on)
+SEC("struct_ops/cpu_release")
+void BPF_PROG(inside_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 {
-	__u32 core = core_of(cpu);
-
-	if (core == NO_CORE)
-		return;
-	if (on)
-		__sync_fetch_and_and(&offline[core / 64 & (CORES / 64 - 1)], ~(1ULL << (core % 64)));
-	else
-		__sync_fetch_and_or(&offline[core / 64 & (CORES / 64 - 1)], 1ULL << (core % 64));
+	make_room(args);
 }
 
 SEC("struct_ops/cpu_online")
 void BPF_PROG(inside_cpu_online, __s32 cpu)
 {
-	switch_core(cpu, true);
+	if (core_of(cpu) != NO_CORE)
+		set_away(core_of(cpu), false);
 	tell_of_cpu(ONLINE, cpu, 0, 0);
 }
 
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(inside_cpu_offline, __s32 cpu)
 {
-	switch_core(cpu, false);
+	if (core_of(cpu) != NO_CORE)
+		set_away(core_of(cpu), true);
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
 }
 
@@ -380,6 +377,7 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 		if (reads_usage)
 			note_use(core, NOW);
 		waits |= core_at(core)->queued;
+		look_for_real_time(core);
 		if (idle(core))
 			continue;
 		busy = true;
@@ -429,6 +427,7 @@ struct sched_ext_ops evenkeel = {
 	.set_cpumask = (void *)inside_set_cpumask,
 	.enable = (void *)inside_enable,
 	.disable = (void *)inside_disable,
+	.cpu_release = (void *)inside_cpu_release,
 	.cpu_online = (void *)inside_cpu_online,
 	.cpu_offline = (void *)inside_cpu_offline,
 	.init = (void *)inside_init,

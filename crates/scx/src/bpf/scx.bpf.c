@@ -16,6 +16,7 @@
 #include "report.h"
 #include "clock.h"
 #include "speed.h"
+#include "taken.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -132,7 +133,7 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		/* Only when it wakes up: two that preempted each other would do so for ever. */
 		if (flags & SCX_ENQ_WAKEUP)
 			flags |= SCX_ENQ_PREEMPT;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags);
+		insert_outside(p, SCX_SLICE_DFL, flags);
 		return;
 	}
 	if (thread->outside) {
@@ -141,10 +142,10 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		thread->on = 0;
 		thread->waits = false;
 		thread->yields = false;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags);
+		insert_outside(p, SLICE, flags);
 		return;
 	}
-	if (thread->on == cpu + 1 && !(flags & SCX_ENQ_WAKEUP) && !thread->yields && !thread->leaves && may_use(p, cpu)) {
+	if (thread->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !thread->yields && !thread->leaves && may_use(p, cpu)) {
 		/* It was only interrupted. If its slice was over, threads of the kernel that wait come first: else one that is
 		 * interrupted each time that it is over, by this scheduler's own process, would keep them away for ever. */
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, p->scx.slice ? flags | SCX_ENQ_HEAD : flags);
@@ -164,7 +165,7 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 	thread->futex_since = 0;
 	thread->yields = false;
 	thread->waits = true;
-	scx_bpf_dsq_insert(p, p->pid & (QUEUES - 1), SLICE, flags);
+	scx_bpf_dsq_insert(p, p->pid & (QUEUES - 1), SLICE, flags & ~SCX_ENQ_REENQ);
 	tell(READY, p, told, waker, waited);
 }
 
@@ -226,8 +227,11 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	struct mail *mail = &mails[core];
 	struct thread *thread;
 	__u32 number = mail->number;
+	bool back = is_back(cpu);
 	enum delivered delivered;
 
+	if (back)
+		tell_of_cpu(ONLINE, cpu, 0, 0);
 	if (number != taken[core]) {
 		taken[core] = number;
 		delivered = deliver(cpu, mail->tid, mail->slice);
@@ -242,7 +246,9 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 			return;
 		}
 	}
-	if (late() && take_any() && heard)
+	/* The kernel lends a core that a real-time thread has for 50 ms a second, no more once it finds nothing to run there: its own
+	 * threads of that core would starve. */
+	if ((back || late()) && take_any() && heard)
 		__sync_fetch_and_add(&taken_late, 1);
 }
 
@@ -335,6 +341,12 @@ void BPF_PROG(scx_set_weight, struct task_struct *p, __u32 weight)
 		tell(WEIGHT, p, 0, 0, 0);
 }
 
+SEC("struct_ops/cpu_release")
+void BPF_PROG(scx_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
+{
+	make_room(args);
+}
+
 SEC("struct_ops/cpu_online")
 void BPF_PROG(scx_cpu_online, __s32 cpu)
 {
@@ -347,15 +359,28 @@ void BPF_PROG(scx_cpu_offline, __s32 cpu)
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
 }
 
+/* Whether the process is to use a CPU, as of this beat. */
+static void look_for_real_time(__s32 cpu)
+{
+	if (!has_real_time(cpu)) {
+		if (is_back(cpu))
+			tell_of_cpu(ONLINE, cpu, 0, 0);
+	} else if (becomes_taken(cpu)) {
+		tell_of_cpu(OFFLINE, cpu, 0, 0);
+	}
+}
+
 static int beat(void *map, __u32 *key, struct beat *beat)
 {
 	__u32 cpu, cpus = scx_bpf_nr_cpu_ids();
 
 	if (gives_up(bpf_ktime_get_ns()))
 		return 0;
-	if (late())
-		bpf_for(cpu, 0, cpus)
+	bpf_for(cpu, 0, cpus) {
+		look_for_real_time(cpu);
+		if (late())
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	}
 	bpf_timer_start(&beat->timer, BEAT, 0);
 	return 0;
 }
@@ -420,6 +445,7 @@ struct sched_ext_ops evenkeel = {
 	.set_cpumask = (void *)scx_set_cpumask,
 	.enable = (void *)scx_enable,
 	.disable = (void *)scx_disable,
+	.cpu_release = (void *)scx_cpu_release,
 	.cpu_online = (void *)scx_cpu_online,
 	.cpu_offline = (void *)scx_cpu_offline,
 	.init = (void *)scx_init,

@@ -115,14 +115,20 @@ impl<O: Orders> Books<O> {
         protocol::collect(self);
     }
 
-    /// A core has been switched on or off. What it had mail about goes elsewhere.
+    /// A core can be used again, or not: it is switched off, or a real-time thread has it. What it had mail about goes elsewhere.
     pub(super) fn switch(&mut self, cpu: u16, on: bool) {
         let Some(core) = self.core(cpu) else { return };
+        let mut left = self.online;
         if on {
-            self.online.insert(core)
+            left.insert(core)
         } else {
-            self.online.remove(core)
+            left.remove(core)
         }
+        // Real-time threads may have all of them.
+        if left.is_empty() {
+            return;
+        }
+        self.online = left;
         let living: Vec<ThreadId> = self.by_tid.values().copied().collect();
         living.into_iter().for_each(|id| self.set_params(id));
         if let Some(id) = self.cores[core.index()].sent.filter(|_| !on) {

@@ -27,7 +27,7 @@ const RUNNING: u32 = 2;
 pub(super) struct Part {
     skeleton: InsideSkel<'static>,
     /// What holds the machine; `None` when it has been given back.
-    link: Option<Link>,
+    links: Vec<Link>,
     ring: Ring,
 }
 
@@ -48,6 +48,7 @@ impl Part {
         loading::room(places)?;
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
             settings.gone_after = bounds.gone.0;
+            settings.decider = std::process::id();
             settings.machine = *machine;
             settings.reads_usage = reads_usage;
             for (core, cpu) in cpus.iter().enumerate() {
@@ -61,12 +62,12 @@ impl Part {
         }
         let skeleton = open.load().map_err(refused)?;
         let ring = Ring::new(&skeleton.maps.ring)?;
-        Ok(Self { skeleton, link: None, ring })
+        Ok(Self { skeleton, links: Vec::new(), ring })
     }
 
     /// From now on the kernel schedules with it.
     pub(super) fn take_over(&mut self) -> Result<(), Error> {
-        self.link = Some(loading::take_over(&mut self.skeleton.maps.evenkeel)?);
+        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &self.skeleton.progs.real_time_comes)?;
         Ok(())
     }
 
@@ -166,7 +167,7 @@ impl Part {
 
     /// Gives the machine back.
     pub(super) fn give_back(&mut self) {
-        self.link = None;
+        self.links.clear();
     }
 
     /// How far this process's clock is ahead of the scheduler's, in ns.

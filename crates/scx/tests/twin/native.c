@@ -16,7 +16,7 @@ typedef _Bool bool;
 struct machine machine;
 struct core cores[CORES];
 struct thread threads[THREADS];
-__u64 offline[CORES / 64];
+__u64 away[CORES / 64];
 __u64 now;
 __u32 queues[CORES][256];
 

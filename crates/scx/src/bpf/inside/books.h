@@ -83,6 +83,42 @@ static __always_inline void kick(__u32 core, __u64 how)
 	scx_bpf_kick_cpu(cpu_of(core), how);
 }
 
+/* Has an idle core fetch a thread that waits for another one. */
+DECISION int kick_idle_for(__u32 slot)
+{
+	__u32 core;
+
+	bpf_for(core, 0, machine.cores) {
+		if (idle(core) && may_run_on(slot, core)) {
+			kick(core, SCX_KICK_IDLE);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* A core cannot be used by threads of this class, or can again. */
+static void set_away(__u32 core, bool is)
+{
+	__u64 *word = &away[core / 64 & (CORES / 64 - 1)], bit = 1ULL << (core % 64);
+
+	if (is)
+		__sync_fetch_and_or(word, bit);
+	else
+		__sync_fetch_and_and(word, ~bit);
+}
+
+/* Whether a core is to be used, as of this beat. */
+static void look_for_real_time(__u32 core)
+{
+	if (!has_real_time(cpu_of(core))) {
+		if (is_back(cpu_of(core)))
+			set_away(core, false);
+	} else if (becomes_taken(cpu_of(core))) {
+		set_away(core, true);
+	}
+}
+
 /* A thread is on no core any more, and nothing that it was told holds. */
 static __always_inline void is_off(struct own *own)
 {

@@ -39,7 +39,7 @@ DECISION int waits_too_long(__u32 core)
 	__u32 i = core & (CORES - 1), slot;
 	__u64 now = NOW;
 
-	if (since(now, searched[i]) < SEARCH)
+	if (!core_at(core)->queued || since(now, searched[i]) < SEARCH)
 		return false;
 	slot = longest_waiting(core);
 	if (!slot || since(now, thread_at(slot)->since) < PATIENCE) {
@@ -50,13 +50,36 @@ DECISION int waits_too_long(__u32 core)
 	return true;
 }
 
+/* Whether a thread waits for a core that is away. It comes next on this one, since not every policy fetches what waits elsewhere
+ * while it has threads of its own. */
+DECISION int waits_in_vain(__u32 core)
+{
+	__u32 other, slot, found = ANY(0);
+
+	FOR(other, 0, machine.cores) {
+		if (!has(away, other) || !core_at(other)->queued)
+			continue;
+		FOR_WAITING(slot, other) {
+			if (may_run_on(slot, core)) {
+				found = slot;
+				break;
+			}
+		}
+		if (found)
+			break;
+	}
+	if (found)
+		neglected[core & (CORES - 1)] = found;
+	return !!found;
+}
+
 /* Who comes next on a core for having waited for too long. */
 static __always_inline __u32 take_neglected(__u32 core)
 {
 	__u32 i = core & (CORES - 1), slot = neglected[i];
 
 	neglected[i] = 0;
-	return slot && thread_at(slot)->core == core && thread_at(slot)->run == WAITING ? slot : 0;
+	return slot && may_run_on(slot, core) && thread_at(slot)->run == WAITING ? slot : 0;
 }
 
 /* Whether a thread that waits for another core may use this one. */
@@ -87,7 +110,7 @@ static __always_inline void note(__u64 *since_when, bool lasts, __u64 now, __u64
 /* For how long a core has been left without work that it could do. */
 DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
 {
-	bool waits = ANY(0), slower = ANY(0), free = !core_at(core)->current && !has(offline, core);
+	bool waits = ANY(0), slower = ANY(0), free = !core_at(core)->current && !has(away, core);
 	__u32 other, i = core & (CORES - 1);
 
 	FOR(other, 0, machine.cores) {

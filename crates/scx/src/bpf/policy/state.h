@@ -140,8 +140,8 @@ struct thread {
 const volatile struct machine machine;
 struct core cores[CORES] = {};
 struct thread threads[THREADS] = {};
-/* Cores that are switched off. */
-__u64 offline[CORES / 64] = {};
+/* Cores that are switched off, or that real-time threads have. */
+__u64 away[CORES / 64] = {};
 /* When the present decision is made, by the scheduler's clock: mostly read already, and of other CPUs only nearly the same. */
 #define NOW scx_bpf_now()
 /* Each number from one up to another. */
@@ -165,7 +165,7 @@ static volatile __u64 nothing;
 extern struct machine machine;
 extern struct core cores[CORES];
 extern struct thread threads[THREADS];
-extern __u64 offline[CORES / 64];
+extern __u64 away[CORES / 64];
 extern __u64 now;
 extern __u32 queues[CORES][256];
 #define NOW now
@@ -199,12 +199,12 @@ static __always_inline bool has(const __u64 *mask, __u32 core)
 	return mask[core / 64 & (CORES / 64 - 1)] >> (core % 64) & 1;
 }
 
-/* Whether the program and the policy allow a thread a core, which is on. */
+/* Whether the program and the policy allow a thread a core, which is there. */
 static __always_inline bool may_run_on(__u32 slot, __u32 core)
 {
 	struct thread *t = thread_at(slot);
 
-	return has(t->may, core) && has(t->wanted, core) && !has(offline, core);
+	return has(t->may, core) && has(t->wanted, core) && !has(away, core);
 }
 
 static __always_inline bool is_big(__u32 core)

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* CPUs that sched_ext does not have: threads of programs in a real-time class come first. The kernel tells only of those that
+ * displace a thread of sched_ext, so CPUs are looked at. Threads of the kernel, and the process that decides, have a CPU for
+ * moments. Include report.h first. */
+#pragma once
+
+/* Lower numbers are those of real-time classes (include/linux/sched/prio.h). */
+#define MAX_RT_PRIO 100
+
+/* Set before loading: the process that decides. */
+const volatile __u32 decider = 0;
+
+/* By CPU: at how many beats in a row such a thread had it, up to two: then it is taken. */
+static __u32 beats_taken[MAX_CPUS];
+
+static __always_inline bool comes_first(struct task_struct *p)
+{
+	return p->prio < MAX_RT_PRIO && !of_kernel(p) && p->tgid != decider;
+}
+
+/* Whether such a thread has a CPU now. */
+static bool has_real_time(__s32 cpu)
+{
+	struct task_struct *p;
+	struct rq *rq;
+
+	if (bpf_ksym_exists(scx_bpf_cpu_curr)) {
+		p = scx_bpf_cpu_curr(cpu);
+		return p && comes_first(p);
+	}
+	if (!bpf_ksym_exists(scx_bpf_cpu_rq))
+		return false;
+	rq = scx_bpf_cpu_rq(cpu);
+	return rq && comes_first(rq->curr);
+}
+
+/* Whether a CPU that was taken is no more. */
+static __always_inline bool is_back(__s32 cpu)
+{
+	return __sync_lock_test_and_set(&beats_taken[cpu & (MAX_CPUS - 1)], 0) == 2;
+}
+
+/* Whether a CPU is taken from this beat on. */
+static __always_inline bool becomes_taken(__s32 cpu)
+{
+	__u32 *beats = &beats_taken[cpu & (MAX_CPUS - 1)];
+
+	return *beats < 2 && ++*beats == 2;
+}
+
+/* A thread that comes first displaces one of sched_ext: what waits in the CPU's own queue, where no other one looks, is queued
+ * again. */
+static __always_inline void make_room(struct scx_cpu_release_args *args)
+{
+	if (comes_first(args->task))
+		scx_bpf_reenqueue_local();
+}
+
+/* It may also come to a CPU that has just been given a thread and has not begun it, of which the kernel does not tell. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(real_time_comes, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2___anywhere) && comes_first(next) &&
+	    scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | bpf_get_smp_processor_id()) > 0)
+		scx_bpf_reenqueue_local___v2___anywhere();
+	return 0;
+}
+
+/* Queues a thread that nobody here decides about: where it is, or for whoever is free. */
+static void insert_outside(struct task_struct *p, __u64 slice, __u64 flags)
+{
+	bool elsewhere = flags & SCX_ENQ_REENQ && p->nr_cpus_allowed > 1;
+
+	scx_bpf_dsq_insert(p, elsewhere ? SCX_DSQ_GLOBAL : SCX_DSQ_LOCAL, slice, flags & ~SCX_ENQ_REENQ);
+}
