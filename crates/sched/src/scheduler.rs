@@ -78,9 +78,9 @@ impl Scheduler {
         self.policy.period()
     }
 
-    /// What the policy reads of threads beyond their times.
-    pub fn reads(&self) -> Reads {
-        self.policy.description().reads
+    /// Whether speedups that a host measures change what the policy does: it reads them, and there are any.
+    pub fn wants_speedups(&self) -> bool {
+        self.policy.description().reads == Reads::Speedups && self.state.machine.core_types.len() > 1
     }
 
     /// Whether reports of [`Self::ran`] should carry counters.

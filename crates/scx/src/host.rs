@@ -147,7 +147,7 @@ impl<O: Orders> Books<O> {
 
     /// Counts threads' instructions from now on, if that changes what the policy does.
     pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
-        self.counters = Some(counters).filter(|_| speedups::wanted(&self.sched));
+        self.counters = Some(counters).filter(|_| self.sched.wants_speedups());
     }
 
     /// What is not counted, and why.

@@ -1,16 +1,10 @@
-//! When speedups are measured, by what threads retire on each core type.
+//! How often speedups are measured, by what threads retire on each core type.
 
 use evenkeel_linux::host::ThreadCounters;
 use evenkeel_model::Ns;
-use evenkeel_sched::{Reads, Scheduler};
 
 /// How often, for a policy that looks at nothing itself: WASH's quantum (Jibaja et al., CGO 2016, section 7).
 const PERIOD: Ns = Ns::from_ms(40);
-
-/// Whether speedups that differ from the machine's change what the policy does.
-pub(crate) fn wanted(sched: &Scheduler) -> bool {
-    sched.reads() == Reads::Speedups && sched.state().machine.core_types.len() > 1
-}
 
 /// How often instructions are to be counted, if they can be.
 pub(crate) fn period(counters: Option<&ThreadCounters>) -> Option<Ns> {

@@ -116,9 +116,9 @@ impl Driver {
         self.moves || self.binds
     }
 
-    /// Whether counted instructions would change what the policy does.
-    pub fn wants_counters(&self) -> bool {
-        self.sched.wants_counters() && self.machine().core_types.len() > 1
+    /// Whether speedups that are measured change what the policy does.
+    pub fn wants_speedups(&self) -> bool {
+        self.sched.wants_speedups()
     }
 
     /// The scheduler's id of a thread that has been seen and is still there.

@@ -121,7 +121,7 @@ impl Follow {
         let driver = Driver::new(plan.machine.clone(), &plan.cpus, &plan.policy, now);
         let steers = driver.steers();
         Ok(Self {
-            counts: driver.wants_counters(),
+            counts: driver.wants_speedups(),
             driver,
             affinity: Affinity::new(guard, plan.cpus.clone(), process),
             sampler,

@@ -94,7 +94,7 @@ impl Ledger {
 
     /// Counts threads' instructions from now on, if that changes what the policy does.
     pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
-        self.counters = Some(counters).filter(|_| speedups::wanted(&self.sched));
+        self.counters = Some(counters).filter(|_| self.sched.wants_speedups());
     }
 
     /// What is not counted, and why.
