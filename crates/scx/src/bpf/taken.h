@@ -10,7 +10,8 @@
 /* Set before loading: the process that decides. */
 const volatile __u32 decider = 0;
 
-/* By CPU: at how many beats in a row such a thread had it, up to two: then it is taken. */
+/* By CPU: at how many beats in a row such a thread had it, up to two (assumed: at one it may be there for a moment): then it is
+ * taken. */
 static __u32 beats_taken[MAX_CPUS];
 
 static __always_inline bool comes_first(struct task_struct *p)
