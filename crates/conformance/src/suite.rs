@@ -9,6 +9,8 @@ use crate::{Arm, Facts, Played, Policies, RATIO, Report, Scenario, Script, Step}
 
 /// The policies by which an idle big core takes over the thread of a little one at once.
 const TAKE_OVER: [&str; 4] = ["pfs", "colab", "fcf", "bias"];
+/// Those by which a core that is busy takes over what waits for a busier one.
+const BALANCE: [&str; 4] = ["cfs", "gts", "eas", "pfs"];
 
 /// Plays every scenario under every policy that it is for.
 pub fn check(arm: &mut impl Arm) -> Report {
@@ -36,6 +38,7 @@ fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static Description) -> b
     let named = match scenario.policies {
         Policies::All => true,
         Policies::TakeOver => TAKE_OVER.contains(&policy.name),
+        Policies::Balance => BALANCE.contains(&policy.name),
     };
     let chosen = facts.policies.is_none_or(|chosen| chosen.contains(&policy.name));
     named

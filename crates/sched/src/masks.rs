@@ -53,6 +53,11 @@ impl Masks {
         &self.affinity
     }
 
+    /// The same; what the program allows, where the policy is overruled.
+    pub(crate) fn wanted(&self) -> CoreSet {
+        if self.affinity.and(*self.requested).is_empty() { *self.requested } else { *self.affinity }
+    }
+
     /// What counts.
     pub(crate) fn allowed(&self) -> &CoreSet {
         &self.allowed

@@ -360,14 +360,9 @@ impl Scheduler {
     /// First steps of a new thread: counts as busy until its history says otherwise.
     fn begin(&mut self, thread: ThreadId) {
         self.state.threads[thread.index()].load = Pelt::constant(pelt::FULL, self.state.now);
-        let (requested, all) = (*self.state.thread(thread).masks.requested(), self.state.machine.all());
-        self.state.allow(thread, requested, all);
         let cores = self.policy.admit(&self.state, thread);
         self.state.threads[thread.index()].run = Run::Blocked(Wait::Sleep);
-        if cores != all {
-            self.state.allow(thread, requested, cores);
-            self.outbox.push_back(Action::Affinity { thread });
-        }
+        self.set_affinity(thread, cores);
         self.state.touch(thread);
     }
 

@@ -119,12 +119,12 @@ impl State {
     }
 
     pub(crate) fn introduce(&mut self, spec: &NewThread) {
-        self.threads.push(Thread::new(spec, &mut self.sets, self.machine.core_types.len()));
+        self.threads.push(Thread::new(spec, &mut self.sets, &self.machine));
     }
 
     /// The number of a thread that is gone is another one's.
     pub(crate) fn reintroduce(&mut self, thread: ThreadId, spec: &NewThread) {
-        self.threads[thread.index()] = Thread::new(spec, &mut self.sets, self.machine.core_types.len());
+        self.threads[thread.index()] = Thread::new(spec, &mut self.sets, &self.machine);
         self.touch(thread);
     }
 

@@ -1,6 +1,6 @@
 //! What the scheduler knows about a thread. The same fields in every host; what a host cannot read is `None`.
 
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Counters, Instructions, Ns, ProgramId, ThreadKind};
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Counters, Instructions, Machine, Ns, ProgramId, ThreadKind};
 
 use crate::masks::{Masks, Sets};
 use crate::pelt::Pelt;
@@ -127,13 +127,13 @@ pub struct OnType {
 }
 
 impl Thread {
-    pub(crate) fn new(spec: &NewThread, sets: &mut Sets, core_types: usize) -> Self {
+    pub(crate) fn new(spec: &NewThread, sets: &mut Sets, machine: &Machine) -> Self {
         Self {
             program: spec.program,
             kind: spec.kind,
             class: spec.class,
             clamp: spec.clamp,
-            masks: Masks::new(sets, spec.cores, spec.cores),
+            masks: Masks::new(sets, spec.cores, machine.all()),
             run: Run::Absent,
             core: if spec.cores.contains(spec.on) { spec.on } else { spec.cores.iter().next().unwrap_or(spec.on) },
             vruntime: 0,
@@ -148,7 +148,7 @@ impl Thread {
             contended: Ns::ZERO,
             blame: Ns::ZERO,
             instructions: None,
-            window: Window { on_type: vec![OnType::default(); core_types] },
+            window: Window { on_type: vec![OnType::default(); machine.core_types.len()] },
             speedup: None,
             future: None,
         }
@@ -158,6 +158,11 @@ impl Thread {
     /// leave none is overruled.
     pub fn allowed(&self) -> CoreSet {
         *self.masks.allowed()
+    }
+
+    /// The cores that the policy wants, whatever the program allows; what that allows, where the policy is overruled.
+    pub fn wanted(&self) -> CoreSet {
+        self.masks.wanted()
     }
 
     /// Whether [`Thread::allowed`] has a core.

@@ -124,7 +124,7 @@ fn threads_go_on_elsewhere_when_a_real_time_thread_has_their_core() {
 }
 
 /// Every policy for real kernels but these, with each place where it can decide: `pfs/daemon`, `pfs/kernel`.
-fn policies_and_paths(but: &[&str]) -> Vec<String> {
+pub(super) fn policies_and_paths(but: &[&str]) -> Vec<String> {
     let policies = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight && !but.contains(&policy.name));
     let paths = |policy: &&'static evenkeel_sched::Description| {
         let kernel = evenkeel_scx::decides(policy).then(|| format!("{}/kernel", policy.name));

@@ -7,8 +7,10 @@ use std::process::Command;
 use evenkeel_conformance::{Arm, Facts, Played, Scenario, Stage, check};
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::by_name;
-use evenkeel_sched::{Description, POLICIES, Setup};
-use evenkeel_scx::{Bounds, Ended, Path, Plan, Session, decides};
+use evenkeel_sched::{Description, Setup};
+use evenkeel_scx::{Bounds, Ended, Path, Plan, Session};
+
+use crate::scx::policies_and_paths;
 
 /// The command of this binary that plays every scenario inside the guest, by the policies that are named.
 pub const COMMAND: &str = "__conformance";
@@ -76,31 +78,33 @@ impl Arm for Guest {
     }
 }
 
-/// Plays and judges inside the guest. Returns whether every expectation was met.
+/// Plays and judges inside the guest, by policies and where they decide: `pfs/kernel`. Returns whether every expectation was met.
 pub fn play(policies: &[String]) -> bool {
-    let fails = |(policy, path): &(&'static Description, Path)| {
-        let mut guest = Guest { policy, path: *path, session: None };
+    let fails = |policy: &String| {
+        let (name, path) = policy.split_once('/').expect("a policy and a path");
+        let path = if path == "kernel" { Path::Kernel } else { Path::Process };
+        let mut guest = Guest { policy: by_name(name).expect("a policy"), path, session: None };
         let mut report = check(&mut guest);
         report.failed.extend(guest.end().err());
         println!("{report}");
         report.passed == 0 || !report.failed.is_empty() || !report.skipped.is_empty()
     };
     // All play, whatever becomes of the first.
-    let policies = policies.iter().map(|name| by_name(name).expect("a policy"));
-    let both = policies.flat_map(|policy| [(policy, Path::Process), (policy, Path::Kernel)]);
-    both.filter(|(policy, path)| *path == Path::Process || decides(policy)).filter(fails).count() == 0
+    policies.iter().filter(|policy| fails(policy)).count() == 0
 }
 
 #[test(vm)]
 fn the_kernel_host_does_what_every_host_must_with_real_threads() {
     let all = std::env::var_os("EVENKEEL_SLOW").is_some();
-    let policies = POLICIES.iter().filter(|policy| if all { !policy.foresight } else { policy.name == "colab" });
+    // One that labels threads, and one that does not.
+    let some = ["colab/daemon", "colab/kernel", "pfs/kernel"].map(String::from);
+    let policies = if all { policies_and_paths(&[]) } else { some.into() };
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"))
         .args(["vm", "--symmetric", "-q", "-m", "2B2S:2", "--accel", "tcg", "--timeout", "1200s", "--"])
         .arg(std::env::current_exe().unwrap())
         .arg(COMMAND)
-        .args(policies.map(|policy| policy.name))
+        .args(policies)
         .current_dir(folder.path())
         .output()
         .unwrap();

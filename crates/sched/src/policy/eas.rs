@@ -128,7 +128,7 @@ mod tests {
         let mut s = State::new(machine);
         s.governor = Governor::Schedutil;
         for (core, usage) in threads {
-            let mut thread = Thread::new(&spec, &mut crate::masks::Sets::default(), 2);
+            let mut thread = Thread::new(&spec, &mut crate::masks::Sets::default(), &s.machine);
             thread.core = CoreId(*core);
             thread.run = Run::Blocked(Wait::Sleep);
             thread.usage = crate::Pelt::constant(*usage, Ns::ZERO);

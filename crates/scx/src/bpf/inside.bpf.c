@@ -183,7 +183,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		refill(prev, SLICE);
 		return;
 	}
-	slot = take_neglected(core);
+	slot = take_next(core);
 	if (slot && move(slot, core))
 		return;
 	/* Whether the thread that ran could go on: then it gives way only to one of its core that comes before it. */
@@ -301,8 +301,7 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 		own->leaves = true;
 		refill(p, 0);
 	}
-	rebalance(core);
-	if (waits_too_long(core) || waits_in_vain(core)) {
+	if (rebalance(core) || waits_too_long(core) || waits_in_vain(core)) {
 		own->leaves = true;
 		refill(p, 0);
 	}

@@ -250,7 +250,7 @@ impl Ledger {
         let labels = Labels {
             speedup: thread.speedup.map_or(0, |speedup| (speedup * 1024.0) as u32),
             standing: self.sched.standing(known.id),
-            wanted: thread.allowed(),
+            wanted: thread.wanted(),
         };
         if known.written.as_ref() == Some(&labels) {
             return None;
@@ -357,6 +357,17 @@ mod tests {
         assert_eq!(speedup(25, 10, 0), None, "on both: nobody knows how much of it on which");
         assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
         assert_eq!(ledger.missing(), None);
+    }
+
+    /// The kernel's part itself keeps to what the program allows, also where nobody writes labels again.
+    #[test]
+    fn what_the_program_allows_is_not_what_the_policy_wants() {
+        let mut ledger = ledger("cfs");
+        let one = Described { process: 7, mask: [1; 16], name: "worker".into(), ..Described::default() };
+        ledger.begin(1, 1, 1024, &one, &CPUS);
+        assert_eq!(ledger.labels(1).unwrap().wanted, ledger.state().machine.all());
+        ledger.set_mask(1, 1024, &[3; 16], &CPUS);
+        assert_eq!(ledger.labels(1), None);
     }
 
     /// WASH binds: what is left to one application is the big cores, which the kernel's part is told.

@@ -53,9 +53,7 @@ impl Inside {
                 What::Enabled(described) => {
                     let slot = described.slot;
                     self.ledger.begin(slot, event.tid, event.weight, &described, &self.cpus);
-                    if let Some(labels) = self.ledger.labels(slot) {
-                        self.part.write(slot, &labels);
-                    }
+                    self.tell(slot);
                 }
                 What::Disabled { slot } => {
                     if let Some(seen) = self.part.read(slot) {
@@ -64,7 +62,8 @@ impl Inside {
                     self.part.free(slot, event.tid);
                 }
                 What::Mask(described) => {
-                    self.ledger.set_mask(described.slot, event.weight, &described.mask, &self.cpus)
+                    self.ledger.set_mask(described.slot, event.weight, &described.mask, &self.cpus);
+                    self.tell(described.slot);
                 }
                 _ => {}
             }
@@ -83,9 +82,14 @@ impl Inside {
             }
         }
         for slot in self.ledger.slots() {
-            if let Some(labels) = self.ledger.labels(slot) {
-                self.part.write(slot, &labels);
-            }
+            self.tell(slot);
+        }
+    }
+
+    /// Writes what the policy thinks of a thread, if that has changed.
+    fn tell(&mut self, slot: u32) {
+        if let Some(labels) = self.ledger.labels(slot) {
+            self.part.write(slot, &labels);
         }
     }
 }

@@ -106,7 +106,18 @@ DECISION int move(__u32 slot, __u32 core)
 	return moved;
 }
 
-/* Lets a core balance. */
+/* By core: the thread that comes next there, whatever the policy picks; 0 if there is none. */
+static __u32 next[CORES];
+
+static __always_inline __u32 take_next(__u32 core)
+{
+	__u32 i = core & (CORES - 1), slot = next[i];
+
+	next[i] = 0;
+	return slot && may_run_on(slot, core) && thread_at(slot)->run == WAITING ? slot : 0;
+}
+
+/* Lets a core balance. Returns whether a thread comes next there. */
 DECISION int rebalance(__u32 core)
 {
 	__u64 chosen = hook_balance(core);
@@ -114,7 +125,7 @@ DECISION int rebalance(__u32 core)
 	struct core *at = core_at(core);
 	__u64 now = NOW;
 	bool due_in_all = balance_due(core, place_of(core)->levels - 1);
-	__u32 level, other, here = at->current;
+	__u32 level, other, here = at->current, pulled = ANY(0);
 
 	if (pick == TAKE && at->failed >= IN_VAIN) {
 		at->failed = IN_VAIN - 1;
@@ -128,7 +139,9 @@ DECISION int rebalance(__u32 core)
 	} else if (pick == QUEUED) {
 		at->failed = 0;
 		/* An idle core fetches it, as it does whatever waits. */
-		if (!here)
+		if (here)
+			pulled = next[core & (CORES - 1)] = slot;
+		else
 			kick(core, SCX_KICK_IDLE);
 	} else if (due_in_all) {
 		at->failed = 0;
@@ -137,6 +150,6 @@ DECISION int rebalance(__u32 core)
 		if (level < place_of(core)->levels && balance_due(core, level))
 			at->balanced[level] = now;
 	}
-	return 0;
+	return !!pulled;
 }
 

@@ -9,9 +9,8 @@
 /* So many pairs of cores are looked at a beat for work that one of them lacks: all of 64 cores. */
 #define PAIRS 4096
 
-/* By core: when its queue was searched last, and which thread of it comes next. */
+/* By core: when its queue was searched last. */
 static __u64 searched[CORES];
-static __u32 neglected[CORES];
 /* When cores were looked at that lack work. */
 static __u64 looked;
 /* Since when a core has had nothing to run while a thread waited that may use it, or ran on a slower one. */
@@ -46,7 +45,7 @@ DECISION int waits_too_long(__u32 core)
 		searched[i] = now;
 		return false;
 	}
-	neglected[i] = slot;
+	next[i] = slot;
 	return true;
 }
 
@@ -69,17 +68,8 @@ DECISION int waits_in_vain(__u32 core)
 			break;
 	}
 	if (found)
-		neglected[core & (CORES - 1)] = found;
+		next[core & (CORES - 1)] = found;
 	return !!found;
-}
-
-/* Who comes next on a core for having waited for too long. */
-static __always_inline __u32 take_neglected(__u32 core)
-{
-	__u32 i = core & (CORES - 1), slot = neglected[i];
-
-	neglected[i] = 0;
-	return slot && may_run_on(slot, core) && thread_at(slot)->run == WAITING ? slot : 0;
 }
 
 /* Whether a thread that waits for another core may use this one. */
