@@ -1,7 +1,7 @@
 //! What happened to a thread or a core, as the part in the kernel writes it.
 
 use evenkeel_linux::event::Tid;
-use evenkeel_model::Ns;
+use evenkeel_model::{CoreId, CoreSet, Ns};
 
 /// `struct event` of `scx.bpf.c`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,14 @@ pub(crate) struct Described {
     pub(crate) slot: u32,
     pub(crate) mask: [u64; WORDS],
     pub(crate) name: String,
+}
+
+impl Described {
+    /// Of a machine whose core `i` is the CPU `cpus[i]`, those that the thread's mask has.
+    pub(crate) fn cores(&self, cpus: &[u16]) -> CoreSet {
+        let has = |cpu: u16| self.mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
+        cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu)).map(|(_, core)| CoreId(core)).collect()
+    }
 }
 
 const WORDS: usize = 16;

@@ -5,7 +5,9 @@
 //! late host. What the kernel does by itself, such as running a thread that exits where it is, leaves that thread
 //! astray until it waits or blocks again.
 
+mod counts;
 mod figures;
+mod moves;
 mod rescue;
 #[cfg(test)]
 mod tests;
@@ -16,17 +18,17 @@ use std::convert::Infallible;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{CoreOf, ThreadCounters};
-use evenkeel_linux::sample::MAX_TYPES;
-use evenkeel_model::{ClusterId, CoreId, CoreSet, FULL_LOAD, Hz, Machine, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
-use evenkeel_sched::{Action, Run, Scheduler, Setup, Span, Wait, Why};
+use evenkeel_sched::{Action, Scheduler, Setup, Wait, Why};
 
 use crate::event::{Event, What};
-use crate::speedups;
+use crate::programs::Programs;
+use crate::{speed, speedups};
 
 pub use figures::Figures;
 use rescue::PATIENCE;
-use threads::{Process, Thread};
+use threads::Thread;
 
 /// What the host tells the kernel.
 pub(crate) trait Orders {
@@ -63,8 +65,7 @@ pub(crate) struct Books<O> {
     /// By number; numbers of threads that are gone are those of later ones.
     threads: Vec<Thread>,
     by_tid: BTreeMap<Tid, ThreadId>,
-    processes: BTreeMap<Tid, Process>,
-    programs: u32,
+    programs: Programs,
     /// Requests whose threads are on their way off their cores.
     stops: Vec<Stop>,
     /// What runs where it was not sent, and has not been told to leave.
@@ -134,8 +135,7 @@ impl<O: Orders> Books<O> {
             cpus,
             threads: Vec::new(),
             by_tid: BTreeMap::new(),
-            processes: BTreeMap::new(),
-            programs: 0,
+            programs: Programs::default(),
             stops: Vec::new(),
             astray: Vec::new(),
             rescued: Vec::new(),
@@ -206,7 +206,7 @@ impl<O: Orders> Books<O> {
                 });
             }
             (What::Mask(described), Some(id)) => {
-                self.threads[id.index()].mask = self.cores_of(&described.mask);
+                self.threads[id.index()].mask = described.cores(&self.cpus);
                 self.set_params(id);
                 // It may be what an idle core can have now.
                 for core in self.sched.state().thread(id).allowed().iter() {
@@ -272,186 +272,6 @@ impl<O: Orders> Books<O> {
         if self.sched.period().is_some() {
             protocol::refresh(self);
             self.drain();
-        }
-    }
-
-    /// A thread waits for a core.
-    fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
-        let thread = &mut self.threads[id.index()];
-        let before = std::mem::replace(&mut thread.place, Place::Waiting);
-        (thread.begun, thread.rescued) = (true, false);
-        if !matches!(before, Place::Waiting | Place::Sent(_)) {
-            thread.since = self.now;
-        }
-        match before {
-            Place::Running(core) => {
-                self.count(id, core, ran);
-                self.cores[core.index()].running = None;
-                if !self.stopped(id, false) {
-                    protocol::ready(self, id, why);
-                    self.requests.vacated(core);
-                }
-            }
-            Place::Sent(core) => {
-                self.cores[core.index()].sent = None;
-                protocol::refuse(self, core, id);
-            }
-            Place::Astray(on) => {
-                if let Some(core) = on {
-                    self.count(id, core, ran);
-                }
-                protocol::ready(self, id, Why::Woken { by: None });
-            }
-            Place::Blocked => protocol::ready(self, id, why),
-            // It was only queued again.
-            Place::Waiting => {}
-        }
-    }
-
-    /// A core has begun to run a thread.
-    fn runs(&mut self, id: ThreadId, cpu: u16, ran: Ns) {
-        let Some(core) = self.core(cpu) else { return };
-        let now = self.now;
-        let thread = &mut self.threads[id.index()];
-        let waited = now.since(thread.since);
-        let sent = thread.place == Place::Sent(core);
-        if matches!(thread.place, Place::Waiting | Place::Sent(_)) {
-            self.figures.longest_wait = self.figures.longest_wait.max(waited);
-        }
-        (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
-        if let Place::Sent(other) = std::mem::replace(&mut thread.place, Place::Waiting) {
-            self.cores[other.index()].sent = None;
-            if !sent {
-                protocol::refuse(self, other, id);
-            }
-        }
-        if sent {
-            let Ok(()) = protocol::arrive(self, core, id);
-        }
-        if self.threads[id.index()].place == Place::Waiting {
-            // The scheduler has changed its mind, or it never decided this.
-            self.goes_astray(id, Some(core));
-            // Where it went astray last is where it is.
-            self.astray.retain(|(_, thread)| *thread != id);
-            let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.astray };
-            list.push((cpu, id));
-            self.cores[core.index()].astray = Some(id);
-        }
-    }
-
-    /// Until a thread that is somewhere else waits for a core again, the scheduler has nothing to decide about it.
-    fn goes_astray(&mut self, id: ThreadId, on: Option<CoreId>) {
-        self.threads[id.index()].place = Place::Astray(on);
-        self.sched.blocked(self.now, id, Wait::Sleep);
-        protocol::collect(self);
-    }
-
-    /// A core could not run the thread that it was sent.
-    fn refused(&mut self, cpu: u16, number: u32, waits: bool) {
-        let Some(core) = self.core(cpu) else { return };
-        let place = &mut self.cores[core.index()];
-        // It may have been about older mail.
-        let Some(id) = place.sent.filter(|_| place.number == number && place.unsent.is_none()) else { return };
-        place.sent = None;
-        if self.threads[id.index()].place == Place::Sent(core) {
-            if waits {
-                self.threads[id.index()].place = Place::Waiting;
-            } else {
-                // Its own event says later where it is.
-                self.goes_astray(id, None);
-            }
-        }
-        protocol::refuse(self, core, id);
-    }
-
-    /// A thread has nothing to run, whatever it did before.
-    fn leaves(&mut self, id: ThreadId, ran: Ns, to: Place, report: impl FnOnce(&mut Scheduler, Ns)) {
-        let before = std::mem::replace(&mut self.threads[id.index()].place, to);
-        if let Place::Running(core) | Place::Astray(Some(core)) = before {
-            self.count(id, core, ran);
-        }
-        if let Place::Running(core) = before {
-            self.cores[core.index()].running = None;
-        }
-        report(&mut self.sched, self.now);
-        protocol::collect(self);
-        match before {
-            Place::Running(core) if !self.stopped(id, true) => self.requests.vacated(core),
-            Place::Sent(core) => {
-                self.cores[core.index()].sent = None;
-                protocol::refuse(self, core, id);
-            }
-            _ => {}
-        }
-    }
-
-    /// A thread has left its core. Returns whether that was asked for.
-    fn stopped(&mut self, id: ThreadId, by_itself: bool) -> bool {
-        let Some(place) = self.stops.iter().position(|stop| stop.left.contains(&id)) else { return false };
-        let stop = &mut self.stops[place];
-        stop.left.retain(|other| *other != id);
-        stop.stale |= by_itself;
-        if !stop.left.is_empty() {
-            return true;
-        }
-        let Stop { request, stale, others, .. } = self.stops.remove(place);
-        self.figures.stops += 1;
-        let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
-        if stale {
-            for (core, thread) in request.running() {
-                let waits = self.threads[thread.index()].place == Place::Waiting;
-                if waits && self.sched.state().thread(thread).run == Run::Running {
-                    protocol::ready(self, thread, Why::Preempted);
-                }
-                self.requests.vacated(core);
-            }
-        }
-        for other in others {
-            let Ok(()) = protocol::settle(self, &other, Progress::Stale);
-        }
-        true
-    }
-
-    /// Reports what a running thread did until now, by the clock.
-    fn account(&mut self, id: ThreadId, core: CoreId) {
-        let thread = &mut self.threads[id.index()];
-        let time = self.now.since(thread.since);
-        thread.since = self.now;
-        thread.reported += time;
-        self.ran(id, core, time);
-    }
-
-    /// Reports what a thread that leaves its core did, by the kernel's count.
-    fn count(&mut self, id: ThreadId, core: CoreId, counted: Ns) {
-        let thread = &mut self.threads[id.index()];
-        let time = counted.since(thread.counted).since(thread.reported);
-        (thread.counted, thread.reported) = (counted, Ns::ZERO);
-        self.ran(id, core, time);
-    }
-
-    fn ran(&mut self, id: ThreadId, core: CoreId, time: Ns) {
-        if time > Ns::ZERO {
-            let s = self.sched.state();
-            let (big, on) = (s.big.contains(core), s.machine.cores[core.index()].core_type.index());
-            *(if big { &mut self.figures.big } else { &mut self.figures.little }) += time;
-            let thread = &mut self.threads[id.index()];
-            thread.on_type[on.min(MAX_TYPES - 1)] += time;
-            // What it retired on the other type before it came here is not told.
-            let instructions = thread.retired.take().filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
-            let speedup = thread.speedup;
-            self.sched.ran(self.now, id, core, &Span { time, instructions, speedup, ..Span::default() });
-            protocol::collect(self);
-        }
-    }
-
-    /// What threads have retired, where that is counted: the scheduler is told with what they run next.
-    fn measure(&mut self) {
-        let Some(counters) = &mut self.counters else { return };
-        let types = self.sched.state().machine.core_types.len();
-        for id in self.by_tid.values() {
-            let thread = &mut self.threads[id.index()];
-            thread.retired = thread.rates.count(counters.count(thread.tid), &thread.on_type);
-            thread.speedup = thread.rates.speedup(types);
         }
     }
 
@@ -525,12 +345,9 @@ impl<O: Orders> Host for Books<O> {
     }
 
     fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        let machine = &self.sched.state().machine;
-        let cluster = &machine.clusters[cluster.index()];
-        let most = machine.core_types[cluster.core_type.index()].max_frequency();
-        let level = (u128::from(frequency.0) * u128::from(FULL_LOAD) / u128::from(most.0.max(1))) as u32;
-        for core in cluster.cores.iter() {
-            self.orders.perform(self.cpus[core.index()], level.min(FULL_LOAD));
+        let (cores, level) = speed::asked(&self.sched.state().machine, cluster, frequency);
+        for core in cores.iter() {
+            self.orders.perform(self.cpus[core.index()], level);
         }
     }
 }

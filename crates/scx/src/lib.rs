@@ -6,9 +6,11 @@ mod host;
 mod inside;
 mod kernel;
 mod loading;
+mod programs;
 mod ring;
 mod session;
 mod skeleton;
+mod speed;
 mod speedups;
 
 use std::io;

@@ -116,6 +116,18 @@ static void *hog(void *number)
 	return number;
 }
 
+/* One thread, which is not the process's first, becomes another program; the others compute until they end with that. */
+static void *becomes(void *number)
+{
+	char units[32];
+
+	if (number)
+		return hog(number);
+	snprintf(units, sizeof units, "%ld", work);
+	execl("/proc/self/exe", "scx", "cpu", "2", units, (char *)0);
+	abort();
+}
+
 static volatile int ousted_from;
 
 /* Until the process ends; tells where it is. */
@@ -199,6 +211,7 @@ static const struct {
 } kinds[] = {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
+	{ "exec", becomes },
 };
 
 int main(int count, char **words)

@@ -143,7 +143,7 @@ fn programs_of_all_kinds_end(policies: &[&str]) {
         assert_eq!(lines.next(), Some(format!("{policy} 0 disabled").as_str()), "{output}\n{errors}");
         let told: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
         let seconds = |field: &str| told[field].as_f64().unwrap();
-        // 9 programs with at least 20 threads, and those that they start.
+        // 10 programs with at least 20 threads, and those that they start.
         assert!(told["threads"].as_u64().unwrap() > 40, "{policy}: {told}");
         // The kernel itself would end it after 5 s.
         assert!(seconds("longest_wait_s") < 5.0, "{policy}: {told}");

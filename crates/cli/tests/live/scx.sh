@@ -17,7 +17,7 @@ computed() { set -- $(cut -d' ' -f14,15 "/proc/$1/stat"); echo $(($1 + $2)); }
 mix() {
 	started=
 	for program in "cpu 4 $((10 * $1))" "cpu 1 $((20 * $1))" "lock 4 $1" "barrier 4 $1" "pipe 4 $1" "fork 2 $(($1 / 10))" \
-		"storm 2 $(($1 / 10))" "wander 2 $(($1 / 5))" "nap 2 $(($1 / 5))"; do
+		"storm 2 $(($1 / 10))" "wander 2 $(($1 / 5))" "nap 2 $(($1 / 5))" "exec 3 $((10 * $1))"; do
 		# Without quotes: three words.
 		$programs $program &
 		started="$started $!"

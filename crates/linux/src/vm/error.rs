@@ -106,9 +106,32 @@ fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
     text
 }
 
+/// The last words of a guest; all that its kernel says of its death, if it does.
 fn console_tail(console: &str) -> String {
     const LINES: usize = 8;
+    const DEATH: usize = 100;
     let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let tail = &lines[lines.len().saturating_sub(LINES)..];
+    let fault =
+        |line: &&str| ["BUG:", "Oops", "general protection fault", "panic"].iter().any(|word| line.contains(word));
+    let dies = lines.iter().any(|line| line.contains("Kernel panic"));
+    let from = lines.iter().position(fault).filter(|_| dies).unwrap_or(lines.len().saturating_sub(LINES));
+    let tail: Vec<&str> = lines.into_iter().skip(from).take(DEATH).collect();
     if tail.is_empty() { String::new() } else { format!("; the end of its console:\n{}", tail.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_panics_is_heard_to_the_end() {
+        let calm: String = (0..20).map(|line| format!("line {line}\n")).collect();
+        assert_eq!(console_tail(&calm).lines().nth(1), Some("line 12"));
+        let trace = "BUG: kernel NULL pointer dereference\nRIP: 0010:fetch+0x1/0x2\n";
+        let console = format!("{calm}{trace}{calm}Kernel panic - not syncing: Fatal exception in interrupt\n{calm}");
+        let told = console_tail(&console);
+        assert_eq!(told.lines().nth(1), Some("BUG: kernel NULL pointer dereference"));
+        assert_eq!(told.lines().count(), 1 + 2 + 20 + 1 + 20);
+        assert_eq!(console_tail(""), "");
+    }
 }

@@ -3,19 +3,12 @@
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, kind};
 use evenkeel_linux::sample::MAX_TYPES;
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Instructions, Ns, ProgramId, ThreadId};
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Instructions, Ns, ThreadId};
 use evenkeel_sched::NewThread;
 use evenkeel_sched::protocol;
 
 use super::{Books, Orders, Place};
 use crate::event::{Described, Event};
-
-/// A program: its threads that live.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
-    program: ProgramId,
-    threads: u32,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -42,15 +35,9 @@ pub(super) struct Thread {
 
 impl<O: Orders> Books<O> {
     pub(super) fn begin_thread(&mut self, event: &Event, described: &Described) {
-        let process = self.processes.entry(described.process).or_insert_with(|| {
-            self.programs = self.programs.wrapping_add(1);
-            Process { program: ProgramId(self.programs), threads: 0 }
-        });
-        process.threads += 1;
-        let program = process.program;
-        let mask = self.cores_of(&described.mask);
+        let mask = described.cores(&self.cpus);
         let id = self.sched.create(&NewThread {
-            program,
+            program: self.programs.begin(described.process),
             kind: kind(&described.name),
             class: Class::Fair { weight: event.weight.into() },
             cores: self.usable(mask),
@@ -91,12 +78,7 @@ impl<O: Orders> Books<O> {
         }
         self.astray.retain(|(_, thread)| *thread != id);
         self.rescued.retain(|(_, thread)| *thread != id);
-        if let Some(of) = self.processes.get_mut(&process) {
-            of.threads -= 1;
-            if of.threads == 0 {
-                self.processes.remove(&process);
-            }
-        }
+        self.programs.end(process);
         self.sched.forget(id);
     }
 
@@ -142,11 +124,5 @@ impl<O: Orders> Books<O> {
     pub(super) fn usable(&self, mask: CoreSet) -> CoreSet {
         let both = mask.and(self.online);
         if both.is_empty() { self.online } else { both }
-    }
-
-    pub(super) fn cores_of(&self, mask: &[u64]) -> CoreSet {
-        let has = |cpu: u16| mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
-        let cores = self.cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu));
-        cores.map(|(_, core)| CoreId(core)).collect()
     }
 }

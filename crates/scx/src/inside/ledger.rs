@@ -7,14 +7,13 @@ use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, ThreadCounters, kind};
-use evenkeel_model::{
-    Clamp, Class, CoreId, CoreSet, CoreTypeId, FULL_LOAD, Instructions, Machine, Ns, ProgramId, ThreadId,
-};
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Instructions, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Action, NewThread, Scheduler, Setup, Span, State, Wait, Why};
 
 use crate::event::Described;
-use crate::speedups;
+use crate::programs::Programs;
+use crate::{speed, speedups};
 
 /// What the kernel's part has counted of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,20 +49,13 @@ pub(crate) struct Labels {
 pub(crate) struct Ledger {
     sched: Scheduler,
     by_slot: BTreeMap<u32, Known>,
-    processes: BTreeMap<Tid, Process>,
-    programs: u32,
+    programs: Programs,
     threads: u64,
     /// Whether the policy does anything at refreshes.
     labels: bool,
     /// Of threads' instructions, if they change what the policy does.
     counters: Option<ThreadCounters>,
     frequencies: Vec<(CoreSet, u32)>,
-}
-
-/// A process that has threads.
-struct Process {
-    program: ProgramId,
-    threads: u32,
 }
 
 struct Known {
@@ -83,8 +75,7 @@ impl Ledger {
         Self {
             sched: Scheduler::new(machine, policy.make(), None),
             by_slot: BTreeMap::new(),
-            processes: BTreeMap::new(),
-            programs: 0,
+            programs: Programs::default(),
             threads: 0,
             labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
             counters: None,
@@ -126,17 +117,11 @@ impl Ledger {
 
     /// The kernel's part has a new thread.
     pub(crate) fn begin(&mut self, slot: u32, tid: Tid, weight: u32, described: &Described, cpus: &[u16]) {
-        let process = self.processes.entry(described.process).or_insert_with(|| {
-            self.programs = self.programs.wrapping_add(1);
-            Process { program: ProgramId(self.programs - 1), threads: 0 }
-        });
-        process.threads += 1;
-        let program = process.program;
         let id = self.sched.create(&NewThread {
-            program,
+            program: self.programs.begin(described.process),
             kind: kind(&described.name),
             class: Class::Fair { weight: weight.into() },
-            cores: self.usable(&described.mask, cpus),
+            cores: self.usable(described, cpus),
             on: CoreId(0),
             clamp: Clamp::default(),
         });
@@ -164,19 +149,14 @@ impl Ledger {
             self.sched.exited(now, known.id);
             self.take_actions();
             self.sched.forget(known.id);
-            if let Some(process) = self.processes.get_mut(&known.process) {
-                process.threads -= 1;
-                if process.threads == 0 {
-                    self.processes.remove(&known.process);
-                }
-            }
+            self.programs.end(known.process);
         }
     }
 
     /// Its program allows it other cores.
-    pub(crate) fn set_mask(&mut self, slot: u32, weight: u32, mask: &[u64], cpus: &[u16]) {
-        let cores = self.usable(mask, cpus);
-        if let Some(known) = self.by_slot.get(&slot) {
+    pub(crate) fn set_mask(&mut self, weight: u32, described: &Described, cpus: &[u16]) {
+        let cores = self.usable(described, cpus);
+        if let Some(known) = self.by_slot.get(&described.slot) {
             let now = self.sched.state().now;
             self.sched.set_params(now, known.id, Class::Fair { weight: weight.into() }, cores, Clamp::default());
             self.take_actions();
@@ -263,11 +243,7 @@ impl Ledger {
     fn take_actions(&mut self) {
         while let Some(action) = self.sched.action() {
             if let Action::Frequency { cluster, frequency } = action {
-                let machine = &self.sched.state().machine;
-                let cluster = &machine.clusters[cluster.index()];
-                let most = machine.core_types[cluster.core_type.index()].max_frequency();
-                let level = u128::from(frequency.0) * u128::from(FULL_LOAD) / u128::from(most.0.max(1));
-                self.frequencies.push((cluster.cores, (level as u32).min(FULL_LOAD)));
+                self.frequencies.push(speed::asked(&self.sched.state().machine, cluster, frequency));
             }
         }
     }
@@ -281,10 +257,9 @@ impl Ledger {
         (on.index() < machine.core_types.len()).then(|| machine.cores_of(on).lowest()).flatten()
     }
 
-    /// The cores of a mask; all, if it has none of this machine's.
-    fn usable(&self, mask: &[u64], cpus: &[u16]) -> CoreSet {
-        let has = |cpu: u16| mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
-        let cores: CoreSet = cpus.iter().zip(0..).filter(|(cpu, _)| has(**cpu)).map(|(_, core)| CoreId(core)).collect();
+    /// The cores that a program allows a thread; all, if those are none of this machine's.
+    fn usable(&self, described: &Described, cpus: &[u16]) -> CoreSet {
+        let cores = described.cores(cpus);
         if cores.is_empty() { self.sched.state().machine.all() } else { cores }
     }
 }
@@ -366,7 +341,7 @@ mod tests {
         let one = Described { process: 7, mask: [1; 16], name: "worker".into(), ..Described::default() };
         ledger.begin(1, 1, 1024, &one, &CPUS);
         assert_eq!(ledger.labels(1).unwrap().wanted, ledger.state().machine.all());
-        ledger.set_mask(1, 1024, &[3; 16], &CPUS);
+        ledger.set_mask(1024, &Described { slot: 1, mask: [3; 16], ..one }, &CPUS);
         assert_eq!(ledger.labels(1), None);
     }
 

@@ -62,7 +62,7 @@ impl Inside {
                     self.part.free(slot, event.tid);
                 }
                 What::Mask(described) => {
-                    self.ledger.set_mask(described.slot, event.weight, &described.mask, &self.cpus);
+                    self.ledger.set_mask(event.weight, &described, &self.cpus);
                     self.tell(described.slot);
                 }
                 _ => {}

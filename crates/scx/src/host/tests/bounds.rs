@@ -25,7 +25,7 @@ fn threads_that_have_ended_leave_nothing_behind() {
         }
         listen(&mut books, false, false);
         assert_eq!((books.figures().threads, books.figures().living), (500, 1), "{}", policy.name);
-        let kept = (books.threads.len(), books.sched.state().threads.len(), books.processes.len());
+        let kept = (books.threads.len(), books.sched.state().threads.len(), books.programs.living());
         assert!(kept.0 <= 2 && kept.1 <= 2 && kept.2 == 1, "{}: {kept:?}", policy.name);
     }
 }

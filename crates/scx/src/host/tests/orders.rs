@@ -1,7 +1,7 @@
 //! Every order that events and orders can have: whatever happens, no thread is forgotten, and in the end the books and the
 //! kernel agree on where each one is.
 
-use evenkeel_sched::POLICIES;
+use evenkeel_sched::{POLICIES, Run};
 
 use super::kernel::Where;
 use super::*;

@@ -1,0 +1,53 @@
+//! What threads have done: for how long they ran where, and what they retired.
+
+use evenkeel_linux::sample::MAX_TYPES;
+use evenkeel_model::{CoreId, Ns, ThreadId};
+use evenkeel_sched::Span;
+use evenkeel_sched::protocol;
+
+use super::{Books, Orders};
+
+impl<O: Orders> Books<O> {
+    /// Reports what a running thread did until now, by the clock.
+    pub(super) fn account(&mut self, id: ThreadId, core: CoreId) {
+        let thread = &mut self.threads[id.index()];
+        let time = self.now.since(thread.since);
+        thread.since = self.now;
+        thread.reported += time;
+        self.ran(id, core, time);
+    }
+
+    /// Reports what a thread that leaves its core did, by the kernel's count.
+    pub(super) fn count(&mut self, id: ThreadId, core: CoreId, counted: Ns) {
+        let thread = &mut self.threads[id.index()];
+        let time = counted.since(thread.counted).since(thread.reported);
+        (thread.counted, thread.reported) = (counted, Ns::ZERO);
+        self.ran(id, core, time);
+    }
+
+    fn ran(&mut self, id: ThreadId, core: CoreId, time: Ns) {
+        if time > Ns::ZERO {
+            let s = self.sched.state();
+            let (big, on) = (s.big.contains(core), s.machine.cores[core.index()].core_type.index());
+            *(if big { &mut self.figures.big } else { &mut self.figures.little }) += time;
+            let thread = &mut self.threads[id.index()];
+            thread.on_type[on.min(MAX_TYPES - 1)] += time;
+            // What it retired on the other type before it came here is not told.
+            let instructions = thread.retired.take().filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
+            let speedup = thread.speedup;
+            self.sched.ran(self.now, id, core, &Span { time, instructions, speedup, ..Span::default() });
+            protocol::collect(self);
+        }
+    }
+
+    /// What threads have retired, where that is counted: the scheduler is told with what they run next.
+    pub(super) fn measure(&mut self) {
+        let Some(counters) = &mut self.counters else { return };
+        let types = self.sched.state().machine.core_types.len();
+        for id in self.by_tid.values() {
+            let thread = &mut self.threads[id.index()];
+            thread.retired = thread.rates.count(counters.count(thread.tid), &thread.on_type);
+            thread.speedup = thread.rates.speedup(types);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Where threads go: what the kernel says of each, against what the scheduler had decided about it.
+
+use evenkeel_model::{CoreId, Ns, ThreadId};
+use evenkeel_sched::protocol::{self, Progress};
+use evenkeel_sched::{Run, Scheduler, Wait, Why};
+
+use super::{Books, Orders, Place, Stop};
+
+impl<O: Orders> Books<O> {
+    /// A thread waits for a core.
+    pub(super) fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
+        let thread = &mut self.threads[id.index()];
+        let before = std::mem::replace(&mut thread.place, Place::Waiting);
+        (thread.begun, thread.rescued) = (true, false);
+        if !matches!(before, Place::Waiting | Place::Sent(_)) {
+            thread.since = self.now;
+        }
+        match before {
+            Place::Running(core) => {
+                self.count(id, core, ran);
+                self.cores[core.index()].running = None;
+                if !self.stopped(id, false) {
+                    protocol::ready(self, id, why);
+                    self.requests.vacated(core);
+                }
+            }
+            Place::Sent(core) => {
+                self.cores[core.index()].sent = None;
+                protocol::refuse(self, core, id);
+            }
+            Place::Astray(on) => {
+                if let Some(core) = on {
+                    self.count(id, core, ran);
+                }
+                protocol::ready(self, id, Why::Woken { by: None });
+            }
+            Place::Blocked => protocol::ready(self, id, why),
+            // It was only queued again.
+            Place::Waiting => {}
+        }
+    }
+
+    /// A core has begun to run a thread.
+    pub(super) fn runs(&mut self, id: ThreadId, cpu: u16, ran: Ns) {
+        let Some(core) = self.core(cpu) else { return };
+        let now = self.now;
+        let thread = &mut self.threads[id.index()];
+        let waited = now.since(thread.since);
+        let sent = thread.place == Place::Sent(core);
+        if matches!(thread.place, Place::Waiting | Place::Sent(_)) {
+            self.figures.longest_wait = self.figures.longest_wait.max(waited);
+        }
+        (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
+        if let Place::Sent(other) = std::mem::replace(&mut thread.place, Place::Waiting) {
+            self.cores[other.index()].sent = None;
+            if !sent {
+                protocol::refuse(self, other, id);
+            }
+        }
+        if sent {
+            let Ok(()) = protocol::arrive(self, core, id);
+        }
+        if self.threads[id.index()].place == Place::Waiting {
+            // The scheduler has changed its mind, or it never decided this.
+            self.goes_astray(id, Some(core));
+            // Where it went astray last is where it is.
+            self.astray.retain(|(_, thread)| *thread != id);
+            let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.astray };
+            list.push((cpu, id));
+            self.cores[core.index()].astray = Some(id);
+        }
+    }
+
+    /// Until a thread that is somewhere else waits for a core again, the scheduler has nothing to decide about it.
+    fn goes_astray(&mut self, id: ThreadId, on: Option<CoreId>) {
+        self.threads[id.index()].place = Place::Astray(on);
+        self.sched.blocked(self.now, id, Wait::Sleep);
+        protocol::collect(self);
+    }
+
+    /// A core could not run the thread that it was sent.
+    pub(super) fn refused(&mut self, cpu: u16, number: u32, waits: bool) {
+        let Some(core) = self.core(cpu) else { return };
+        let place = &mut self.cores[core.index()];
+        // It may have been about older mail.
+        let Some(id) = place.sent.filter(|_| place.number == number && place.unsent.is_none()) else { return };
+        place.sent = None;
+        if self.threads[id.index()].place == Place::Sent(core) {
+            if waits {
+                self.threads[id.index()].place = Place::Waiting;
+            } else {
+                // Its own event says later where it is.
+                self.goes_astray(id, None);
+            }
+        }
+        protocol::refuse(self, core, id);
+    }
+
+    /// A thread has nothing to run, whatever it did before.
+    pub(super) fn leaves(&mut self, id: ThreadId, ran: Ns, to: Place, report: impl FnOnce(&mut Scheduler, Ns)) {
+        let before = std::mem::replace(&mut self.threads[id.index()].place, to);
+        if let Place::Running(core) | Place::Astray(Some(core)) = before {
+            self.count(id, core, ran);
+        }
+        if let Place::Running(core) = before {
+            self.cores[core.index()].running = None;
+        }
+        report(&mut self.sched, self.now);
+        protocol::collect(self);
+        match before {
+            Place::Running(core) if !self.stopped(id, true) => self.requests.vacated(core),
+            Place::Sent(core) => {
+                self.cores[core.index()].sent = None;
+                protocol::refuse(self, core, id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread has left its core. Returns whether that was asked for.
+    fn stopped(&mut self, id: ThreadId, by_itself: bool) -> bool {
+        let Some(place) = self.stops.iter().position(|stop| stop.left.contains(&id)) else { return false };
+        let stop = &mut self.stops[place];
+        stop.left.retain(|other| *other != id);
+        stop.stale |= by_itself;
+        if !stop.left.is_empty() {
+            return true;
+        }
+        let Stop { request, stale, others, .. } = self.stops.remove(place);
+        self.figures.stops += 1;
+        let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
+        if stale {
+            for (core, thread) in request.running() {
+                let waits = self.threads[thread.index()].place == Place::Waiting;
+                if waits && self.sched.state().thread(thread).run == Run::Running {
+                    protocol::ready(self, thread, Why::Preempted);
+                }
+                self.requests.vacated(core);
+            }
+        }
+        for other in others {
+            let Ok(()) = protocol::settle(self, &other, Progress::Stale);
+        }
+        true
+    }
+}
