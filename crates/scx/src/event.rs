@@ -47,6 +47,8 @@ pub(crate) enum What {
     Refused(u32),
     /// The same, but it still waits: it may not run there any more.
     Keeps(u32),
+    /// It has called exec, and with that the number of its process's first thread, which has ended. This was its own.
+    Renamed(Tid),
     /// It may run on other cores, or has another weight.
     Mask(Box<Described>),
     Weight,
@@ -111,6 +113,7 @@ impl Event {
             8 => What::Online,
             9 => What::Offline,
             10 => What::Keeps(flags),
+            11 => What::Renamed(flags),
             _ => return None,
         };
         Some(Self { at, ran, tid: word(28)?, cpu: word(32)? as u16, weight: word(44)?, what })

@@ -186,6 +186,7 @@ impl<O: Orders> Books<O> {
             (&What::Refused(number), _) => self.refused(event.cpu, number, false),
             (&What::Keeps(number), _) => self.refused(event.cpu, number, true),
             (What::Disabled { .. }, Some(id)) => self.end(id, event.ran),
+            (&What::Renamed(before), first) => self.rename(before, event.tid, first),
             (&What::Ready { woken, by, waited, yielded }, Some(id)) => {
                 let by = by.and_then(|by| self.by_tid.get(&by).copied());
                 if let Some(by) = by.filter(|by| *by != id && waited > Ns::ZERO) {

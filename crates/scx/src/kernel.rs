@@ -50,7 +50,8 @@ impl Kernel {
 
     /// From now on the kernel schedules with it.
     pub(crate) fn take_over(&mut self) -> Result<(), Error> {
-        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &self.skeleton.progs.real_time_comes)?;
+        let beside = [&self.skeleton.progs.real_time_comes, &self.skeleton.progs.becomes_first];
+        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &beside)?;
         Ok(())
     }
 

@@ -35,12 +35,13 @@ fn enough(cpus: usize, places: usize) -> Result<(), Error> {
     if cpus > places { Err(Error::TooManyCpus { cpus, most: places }) } else { Ok(()) }
 }
 
-/// Takes the machine over, until what is returned is dropped; `beside` is a program that is to run meanwhile.
-pub(crate) fn take_over(operations: &mut MapMut, beside: &ProgramMut) -> Result<Vec<Link>, Error> {
+/// Takes the machine over, until what is returned is dropped; `beside` are programs that are to run meanwhile.
+pub(crate) fn take_over(operations: &mut MapMut, beside: &[&ProgramMut]) -> Result<Vec<Link>, Error> {
     // Who came first may have come just now.
     let schedules =
         operations.attach_struct_ops().map_err(|error| other().map_or_else(|| refused(error), Error::Taken))?;
-    Ok(vec![schedules, beside.attach_trace().map_err(refused)?])
+    let beside = beside.iter().map(|program| program.attach_trace().map_err(refused));
+    std::iter::once(Ok(schedules)).chain(beside).collect()
 }
 
 /// Runs a program of the kernel's part with two numbers, such as a CPU and what is to be done there.

@@ -121,6 +121,8 @@ static void *becomes(void *number)
 {
 	char units[32];
 
+	/* From exec on no thread can be created. */
+	pthread_barrier_wait(&barrier);
 	if (number)
 		return hog(number);
 	snprintf(units, sizeof units, "%ld", work);

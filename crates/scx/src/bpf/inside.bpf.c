@@ -109,8 +109,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		return;
 	}
 	t = thread_at(own->slot);
-	/* One that calls exec gets the number of its process. */
-	t->tid = p->pid;
+	note_number(p, own);
 	from = t->core;
 	reweigh(p, own->slot);
 	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !own->leaves && may_use(p, cpu) &&
@@ -294,6 +293,7 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 
 	if (!own || !own->slot || core == NO_CORE || own->on != cpu + 1)
 		return;
+	note_number(p, own);
 	reweigh(p, own->slot);
 	account(p, own, now);
 	note_lacks(now);

@@ -5,7 +5,7 @@
 /* As many as a mask of the C library has. The process refuses machines with more. */
 #define MAX_CPUS 1024
 
-enum kind { ENABLED, DISABLED, READY, RUNS, BLOCKS, REFUSED, MASK, WEIGHT, ONLINE, OFFLINE, KEEPS };
+enum kind { ENABLED, DISABLED, READY, RUNS, BLOCKS, REFUSED, MASK, WEIGHT, ONLINE, OFFLINE, KEEPS, RENAMED };
 
 struct event {
 	__u64 at;
@@ -16,7 +16,7 @@ struct event {
 	__u32 kind;
 	__u32 tid;
 	__u32 cpu;
-	/* The number of the mail that was refused; the slot of a thread. */
+	/* The number of the mail that was refused; the slot of a thread; its old number. */
 	__u32 flags;
 	/* Who woke it; the process that it belongs to, when it is enabled. */
 	__u32 other;

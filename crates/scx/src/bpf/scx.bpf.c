@@ -57,6 +57,8 @@ static __u32 taken[MAX_CPUS];
 static __u32 first_queue;
 
 struct thread {
+	/* Its number, as the process was told. */
+	__u32 tid;
 	/* The core that it runs on by the process's word, plus 1. */
 	__u32 on;
 	__u32 waker;
@@ -82,6 +84,23 @@ struct {
 static struct thread *of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+
+/* The same, for telling of it. A thread that calls exec has the number of its process's first thread from then on, and that one,
+ * which ends, has its number (de_thread): the process is told so, and no more of the first one. */
+static struct thread *named(struct task_struct *p)
+{
+	struct thread *thread = of(p);
+	__u32 before;
+
+	if (!thread || thread->tid == p->pid)
+		return thread;
+	if (p->pid != p->tgid)
+		return 0;
+	before = thread->tid;
+	thread->tid = p->pid;
+	tell(RENAMED, p, before, 0, 0);
+	return thread;
 }
 
 /* Cores help themselves: the process has not begun, or is late. */
@@ -126,7 +145,7 @@ SEC("struct_ops/enqueue")
 void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 {
 	__u32 cpu = scx_bpf_task_cpu(p) & (MAX_CPUS - 1), told = 0, waker;
-	struct thread *thread = of(p);
+	struct thread *thread = named(p);
 	__u64 waited = 0;
 
 	if (of_kernel(p) || !thread) {
@@ -256,7 +275,7 @@ SEC("struct_ops/running")
 void BPF_PROG(scx_running, struct task_struct *p)
 {
 	__u32 cpu = scx_bpf_task_cpu(p) & (MAX_CPUS - 1);
-	struct thread *thread = of(p);
+	struct thread *thread = named(p);
 
 	if (!thread || of_kernel(p) || thread->outside)
 		return;
@@ -280,7 +299,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 SEC("struct_ops/quiescent")
 void BPF_PROG(scx_quiescent, struct task_struct *p, __u64 flags)
 {
-	struct thread *thread = of(p);
+	struct thread *thread = named(p);
 	bool futex;
 
 	/* What is only changed is queued again at once. */
@@ -312,8 +331,10 @@ void BPF_PROG(scx_enable, struct task_struct *p)
 	if (of_kernel(p))
 		return;
 	thread = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (thread)
+	if (thread) {
+		thread->tid = p->pid;
 		introduce(ENABLED, p, thread);
+	}
 }
 
 SEC("struct_ops/disable")
@@ -321,14 +342,23 @@ void BPF_PROG(scx_disable, struct task_struct *p)
 {
 	if (of_kernel(p))
 		return;
-	tell(DISABLED, p, 0, 0, 0);
+	if (named(p))
+		tell(DISABLED, p, 0, 0, 0);
 	bpf_task_storage_delete(&threads, p);
+}
+
+/* The next event of a thread that has called exec may be long in coming. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(becomes_first, struct task_struct *p)
+{
+	named(p);
+	return 0;
 }
 
 SEC("struct_ops/set_cpumask")
 void BPF_PROG(scx_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {
-	struct thread *thread = of(p);
+	struct thread *thread = named(p);
 
 	if (thread)
 		introduce(MASK, p, thread);
@@ -337,7 +367,7 @@ void BPF_PROG(scx_set_cpumask, struct task_struct *p, const struct cpumask *mask
 SEC("struct_ops/set_weight")
 void BPF_PROG(scx_set_weight, struct task_struct *p, __u32 weight)
 {
-	if (of(p))
+	if (named(p))
 		tell(WEIGHT, p, 0, 0, 0);
 }
 

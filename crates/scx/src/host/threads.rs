@@ -82,6 +82,23 @@ impl<O: Orders> Books<O> {
         self.sched.forget(id);
     }
 
+    /// A thread has the number of its process's first one, if that has not ended yet: then it does now.
+    pub(super) fn rename(&mut self, before: Tid, tid: Tid, first: Option<ThreadId>) {
+        if let Some(first) = first {
+            self.end(first, Ns::ZERO);
+        }
+        let Some(id) = self.by_tid.remove(&before) else { return };
+        self.by_tid.insert(tid, id);
+        self.threads[id.index()].tid = tid;
+        if let Some(counters) = &mut self.counters {
+            counters.gone(before);
+        }
+        // What it was told under its old number has not reached it.
+        for stop in self.stops.iter_mut().filter(|stop| stop.left.contains(&id)) {
+            stop.ordered = false;
+        }
+    }
+
     /// How much it may have beside others: weights of control groups change without an event of their own. Events of cores have
     /// none.
     pub(super) fn reweigh(&mut self, id: ThreadId, weight: u32) {

@@ -67,7 +67,8 @@ impl Part {
 
     /// From now on the kernel schedules with it.
     pub(super) fn take_over(&mut self) -> Result<(), Error> {
-        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &self.skeleton.progs.real_time_comes)?;
+        let beside = [&self.skeleton.progs.real_time_comes];
+        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &beside)?;
         Ok(())
     }
 

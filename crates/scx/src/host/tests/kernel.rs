@@ -192,6 +192,16 @@ impl Kernel {
         self.cpus[cpu].runs = Some(tid);
     }
 
+    /// The thread of a core calls exec. The first one of its process, which waits for its end, is none any more.
+    pub fn exec(&mut self, cpu: usize, first: Tid) {
+        let Some(tid) = self.cpus[cpu].runs else { return };
+        if let Some(task) = self.threads.remove(&tid) {
+            self.threads.insert(first, task);
+            self.cpus[cpu].runs = Some(first);
+            self.tell(first, cpu, What::Renamed(tid));
+        }
+    }
+
     pub fn blocks(&mut self, cpu: usize, exits: bool) {
         let Some(tid) = self.cpus[cpu].runs.take() else { return };
         self.place(tid, Where::Blocked);

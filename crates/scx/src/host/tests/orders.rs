@@ -43,6 +43,13 @@ fn play(policy: &str, seed: u64, late: bool) {
                 books.orders.mask(known[draw.below(known.len())], mask);
             }
             8 => books.orders.now += Ns::from_ms(1 + draw.below(8) as u64),
+            9 if draw.below(8) == 0 => {
+                let mut tasks = books.orders.threads.iter();
+                if let Some((first, _)) = tasks.find(|(_, task)| task.place == Where::Blocked) {
+                    let first = *first;
+                    books.orders.exec(cpu, first);
+                }
+            }
             _ => listen(&mut books, draw.below(2) == 0, draw.below(6) == 0),
         }
     }
