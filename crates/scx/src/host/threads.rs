@@ -84,10 +84,11 @@ impl<O: Orders> Books<O> {
 
     /// A thread has the number of its process's first one, if that has not ended yet: then it does now.
     pub(super) fn rename(&mut self, before: Tid, tid: Tid, first: Option<ThreadId>) {
+        // Told twice, the first one is the thread itself.
+        let Some(id) = self.by_tid.remove(&before) else { return };
         if let Some(first) = first {
             self.end(first, Ns::ZERO);
         }
-        let Some(id) = self.by_tid.remove(&before) else { return };
         self.by_tid.insert(tid, id);
         self.threads[id.index()].tid = tid;
         if let Some(counters) = &mut self.counters {

@@ -198,7 +198,8 @@ impl Kernel {
         if let Some(task) = self.threads.remove(&tid) {
             self.threads.insert(first, task);
             self.cpus[cpu].runs = Some(first);
-            self.tell(first, cpu, What::Renamed(tid));
+            // Two CPUs may find it out at once.
+            (0..2).for_each(|_| self.tell(first, cpu, What::Renamed(tid)));
         }
     }
 
