@@ -115,7 +115,7 @@ impl Scheduler {
         self.state.introduce(spec);
         let threads = self.state.threads.len();
         if threads.is_power_of_two() {
-            // Room for all threads, or on many cores for as many as are likely to wait for one.
+            // Room for all threads, or on many cores for as many as are likely to wait for one (assumed: 4096 places in all).
             let room = (2 * threads).min((4096 / self.state.cores.len()).max(8));
             self.state.cores.iter_mut().for_each(|core| core.queue.reserve(room));
         }
