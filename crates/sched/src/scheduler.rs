@@ -4,11 +4,14 @@
 //! empties after every report. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
 
 mod balance;
+mod frequencies;
+mod preemption;
+mod queues;
 
 use std::collections::VecDeque;
 
 use evenkeel_model::{
-    Clamp, Class, ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Hz, Machine, Ns, ThreadId, ThreadKind,
+    Clamp, Class, ClusterId, CoreId, CoreSet, CoreTypeId, Counters, Machine, Ns, ThreadId, ThreadKind,
 };
 
 use crate::action::{Action, Next, Pick, Why};
@@ -366,33 +369,6 @@ impl Scheduler {
         self.state.touch(thread);
     }
 
-    /// Takes a thread out of the queue that it waits in or off the core that it runs on, if it is at either.
-    fn leave(&mut self, thread: ThreadId) {
-        match self.state.thread(thread).run {
-            Run::Ready => {
-                self.policy.leave(&self.state, thread);
-                let core = self.state.thread(thread).core;
-                self.dequeue(thread, core);
-            }
-            Run::Running => {
-                self.policy.leave(&self.state, thread);
-                self.leave_core(thread);
-            }
-            Run::Blocked(_) | Run::Absent => {}
-        }
-    }
-
-    fn leave_core(&mut self, thread: ThreadId) {
-        if self.state.thread(thread).run == Run::Running {
-            let core = self.state.thread(thread).core;
-            let current = &mut self.state.cores[core.index()].current;
-            if *current == Some(thread) {
-                *current = None;
-                self.note(core);
-            }
-        }
-    }
-
     fn end_of_wait(&mut self, thread: ThreadId) {
         let now = self.state.now;
         let t = &mut self.state.threads[thread.index()];
@@ -405,139 +381,6 @@ impl Scheduler {
             }
             Run::Ready | Run::Running => t.load.update(now, true),
             Run::Absent => {}
-        }
-    }
-
-    /// The policy's choice for a fair thread; the real-time class goes to an idle core or to one that runs a fair thread.
-    fn choose_core(&mut self, thread: ThreadId, why: Why) -> CoreId {
-        let s = &self.state;
-        let t = s.thread(thread);
-        let chosen = match (s.thread(thread).class, why) {
-            (Class::RealTime { .. }, Why::New { .. } | Why::Woken { .. }) => {
-                let fair = |core: &CoreId| {
-                    let runs = s.core(*core).current.map(|current| s.thread(current).class);
-                    !matches!(runs, Some(Class::RealTime { .. }))
-                };
-                let (allowed, previous) = (t.allowed(), t.core);
-                let idle = allowed.and(s.idle_cores()).lowest();
-                idle.or(Some(previous).filter(|core| allowed.contains(*core) && fair(core)))
-                    .or_else(|| allowed.iter().find(fair))
-                    .unwrap_or(previous)
-            }
-            _ => self.policy.place(s, thread, why),
-        };
-        if t.may_run_on(chosen) { chosen } else { fair::least(s, t.allowed()).unwrap_or(chosen) }
-    }
-
-    fn enqueue(&mut self, thread: ThreadId, core: CoreId) {
-        let now = self.state.now;
-        let t = &mut self.state.threads[thread.index()];
-        t.run = Run::Ready;
-        t.core = core;
-        t.since = now;
-        let (class, vruntime, weight) = (t.class, t.vruntime, t.weight());
-        let queue = &mut self.state.cores[core.index()].queue;
-        match class {
-            Class::Fair { .. } => queue.push_fair(thread, vruntime, weight),
-            Class::RealTime { priority } => queue.push_real_time(thread, priority, weight),
-        }
-        self.note(core);
-        self.state.touch(thread);
-    }
-
-    fn dequeue(&mut self, thread: ThreadId, core: CoreId) {
-        if self.state.cores[core.index()].queue.remove(thread) {
-            self.note(core);
-        }
-    }
-
-    fn dispatch(&mut self, thread: ThreadId, core: CoreId) {
-        self.move_queue(thread, core);
-        let now = self.state.now;
-        let t = &mut self.state.threads[thread.index()];
-        t.waited += now.since(t.since);
-        t.since = now;
-        t.load.update(now, true);
-        t.run = Run::Running;
-        t.stint = Ns::ZERO;
-        self.state.cores[core.index()].current = Some(thread);
-        self.state.cores[core.index()].queue.remove(thread);
-        self.note(core);
-        self.state.touch(thread);
-        self.policy.arrive(&self.state, thread, core);
-    }
-
-    /// Moves a waiting thread to the queue of another core. Its time of waiting continues.
-    fn move_queue(&mut self, thread: ThreadId, to: CoreId) {
-        let from = self.state.thread(thread).core;
-        if from == to {
-            return;
-        }
-        self.policy.leave(&self.state, thread);
-        self.dequeue(thread, from);
-        let vruntime = self.policy.enter(&self.state, thread, to, Why::Taken { by: to });
-        let t = &mut self.state.threads[thread.index()];
-        t.vruntime = vruntime;
-        let since = t.since;
-        self.enqueue(thread, to);
-        self.state.threads[thread.index()].since = since;
-    }
-
-    fn pull(&mut self, thread: ThreadId, core: CoreId) {
-        if self.state.ready(thread) && self.may_run(thread, core) && self.state.thread(thread).core != core {
-            self.move_queue(thread, core);
-            self.check_preemption(thread, core);
-        }
-    }
-
-    fn check_preemption(&mut self, woken: ThreadId, core: CoreId) {
-        let s = &self.state;
-        let wins = match s.core(core).current {
-            None => true,
-            Some(running) => match (s.thread(woken).class, s.thread(running).class) {
-                (Class::RealTime { priority: new }, Class::RealTime { priority: old }) => new > old,
-                (Class::RealTime { .. }, Class::Fair { .. }) => true,
-                (Class::Fair { .. }, Class::RealTime { .. }) => false,
-                (Class::Fair { .. }, Class::Fair { .. }) => self.policy.preempts(s, woken, running, core),
-            },
-        };
-        if wins {
-            self.outbox.push_back(Action::Reschedule(core));
-        }
-    }
-
-    /// Whether the running thread gives way to a fair one that waits for its core.
-    fn preempt_at_tick(&mut self, core: CoreId) {
-        let s = &self.state;
-        let Some(running) = s.core(core).current else { return };
-        let fair = matches!(s.thread(running).class, Class::Fair { .. });
-        if fair && s.core(core).queue.first_vruntime().is_some() && self.policy.expired(s, running, core) {
-            self.outbox.push_back(Action::Reschedule(core));
-        }
-    }
-
-    /// How much a core is used has changed (cpufreq_update_util).
-    fn follow_usage(&mut self, core: CoreId) {
-        self.govern(self.state.machine.cores[core.index()].cluster);
-    }
-
-    fn govern(&mut self, cluster: ClusterId) {
-        if !frequency::due(&self.state, self.followed[cluster.index()]) {
-            return;
-        }
-        let frequency = frequency::wanted(&self.state, cluster);
-        if frequency != self.state.frequencies[cluster.index()] {
-            self.followed[cluster.index()] = Some(self.state.now);
-            self.set_frequency(cluster, frequency);
-        }
-    }
-
-    fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        let machine = &self.state.machine;
-        let kind = &machine.core_types[machine.clusters[cluster.index()].core_type.index()];
-        let frequency = kind.opp_at(frequency).frequency;
-        if std::mem::replace(&mut self.state.frequencies[cluster.index()], frequency) != frequency {
-            self.outbox.push_back(Action::Frequency { cluster, frequency });
         }
     }
 
@@ -561,21 +404,5 @@ impl Scheduler {
         self.state.allow(thread, requested, cores);
         self.outbox.push_back(Action::Affinity { thread });
         self.leave_forbidden_core(thread);
-    }
-
-    /// After a change of what a thread may use: a waiting one moves now, a running one is stopped and placed anew.
-    fn leave_forbidden_core(&mut self, thread: ThreadId) {
-        let core = self.state.thread(thread).core;
-        if self.may_run(thread, core) {
-            return;
-        }
-        match self.state.thread(thread).run {
-            Run::Ready => {
-                let to = self.choose_core(thread, Why::Preempted);
-                self.pull(thread, to);
-            }
-            Run::Running => self.outbox.push_back(Action::Reschedule(core)),
-            Run::Blocked(_) | Run::Absent => {}
-        }
     }
 }

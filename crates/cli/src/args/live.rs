@@ -189,9 +189,15 @@ pub struct VmBench {
     /// Every program and mix that this machine has
     #[arg(long)]
     pub all: bool,
-    /// How often each is measured
+    /// How often each is measured in each boot
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
     pub repeat: u32,
+    /// How often each machine is booted
+    ///
+    /// How fast its cores are differs more between boots than between the runs of one boot. With several boots, the spread
+    /// that is told is that between boots.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
+    pub boots: u32,
     /// How long a program takes at best
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     pub seconds: f64,

@@ -105,6 +105,34 @@ fn a_signal_switches_the_guest_off() {
     }
 }
 
+/// Ends a bench of a thousand repetitions in the second one: the first one is told, and how many there were to be.
+#[test(vm, reservations)]
+fn a_bench_that_is_ended_early_tells_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    // A scheduler that fails, so that something is said at the end of each repetition.
+    let peer = folder.path().join("peer");
+    fs::write(&peer, "#!/bin/sh\nexit 7\n").unwrap();
+    fs::set_permissions(&peer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.args(["vm", "bench", "--machine", "1B1S:2", "--policy", "pfs", "--programs", "lu", "--format", "json"]);
+    command.args(["--repeat", "1000", "--seconds", "0.02", "--peer", &format!("other={}", peer.display())]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.current_dir(folder.path()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("is left out once")), "it ended before");
+    assert!(evenkeel_testing::kill("-TERM", &[running.id().to_string()]));
+    assert!(lines.any(|line| line.contains("of 3001 runs")), "it says how far it came");
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let machine = &report["machines"][0];
+    assert!((1..1000).contains(&machine["repetitions"].as_u64().unwrap()), "{machine}");
+    assert_eq!(machine["repetitions_wanted"], 1000);
+    let policies = machine["rows"].as_array().unwrap().iter().map(|row| row["policy"].as_str().unwrap());
+    assert_eq!(policies.collect::<Vec<_>>(), ["stock", "pfs"], "what failed has no row");
+}
+
 /// A program runs under the guest's kernel, by both hosts and under another scheduler, in one guest. What it prints is read, and
 /// the report has a row for each. How fast each was is not the question here.
 #[test(vm, reservations)]

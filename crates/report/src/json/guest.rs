@@ -40,6 +40,10 @@ pub struct BenchMachine {
     pub big_share: Option<f64>,
     /// A little core's share of a real CPU.
     pub little_share: Option<f64>,
+    /// How often every bench ran under every scheduler, in all boots together.
+    pub repetitions: usize,
+    /// How often they were to run: more, if the measurement was ended early.
+    pub repetitions_wanted: usize,
     /// One entry a bench and scheduler.
     pub rows: Vec<BenchRow>,
     /// What the rows of each scheduler come to.

@@ -29,17 +29,22 @@ pub fn run(args: &VmBench) -> Result<String> {
         specs,
         benches,
         schedulers: schedulers(args)?,
+        boots: args.boots,
         repeat: args.repeat,
         seconds: args.seconds,
         kernel: kernel::find(args.kernel.as_deref())?,
     };
     messages::note(format_args!("{} runs, which take about {}", plan.runs(), rounded(plan.estimate())));
     command.bar = progress::slow_bar("measuring", plan.runs());
-    let machines = plan.measure(&mut command)?;
+    let ended = plan.measure(&mut command);
     command.bar.finish_and_clear();
+    if let Err(error) = ended {
+        command.print_reached(plan.runs())?;
+        return Err(error);
+    }
     match args.output.format {
         Format::Table => Ok(report::legend(&plan.benches)),
-        Format::Json => report::json(&machines),
+        Format::Json => report::json(&command.machines),
     }
 }
 
@@ -96,6 +101,8 @@ fn rounded(seconds: f64) -> String {
 struct Command {
     bar: ProgressBar,
     format: Format,
+    /// What is measured so far.
+    machines: Vec<Measured>,
     /// By name, what starts other programs' schedulers.
     peers: BTreeMap<String, String>,
 }
@@ -108,7 +115,23 @@ impl Command {
             let path = path.to_str().with_context(|| format!("{}: expected a path in UTF-8", path.display()))?;
             Ok((peer.name.clone(), path.to_owned()))
         };
-        Ok(Self { bar: ProgressBar::hidden(), format, peers: peers.iter().map(path).collect::<Result<_>>()? })
+        Ok(Self {
+            bar: ProgressBar::hidden(),
+            format,
+            machines: Vec::new(),
+            peers: peers.iter().map(path).collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl Command {
+    /// Prints what was measured before it ended early, as far as that has not been printed.
+    fn print_reached(&self, runs: usize) -> Result<()> {
+        if self.format == Format::Json && !self.machines.is_empty() {
+            anstream::stdout().write_all(report::json(&self.machines)?.as_bytes())?;
+        }
+        messages::warning(format_args!("ended after {} of {runs} runs", self.bar.position()));
+        Ok(())
     }
 }
 
@@ -162,10 +185,11 @@ impl Caller for Command {
     }
 
     /// All machines take long: what is known is printed.
-    fn measured(&mut self, machine: &Measured) -> Result<()> {
+    fn measured(&mut self, machine: Measured) -> Result<()> {
         if self.format == Format::Table {
-            self.bar.suspend(|| anstream::stdout().write_all(report::table(machine).as_bytes()))?;
+            self.bar.suspend(|| anstream::stdout().write_all(report::table(&machine).as_bytes()))?;
         }
+        self.machines.push(machine);
         Ok(())
     }
 }

@@ -61,6 +61,8 @@ pub fn json(machines: &[Measured]) -> Result<String> {
         machine: machine.spec.to_string(),
         big_share: machine.shares.map(|shares| shares.big),
         little_share: machine.shares.map(|shares| shares.little),
+        repetitions: machine.repetitions,
+        repetitions_wanted: machine.wanted,
         rows: machine.rows.iter().map(row).collect(),
         totals: machine
             .totals
@@ -87,7 +89,10 @@ pub fn json(machines: &[Measured]) -> Result<String> {
 
 /// One machine's tables.
 pub fn table(machine: &Measured) -> String {
-    let mut text = table::heading(&machine.spec.to_string());
+    let mut text = table::heading(&match machine.repetitions {
+        all if all == machine.wanted => machine.spec.to_string(),
+        some => format!("{}, ended after {some} of {} repetitions", machine.spec, machine.wanted),
+    });
     let _ = writeln!(text, "{}", makespans(machine));
     for part in [latencies(machine), totals(machine)].into_iter().flatten() {
         let _ = writeln!(text, "{part}");

@@ -6,16 +6,28 @@
 pub struct Difference {
     /// The geometric mean of the ratios, less one.
     pub value: f64,
-    /// Its standard error; `None` for a single repetition.
+    /// Its standard error; `None` for a single observation.
     pub error: Option<f64>,
-    /// The 95 % interval; `None` for a single repetition.
+    /// The 95 % interval; `None` for a single observation.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Difference {
-    /// From the ratio in each repetition; `None` without any. In logarithms, in which twice as long and half as long are
+    /// From the ratios in each repetition of each boot. Repetitions in one boot have more in common than boots have, so each
+    /// boot is one observation where there are several.
+    pub(super) fn of_boots(boots: impl IntoIterator<Item = Vec<f64>>) -> Option<Self> {
+        let mut boots: Vec<Vec<f64>> = boots.into_iter().filter(|ratios| !ratios.is_empty()).collect();
+        match &mut boots[..] {
+            [one] => Self::of(std::mem::take(one)),
+            several => {
+                Self::of(several.iter().filter_map(|ratios| Some(1.0 + Self::of(ratios.iter().copied())?.value)))
+            }
+        }
+    }
+
+    /// From observed ratios; `None` without any. In logarithms, in which twice as long and half as long are
     /// equally far from no difference.
-    pub(super) fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
+    fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
         let logs: Vec<f64> = ratios.into_iter().map(f64::ln).filter(|log| log.is_finite()).collect();
         if logs.is_empty() {
             return None;
@@ -72,6 +84,15 @@ mod tests {
         let three = Difference::of([-0.1_f64, 0.0, 0.1].map(f64::exp)).unwrap();
         close(three.error.unwrap(), 0.0577);
         close(three.interval.unwrap().1, (4.303_f64 * 0.057_735).exp() - 1.0);
+    }
+
+    #[test]
+    fn each_of_several_boots_is_one_observation() {
+        let (one, other) = (vec![0.5, 0.5, 0.5], vec![0.8]);
+        assert_eq!(Difference::of_boots([one.clone(), Vec::new()]), Difference::of(one.clone()));
+        let both = Difference::of_boots([one, other]).unwrap();
+        assert_eq!(Some(both), Difference::of([0.5, 0.8]));
+        assert_eq!(Difference::of_boots([]), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::error::Error;
 use super::guest::Guest;
 use super::plan::{Caller, Plan};
 use super::programs;
-use super::result::{Alone, Measured, Run, Series};
+use super::result::{Alone, Boot, Measured, Run, Series};
 use crate::launch::Signals;
 use crate::scratch::Scratch;
 use crate::spec::Spec;
@@ -16,26 +16,34 @@ use crate::spec::Spec;
 type Costs = BTreeMap<&'static str, f64>;
 
 impl Plan {
-    /// Measures all machines, one after the other.
+    /// Measures all machines, one after the other, and hands out each.
     ///
     /// # Errors
-    /// A guest cannot be booted, a program fails under the guest's own scheduler, or the caller does.
-    pub fn measure<C: Caller>(&self, caller: &mut C) -> Result<Vec<Measured>, C::Error> {
+    /// A guest cannot be booted, a program fails under the guest's own scheduler, the user interrupts, or the caller fails.
+    /// What was measured until then has been handed out.
+    pub fn measure<C: Caller>(&self, caller: &mut C) -> Result<(), C::Error> {
         let folder = Scratch::new("bench").map_err(Error::Folder)?;
         let programs = self.programs();
         programs::compile(folder.path(), &programs)?;
         let signals = Signals::new().map_err(Error::Signals)?;
-        self.specs
-            .iter()
-            .map(|spec| {
+        for spec in &self.specs {
+            let mut series: Vec<_> = self.benches.iter().map(|bench| Series { bench, boots: Vec::new() }).collect();
+            let mut shares = None;
+            let ended = (0..self.boots).try_for_each(|_| {
                 let big_only = Spec { big: spec.cores(), little: 0, ..*spec };
                 let big_only = self.big_only(Guest::new(self, big_only, folder.path(), &signals), &programs, caller)?;
-                let guest = Guest::new(self, *spec, folder.path(), &signals);
-                let measured = self.machine(guest, &programs, &big_only, caller)?;
-                caller.measured(&measured)?;
-                Ok(measured)
-            })
-            .collect()
+                let mut guest = Guest::new(self, *spec, folder.path(), &signals);
+                let ended = self.boot(&mut guest, &programs, &big_only, &mut series, caller);
+                shares = shares.or(guest.shares());
+                ended
+            });
+            let measured = Measured::of(*spec, shares, &self.schedulers, &series, self.boots * self.repeat);
+            if !measured.rows.is_empty() {
+                caller.measured(measured)?;
+            }
+            ended?;
+        }
+        Ok(())
     }
 
     /// The seconds that each program takes for as many steps as one big core does in a second, on as many big cores as the
@@ -57,13 +65,15 @@ impl Plan {
         Ok(costs)
     }
 
-    fn machine<C: Caller>(
-        &self,
-        mut guest: Guest<'_>,
+    /// Measures all benches in one boot.
+    fn boot<'a, C: Caller>(
+        &'a self,
+        guest: &mut Guest<'_>,
         programs: &BTreeSet<&'static str>,
         big_only: &Costs,
+        series: &mut [Series<'a>],
         caller: &mut C,
-    ) -> Result<Measured, C::Error> {
+    ) -> Result<(), C::Error> {
         let spec = guest.spec;
         caller.begins(&format!("{spec}: how fast a core is"));
         let rate = guest.rate(caller)?;
@@ -72,7 +82,7 @@ impl Plan {
             caller.begins(&format!("{spec}: {program} on one core"));
             one_core.insert(program, guest.alone(program, rate, Some(0), caller)?);
         }
-        let mut series = Vec::new();
+        let mut boots = Vec::new();
         for bench in &self.benches {
             let steps = guest.steps(rate, bench.programs.len() as u64) as f64;
             let cost = |costs: &Costs, program: &str| costs.get(program).copied().unwrap_or(f64::NAN) * steps;
@@ -82,16 +92,20 @@ impl Plan {
             });
             let alone = alone.collect();
             caller.begins(&format!("{spec}: {} recorded", bench.name));
-            let predicted = self.predicted(&mut guest, bench, rate, caller)?;
+            let predicted = self.predicted(guest, bench, rate, caller)?;
             caller.done();
-            series.push(Series { bench, alone, predicted, runs: vec![Vec::new(); self.schedulers.len()] });
+            boots.push(Boot { alone, predicted, runs: vec![Vec::new(); self.schedulers.len()] });
+        }
+        for (series, boot) in series.iter_mut().zip(boots) {
+            series.boots.push(boot);
         }
         for _ in 0..self.repeat {
-            for series in &mut series {
-                for (scheduler, runs) in self.schedulers.iter().zip(&mut series.runs) {
+            for series in series.iter_mut() {
+                let Some(boot) = series.boots.last_mut() else { continue };
+                for (scheduler, runs) in self.schedulers.iter().zip(&mut boot.runs) {
                     caller.begins(&format!("{spec}: {} under {scheduler}", series.bench.name));
                     let output = guest.measure_under(scheduler, series.bench, rate, caller);
-                    let run = output.and_then(|output| Ok(Run::of(series.bench, &series.alone, &output)?));
+                    let run = output.and_then(|output| Ok(Run::of(series.bench, &boot.alone, &output)?));
                     runs.push(match run {
                         Ok(run) => Some(run),
                         Err(error) if !scheduler.is_stock() && caller.goes_on_after(&error) => {
@@ -104,7 +118,7 @@ impl Plan {
                 }
             }
         }
-        Ok(Measured::of(spec, guest.shares(), &self.schedulers, &series))
+        Ok(())
     }
 
     /// Makespans in seconds by policy, as far as the simulator can know them.

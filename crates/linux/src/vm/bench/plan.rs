@@ -21,7 +21,9 @@ pub struct Plan {
     pub benches: Vec<Bench>,
     /// Who schedules, the guest's own scheduler first.
     pub schedulers: Vec<Scheduler>,
-    /// How often each bench runs under each scheduler.
+    /// How often each machine is booted. How fast its cores and its emulator are differs between boots.
+    pub boots: u32,
+    /// How often each bench runs under each scheduler in each boot.
     pub repeat: u32,
     /// How long a run takes at best.
     pub seconds: f64,
@@ -65,11 +67,11 @@ pub trait Caller {
     /// What the user should know.
     fn warn(&mut self, text: &str);
 
-    /// A machine is done.
+    /// A machine is done, or as much of it as there is before [`Plan::measure`] fails.
     ///
     /// # Errors
     /// That cannot be printed.
-    fn measured(&mut self, machine: &Measured) -> Result<(), Self::Error>;
+    fn measured(&mut self, machine: Measured) -> Result<(), Self::Error>;
 }
 
 impl Plan {
@@ -106,6 +108,7 @@ impl Plan {
             benches: self.benches.len(),
             programs: self.programs().len(),
             schedulers: self.schedulers.len(),
+            boots: self.boots as usize,
             repeat: self.repeat as usize,
             seconds: self.seconds,
         }

@@ -20,6 +20,10 @@ pub struct Measured {
     pub shares: Option<Shares>,
     /// A row for each bench and scheduler under which it ran.
     pub rows: Vec<Row>,
+    /// How often every bench ran under every scheduler, in all boots together.
+    pub repetitions: usize,
+    /// How often they were to run.
+    pub wanted: usize,
     /// What each scheduler's rows come to.
     pub totals: Vec<Total>,
     /// How far predictions were off, by host.
@@ -111,6 +115,12 @@ impl Run {
 #[derive(Debug)]
 pub(super) struct Series<'a> {
     pub bench: &'a Bench,
+    pub boots: Vec<Boot>,
+}
+
+/// What one boot of the machine says of a bench.
+#[derive(Debug)]
+pub(super) struct Boot {
     /// By program.
     pub alone: Vec<Alone>,
     /// Makespans in seconds by policy.
@@ -119,26 +129,37 @@ pub(super) struct Series<'a> {
     pub runs: Vec<Vec<Option<Run>>>,
 }
 
-impl Series<'_> {
+impl Boot {
     /// The ratios to the first scheduler, by repetition.
-    pub(super) fn ratios<'a>(
-        &'a self,
-        column: usize,
-        value: impl Fn(&Run) -> Option<f64> + 'a,
-    ) -> impl Iterator<Item = Option<f64>> + 'a {
+    pub(super) fn ratios(&self, column: usize, value: impl Fn(&Run) -> Option<f64>) -> Vec<Option<f64>> {
         let pairs = self.runs[column].iter().zip(&self.runs[0]);
-        pairs.map(move |(run, stock)| Some(value(run.as_ref()?)? / value(stock.as_ref()?)?))
+        pairs.map(|(run, stock)| Some(value(run.as_ref()?)? / value(stock.as_ref()?)?)).collect()
     }
 
+    /// What would be ideal, in seconds.
+    fn ideal(&self, spec: &Spec) -> f64 {
+        self.alone.iter().map(|alone| alone.one_core_s).sum::<f64>() / spec.capacity()
+    }
+}
+
+impl Series<'_> {
     fn difference(&self, column: usize, value: impl Fn(&Run) -> Option<f64>) -> Option<Difference> {
-        Difference::of(self.ratios(column, value).flatten())
+        let ratios = |boot: &Boot| boot.ratios(column, &value).into_iter().flatten().collect();
+        Difference::of_boots(self.boots.iter().map(ratios))
+    }
+
+    /// The mean of the boots' values; `None` if a boot has none.
+    fn over_boots(&self, value: impl Fn(&Boot) -> Option<f64>) -> Option<f64> {
+        let values: Option<Vec<f64>> = self.boots.iter().map(value).collect();
+        values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// `None` if each run failed.
     fn row(&self, spec: &Spec, column: usize, schedulers: &[Scheduler]) -> Option<Row> {
         let scheduler = &schedulers[column];
-        let runs: Vec<Run> = self.runs[column].iter().flatten().copied().collect();
-        let predicted = |scheduler: &Scheduler| self.predicted.get(&scheduler.policy).copied();
+        let tried = || self.boots.iter().flat_map(|boot| &boot.runs[column]);
+        let runs: Vec<Run> = tried().flatten().copied().collect();
+        let predicted = |scheduler: &Scheduler| self.over_boots(|boot| boot.predicted.get(&scheduler.policy).copied());
         let (makespan_s, makespan_sd_s) = mean_and_deviation(&runs, |run| Some(run.makespan))?;
         let mean = |value: fn(&Run) -> Option<f64>| mean_and_deviation(&runs, value).map(|(mean, _)| mean);
         let latency = mean(|run| run.p50).zip(mean(|run| run.p99)).map(|(p50_s, p99_s)| Latency {
@@ -147,15 +168,14 @@ impl Series<'_> {
             p50_against_stock: self.difference(column, |run| run.p50),
             p99_against_stock: self.difference(column, |run| run.p99),
         });
-        let work: f64 = self.alone.iter().map(|alone| alone.one_core_s).sum();
         Some(Row {
             bench: self.bench.name.clone(),
             scheduler: scheduler.clone(),
             runs: runs.len(),
-            failed: self.runs[column].len() - runs.len(),
+            failed: tried().count() - runs.len(),
             makespan_s,
             makespan_sd_s,
-            ideal_s: self.bench.is_work().then(|| work / spec.capacity()),
+            ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
             predicted_s: predicted(scheduler),
             predicted_against_stock: predicted(scheduler)
@@ -171,7 +191,13 @@ impl Series<'_> {
 
 impl Measured {
     /// The first scheduler is the guest's own.
-    pub(super) fn of(spec: Spec, shares: Option<Shares>, schedulers: &[Scheduler], series: &[Series<'_>]) -> Self {
+    pub(super) fn of(
+        spec: Spec,
+        shares: Option<Shares>,
+        schedulers: &[Scheduler],
+        series: &[Series<'_>],
+        wanted: u32,
+    ) -> Self {
         let columns = 0..schedulers.len();
         let rows: Vec<Row> = series
             .iter()
@@ -179,7 +205,11 @@ impl Measured {
             .collect();
         let totals = columns.skip(1).map(|column| Total::of(&schedulers[column], column, series)).collect();
         let accuracy = Accuracy::by_host(&rows);
-        Self { spec, shares, rows, totals, accuracy }
+        let tried =
+            |series: &Series<'_>, column: usize| series.boots.iter().map(|boot| boot.runs[column].len()).sum::<usize>();
+        let tried = |column: usize| series.iter().map(move |series| tried(series, column));
+        let repetitions = (0..schedulers.len()).flat_map(tried).min().unwrap_or(0);
+        Self { spec, shares, rows, repetitions, wanted: wanted as usize, totals, accuracy }
     }
 }
 
@@ -210,7 +240,8 @@ mod tests {
         let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.programs.len()];
         let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
         let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
-        Series { bench, runs, alone, predicted: BTreeMap::from([("stock".into(), 8.0), ("pfs".into(), 6.0)]) }
+        let predicted = BTreeMap::from([("stock".into(), 8.0), ("pfs".into(), 6.0)]);
+        Series { bench, boots: vec![Boot { alone, predicted, runs }] }
     }
 
     #[test]
@@ -221,7 +252,7 @@ mod tests {
             &bench,
             &[&[Some("equal 4"), Some("equal 8")], &[Some("equal 2"), Some("equal 4")], &[None, Some("equal 2")]],
         );
-        let measured = Measured::of(spec, None, &schedulers(), &[series]);
+        let measured = Measured::of(spec, None, &schedulers(), &[series], 2);
         let [stock, run, scx] = &measured.rows[..] else { panic!("{measured:?}") };
         assert_eq!((stock.runs, run.runs, scx.runs, scx.failed), (2, 2, 1, 1));
         close(stock.makespan_s, 6.0);
@@ -246,6 +277,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_measured_until_it_ended_is_told_and_how_much_is_missing() {
+        let (spec, equal, lu): (Spec, _, _) =
+            ("2B2S:2".parse().unwrap(), Bench::named("equal").unwrap(), Bench::named("lu").unwrap());
+        // A second boot has begun: one bench has run in it, under two schedulers of three.
+        let mut first = series(&equal, &[&[Some("equal 4")], &[Some("equal 2")], &[Some("equal 2")]]);
+        first.boots.extend(series(&equal, &[&[Some("equal 8")], &[Some("equal 2")], &[]]).boots);
+        let mut second = series(&lu, &[&[Some("lu 4")], &[Some("lu 1")], &[Some("lu 2")]]);
+        second.boots.extend(series(&lu, &[&[], &[], &[]]).boots);
+        let measured = Measured::of(spec, None, &schedulers(), &[first, second], 2);
+        assert_eq!((measured.repetitions, measured.wanted, measured.rows.len()), (1, 2, 6));
+        // A half and a quarter.
+        close(measured.rows[1].against_stock.unwrap().value, 0.125_f64.sqrt() - 1.0);
+        assert_eq!((measured.rows[1].runs, measured.rows[2].runs, measured.rows[4].runs), (2, 1, 1));
+        // Of whole repetitions there is one: a half, and a quarter.
+        close(measured.totals[0].programs.unwrap().value, 0.125_f64.sqrt() - 1.0);
+        assert_eq!(measured.totals[0].programs.unwrap().error, None);
+    }
+
+    #[test]
     fn a_mix_is_the_mean_of_its_programs_and_ends_with_the_last() {
         let bench = Bench::named("equal+lu").unwrap();
         let alone = [1.0, 2.0].map(|big_only_s| Alone { one_core_s: 4.0, big_only_s });
@@ -261,7 +311,7 @@ mod tests {
         let text = |p50: &str| format!("wakeup 2\nwakeup.p50 {p50}\nwakeup.p99 0.004\n");
         let (stock, other) = (text("0.001"), text("0.003"));
         let series = series(&bench, &[&[Some(&stock)], &[Some(&other)], &[None]]);
-        let measured = Measured::of("2B2S:2".parse().unwrap(), None, &schedulers(), &[series]);
+        let measured = Measured::of("2B2S:2".parse().unwrap(), None, &schedulers(), &[series], 1);
         assert_eq!(measured.rows.len(), 2);
         let latency = measured.rows[1].latency.unwrap();
         close(latency.p50_against_stock.unwrap().value, 2.0);

@@ -18,17 +18,21 @@ pub struct Total {
 impl Total {
     /// Each repetition is a mean over the benches, so the spread is that of whole repetitions.
     pub(super) fn of(scheduler: &Scheduler, column: usize, series: &[Series<'_>]) -> Self {
-        let chosen = |mixes: bool| {
-            series.iter().filter(move |series| series.bench.computes() && (series.bench.programs.len() > 1) == mixes)
-        };
         let mean = |mixes: bool, value: fn(&Run) -> f64| {
-            let ratios: Vec<Vec<Option<f64>>> =
-                chosen(mixes).map(|series| series.ratios(column, move |run| Some(value(run))).collect()).collect();
-            let repetitions = ratios.first().map_or(0, Vec::len);
-            Difference::of((0..repetitions).filter_map(|place| {
+            let chosen = series.iter().filter(|series| series.bench.computes());
+            let chosen = chosen.filter(|series| (series.bench.programs.len() > 1) == mixes);
+            let chosen: Vec<&Series<'_>> = chosen.collect();
+            let boots = chosen.iter().map(|series| series.boots.len()).min().unwrap_or(0);
+            Difference::of_boots((0..boots).map(|boot| {
+                let ratios = chosen.iter().map(|series| series.boots[boot].ratios(column, |run| Some(value(run))));
+                let ratios: Vec<Vec<Option<f64>>> = ratios.collect();
+                let repetitions = ratios.iter().map(Vec::len).min().unwrap_or(0);
                 // A repetition without one of the benches would be a mean over others.
-                let logs: Option<Vec<f64>> = ratios.iter().map(|ratios| ratios[place].map(f64::ln)).collect();
-                logs.map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+                let mean = |place: usize| {
+                    let logs: Option<Vec<f64>> = ratios.iter().map(|ratios| ratios[place].map(f64::ln)).collect();
+                    logs.map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+                };
+                (0..repetitions).filter_map(mean).collect()
             }))
         };
         Self {
