@@ -14,6 +14,6 @@ pub(crate) fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
     match rustix::event::poll(&mut fds, Some(&time)) {
         // The caller finds out which signal it was.
         Err(Errno::INTR) => Ok(true),
-        polled => polled.map(|_| !fds[0].revents().is_empty()).map_err(io::Error::from),
+        polled => polled.map(|_| fds.first().is_some_and(|first| !first.revents().is_empty())).map_err(io::Error::from),
     }
 }

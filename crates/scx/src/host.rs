@@ -13,6 +13,7 @@ mod rescue;
 mod tests;
 mod threads;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -109,11 +110,13 @@ enum Place {
     Astray(Option<CoreId>),
 }
 
-/// Threads that are being stopped for a request.
+/// Threads that are being stopped for a request, one after the other.
 struct Stop {
     request: Request,
+    /// Those that have yet to leave, that of the slowest core first: the faster one goes on until the other has come off its
+    /// core.
     left: Vec<ThreadId>,
-    /// The cores have been told.
+    /// The first of them has been told.
     ordered: bool,
     /// One of them has left by itself.
     stale: bool,
@@ -234,7 +237,7 @@ impl<O: Orders> Books<O> {
         }
         for stop in self.stops.iter_mut().filter(|stop| !stop.ordered) {
             stop.ordered = true;
-            for (core, thread) in stop.request.running().filter(|(_, thread)| stop.left.contains(thread)) {
+            for (core, thread) in stop.request.running().filter(|(_, thread)| stop.left.first() == Some(thread)) {
                 self.orders.stop(self.cpus[core.index()], self.threads[thread.index()].tid);
             }
         }
@@ -324,7 +327,10 @@ impl<O: Orders> Host for Books<O> {
                 _ => Progress::Stale,
             });
         }
-        let left = request.running().map(|(_, thread)| thread).collect();
+        let mut running: Vec<_> = request.running().collect();
+        let on = |core: CoreId| self.sched.state().machine.cores[core.index()].core_type;
+        running.sort_by_key(|(core, _)| Reverse(on(*core)));
+        let left = running.into_iter().map(|(_, thread)| thread).collect();
         self.stops.push(Stop { request: *request, left, ordered: false, stale: false, others: Vec::new() });
         Ok(Progress::Late)
     }

@@ -1,8 +1,5 @@
 //! `evenkeel scx`: this machine's threads, scheduled inside its kernel.
 
-use std::thread;
-use std::time::Duration;
-
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::cgroup;
 use evenkeel_linux::clock::clock;
@@ -15,8 +12,8 @@ use evenkeel_scx::{Account, Bounds, Ended, Figures, Only, Path, Plan, Session, d
 use crate::args::{self, Format, Output, Scx};
 use crate::{catalog, json, live, messages};
 
-/// How often the end of the command and signals are looked for.
-const LOOK: Duration = Duration::from_millis(10);
+/// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
+const LOOK: Ns = Ns::from_ms(100);
 
 /// How often processes are looked for that have joined the control group.
 const JOIN: Ns = Ns::from_ms(500);
@@ -67,7 +64,9 @@ pub fn run(args: &Scx) -> Result<u8> {
             // Once it is gone nothing joins it.
             let _ = evenkeel_scx::adopt(only);
         }
-        thread::sleep(LOOK);
+        let due = |since: Ns, every: Option<Ns>| every.map_or(LOOK, |every| (since + every).since(now));
+        let most = due(began, args.time).min(due(told, args.stats)).min(LOOK);
+        launch::wait(command.as_ref().map(Launched::end), most).context("cannot wait for the command")?;
     };
     let elapsed = clock().since(began);
     let finished = session.finish();

@@ -96,7 +96,7 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 SEC("struct_ops/enqueue")
 void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 {
-	__u32 cpu = scx_bpf_task_cpu(p), core, why, from, waker, near = NO_CORE;
+	__u32 cpu = scx_bpf_task_cpu(p), core, why, from, waker, near = NO_CORE, swaps;
 	__u64 now = NOW;
 	struct own *own = of(p);
 	struct thread *t;
@@ -138,6 +138,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		near = waker ? thread_at(waker)->core : NO_CORE;
 		end_wait(own, waker, now);
 	}
+	swaps = why == TAKEN ? own->swaps : 0;
 	if (why != TAKEN)
 		own->moves_since = 0;
 	core = own->dealt ? own->dealt - 1 : hook_place(own->slot, why, near);
@@ -151,7 +152,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE, flags & ~SCX_ENQ_REENQ);
 		return;
 	}
-	if (core_at(core)->current)
+	if (core_at(core)->current && core_at(core)->current != swaps)
 		own->moves_since = 0;
 	t->vruntime = hook_enter(own->slot, core, why);
 	join_queue(own->slot, core, now);
@@ -162,6 +163,8 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		check_preemption(own->slot, core);
 	else if (!core_at(core)->current)
 		kick(core, SCX_KICK_IDLE);
+	else if (swaps)
+		swap(own->slot, core, swaps, from);
 }
 
 SEC("struct_ops/dispatch")

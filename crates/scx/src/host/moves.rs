@@ -121,9 +121,13 @@ impl<O: Orders> Books<O> {
     fn stopped(&mut self, id: ThreadId, by_itself: bool) -> bool {
         let Some(place) = self.stops.iter().position(|stop| stop.left.contains(&id)) else { return false };
         let stop = &mut self.stops[place];
+        if stop.left.first() == Some(&id) {
+            // It is the turn of the next one, which has not been told.
+            stop.ordered = false;
+        }
         stop.left.retain(|other| *other != id);
         stop.stale |= by_itself;
-        if !stop.left.is_empty() {
+        if !stop.left.is_empty() && (stop.ordered || !stop.stale) {
             return true;
         }
         let Stop { request, stale, others, .. } = self.stops.remove(place);
@@ -131,6 +135,10 @@ impl<O: Orders> Books<O> {
         let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
         if stale {
             for (core, thread) in request.running() {
+                if self.cores[core.index()].running == Some(thread) {
+                    // Nobody has told it to leave.
+                    continue;
+                }
                 let waits = self.threads[thread.index()].place == Place::Waiting;
                 if waits && self.sched.state().thread(thread).run == Run::Running {
                     protocol::ready(self, thread, Why::Preempted);

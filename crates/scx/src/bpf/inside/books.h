@@ -32,6 +32,8 @@ struct own {
 	__u32 on;
 	/* The core that it is to leave its own for, plus 1. */
 	__u32 goes;
+	/* The thread that gives way to it where it goes, and comes to where it was. */
+	__u32 swaps;
 	/* The core that it was dealt to when it was woken, plus 1. */
 	__u32 dealt;
 	/* Since when it has waited in a futex call. */
@@ -122,7 +124,7 @@ static void look_for_real_time(__u32 core)
 /* A thread is on no core any more, and nothing that it was told holds. */
 static __always_inline void is_off(struct own *own)
 {
-	own->on = own->goes = own->dealt = 0;
+	own->on = own->goes = own->swaps = own->dealt = 0;
 	own->yields = own->leaves = own->stays = false;
 }
 

@@ -11,8 +11,9 @@
  * (update_avg). */
 static __u64 move_takes;
 
-/* The thread that runs on a core is to give way, to go to another core if `to` is one. */
-DECISION int stop(__u32 core, __u32 to)
+/* The thread that runs on a core is to give way, to go to another core if `to` is one; `swaps` is the thread that gives way to it
+ * there, if one does. */
+DECISION int stop(__u32 core, __u32 to, __u32 swaps)
 {
 	__u32 slot = core_at(core)->current, tid = slot ? thread_at(slot)->tid : 0;
 	struct task_struct *p = tid ? bpf_task_from_pid(tid) : 0;
@@ -24,8 +25,10 @@ DECISION int stop(__u32 core, __u32 to)
 	if (own && own->slot == slot && thread_at(slot)->run == RUNNING) {
 		own->leaves = true;
 		if (to != NO_CORE) {
+			if (own->goes != to + 1)
+				own->moves_since = NOW;
 			own->goes = to + 1;
-			own->moves_since = NOW;
+			own->swaps = swaps;
 		}
 		__sync_fetch_and_add(&figures.stops, 1);
 		kick(core, SCX_KICK_PREEMPT);
@@ -61,7 +64,7 @@ static void fetch(__u32 slot, __u32 to)
 	__u32 from = thread_at(slot)->core;
 
 	if (core_at(from)->current == slot && worth_moving(slot))
-		stop(from, to);
+		stop(from, to, 0);
 }
 
 /* Whether a thread that waits for a core runs there at once. */
@@ -72,7 +75,7 @@ DECISION int check_preemption(__u32 slot, __u32 core)
 	if (!running)
 		kick(core, SCX_KICK_IDLE);
 	else if (hook_preempts(slot, running, core))
-		stop(core, NO_CORE);
+		stop(core, NO_CORE, 0);
 	return 0;
 }
 
@@ -117,6 +120,30 @@ static __always_inline __u32 take_next(__u32 core)
 	return slot && may_run_on(slot, core) && thread_at(slot)->run == WAITING ? slot : 0;
 }
 
+/* A thread that waits is the next one on a core, and the one that runs there goes to where it was. */
+DECISION int swap(__u32 slot, __u32 core, __u32 runs, __u32 from)
+{
+	if (core_at(core)->current == runs) {
+		next[core & (CORES - 1)] = slot;
+		stop(core, from, 0);
+	}
+	return 0;
+}
+
+/* Two threads exchange their cores. The faster core goes on until the other thread has come: who waits is the slower one. */
+DECISION int exchange(__u32 slot, __u32 core, __u32 here)
+{
+	__u32 other = thread_at(slot)->core;
+
+	if (thread_at(slot)->run != RUNNING)
+		swap(slot, core, here, other);
+	else if (core_at(other)->current == slot && place_of(core)->capacity >= place_of(other)->capacity)
+		stop(other, core, here);
+	else if (core_at(other)->current == slot)
+		stop(core, other, slot);
+	return 0;
+}
+
 /* Lets a core balance. Returns whether a thread comes next there. */
 DECISION int rebalance(__u32 core)
 {
@@ -125,7 +152,7 @@ DECISION int rebalance(__u32 core)
 	struct core *at = core_at(core);
 	__u64 now = NOW;
 	bool due_in_all = balance_due(core, place_of(core)->levels - 1);
-	__u32 level, other, here = at->current, pulled = ANY(0);
+	__u32 level, here = at->current, pulled = ANY(0);
 
 	if (pick == TAKE && at->failed >= IN_VAIN) {
 		at->failed = IN_VAIN - 1;
@@ -133,9 +160,7 @@ DECISION int rebalance(__u32 core)
 	} else if (pick == TAKE) {
 		at->failed++;
 	} else if (pick == EXCHANGE && here && worth_moving(slot) && worth_moving(here)) {
-		other = thread_at(slot)->core;
-		fetch(slot, core);
-		stop(core, other);
+		exchange(slot, core, here);
 	} else if (pick == QUEUED) {
 		at->failed = 0;
 		/* An idle core fetches it, as it does whatever waits. */
