@@ -53,8 +53,14 @@ DECISION int waits_too_long(__u32 core)
  * while it has threads of its own. */
 DECISION int waits_in_vain(__u32 core)
 {
-	__u32 other, slot, found = ANY(0);
+	__u32 word, other, slot, found = ANY(0);
+	__u64 any = ANY(0ULL);
 
+	FOR(word, 0, CORES / 64)
+		any |= away[word];
+	/* Nearly always none is. */
+	if (!any)
+		return false;
 	FOR(other, 0, machine.cores) {
 		if (!has(away, other) || !core_at(other)->queued)
 			continue;
