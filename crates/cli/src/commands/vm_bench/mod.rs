@@ -37,9 +37,11 @@ pub fn run(args: &VmBench) -> Result<String> {
     messages::note(format_args!("{} runs, which take about {}", plan.runs(), rounded(plan.estimate())));
     command.bar = progress::slow_bar("measuring", plan.runs());
     let ended = plan.measure(&mut command);
+    let reached = command.bar.position();
     command.bar.finish_and_clear();
     if let Err(error) = ended {
-        command.print_reached(plan.runs())?;
+        command.print_measured()?;
+        messages::warning(format_args!("ended after {reached} of {} runs", plan.runs()));
         return Err(error);
     }
     match args.output.format {
@@ -122,15 +124,12 @@ impl Command {
             peers: peers.iter().map(path).collect::<Result<_>>()?,
         })
     }
-}
 
-impl Command {
     /// Prints what was measured before it ended early, as far as that has not been printed.
-    fn print_reached(&self, runs: usize) -> Result<()> {
+    fn print_measured(&self) -> Result<()> {
         if self.format == Format::Json && !self.machines.is_empty() {
             anstream::stdout().write_all(report::json(&self.machines)?.as_bytes())?;
         }
-        messages::warning(format_args!("ended after {} of {runs} runs", self.bar.position()));
         Ok(())
     }
 }
