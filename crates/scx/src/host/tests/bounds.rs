@@ -93,3 +93,36 @@ fn a_mask_that_grows_lets_an_idle_core_have_the_thread() {
         assert!(books.orders.cpu_of(100).is_some_and(|cpu| cpu < 2), "{policy}: {:?}", books.orders.cpu_of(100));
     }
 }
+
+/// Of two threads that exchange their cores the slower core's leaves first: the faster core goes on until it has.
+#[test]
+fn the_faster_core_of_an_exchange_goes_on_until_the_slower_one_has_let_go() {
+    let mut books = books("pfs");
+    let act = |books: &mut Books<Kernel>, tick: bool| -> Vec<u16> {
+        listen(books, tick, false);
+        books.orders.kicks.drain(..).filter(|(_, stop)| *stop).map(|(cpu, _)| cpu).collect()
+    };
+    for tid in 100..104 {
+        books.orders.begin(tid, u64::MAX);
+        books.orders.ready(tid, 0, true);
+        act(&mut books, false);
+        (0..4).for_each(|cpu| books.orders.dispatch(cpu, false));
+        act(&mut books, false);
+    }
+    let before: Vec<_> = (0..4).map(|cpu| books.orders.cpus[cpu].runs.expect("one each")).collect();
+    let stopped = std::iter::repeat_with(|| {
+        books.orders.now += Ns::from_ms(4);
+        act(&mut books, true)
+    });
+    let slow = stopped.take(1000).find(|cpus| !cpus.is_empty()).expect("two threads fall behind");
+    assert!(slow.iter().all(|cpu| *cpu >= 2), "first the little cores: {slow:?}");
+    let from = usize::from(slow[0]);
+    books.orders.dispatch(from, false);
+    let fast = act(&mut books, false);
+    assert!(matches!(fast[..], [cpu] if cpu < 2), "then the big one: {fast:?}");
+    books.orders.dispatch(usize::from(fast[0]), false);
+    act(&mut books, false);
+    (0..4).for_each(|cpu| books.orders.dispatch(cpu, false));
+    assert_eq!(books.orders.cpus[from].runs, Some(before[usize::from(fast[0])]));
+    assert_eq!(books.orders.cpus[usize::from(fast[0])].runs, Some(before[from]));
+}
