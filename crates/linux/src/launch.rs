@@ -263,15 +263,6 @@ pub fn ended(end: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(!fds[0].revents().is_empty())
 }
 
-/// Waits until a process has ended, by what [`end_of`] gives, until a signal arrives, or for so long. Another thread of this
-/// process may get the signal: who waits for one waits no longer than it may take to be noticed.
-///
-/// # Errors
-/// None in practice.
-pub fn wait(end: Option<BorrowedFd<'_>>, most: Ns) -> io::Result<()> {
-    poll(end.as_slice(), most).map(drop)
-}
-
 /// The hidden command that runs [`tie`].
 pub const TIED: &str = "__tied";
 

@@ -21,5 +21,5 @@ pub mod sample;
 pub mod scratch;
 pub mod spec;
 pub mod vm;
-mod wait;
+pub mod wait;
 pub mod watch;

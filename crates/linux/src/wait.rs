@@ -7,8 +7,12 @@ use evenkeel_model::Ns;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-/// Waits until one of these is readable, or the time is over; returns whether the first one is, or a signal arrived.
-pub(crate) fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
+/// Waits until one of these is readable, or the time is over; returns whether the first one is, or a signal arrived. Another
+/// thread of this process may get a signal: who waits for one waits no longer than it may go unnoticed.
+///
+/// # Errors
+/// None in practice.
+pub fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
     let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     let time = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
     match rustix::event::poll(&mut fds, Some(&time)) {

@@ -2,6 +2,9 @@
 //!
 //! A host reports what happened; the scheduler returns [`Next`], and [`Action`]s in an outbox that the host
 //! empties after every report. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
+//!
+//! Here are the reports. What they lead to is beside: where threads wait (`queues`), who gives way (`preemption`), what cores
+//! take from each other (`balance`), and how fast clusters run (`frequencies`).
 
 mod balance;
 mod frequencies;

@@ -285,7 +285,7 @@ impl<O: Orders> Books<O> {
 
     fn drain(&mut self) {
         protocol::collect(self);
-        // A policy that decides for ever must not hang the machine.
+        // A policy that decides for ever must not hang the machine (assumed: none needs more than this for what has happened).
         let most = 8 * (self.cores.len() + self.by_tid.len());
         let Ok(_) = protocol::drain(self, most as u32);
     }

@@ -10,10 +10,9 @@ use std::thread::{self, JoinHandle};
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::ThreadCounters;
-use evenkeel_linux::{cgroup, clock, mask, process, realtime};
+use evenkeel_linux::{cgroup, clock, mask, process, realtime, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
@@ -203,14 +202,6 @@ pub(crate) fn come_first(machine: &Machine, cpus: &[u16]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits until a file can be read, so long at most.
-pub(crate) fn wait(ready: &impl AsFd, most: Ns) {
-    let mut fds = [PollFd::from_borrowed_fd(ready.as_fd(), PollFlags::IN)];
-    let most = Timespec { tv_sec: (most.0 / 1_000_000_000) as i64, tv_nsec: (most.0 % 1_000_000_000) as i64 };
-    // A signal ends the wait, too.
-    let _ = poll(&mut fds, Some(&most));
-}
-
 /// What the thread that decides has.
 struct Scheduling {
     books: Books<Kernel>,
@@ -271,7 +262,8 @@ impl Turn for Scheduling {
                 return Ok(None);
             }
             let rest = until.since(now).min(self.pause(now));
-            wait(&self.books.orders.ready(), rest);
+            // A signal ends the wait, too.
+            let _ = wait::poll(&[self.books.orders.ready().as_fd()], rest);
         }
     }
 

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use evenkeel_linux::cgroup;
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
+use evenkeel_linux::wait;
 use evenkeel_model::Ns;
 use evenkeel_report::table;
 use evenkeel_sched::{POLICIES, Setup};
@@ -66,7 +67,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         }
         let due = |since: Ns, every: Option<Ns>| every.map_or(LOOK, |every| (since + every).since(now));
         let most = due(began, args.time).min(due(told, args.stats)).min(LOOK);
-        launch::wait(command.as_ref().map(Launched::end), most).context("cannot wait for the command")?;
+        wait::poll(command.as_ref().map(Launched::end).as_slice(), most).context("cannot wait for the command")?;
     };
     let elapsed = clock().since(began);
     let finished = session.finish();

@@ -4,9 +4,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-fn vm(folder: &std::path::Path, args: &[&str]) -> Output {
+fn vm(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
     command.arg("vm").args(args).current_dir(folder).output().unwrap()
 }
@@ -105,18 +106,24 @@ fn a_signal_switches_the_guest_off() {
     }
 }
 
+/// Another program's scheduler, as `--peer` takes it, that is a shell script.
+fn peer(folder: &Path, script: &str) -> String {
+    let path = folder.join("peer");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    format!("other={}", path.display())
+}
+
 /// Ends a bench of a thousand repetitions in the second one: the first one is told, and how many there were to be.
 #[test(vm, reservations)]
 fn a_bench_that_is_ended_early_tells_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     // A scheduler that fails, so that something is said at the end of each repetition.
-    let peer = folder.path().join("peer");
-    fs::write(&peer, "#!/bin/sh\nexit 7\n").unwrap();
-    fs::set_permissions(&peer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let peer = peer(folder.path(), "exit 7");
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
     command.args(["vm", "bench", "--machine", "1B1S:2", "--policy", "pfs", "--programs", "lu", "--format", "json"]);
-    command.args(["--repeat", "1000", "--seconds", "0.02", "--peer", &format!("other={}", peer.display())]);
+    command.args(["--repeat", "1000", "--seconds", "0.02", "--peer", &peer]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = command.current_dir(folder.path()).spawn().unwrap();
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -139,11 +146,8 @@ fn a_bench_that_is_ended_early_tells_what_it_has() {
 #[test(vm, reservations)]
 fn every_host_has_a_row_in_a_bench() {
     let folder = tempfile::tempdir().unwrap();
-    let peer = folder.path().join("peer");
     // A scheduler that leaves everything to the kernel: NAME -- COMMAND.
-    fs::write(&peer, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
-    fs::set_permissions(&peer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let peer = format!("other={}", peer.display());
+    let peer = peer(folder.path(), "shift 2\nexec \"$@\"");
     let args = ["bench", "--scx", "--machine", "1B1S:2", "--policy", "pfs", "--peer", &peer, "--programs", "lu,wakeup"];
     let rest = ["--repeat", "1", "--seconds", "0.02", "--format", "json"];
     let output = vm(folder.path(), &[&args[..], &rest].concat());

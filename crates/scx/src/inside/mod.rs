@@ -5,14 +5,16 @@ mod describe;
 mod ledger;
 mod part;
 
-use evenkeel_linux::clock;
+use std::os::fd::AsFd;
+
 use evenkeel_linux::host::ThreadCounters;
+use evenkeel_linux::{clock, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
 
 use crate::event::What;
 use crate::host::Figures;
-use crate::session::{LOOK, Turn, come_first, wait};
+use crate::session::{LOOK, Turn, come_first};
 use crate::{Bounds, Ended, Error};
 use ledger::Ledger;
 use part::Part;
@@ -116,7 +118,8 @@ impl Turn for Inside {
                 return Ok(None);
             }
             let refresh = period.map_or(LOOK, |period| Ns(period.0.saturating_sub(now.since(self.refreshed).0)));
-            wait(&self.part.ready(), until.since(now).min(refresh).min(LOOK));
+            // A signal ends the wait, too.
+            let _ = wait::poll(&[self.part.ready().as_fd()], until.since(now).min(refresh).min(LOOK));
         }
     }
 
