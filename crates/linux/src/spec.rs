@@ -27,7 +27,13 @@ impl Spec {
 
     /// What all cores achieve together, in big cores.
     pub fn capacity(&self) -> f64 {
-        f64::from(self.big) + f64::from(self.little) / self.ratio
+        self.capacity_of(self.cores())
+    }
+
+    /// The same of so many of its fastest cores, or of all if there are fewer.
+    pub fn capacity_of(&self, cores: u16) -> f64 {
+        let big = self.big.min(cores);
+        f64::from(big) + f64::from(self.little.min(cores - big)) / self.ratio
     }
 }
 

@@ -8,6 +8,7 @@ use evenkeel_linux::host::PERIODS;
 use evenkeel_linux::record::BUFFER;
 use evenkeel_model::Ns;
 
+use super::scx::Path;
 use super::values::{Output, duration, duration_within, whole};
 
 /// Which of the machine's cores are fast.
@@ -180,10 +181,13 @@ pub struct VmBench {
     /// Measure each policy inside the guest's kernel, too (`evenkeel scx`)
     #[arg(long)]
     pub scx: bool,
+    /// Of policies that can decide in the kernel and in a process measure only this; by default both
+    #[arg(long, value_enum, value_name = "WHERE", requires = "scx")]
+    pub path: Option<Path>,
     /// Compare with another scheduler: a program that runs `NAME -- COMMAND` under it, such as bench/peers/sched_ext
     #[arg(long, value_name = "NAME=PROGRAM", value_delimiter = ',', value_parser = peer)]
     pub peer: Vec<Peer>,
-    /// Programs, mixes, and programs joined by `+`, which start together
+    /// Programs, mixes, and programs joined by `+`, which start together; `lu:2` is `lu` with two threads
     #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',', conflicts_with = "all")]
     pub programs: Vec<String>,
     /// Every program and mix that this machine has

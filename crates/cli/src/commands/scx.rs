@@ -213,7 +213,7 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Op
         (
             "longest idle big core",
             figures.longest_misplaced.to_string(),
-            "while a slower one ran a thread that may use it".into(),
+            "while a slower one ran one and the same thread that may use it".into(),
         ),
         match path {
             Path::Process => {

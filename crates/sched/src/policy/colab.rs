@@ -17,6 +17,7 @@ use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 use super::description::{Description, Knob, Reads, Value};
 use super::hooks::{Changes, Group, Policy, Standing};
 use super::parts::fair;
+use super::parts::faster_first::scaled;
 use super::parts::running::Running;
 use crate::action::{Pick, Why};
 use crate::span::Span;
@@ -32,12 +33,21 @@ pub(super) static DESCRIPTION: Description = Description {
     summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
     source: "Yu, Petoumenos, Janjic, Leather, Thomson, \"COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors\", CGO 2020, sections 3 and 4",
     reads: Reads::Speedups,
-    knobs: &[Knob {
-        name: "takeover",
-        summary: "which of the threads that little cores run an idle big core takes over (Algorithm 1: any)",
-        value: Value::Word(&["any", "blamed", "none"]),
-    }],
-    ..Description::of::<Colab>("colab", |setup| Box::new(Colab::new(Takeover::named(setup.word("takeover")))))
+    knobs: &[
+        Knob {
+            name: "takeover",
+            summary: "which of the threads that little cores run an idle big core takes over (Algorithm 1: any)",
+            value: Value::Word(&["any", "blamed", "none"]),
+        },
+        Knob {
+            name: "deal",
+            summary: "to which core of its group a woken or new thread goes: each in turn (Algorithm 1), or the least loaded for what it can do",
+            value: Value::Word(&["turn", "load"]),
+        },
+    ],
+    ..Description::of::<Colab>("colab", |setup| {
+        Box::new(Colab::new(Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal"))))
+    })
 };
 
 /// Which running threads of little cores a big core without work takes over.
@@ -60,10 +70,26 @@ impl Takeover {
     }
 }
 
+/// Which core of a group the next thread is dealt to. Idle ones come before busy ones in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deal {
+    /// The next one, so that little cores are given as many threads as big ones.
+    Turn,
+    /// The one that then has least to do for its capacity.
+    Load,
+}
+
+impl Deal {
+    fn named(word: &str) -> Self {
+        if word == "load" { Self::Load } else { Self::Turn }
+    }
+}
+
 /// The COLAB scheduler.
 #[derive(Debug)]
 pub struct Colab {
     takeover: Takeover,
+    deal: Deal,
     labels: Vec<Labels>,
     round_robin: RoundRobin,
     /// What runs on little cores, for big ones to take over.
@@ -112,7 +138,7 @@ impl Policy for Colab {
             Group::Little => (s.little, &mut self.round_robin.little),
             Group::Either => (s.machine.all(), &mut self.round_robin.either),
         };
-        deal(s, &group, &s.thread(thread).allowed(), turn)
+        deal(s, self.deal, &group, &s.thread(thread).allowed(), turn)
     }
 
     /// The biased-global thread selector (Algorithm 1, `_thread_selector_`).
@@ -210,8 +236,8 @@ impl Policy for Colab {
 }
 
 impl Colab {
-    fn new(takeover: Takeover) -> Self {
-        Self { takeover, labels: Vec::new(), round_robin: RoundRobin::default(), on_little: Running::default() }
+    fn new(takeover: Takeover, deal: Deal) -> Self {
+        Self { takeover, deal, labels: Vec::new(), round_robin: RoundRobin::default(), on_little: Running::default() }
     }
 
     fn labels(&self, thread: ThreadId) -> Labels {
@@ -288,11 +314,17 @@ impl Colab {
 
 /// `rr_allocator_`: the next core of the group in turn, idle cores before busy ones (3.2, "if there exists a core of the
 /// same type with an empty runqueue"). A thread that may run on none of the group is dealt to all that it may run on.
-fn deal(s: &State, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
+fn deal(s: &State, by: Deal, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
     let from = CoreId(*turn);
     let group = if group.intersects(allowed) { group } else { allowed };
-    let idle = CoreSet::first_common([group, allowed, &s.idle_cores()], from);
-    let chosen = idle.or_else(|| CoreSet::first_common([group, allowed], from)).unwrap_or(CoreId(0));
+    let next = |among: &CoreSet| match by {
+        Deal::Turn => CoreSet::first_common([group, allowed, among], from),
+        Deal::Load => {
+            let cores = group.and(*allowed).and(*among).around(from);
+            cores.min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1))
+        }
+    };
+    let chosen = next(&s.idle_cores()).or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % s.cores.len() as u16;
     chosen
 }

@@ -239,6 +239,7 @@ void BPF_PROG(inside_running, struct task_struct *p)
 		own->leaves = own->stays = false;
 		own->goes = 0;
 		own->moves_since = 0;
+		core_at(core)->leaves = 0;
 	}
 	if (own->on == cpu + 1)
 		return;

@@ -27,7 +27,8 @@ pub struct Figures {
     pub longest_wait: Ns,
     /// The longest time that a core had nothing to run while a thread waited that may use it.
     pub longest_idle: Ns,
-    /// The longest time that a core of the fastest type had nothing to run while a slower one ran a thread that may use it.
+    /// The longest time that a core of the fastest type had nothing to run while a slower one ran one and the same thread that may
+    /// use it.
     pub longest_misplaced: Ns,
     /// Time that all threads together have run on cores of the fastest type.
     pub big: Ns,
@@ -56,16 +57,39 @@ impl<O: Orders> Books<O> {
             let free = has.is_none() && self.online.contains(id);
             let may_use = |thread: ThreadId| s.thread(thread).may_run_on(id);
             let waits = || s.queued_cores().iter().any(|other| s.core(other).queue.iter().any(may_use));
-            let slower = || s.little.and(s.busy_cores()).iter().any(|other| s.core(other).current.is_some_and(may_use));
-            note(&mut core.idle_since, free && waits(), self.now, &mut self.figures.longest_idle);
-            let misplaced = free && s.big.contains(id) && slower();
-            note(&mut core.misplaced_since, misplaced, self.now, &mut self.figures.longest_misplaced);
+            let slower = s.little.and(s.busy_cores());
+            let slower = slower.iter().filter_map(|other| s.core(other).current.filter(|thread| may_use(*thread)));
+            let runs_since = slower.map(|thread| s.thread(thread).since).min();
+            let runs_since = runs_since.filter(|_| free && s.big.contains(id));
+            note(&mut core.idle_since, free && waits(), Ns::ZERO, self.now, &mut self.figures.longest_idle);
+            let (misplaced, from) = (runs_since.is_some(), runs_since.unwrap_or_default());
+            note(&mut core.misplaced_since, misplaced, from, self.now, &mut self.figures.longest_misplaced);
         }
     }
 }
 
-/// Something lasts from `since` until now, or does not: keeps the longest time that it did.
-fn note(since: &mut Option<Ns>, lasts: bool, now: Ns, longest: &mut Ns) {
+/// Something lasts from `since` until now, or does not, and began no earlier than `from`: keeps the longest time that it did.
+fn note(since: &mut Option<Ns>, lasts: bool, from: Ns, now: Ns, longest: &mut Ns) {
     *since = lasts.then(|| since.unwrap_or(now));
-    *longest = since.map_or(*longest, |since| now.since(since).max(*longest));
+    *longest = since.map_or(*longest, |since| now.since(since.max(from)).max(*longest));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lasts_counts_from_when_the_thread_was_there() {
+        let (mut since, mut longest) = (None, Ns::ZERO);
+        let mut at = |lasts, from, now| {
+            note(&mut since, lasts, Ns::from_ms(from), Ns::from_ms(now), &mut longest);
+            longest
+        };
+        assert_eq!(at(true, 2, 10), Ns::ZERO, "it is seen for the first time");
+        assert_eq!(at(true, 2, 15), Ns::from_ms(5));
+        assert_eq!(at(true, 14, 18), Ns::from_ms(5), "another one has come");
+        assert_eq!(at(true, 14, 20), Ns::from_ms(6));
+        assert_eq!(at(false, 0, 30), Ns::from_ms(6));
+        assert_eq!(at(true, 14, 40), Ns::from_ms(6), "it begins anew");
+    }
 }

@@ -43,6 +43,7 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
             "colab" if policy.word("takeover") == "none" => 2,
             _ => 0,
         },
+        deal: u32::from(name == "colab" && policy.word("deal") == "load"),
         ..machine::default()
     };
     for (id, steps) in described.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {

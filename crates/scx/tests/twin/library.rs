@@ -38,6 +38,7 @@ pub struct Machine {
     pub scale: u32,
     pub stays: u32,
     pub takeover: u32,
+    pub deal: u32,
     pub places: [Place; CORES],
     pub steps: [[Step; STEPS]; TYPES],
 }
@@ -66,6 +67,7 @@ pub struct Core {
     pub weight: u64,
     pub queued: u32,
     pub current: u32,
+    pub leaves: u32,
     pub failed: u32,
     pub used: u32,
     pub expected: u32,

@@ -53,9 +53,9 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let library = Arc::new(Library::build());
     let mut report = Vec::new();
     let mut all = 0;
-    for policy in
-        ["cfs", "fcf", "bias", "pfs", "gts", "wash", "eas", "colab", "colab:takeover=blamed", "colab:takeover=none"]
-    {
+    let plain = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "eas", "colab"];
+    let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load"];
+    for policy in plain.into_iter().chain(knobs) {
         for machine in machines_played() {
             for name in WORKLOADS {
                 let workload = by_name(name).unwrap();

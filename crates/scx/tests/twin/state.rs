@@ -32,6 +32,7 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
         "colab:takeover=none" => 2,
         _ => 0,
     };
+    machine.deal = u32::from(policy.name() == "colab:deal=load");
     machine.steps = [[Step::default(); STEPS]; TYPES];
     for (id, steps) in machine.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
         for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {

@@ -16,7 +16,7 @@ use evenkeel_scx::decides;
 use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
-use crate::args::{Format, Peer, VmBench};
+use crate::args::{self, Format, Peer, VmBench};
 use crate::{catalog, messages, progress};
 
 /// Runs the command.
@@ -75,7 +75,12 @@ fn schedulers(args: &VmBench) -> Result<Vec<Scheduler>> {
     let mut schedulers = vec![Scheduler::stock()];
     for name in &args.policy {
         let both = decides(catalog::live_policy(name)?.description());
-        let hosts = [(Host::Run, true), (Host::Scx, args.scx), (Host::Daemon, args.scx && both)];
+        let at = |path| args.scx && args.path.is_none_or(|only| only == path);
+        let hosts = [
+            (Host::Run, true),
+            (Host::Scx, if both { at(args::Path::Kernel) } else { args.scx }),
+            (Host::Daemon, both && at(args::Path::Daemon)),
+        ];
         let hosts = hosts.into_iter().filter(|(_, wanted)| *wanted);
         schedulers.extend(hosts.map(|(host, _)| Scheduler { policy: name.clone(), host }));
     }
@@ -198,7 +203,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{self, Cli, VmCommand, VmRun};
+    use crate::args::{Cli, VmCommand, VmRun};
 
     fn parsed(words: &[&str]) -> VmBench {
         let cli = Cli::try_parse_from(["evenkeel", "vm", "bench"].iter().chain(words)).unwrap();
@@ -221,6 +226,9 @@ mod tests {
         assert_eq!(names(&["--policy", "pfs,colab"]), ["stock", "run pfs", "run colab"]);
         let all = names(&["--scx", "--policy", "pfs", "--peer", "scx_lavd=/bin/true"]);
         assert_eq!(all, ["stock", "run pfs", "scx pfs", "scx daemon pfs", "scx_lavd"]);
+        let only = |path| names(&["--scx", "--policy", "pfs,static", "--path", path]);
+        assert_eq!(only("kernel"), ["stock", "run pfs", "scx pfs", "run static", "scx static"]);
+        assert_eq!(only("daemon"), ["stock", "run pfs", "scx daemon pfs", "run static", "scx static"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::Cell;
-use evenkeel_linux::vm::bench::{Bench, Difference, Latency, Measured, PROGRAMS, Row};
+use evenkeel_linux::vm::bench::{Bench, Difference, Latency, Measured, Member, PROGRAMS, Row};
 use evenkeel_report::json::{BenchAccuracy, BenchDifference, BenchLatency, BenchMachine, BenchRow, BenchTotal};
 use evenkeel_report::table;
 
@@ -190,15 +190,17 @@ fn totals(machine: &Measured) -> Option<String> {
 /// What is in the tables.
 pub fn legend(benches: &[Bench]) -> String {
     let mut text = String::new();
-    let measured: BTreeSet<&str> = benches.iter().flat_map(|bench| &bench.programs).copied().collect();
+    let measured: BTreeSet<&str> =
+        benches.iter().flat_map(|bench| &bench.members).map(|member| member.program).collect();
     for program in PROGRAMS.iter().filter(|program| measured.contains(program.name)) {
         let _ = writeln!(text, "{:9} {}", program.name, program.about);
     }
-    for bench in benches.iter().filter(|bench| bench.programs.len() > 1 && !bench.name.contains('+')) {
-        let _ = writeln!(text, "{:9} {}", bench.name, bench.programs.join(" + "));
+    for bench in benches.iter().filter(|bench| bench.members.len() > 1 && !bench.name.contains('+')) {
+        let members: Vec<String> = bench.members.iter().map(Member::to_string).collect();
+        let _ = writeln!(text, "{:9} {}", bench.name, members.join(" + "));
     }
     text += "\nTo stock: against the guest's own scheduler in the same repetition, the geometric mean and its standard error.\n\
-             Ideal: all work, measured on one big core, divided by what all cores achieve together.\n\
+             Ideal: all work, measured on one big core, divided by what all cores that its threads can use achieve together.\n\
              Predicted: the same programs, recorded in the guest under its own scheduler, played by the simulator.\n\
              H_ANTT, H_STP: against each program alone on as many big cores.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";

@@ -1,36 +1,59 @@
 //! What is measured: programs alone and together.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::num::NonZeroU8;
 
 use super::programs::{self, Kind, Program};
+use crate::spec::Spec;
 
 /// Programs that run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bench {
     /// Its name.
     pub name: String,
-    /// Its programs, by name.
-    pub programs: Vec<&'static str>,
+    /// Its programs.
+    pub members: Vec<Member>,
+}
+
+/// A program, and how many threads it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The program's name.
+    pub program: &'static str,
+    /// If it has not as many as the machine has cores.
+    pub threads: Option<NonZeroU8>,
 }
 
 /// Measured where nothing else is said: enough to see what a policy does, and no more.
 const USUAL: &[&str] = &["equal", "barrier", "static", "dynamic", "pipeline", "locks", "two", "four"];
 
-/// Mixes by the classes of COLAB's evaluation: programs that synchronise much, that do not, that pass work on to each other,
-/// that compute, and any.
-const MIXES: &[(&str, &[&str])] = &[
-    ("two", &["barrier", "pipeline"]),
-    ("four", &["equal", "static", "pipeline", "locks"]),
-    ("sync-2", &["barrier", "cells"]),
-    ("sync-4", &["locks", "cells", "lu", "uneven"]),
-    ("nsync-2", &["equal", "tree"]),
-    ("nsync-4", &["equal", "tree", "tiles", "static"]),
-    ("comm-2", &["pipeline", "farm"]),
-    ("comm-4", &["pipeline", "farm", "wavefront", "phases"]),
-    ("comp-2", &["static", "lu"]),
-    ("comp-4", &["static", "dynamic", "uneven", "phases"]),
-    ("rand-2", &["locks", "xz"]),
-    ("rand-4", &["farm", "barrier", "zstd", "sqlite3"]),
+/// Mixes. Those with numbers have as many programs and threads as those of COLAB's evaluation (CGO 2020, table 4), and programs
+/// like the ones there: some that synchronise much, that do not, that pass work on to each other, that compute, and any.
+const MIXES: &[(&str, &str)] = &[
+    ("two", "barrier+pipeline"),
+    ("four", "equal+static+pipeline+locks"),
+    ("sync-1", "uneven:2+barrier:2"),
+    ("sync-2", "farm:9+cells:9"),
+    ("sync-3", "uneven:2+barrier:2+cells:2+phases:3"),
+    ("sync-4", "farm:5+pipeline:5+barrier:5+uneven:5"),
+    ("nsync-1", "uneven:2+lu:2"),
+    ("nsync-2", "equal:8+tiles:8"),
+    ("nsync-3", "static:2+dynamic:2+uneven:2+lu:2"),
+    ("nsync-4", "equal:5+static:5+lu:5+tiles:5"),
+    ("comm-1", "uneven:2+equal:2"),
+    ("comm-2", "pipeline:8+farm:8"),
+    ("comm-3", "uneven:2+static:2+dynamic:2+phases:3"),
+    ("comm-4", "equal:5+farm:5+pipeline:5+uneven:5"),
+    ("comp-1", "static:2+barrier:2"),
+    ("comp-2", "cells:9+tiles:8"),
+    ("comp-3", "lu:2+barrier:2+static:2+dynamic:2"),
+    ("comp-4", "cells:5+static:5+lu:5+tiles:5"),
+    ("rand-1", "tree:10+farm:9"),
+    ("rand-2", "locks:5+xz:5"),
+    ("rand-3", "wavefront:5+zstd:4"),
+    ("rand-4", "barrier:4+pigz:4"),
+    ("rand-5", "locks:5+sqlite3"),
 ];
 
 /// Why a bench cannot be measured.
@@ -42,23 +65,28 @@ pub enum Unknown {
     /// A program that is to run twice at the same time: its times could not be told apart.
     #[error("{0:?}: a program can be in a mix only once")]
     Twice(String),
+    /// No number of threads.
+    #[error("{0:?}: expected the number of its threads after the colon, 1 to 255, such as lu:4")]
+    Threads(String),
+    /// A number of threads for a program that has one.
+    #[error("{0} has one thread, whatever is asked")]
+    Serial(&'static str),
     /// A program that is not on this machine.
     #[error("{0} is not installed, and the guest has what this machine has; on Debian: apt install {0}")]
     NotInstalled(&'static str),
 }
 
 impl Bench {
-    /// The bench of this name: that of a program, of a mix, or names of programs joined by `+`.
+    /// The bench of this name: that of a program, of a mix, or names of programs joined by `+`, each with its number of threads
+    /// after a `:` if that is not the number of cores.
     ///
     /// # Errors
     /// There is none, or one of its programs is not installed.
     pub fn named(name: &str) -> Result<Self, Unknown> {
-        let mix = MIXES.iter().find(|(mix, _)| *mix == name).map(|(_, programs)| programs.to_vec());
-        let find =
-            |name: &str| programs::find(name).map(|program| program.name).ok_or_else(|| Unknown::Name(name.to_owned()));
-        let programs = mix.map_or_else(|| name.split('+').map(find).collect(), Ok)?;
-        let bench = Self { name: name.to_owned(), programs };
-        if bench.programs.iter().collect::<BTreeSet<_>>().len() < bench.programs.len() {
+        let programs = MIXES.iter().find(|(mix, _)| *mix == name).map_or(name, |(_, programs)| *programs);
+        let members: Result<Vec<Member>, Unknown> = programs.split('+').map(Member::named).collect();
+        let bench = Self { name: name.to_owned(), members: members? };
+        if bench.members.iter().map(|member| member.program).collect::<BTreeSet<_>>().len() < bench.members.len() {
             return Err(Unknown::Twice(name.to_owned()));
         }
         if let Some(program) = bench.all().find(|program| !program.is_here()) {
@@ -89,11 +117,6 @@ impl Bench {
         programs::PROGRAMS.iter().map(|program| program.name).chain(MIXES.iter().map(|(name, _)| *name))
     }
 
-    /// The mixes, and of which programs they are.
-    pub fn mixes() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        MIXES.iter().copied()
-    }
-
     /// Whether all that it does is compute, so that a recording says what it does elsewhere.
     pub(super) fn computes(&self) -> bool {
         self.all().all(|program| program.kind == Kind::Computes)
@@ -109,8 +132,45 @@ impl Bench {
         self.all().find(|program| program.kind == Kind::Sleeps).map(|program| program.name)
     }
 
+    /// How many of the machine's cores it can use.
+    pub(super) fn uses(&self, spec: &Spec) -> u16 {
+        let threads: usize = self.members.iter().map(|member| usize::from(member.threads(spec))).sum();
+        threads.min(usize::from(spec.cores())) as u16
+    }
+
     fn all(&self) -> impl Iterator<Item = &'static Program> {
-        self.programs.iter().filter_map(|name| programs::find(name))
+        self.members.iter().filter_map(|member| programs::find(member.program))
+    }
+}
+
+impl Member {
+    /// `name` is that of a program, or `lu:2`.
+    fn named(name: &str) -> Result<Self, Unknown> {
+        let (program, threads) =
+            name.split_once(':').map_or((name, None), |(program, threads)| (program, Some(threads)));
+        let program = programs::find(program).ok_or_else(|| Unknown::Name(program.to_owned()))?;
+        let threads =
+            threads.map(|threads| threads.parse().map_err(|_| Unknown::Threads(name.to_owned()))).transpose()?;
+        match (program.is_serial(), threads) {
+            (true, Some(_)) => Err(Unknown::Serial(program.name)),
+            (true, None) => Ok(Self { program: program.name, threads: Some(NonZeroU8::MIN) }),
+            (false, threads) => Ok(Self { program: program.name, threads }),
+        }
+    }
+
+    /// How many threads it has on a machine.
+    pub(super) fn threads(&self, spec: &Spec) -> u16 {
+        self.threads.map_or(spec.cores(), |threads| u16::from(threads.get()))
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.program)?;
+        match self.threads {
+            Some(threads) if !programs::find(self.program).is_some_and(Program::is_serial) => write!(f, ":{threads}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -120,12 +180,19 @@ mod tests {
 
     #[test]
     fn benches_are_programs_mixes_and_what_is_joined() {
-        assert_eq!(Bench::named("two").unwrap().programs, ["barrier", "pipeline"]);
-        assert_eq!(Bench::named("lu+equal").unwrap().programs, ["lu", "equal"]);
-        for bad in ["", "fast", "lu+", "two+lu", "lu,equal"] {
+        let named = |name: &str| Bench::named(name).unwrap().members.iter().map(Member::to_string).collect::<Vec<_>>();
+        assert_eq!(named("two"), ["barrier", "pipeline"]);
+        assert_eq!(named("lu+equal"), ["lu", "equal"]);
+        assert_eq!(named("lu:2+equal"), ["lu:2", "equal"]);
+        for bad in ["", "fast", "lu+", "two+lu", "lu,equal", "two:2"] {
             assert!(matches!(Bench::named(bad), Err(Unknown::Name(_))), "{bad}");
         }
+        for bad in ["lu:", "lu:0", "lu:256", "lu:2:2", "lu:-1"] {
+            assert!(matches!(Bench::named(bad), Err(Unknown::Threads(_))), "{bad}");
+        }
         assert!(matches!(Bench::named("lu+lu"), Err(Unknown::Twice(_))));
+        assert!(matches!(Bench::named("lu:2+lu"), Err(Unknown::Twice(_))));
+        assert!(matches!(Bench::named("sqlite3:2"), Err(Unknown::Serial("sqlite3"))));
         assert_eq!(Bench::usual().len(), USUAL.len());
         let (here, missing) = Bench::everything();
         assert_eq!(here.len() + missing.len(), Bench::names().count());
@@ -136,9 +203,28 @@ mod tests {
         let mut names: Vec<&str> = Bench::names().collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
-        assert!(MIXES.iter().flat_map(|(_, programs)| *programs).all(|name| programs::find(name).is_some()));
+        let members: Vec<Member> =
+            MIXES.iter().flat_map(|(_, mix)| mix.split('+').map(|name| Member::named(name).unwrap())).collect();
         // Every program but those that measure the kernel is in a mix or is installed.
-        let mixed = |name: &str| MIXES.iter().any(|(_, programs)| programs.contains(&name));
+        let mixed = |name: &str| members.iter().any(|member| member.program == name);
         assert!(programs::PROGRAMS.iter().filter(|program| mixed(program.name)).count() >= 10);
+    }
+
+    /// As many threads as COLAB's table 4 has, but for what it draws at random.
+    #[test]
+    fn mixes_have_as_many_threads_as_those_of_the_paper() {
+        let spec: Spec = "2B2S:3".parse().unwrap();
+        let threads = |name: &str| -> Vec<u16> {
+            (1..=4)
+                .map(|number| Bench::named(&format!("{name}-{number}")).unwrap())
+                .map(|bench| bench.members.iter().map(|member| member.threads(&spec)).sum())
+                .collect()
+        };
+        assert_eq!(threads("sync"), [4, 18, 9, 20]);
+        assert_eq!(threads("nsync"), [4, 16, 8, 20]);
+        assert_eq!(threads("comm"), [4, 16, 9, 20]);
+        assert_eq!(threads("comp"), [4, 17, 8, 20]);
+        let uses = |name: &str, spec: &str| Bench::named(name).unwrap().uses(&spec.parse().unwrap());
+        assert_eq!((uses("sync-1", "4B4S:3"), uses("sync-1", "1B1S:3"), uses("lu", "4B4S:3")), (4, 2, 8));
     }
 }

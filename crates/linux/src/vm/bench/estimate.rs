@@ -18,8 +18,8 @@ const OVER_IDEAL: f64 = 1.6;
 pub(super) struct Size {
     /// Rows of the table.
     pub benches: usize,
-    /// Different programs in them.
-    pub programs: usize,
+    /// Different programs in them, by their numbers of threads.
+    pub members: usize,
     /// Schedulers, the guest's own among them.
     pub schedulers: usize,
     /// So many of them load a program into the kernel.
@@ -44,7 +44,7 @@ impl Size {
         let run = START_S + 1.1 * OVER_IDEAL * self.seconds;
         let machine = |spec: &Spec| {
             // All of the work on one core, and on as many big cores as there are cores.
-            let alone = self.programs as f64 * (2.0 * START_S + (spec.capacity() + 1.0) * self.seconds);
+            let alone = self.members as f64 * (2.0 * START_S + (spec.capacity() + 1.0) * self.seconds);
             let hosts = self.benches * (self.repeat * (self.schedulers - 1) + 1);
             let loads = self.benches * self.repeat * self.loaded;
             let starts = hosts as f64 * HOST_S + loads as f64 * LOAD_S;
@@ -61,14 +61,14 @@ mod tests {
     #[test]
     fn what_is_more_takes_longer() {
         let specs = |words: &[&str]| words.iter().map(|word| word.parse().unwrap()).collect::<Vec<Spec>>();
-        let small = Size { benches: 2, programs: 2, schedulers: 2, loaded: 0, boots: 1, repeat: 1, seconds: 1.0 };
+        let small = Size { benches: 2, members: 2, schedulers: 2, loaded: 0, boots: 1, repeat: 1, seconds: 1.0 };
         assert_eq!(small.runs(), 6);
         let one = small.estimate(&specs(&["2B2S:3"]));
         assert!((40.0..90.0).contains(&one), "{one}");
         let loading = Size { loaded: 1, ..small }.estimate(&specs(&["2B2S:3"]));
         assert_eq!(loading - one, 2.0 * LOAD_S);
         assert_eq!(Size { boots: 3, ..small }.estimate(&specs(&["2B2S:3"])), 3.0 * one);
-        let all = Size { benches: 8, programs: 6, schedulers: 6, loaded: 0, boots: 1, repeat: 3, seconds: 2.0 };
+        let all = Size { benches: 8, members: 6, schedulers: 6, loaded: 0, boots: 1, repeat: 3, seconds: 2.0 };
         let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));
         assert!((2400.0..4800.0).contains(&three), "{three}");
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evenkeel_model::Ns;
 
-use super::benches::Bench;
+use super::benches::{Bench, Member};
 use super::error::Error;
 use super::output::Output;
 use super::plan::{Caller, Plan};
@@ -49,15 +49,15 @@ impl<'a> Guest<'a> {
     /// The seconds that a program takes for a million steps, on this core or on all, warmed up as when it is measured.
     pub(super) fn alone<C: Caller>(
         &mut self,
-        program: &'static str,
+        member: Member,
         rate: f64,
         core: Option<u16>,
         caller: &mut C,
     ) -> Result<f64, C::Error> {
-        let bench = Bench { name: program.into(), programs: vec![program] };
+        let bench = Bench { name: member.to_string(), members: vec![member] };
         let bound = core.map_or(String::new(), |core| format!("taskset -cp {core} $$ >/dev/null; "));
         let line = format!("{bound}{}; {}", self.line(&bench, rate / WARM_UP), self.line(&bench, rate));
-        Ok(self.measure(&shell(&line), caller)?.time(program)? / self.steps(rate, 1) as f64)
+        Ok(self.measure(&shell(&line), caller)?.time(member.program)? / self.steps(rate, &bench) as f64)
     }
 
     /// Records a bench under the guest's own scheduler, and has the recording played under each policy: makespans in seconds.
@@ -90,9 +90,10 @@ impl<'a> Guest<'a> {
         self.measure_for(if scheduler.host == Host::Peer { LOAD } else { 0.0 }, &command, caller)
     }
 
-    /// Millions of steps for each of so many programs, so that all together take the wanted time at best.
-    pub(super) fn steps(&self, rate: f64, programs: u64) -> u64 {
-        ((self.plan.seconds * self.spec.capacity() * rate) as u64 / programs).max(1)
+    /// Millions of steps for each program of a bench, so that all together take the wanted time at best.
+    pub(super) fn steps(&self, rate: f64, bench: &Bench) -> u64 {
+        let capacity = self.spec.capacity_of(bench.uses(&self.spec));
+        ((self.plan.seconds * capacity * rate) as u64 / bench.members.len() as u64).max(1)
     }
 
     pub(super) fn shares(&self) -> Option<Shares> {
@@ -102,9 +103,11 @@ impl<'a> Guest<'a> {
     /// A shell's line that starts all programs of a bench at once and waits for them. OpenMP's threads wait passively:
     /// spinning ones would hold the emulator's lock, and the guest's timers with it.
     fn line(&self, bench: &Bench, rate: f64) -> String {
-        let steps = self.steps(rate, bench.programs.len() as u64);
-        let programs = bench.programs.iter().filter_map(|name| programs::find(name));
-        let programs = programs.map(|program| program.invocation(self.folder, self.spec.cores(), steps));
+        let steps = self.steps(rate, bench);
+        let programs = bench.members.iter().filter_map(|member| {
+            let program = programs::find(member.program)?;
+            Some(program.invocation(self.folder, member.threads(&self.spec), steps))
+        });
         let programs: Vec<String> = programs.collect();
         format!("export OMP_WAIT_POLICY=passive; {} & wait", programs.join(" & "))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::benches::Bench;
+use super::benches::{Bench, Member};
 use super::error::Error;
 use super::guest::Guest;
 use super::plan::{Caller, Plan};
@@ -12,8 +12,8 @@ use crate::launch::Signals;
 use crate::scratch::Scratch;
 use crate::spec::Spec;
 
-/// Seconds per million steps, by program.
-type Costs = BTreeMap<&'static str, f64>;
+/// Seconds per million steps, by program and its number of threads.
+type Costs = BTreeMap<Member, f64>;
 
 impl Plan {
     /// Measures all machines, one after the other, and hands out each.
@@ -23,17 +23,17 @@ impl Plan {
     /// What was measured until then has been handed out.
     pub fn measure<C: Caller>(&self, caller: &mut C) -> Result<(), C::Error> {
         let folder = Scratch::new("bench").map_err(Error::Folder)?;
-        let programs = self.programs();
-        programs::compile(folder.path(), &programs)?;
+        let members = self.members();
+        programs::compile(folder.path(), &members.iter().map(|member| member.program).collect())?;
         let signals = Signals::new().map_err(Error::Signals)?;
         for spec in &self.specs {
             let mut series: Vec<_> = self.benches.iter().map(|bench| Series { bench, boots: Vec::new() }).collect();
             let mut shares = None;
             let ended = (0..self.boots).try_for_each(|_| {
                 let big_only = Spec { big: spec.cores(), little: 0, ..*spec };
-                let big_only = self.big_only(Guest::new(self, big_only, folder.path(), &signals), &programs, caller)?;
+                let big_only = self.big_only(Guest::new(self, big_only, folder.path(), &signals), &members, caller)?;
                 let mut guest = Guest::new(self, *spec, folder.path(), &signals);
-                let ended = self.boot(&mut guest, &programs, &big_only, &mut series, caller);
+                let ended = self.boot(&mut guest, &members, &big_only, &mut series, caller);
                 shares = shares.or(guest.shares());
                 ended
             });
@@ -51,16 +51,16 @@ impl Plan {
     fn big_only<C: Caller>(
         &self,
         mut guest: Guest<'_>,
-        programs: &BTreeSet<&'static str>,
+        members: &BTreeSet<Member>,
         caller: &mut C,
     ) -> Result<Costs, C::Error> {
         let spec = guest.spec;
         caller.begins(&format!("{spec}: how fast a core is"));
         let rate = guest.rate(caller)?;
         let mut costs = Costs::new();
-        for program in programs {
-            caller.begins(&format!("{spec}: {program}"));
-            costs.insert(program, rate * guest.alone(program, rate, None, caller)?);
+        for member in members {
+            caller.begins(&format!("{spec}: {member}"));
+            costs.insert(*member, rate * guest.alone(*member, rate, None, caller)?);
         }
         Ok(costs)
     }
@@ -69,7 +69,7 @@ impl Plan {
     fn boot<'a, C: Caller>(
         &'a self,
         guest: &mut Guest<'_>,
-        programs: &BTreeSet<&'static str>,
+        members: &BTreeSet<Member>,
         big_only: &Costs,
         series: &mut [Series<'a>],
         caller: &mut C,
@@ -78,18 +78,18 @@ impl Plan {
         caller.begins(&format!("{spec}: how fast a core is"));
         let rate = guest.rate(caller)?;
         let mut one_core = Costs::new();
-        for program in programs {
-            caller.begins(&format!("{spec}: {program} on one core"));
-            one_core.insert(program, guest.alone(program, rate, Some(0), caller)?);
+        for member in members {
+            caller.begins(&format!("{spec}: {member} on one core"));
+            one_core.insert(*member, guest.alone(*member, rate, Some(0), caller)?);
         }
         let mut boots = Vec::new();
         for bench in &self.benches {
-            let steps = guest.steps(rate, bench.programs.len() as u64) as f64;
-            let cost = |costs: &Costs, program: &str| costs.get(program).copied().unwrap_or(f64::NAN) * steps;
-            let alone = bench.programs.iter().map(|program| Alone {
-                one_core_s: cost(&one_core, program),
-                big_only_s: cost(big_only, program) / rate,
-            });
+            let steps = guest.steps(rate, bench) as f64;
+            let cost = |costs: &Costs, member: &Member| costs.get(member).copied().unwrap_or(f64::NAN) * steps;
+            let alone = bench
+                .members
+                .iter()
+                .map(|member| Alone { one_core_s: cost(&one_core, member), big_only_s: cost(big_only, member) / rate });
             let alone = alone.collect();
             caller.begins(&format!("{spec}: {} recorded", bench.name));
             let predicted = self.predicted(guest, bench, rate, caller)?;

@@ -18,7 +18,7 @@ mod result;
 mod scheduler;
 mod totals;
 
-pub use benches::{Bench, Unknown};
+pub use benches::{Bench, Member, Unknown};
 pub use difference::Difference;
 pub use error::Error;
 pub use plan::{Caller, Plan};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use super::benches::Bench;
+use super::benches::{Bench, Member};
 use super::error::Error;
 use super::estimate::Size;
 use super::result::Measured;
@@ -85,9 +85,9 @@ impl Plan {
         self.size().estimate(&self.specs)
     }
 
-    /// Every program of the benches, once.
-    pub(super) fn programs(&self) -> BTreeSet<&'static str> {
-        self.benches.iter().flat_map(|bench| &bench.programs).copied().collect()
+    /// Every program of the benches with each of its numbers of threads, once.
+    pub(super) fn members(&self) -> BTreeSet<Member> {
+        self.benches.iter().flat_map(|bench| &bench.members).copied().collect()
     }
 
     /// What the simulator knows of the schedulers, each once, the guest's own first.
@@ -106,7 +106,7 @@ impl Plan {
         Size {
             loaded: self.schedulers.iter().filter(loads).count(),
             benches: self.benches.len(),
-            programs: self.programs().len(),
+            members: self.members().len(),
             schedulers: self.schedulers.len(),
             boots: self.boots as usize,
             repeat: self.repeat as usize,

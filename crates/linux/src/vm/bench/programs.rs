@@ -150,6 +150,11 @@ impl Program {
         }
     }
 
+    /// Whether it has one thread, whatever it is told.
+    pub(super) fn is_serial(&self) -> bool {
+        matches!(self.made, Made::Installed(command, _) if !command.contains("{threads}"))
+    }
+
     /// The words of a shell that run it.
     pub(super) fn invocation(&self, folder: &Path, threads: u16, steps: u64) -> String {
         match self.made {

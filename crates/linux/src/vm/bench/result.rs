@@ -45,7 +45,8 @@ pub struct Row {
     pub makespan_s: f64,
     /// Their standard deviation; 0 for a single run.
     pub makespan_sd_s: f64,
-    /// All work, measured on one big core, divided by what all cores achieve together; `None` where programs sleep.
+    /// All work, measured on one big core, divided by what as many cores achieve together as it has threads, or one program's, if
+    /// that takes longer; `None` where programs sleep.
     pub ideal_s: Option<f64>,
     /// The makespan against that of the guest's own scheduler.
     pub against_stock: Option<Difference>,
@@ -100,11 +101,11 @@ impl Run {
     pub(super) fn of(bench: &Bench, alone: &[Alone], output: &Output) -> Result<Self, Error> {
         let figure = |what| bench.waits().and_then(|program| output.figure(program, what));
         let mut run = Self { makespan: 0.0, h_antt: 0.0, h_stp: 0.0, p50: figure("p50"), p99: figure("p99") };
-        for (program, alone) in bench.programs.iter().zip(alone) {
-            let time = output.time(program)?;
+        for (member, alone) in bench.members.iter().zip(alone) {
+            let time = output.time(member.program)?;
             let slowdown = time / alone.big_only_s;
             run.makespan = run.makespan.max(time);
-            run.h_antt += slowdown / bench.programs.len() as f64;
+            run.h_antt += slowdown / bench.members.len() as f64;
             run.h_stp += 1.0 / slowdown;
         }
         Ok(run)
@@ -136,9 +137,11 @@ impl Boot {
         pairs.map(|(run, stock)| Some(value(run.as_ref()?)? / value(stock.as_ref()?)?)).collect()
     }
 
-    /// What would be ideal, in seconds.
-    fn ideal(&self, spec: &Spec) -> f64 {
-        self.alone.iter().map(|alone| alone.one_core_s).sum::<f64>() / spec.capacity()
+    /// What would be ideal for a bench, in seconds.
+    fn ideal(&self, spec: &Spec, bench: &Bench) -> f64 {
+        let all = self.alone.iter().map(|alone| alone.one_core_s).sum::<f64>() / spec.capacity_of(bench.uses(spec));
+        let each = bench.members.iter().zip(&self.alone);
+        each.map(|(member, alone)| alone.one_core_s / spec.capacity_of(member.threads(spec))).fold(all, f64::max)
     }
 }
 
@@ -175,7 +178,7 @@ impl Series<'_> {
             failed: tried().count() - runs.len(),
             makespan_s,
             makespan_sd_s,
-            ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec))),
+            ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
             predicted_s: predicted(scheduler),
             predicted_against_stock: predicted(scheduler)
@@ -237,7 +240,7 @@ mod tests {
 
     /// Runs of a program by itself, 1.5 s alone on big cores and 6 s on one, and what it printed.
     fn series<'a>(bench: &'a Bench, printed: &[&[Option<&str>]]) -> Series<'a> {
-        let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.programs.len()];
+        let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.members.len()];
         let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
         let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
         let predicted = BTreeMap::from([("stock".into(), 8.0), ("pfs".into(), 6.0)]);
@@ -274,6 +277,20 @@ mod tests {
         assert_eq!((off.len(), off[0].0, off[1].0), (2, Host::Run, Host::Scx));
         close(off[0].1, 0.25);
         close(off[1].1, 0.5);
+    }
+
+    /// Four threads of a program use the four big cores of eight, and its ideal is not what the little ones add.
+    #[test]
+    fn few_threads_are_ideal_on_the_big_cores_and_no_program_beats_its_own() {
+        let spec: Spec = "4B4S:3".parse().unwrap();
+        let ideal = |name: &str, works: &[f64]| {
+            let alone = works.iter().map(|work| Alone { one_core_s: *work, big_only_s: 1.0 }).collect();
+            let boot = Boot { alone, predicted: BTreeMap::new(), runs: Vec::new() };
+            boot.ideal(&spec, &Bench::named(name).unwrap())
+        };
+        close(ideal("equal:2+lu:2", &[4.0, 4.0]), 2.0);
+        close(ideal("equal:2+lu:2", &[6.0, 2.0]), 3.0);
+        close(ideal("equal+lu", &[8.0, 8.0]), 3.0);
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Total {
     pub(super) fn of(scheduler: &Scheduler, column: usize, series: &[Series<'_>]) -> Self {
         let mean = |mixes: bool, value: fn(&Run) -> f64| {
             let chosen = series.iter().filter(|series| series.bench.computes());
-            let chosen = chosen.filter(|series| (series.bench.programs.len() > 1) == mixes);
+            let chosen = chosen.filter(|series| (series.bench.members.len() > 1) == mixes);
             let chosen: Vec<&Series<'_>> = chosen.collect();
             let boots = chosen.iter().map(|series| series.boots.len()).min().unwrap_or(0);
             Difference::of_boots((0..boots).map(|boot| {

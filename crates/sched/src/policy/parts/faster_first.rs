@@ -82,6 +82,6 @@ fn domains(s: &State, core: CoreId, reach: CoreSet) -> impl Iterator<Item = (usi
 }
 
 /// A load as it weighs on a core of this capacity.
-fn scaled(s: &State, core: CoreId, load: u64) -> u64 {
+pub(crate) fn scaled(s: &State, core: CoreId, load: u64) -> u64 {
     load * 1024 * 1024 / u64::from(s.capacity(core))
 }

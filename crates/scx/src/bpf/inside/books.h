@@ -128,11 +128,17 @@ static __always_inline void is_off(struct own *own)
 	own->yields = own->leaves = own->stays = false;
 }
 
+/* By core: since when it has had nothing to run. */
+static __u64 idle_since[CORES];
+
 DECISION int set_current(__u32 core, __u32 slot)
 {
+	if (!slot && core_at(core)->current)
+		idle_since[core & (CORES - 1)] = NOW;
 	if (reads_usage)
 		note_use(core, NOW);
 	core_at(core)->current = slot;
+	core_at(core)->leaves = 0;
 	core_at(core)->weight = slot ? thread_at(slot)->weight : 0;
 	return 0;
 }

@@ -7,10 +7,6 @@
 /* After so many intervals in vain a running thread is moved: `PATIENCE` of sched/src/policy/parts/fair.rs. */
 #define IN_VAIN 3
 
-/* How long a running thread takes to another core: an average in which a new value counts for an eighth, as in the kernel's own
- * (update_avg). */
-static __u64 move_takes;
-
 /* The thread that runs on a core is to give way, to go to another core if `to` is one; `swaps` is the thread that gives way to it
  * there, if one does. */
 DECISION int stop(__u32 core, __u32 to, __u32 swaps)
@@ -29,6 +25,7 @@ DECISION int stop(__u32 core, __u32 to, __u32 swaps)
 				own->moves_since = NOW;
 			own->goes = to + 1;
 			own->swaps = swaps;
+			core_at(core)->leaves = slot;
 		}
 		__sync_fetch_and_add(&figures.stops, 1);
 		kick(core, SCX_KICK_PREEMPT);
@@ -37,17 +34,7 @@ DECISION int stop(__u32 core, __u32 to, __u32 swaps)
 	return 0;
 }
 
-/* Whether it is worth while to move a running thread. Nobody knows how long it still runs: if it has run for as long as a move
- * costs, no other rule loses less in the worst case (ski rental). It costs the core that it leaves and the one that it goes to.
- * An idle core looks again at the next beat. */
-static bool worth_moving(__u32 slot)
-{
-	struct thread *t = thread_at(slot);
-
-	return t->run != RUNNING || since(NOW, t->since) >= 2 * move_takes;
-}
-
-/* A thread is where it was told to go. */
+/* A thread is where it was told to go. How long that took counts for an eighth, as in the kernel's own averages (update_avg). */
 static void note_move(struct own *own)
 {
 	__u64 took = since(NOW, own->moves_since);
@@ -58,12 +45,12 @@ static void note_move(struct own *own)
 	own->moves_since = 0;
 }
 
-/* A thread that runs elsewhere is to go to a core, if that is worth while. */
+/* A thread that runs elsewhere is to go to a core. */
 static void fetch(__u32 slot, __u32 to)
 {
 	__u32 from = thread_at(slot)->core;
 
-	if (core_at(from)->current == slot && worth_moving(slot))
+	if (core_at(from)->current == slot)
 		stop(from, to, 0);
 }
 
@@ -159,7 +146,7 @@ DECISION int rebalance(__u32 core)
 		fetch(slot, core);
 	} else if (pick == TAKE) {
 		at->failed++;
-	} else if (pick == EXCHANGE && here && worth_moving(slot) && worth_moving(here)) {
+	} else if (pick == EXCHANGE && here && worth_moving(here)) {
 		exchange(slot, core, here);
 	} else if (pick == QUEUED) {
 		at->failed = 0;

@@ -13,8 +13,8 @@
 static __u64 searched[CORES];
 /* When cores were looked at that lack work. */
 static __u64 looked;
-/* Since when a core has had nothing to run while a thread waited that may use it, or ran on a slower one. */
-static __u64 idle_since[CORES];
+/* Since when a core has been seen to lack a thread that waits and may use it, or one that a slower core runs. */
+static __u64 lacks_since[CORES];
 static __u64 misplaced_since[CORES];
 
 /* The one that has waited longest. */
@@ -84,40 +84,49 @@ static __always_inline bool could_take(__u32 core, __u32 other)
 	return core_at(other)->queued && fair_pullable(other, core);
 }
 
-/* Whether a slower core runs a thread that may use this one. */
-static __always_inline bool could_speed_up(__u32 core, __u32 other)
+/* The thread that a slower core runs and that may use this one. */
+static __always_inline __u32 could_speed_up(__u32 core, __u32 other)
 {
-	return !is_big(other) && movable_current(other, core);
+	__u32 current = core_at(other)->current;
+
+	return is_big(core) && !is_big(other) && current && may_run_on(current, core) ? current : 0;
 }
 
-/* Something lasts, or does not: keeps the longest time that it did. */
-static __always_inline void note(__u64 *since_when, bool lasts, __u64 now, __u64 *longest)
+/* Something lasts, or does not, and began no earlier than `from`: keeps the longest time that it did. */
+static __always_inline void note(__u64 *seen_since, bool lasts, __u64 from, __u64 now, __u64 *longest)
 {
 	if (!lasts) {
-		*since_when = 0;
+		*seen_since = 0;
 		return;
 	}
-	if (!*since_when)
-		*since_when = now;
-	if (since(now, *since_when) > *longest)
-		*longest = since(now, *since_when);
+	if (!*seen_since)
+		*seen_since = now;
+	if (from < *seen_since)
+		from = *seen_since;
+	if (since(now, from) > *longest)
+		*longest = since(now, from);
 }
 
-/* For how long a core has been left without work that it could do. */
+/* For how long a core has been left without work that it could do. Between two looks it may have had some: it counts from when it
+ * had none, and of the threads that slower cores run the one that has run there longest. */
 DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
 {
-	bool waits = ANY(0), slower = ANY(0), free = !core_at(core)->current && !has(away, core);
-	__u32 other, i = core & (CORES - 1);
+	bool waits = ANY(0), free = !core_at(core)->current && !has(away, core);
+	__u32 other, slower, i = core & (CORES - 1);
+	__u64 runs_since = ANY(0ULL), free_since = idle_since[i];
 
 	FOR(other, 0, machine.cores) {
-		if (!free || !pairs || (waits && (slower || !is_big(core))))
+		if (!free || !pairs || (waits && !is_big(core)))
 			break;
 		pairs--;
 		waits |= could_take(core, other);
-		slower |= is_big(core) && could_speed_up(core, other);
+		slower = could_speed_up(core, other);
+		if (slower && (!runs_since || thread_at(slower)->since < runs_since))
+			runs_since = thread_at(slower)->since;
 	}
-	note(&idle_since[i], waits, now, &figures.longest_idle);
-	note(&misplaced_since[i], slower, now, &figures.longest_misplaced);
+	note(&lacks_since[i], waits, free_since, now, &figures.longest_idle);
+	note(&misplaced_since[i], !!runs_since, free_since > runs_since ? free_since : runs_since, now,
+	     &figures.longest_misplaced);
 	return free ? machine.cores : 0;
 }
 

@@ -4,6 +4,10 @@
 #include "fair.h"
 
 enum takeover { ANYONE, BLAMED, NOBODY };
+enum deal { IN_TURN, BY_LOAD };
+
+/* Comes after any load of an idle core. */
+#define BUSY (1ULL << 63)
 
 /* By group of cores: where the search for the next core to deal to begins. */
 static __u32 colab_turns[4];
@@ -13,11 +17,12 @@ static __always_inline bool in_group(__u32 group, __u32 core)
 	return group == EITHER || (group == TO_BIG) == is_big(core);
 }
 
-/* The next core of the group in turn, idle ones before busy ones; of all cores, if the thread may run on none of the group. */
+/* The next core of the group in turn, or the one with the least to do for its capacity, idle ones before busy ones; of all
+ * cores, if the thread may run on none of the group. */
 DECISION __u32 colab_deal(__u32 slot, __u32 group)
 {
-	__u32 step, core, from = colab_turns[group & 3], busy = ANY(NO_CORE), chosen = ANY(NO_CORE);
-	__u32 any = ANY(1);
+	__u32 step, core, from = colab_turns[group & 3], chosen = ANY(NO_CORE), any = ANY(1);
+	__u64 load, least = ANY(0ULL);
 
 	FOR(core, 0, machine.cores) {
 		if (in_group(group, core) && may_run_on(slot, core)) {
@@ -29,15 +34,16 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 		core = after(from, step);
 		if (!may_run_on(slot, core) || (!any && !in_group(group, core)))
 			continue;
-		if (idle(core)) {
+		load = machine.deal == BY_LOAD ? scaled(core, occupancy(core) + 1) : 1;
+		if (!idle(core))
+			load |= BUSY;
+		if (chosen == NO_CORE || load < least) {
 			chosen = core;
-			break;
+			least = load;
 		}
-		if (busy == NO_CORE)
-			busy = core;
 	}
 	if (chosen == NO_CORE)
-		chosen = busy == NO_CORE ? 0 : busy;
+		chosen = 0;
 	colab_turns[group & 3] = after(chosen, 1);
 	return chosen;
 }

@@ -42,6 +42,14 @@ static __always_inline bool fair_preempts(__u32 woken, __u32 running)
 	return thread_at(running)->vruntime - thread_at(woken)->vruntime > (__s64)fair_wakeup_granularity(woken);
 }
 
+/* A load as it weighs on a core of this capacity. */
+static __always_inline __u64 scaled(__u32 core, __u64 load)
+{
+	__u32 capacity = place_of(core)->capacity;
+
+	return load * 1024 * 1024 / (capacity ? capacity : 1);
+}
+
 /* The core with the least weight of those in a domain that a thread may use. */
 DECISION __u32 fair_least(__u32 slot, __u32 domain)
 {

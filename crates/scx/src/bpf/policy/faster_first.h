@@ -19,14 +19,6 @@ static __always_inline bool reaches(__u32 domain)
 	return machine.policy != BIAS || !machine.stays || domain == CACHE || domain == NODE;
 }
 
-/* A load as it weighs on a core of this capacity. */
-static __always_inline __u64 scaled(__u32 core, __u64 load)
-{
-	__u32 capacity = place_of(core)->capacity;
-
-	return load * 1024 * 1024 / (capacity ? capacity : 1);
-}
-
 DECISION __u32 distance(__u32 near, __u32 core)
 {
 	__u32 level;

@@ -65,9 +65,11 @@ struct machine {
 	__u32 speedup;
 	/* CFS's scaling of its constants by the number of cores. */
 	__u32 scale;
-	/* Bias: threads stay on their memory node. COLAB: which threads an idle big core takes over. */
+	/* Bias: threads stay on their memory node. COLAB: which threads an idle big core takes over, and
+	 * which core a thread is dealt to. */
 	__u32 stays;
 	__u32 takeover;
+	__u32 deal;
 	struct place places[CORES];
 	/* EAS: by core type; after the last one are zeros. */
 	struct step steps[TYPES][STEPS];
@@ -88,8 +90,9 @@ struct core {
 	__u64 queue_weight;
 	__u64 weight;
 	__u32 queued;
-	/* Who runs there or has been sent there. */
+	/* Who runs there or has been sent there, and who of these has been told to go to another core. */
 	__u32 current;
+	__u32 leaves;
 	/* How often in a row it balanced in vain. */
 	__u32 failed;
 	/* How much its threads use it, those that sleep included, and what those that do not sleep are going to need. */
@@ -252,17 +255,33 @@ static __always_inline __u32 after(__u32 core, __u32 step)
 	return next < machine.cores ? next : next - machine.cores;
 }
 
+static __always_inline __u64 since(__u64 now, __u64 then)
+{
+	return now > then ? now - then : 0;
+}
+
+/* How long a running thread takes to another core of late, in ns; 0 where none is really moved. */
+static __u64 move_takes;
+
+/* Whether it is worth while to move a running thread. Nobody knows how long it still runs: if it has run for as long as a move
+ * costs, no other rule loses less in the worst case (ski rental). It costs the core that it leaves and the one that it goes to.
+ * An idle core looks again at the next beat. */
+static __always_inline bool worth_moving(__u32 slot)
+{
+	struct thread *t = thread_at(slot);
+
+	return t->run != RUNNING || since(NOW, t->since) >= 2 * move_takes;
+}
+
 /* The running thread of a core, if it may move to another one. */
 static __always_inline __u32 movable_current(__u32 core, __u32 to)
 {
 	__u32 current = core_at(core)->current;
 
-	return current && may_run_on(current, to) ? current : 0;
-}
-
-static __always_inline __u64 since(__u64 now, __u64 then)
-{
-	return now > then ? now - then : 0;
+	/* Of two idle cores each is to have its own. */
+	if (!current || current == core_at(core)->leaves)
+		return 0;
+	return may_run_on(current, to) && worth_moving(current) ? current : 0;
 }
 
 static __always_inline __u32 speedup_of(__u32 slot)
