@@ -174,6 +174,11 @@ impl Library {
         unsafe { self.call::<extern "C" fn(u64)>("twin_time")(now) }
     }
 
+    pub fn move_takes(&self, time: u64) {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u64)>("twin_move_takes")(time) }
+    }
+
     pub fn place(&self, slot: u32, why: u32, near: u32) -> u32 {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(u32, u32, u32) -> u32>("twin_place")(slot, why, near) }

@@ -118,3 +118,40 @@ fn load_averages_are_the_same_to_the_bit() {
         assert_eq!(u64::from(ours.load()), (theirs.average * 1024) >> 20);
     }
 }
+
+/// Both little cores run a thread that an idle big core might take over, and the policies would rather have the one on core 2. It
+/// has just begun: what moving costs is not worth it yet. Nor is a thread taken that has been told to go to another core.
+#[test]
+fn what_has_just_begun_or_is_on_its_way_hides_no_other_thread_from_an_idle_big_core() {
+    const MS: u64 = 1_000_000;
+    let library = Library::build();
+    for policy in ["fcf", "bias", "pfs", "colab"] {
+        library.begin();
+        let machine = library.machine();
+        machine.policy = state::number(policy);
+        (machine.cores, machine.types, machine.least, machine.takeover) = (4, 2, 512, 0);
+        for (core, place) in machine.places.iter_mut().enumerate().take(4) {
+            (place.kind, place.capacity) = if core < 2 { (0, 1024) } else { (1, 512) };
+            (place.levels, place.domains[0], place.sizes[0]) = (1, 2, 4);
+        }
+        for core in 0..4 {
+            let to = library.core(core);
+            (to.current, to.leaves, to.queued) = ((core as u32).saturating_sub(1), 0, 0);
+        }
+        for (slot, core, since) in [(1, 2, 9 * MS), (2, 3, MS)] {
+            let thread = library.thread(slot);
+            (thread.core, thread.run, thread.since) = (core, state::RUNNING, since);
+            (thread.may, thread.wanted) = ([u64::MAX; library::CORES / 64], [u64::MAX; library::CORES / 64]);
+            thread.progress = i64::from(slot);
+        }
+        library.time(10 * MS);
+        let taken = || library.pick(0) as u32;
+        assert_eq!(taken(), 1, "{policy}: where moves cost nothing it is the first");
+        library.move_takes(MS);
+        assert_eq!(taken(), 2, "{policy}: it has run for 1 ms, and a move costs 1 ms on both cores");
+        library.core(3).leaves = 2;
+        assert_eq!(taken(), 0, "{policy}: the other one is on its way");
+        library.time(11 * MS);
+        assert_eq!(taken(), 1, "{policy}: it has run for 2 ms");
+    }
+}

@@ -52,6 +52,13 @@ void twin_begin(void)
 {
 	__builtin_memset(threads, 0, sizeof(threads));
 	__builtin_memset(colab_turns, 0, sizeof(colab_turns));
+	move_takes = 0;
+}
+
+/* What no simulated move costs. */
+void twin_move_takes(__u64 time)
+{
+	move_takes = time;
 }
 
 void twin_time(__u64 time)

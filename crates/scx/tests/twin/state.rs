@@ -10,6 +10,14 @@ use crate::library::{Library, Place, STEPS, Step, TYPES};
 /// In the order of `enum policy`.
 const POLICIES: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
 
+/// Of `enum run`.
+pub const RUNNING: u32 = 2;
+
+/// A policy's place in `enum policy`.
+pub fn number(policy: &str) -> u32 {
+    POLICIES.iter().position(|known| *known == policy).unwrap() as u32
+}
+
 pub fn slot(thread: ThreadId) -> u32 {
     thread.0 + 1
 }
@@ -18,7 +26,7 @@ pub fn slot(thread: ThreadId) -> u32 {
 pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
     let name = policy.description().name;
     let machine = library.machine();
-    machine.policy = POLICIES.iter().position(|known| *known == name).unwrap() as u32;
+    machine.policy = number(name);
     machine.cores = s.cores.len() as u32;
     machine.caches = s.caches.len() as u32;
     machine.clusters = s.machine.clusters.len() as u32;
@@ -101,7 +109,7 @@ pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadI
         to.run = match thread.run {
             Run::Absent | Run::Blocked(_) => 0,
             Run::Ready => 1,
-            Run::Running => 2,
+            Run::Running => RUNNING,
         };
         to.core = thread.core.0.into();
         to.estimate = thread.estimate;

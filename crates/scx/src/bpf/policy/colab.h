@@ -41,6 +41,9 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 			chosen = core;
 			least = load;
 		}
+		/* In turn none comes before the first idle one. */
+		if (machine.deal == IN_TURN && idle(core))
+			break;
 	}
 	if (chosen == NO_CORE)
 		chosen = 0;
