@@ -380,6 +380,8 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 		if (reads_usage)
 			note_use(core, NOW);
 		waits |= core_at(core)->queued;
+		/* Who was told to leave and is still there is told again. */
+		core_at(core)->leaves = 0;
 		look_for_real_time(core);
 		if (idle(core))
 			continue;
