@@ -10,7 +10,8 @@
 //! next, so that it tells of the present phase (assumed); and a thread that is a whole latency ahead of the queue's
 //! vruntime floor lets the others go first, without which `max_block` would starve them (3.1 wants fairness in the
 //! selector). Section 4.1 says that vruntime is *divided* by the speedup on big cores; what it explains, shorter slices
-//! there and equal progress, needs the charge multiplied and the slice divided, and that is what is done here.
+//! there and equal progress, needs the charge multiplied and the slice divided, and that is what is done here. The check at
+//! a wake-up (`wakeup_preempt_entity`) then compares what has been scaled already, and is Linux's own.
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
@@ -190,16 +191,10 @@ impl Policy for Colab {
         Ns((fair::slice(s, thread, core).0 as f64 / s.progress_rate(thread, core)) as u64)
     }
 
-    /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice).
+    /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice). What compares vruntimes,
+    /// at a tick and at a wake-up, compares progress.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
         Ns((fair::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
-    }
-
-    /// The wake-up preemption check, scaled in the same way (4.1, `wakeup_preempt_entity`).
-    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
-        let ahead = s.thread(running).vruntime - s.thread(woken).vruntime;
-        let scaled = ahead as f64 * s.progress_rate(woken, core);
-        scaled as i64 > fair::wakeup_granularity(s, woken).0 as i64
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.

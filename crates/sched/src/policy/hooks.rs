@@ -65,7 +65,7 @@ pub trait Policy: Send {
     /// The virtual time with which a thread joins those that wait for a core. Where it was is in [`crate::Thread::core`];
     /// that it moves while it waits counts as [`Why::Taken`].
     fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
-        fair::enter(s, thread, core, why, self.slice(s, thread, core))
+        fair::enter(s, thread, core, why)
     }
 
     /// A thread is about to leave the core that it runs on or waits for. Nothing to decide: a policy may note what it

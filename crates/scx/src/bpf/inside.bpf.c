@@ -112,7 +112,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	note_number(p, own);
 	from = t->core;
 	reweigh(p, own->slot);
-	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !own->leaves && may_use(p, cpu) &&
+	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !must_leave(own) && may_use(p, cpu) &&
 	    may_run_on(own->slot, core_of(cpu)) && core_at(core_of(cpu))->current == own->slot) {
 		/* It was only interrupted. If its slice was over, threads of the kernel that wait come first: else one that is
 		 * interrupted each time that it is over, by this scheduler's own process, would keep them away for ever. */
@@ -172,16 +172,19 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 {
 	__u32 core = core_of(cpu), try, pick = IDLE, slot, ran;
 	struct own *own = 0;
-	bool goes_on;
+	bool goes_on, runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	__u64 chosen;
 
-	if (core == NO_CORE)
+	if (core == NO_CORE) {
+		if (runnable)
+			refill(prev, SLICE);
 		return;
+	}
 	if (is_back(cpu))
 		set_away(core, false);
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
+	if (runnable)
 		own = of(prev);
-	if (own && own->slot && !own->yields && !own->leaves && may_run_on(own->slot, core)) {
+	if (own && own->slot && !own->yields && !must_leave(own) && may_run_on(own->slot, core)) {
 		refill(prev, SLICE);
 		return;
 	}
@@ -204,10 +207,15 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	if (pick == QUEUED)
 		return;
-	if (own && ran) {
-		/* Nobody wants its place, or not any more. */
+	if (own && ran && !own->goes) {
+		/* Nobody wants its place, or not any more. An order to go elsewhere may have come while a thread was moved here: for that the
+		 * kernel lets go of the core, and what is told then is told only once. */
 		own->leaves = own->yields = own->stays = false;
 		thread_at(ran)->stint = 0;
+		refill(prev, SLICE);
+		return;
+	}
+	if (runnable && (!own || !own->slot)) {
 		refill(prev, SLICE);
 		return;
 	}
@@ -230,18 +238,18 @@ void BPF_PROG(inside_running, struct task_struct *p)
 	if (!own || !own->slot || core == NO_CORE)
 		return;
 	own->counted = p->se.sum_exec_runtime;
-	if (own->leaves && !own->stays) {
+	if (must_leave(own) && !own->stays) {
 		/* It was told to leave while something else ran in its place. */
 		own->stays = true;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	} else if (own->leaves) {
-		/* The kernel has put it back by itself: it exits, or may not move now. */
+	} else if (must_leave(own)) {
+		/* The kernel has put it back by itself: it must not migrate now. */
 		own->leaves = own->stays = false;
 		own->goes = 0;
 		own->moves_since = 0;
 		core_at(core)->leaves = 0;
 	}
-	if (own->on == cpu + 1)
+	if (own->on == cpu + 1 && core_at(core)->current == own->slot)
 		return;
 	if (own->moves_since)
 		note_move(own);
@@ -301,14 +309,12 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 	reweigh(p, own->slot);
 	account(p, own, now);
 	note_lacks(now);
-	if (core_at(core)->queued && hook_expired(own->slot, core)) {
+	if (core_at(core)->queued && hook_expired(own->slot, core))
 		own->leaves = true;
-		refill(p, 0);
-	}
-	if (rebalance(core) || waits_too_long(core) || waits_in_vain(core)) {
+	if (rebalance(core) || waits_too_long(core) || waits_in_vain(core))
 		own->leaves = true;
+	if (must_leave(own))
 		refill(p, 0);
-	}
 	/* A thread waits here while a core sleeps. */
 	first = first_waiting(core);
 	if (first)
@@ -380,9 +386,10 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 		if (reads_usage)
 			note_use(core, NOW);
 		waits |= core_at(core)->queued;
-		/* Who was told to leave and is still there is told again. */
-		core_at(core)->leaves = 0;
 		look_for_real_time(core);
+		/* A thread that was to go elsewhere, and must not migrate now, is kept here by the kernel, which does not wake the core up for it. */
+		if (core_at(core)->leaves)
+			kick(core, SCX_KICK_IDLE);
 		if (idle(core))
 			continue;
 		busy = true;
@@ -437,7 +444,7 @@ struct sched_ext_ops evenkeel = {
 	.cpu_offline = (void *)inside_cpu_offline,
 	.init = (void *)inside_init,
 	.exit = (void *)inside_exit,
-	.flags = SCX_OPS_ENQ_LAST,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
 	.timeout_ms = 5000,
 	.name = "evenkeel",
 };

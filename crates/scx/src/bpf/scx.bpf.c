@@ -244,9 +244,9 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 {
 	__u32 core = cpu & (MAX_CPUS - 1);
 	struct mail *mail = &mails[core];
-	struct thread *thread;
+	struct thread *thread = 0;
 	__u32 number = mail->number;
-	bool back = is_back(cpu);
+	bool back = is_back(cpu), runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	enum delivered delivered;
 
 	if (back)
@@ -258,7 +258,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 			return;
 		tell_of_cpu(delivered == KEPT || waits(mail->tid) ? KEEPS : REFUSED, cpu, mail->tid, number);
 	}
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
+	if (runnable) {
 		thread = of(prev);
 		if (thread && !thread->outside && !thread->yields && !thread->leaves) {
 			refill(prev, SLICE);
@@ -267,8 +267,16 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	/* The kernel lends a core that a real-time thread has for 50 ms a second, no more once it finds nothing to run there: its own
 	 * threads of that core would starve. */
-	if ((back || late()) && take_any() && heard)
-		__sync_fetch_and_add(&taken_late, 1);
+	if ((back || late()) && take_any()) {
+		if (heard)
+			__sync_fetch_and_add(&taken_late, 1);
+	} else if (runnable && (!thread || thread->outside)) {
+		refill(prev, SLICE);
+	} else if (runnable) {
+		/* Should the kernel keep the thread here after all, since it must not migrate now, the CPU would go idle beside it: it looks
+		 * again (as SCX_ENQ_LAST calls for). */
+		scx_bpf_kick_cpu(cpu, 0);
+	}
 }
 
 SEC("struct_ops/running")
@@ -281,7 +289,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 		return;
 	if (thread->on == cpu + 1) {
 		/* It was to leave while something else had its core, which is when a kick does not reach it. Not twice: the
-		 * kernel itself keeps a thread there that exits, or must not migrate now. */
+		 * kernel itself keeps a thread there that must not migrate now. */
 		if (thread->leaves && !thread->kicked) {
 			thread->kicked = true;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -480,7 +488,7 @@ struct sched_ext_ops evenkeel = {
 	.cpu_offline = (void *)scx_cpu_offline,
 	.init = (void *)scx_init,
 	.exit = (void *)scx_exit,
-	.flags = SCX_OPS_ENQ_LAST,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
 	.timeout_ms = 5000,
 	.name = "evenkeel",
 };

@@ -247,14 +247,14 @@ pub fn charge(s: &State, thread: ThreadId, ran: Ns) -> Ns {
     }
 }
 
-/// The virtual time with which a thread joins a queue (place_entity): a new one behind the others by a `slice`, a sleeper
+/// The virtual time with which a thread joins a queue (place_entity): a new one behind the others by a slice, a sleeper
 /// with half a latency of credit at most, any other with what it had above the floor of the queue that it left.
-pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why, slice: Ns) -> i64 {
+pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
     let queue = &s.core(core).queue;
     let t = s.thread(thread);
     let vruntime = t.vruntime - s.core(t.core).queue.min_vruntime + queue.min_vruntime;
     match why {
-        Why::New { .. } => queue.min_vruntime + charge(s, thread, slice).0 as i64,
+        Why::New { .. } => queue.min_vruntime + charge(s, thread, slice(s, thread, core)).0 as i64,
         Why::Woken { .. } => vruntime.max(queue.min_vruntime - latency(s).0 as i64 / 2),
         // yield_task_fair with the skip hint: behind all that wait.
         Why::Yielded => queue.iter().next_back().map_or(vruntime, |last| vruntime.max(s.thread(last).vruntime + 1)),
@@ -262,12 +262,12 @@ pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why, slice: Ns) -> 
     }
 }
 
-/// Whether the thread that runs on a core should give way at a tick (check_preempt_tick): its slice is over, or the first
-/// in line is a whole slice behind.
-pub fn expired(s: &State, running: ThreadId, core: CoreId, slice: Ns) -> bool {
+/// Whether the thread that runs on a core should give way at a tick (check_preempt_tick): it has run for what the policy
+/// gives it there (`stint`), or the first in line is a whole slice behind, in virtual time.
+pub fn expired(s: &State, running: ThreadId, core: CoreId, stint: Ns) -> bool {
     let t = s.thread(running);
     let ahead = s.core(core).queue.first_vruntime().map_or(0, |first| t.vruntime - first);
-    t.stint >= slice || ahead > slice.0 as i64 && t.stint >= min_granularity(s)
+    t.stint >= stint || ahead > slice(s, running, core).0 as i64 && t.stint >= min_granularity(s)
 }
 
 /// Whether a woken thread should preempt the running one (wakeup_preempt_entity): it is behind by more than the wake-up

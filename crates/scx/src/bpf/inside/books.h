@@ -44,7 +44,7 @@ struct own {
 	__u64 moves_since;
 	bool begun;
 	bool yields;
-	/* It is to give way to another thread of its core, or to go to another one. */
+	/* It is to give way to another thread of its core. */
 	bool leaves;
 	/* It was told so a second time. */
 	bool stays;
@@ -119,6 +119,12 @@ static void look_for_real_time(__u32 core)
 	} else if (becomes_taken(cpu_of(core))) {
 		set_away(core, true);
 	}
+}
+
+/* Whether a thread was told to give way. An order to go elsewhere is in force as soon as it is there, and until the thread has gone. */
+static __always_inline bool must_leave(struct own *own)
+{
+	return own->leaves || own->goes;
 }
 
 /* A thread is on no core any more, and nothing that it was told holds. */

@@ -19,12 +19,13 @@ DECISION int stop(__u32 core, __u32 to, __u32 swaps)
 		return 0;
 	own = of(p);
 	if (own && own->slot == slot && thread_at(slot)->run == RUNNING) {
-		own->leaves = true;
-		if (to != NO_CORE) {
+		if (to == NO_CORE) {
+			own->leaves = true;
+		} else {
 			if (own->goes != to + 1)
 				own->moves_since = NOW;
-			own->goes = to + 1;
 			own->swaps = swaps;
+			own->goes = to + 1;
 			core_at(core)->leaves = slot;
 		}
 		__sync_fetch_and_add(&figures.stops, 1);

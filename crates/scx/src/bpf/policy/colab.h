@@ -142,10 +142,3 @@ static __u64 colab_charge(__u32 slot, __u32 core, __u64 ran)
 {
 	return fair_charge(slot, ran) * progress_rate(slot, core) / ONE;
 }
-
-static bool colab_preempts(__u32 woken, __u32 running, __u32 core)
-{
-	__s64 ahead = thread_at(running)->vruntime - thread_at(woken)->vruntime;
-
-	return ahead > 0 && (__u64)ahead * progress_rate(woken, core) / ONE > fair_wakeup_granularity(woken);
-}

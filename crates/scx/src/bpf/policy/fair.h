@@ -315,8 +315,8 @@ DECISION __u64 fair_balance(__u32 core)
 	return picked(TAKE, idle(core) && balance_due(core, levels - 1) ? fair_from_overloaded_cluster(core) : 0);
 }
 
-/* The vruntime with which a thread joins those that wait for a core; `slice` is what it has there. */
-DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why, __u64 slice)
+/* The vruntime with which a thread joins those that wait for a core. */
+DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why)
 {
 	struct thread *t = thread_at(slot);
 	__s64 floor = core_at(core)->min_vruntime, vruntime = t->vruntime - core_at(t->core)->min_vruntime + floor;
@@ -325,7 +325,7 @@ DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why, __u64 slice)
 
 	switch (why) {
 	case NEW:
-		return floor + (__s64)fair_charge(slot, slice);
+		return floor + (__s64)fair_charge(slot, fair_slice(slot, core));
 	case WOKEN:
 		return vruntime > earliest ? vruntime : earliest;
 	case YIELDED:
@@ -342,11 +342,13 @@ DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why, __u64 slice)
 	}
 }
 
-DECISION int fair_expired(__u32 running, __u32 core, __u64 slice)
+DECISION int fair_expired(__u32 running, __u32 core, __u64 stint)
 {
 	struct thread *t = thread_at(running);
 	__u32 first = first_waiting(core);
 	__s64 ahead = first ? t->vruntime - thread_at(first)->vruntime : 0;
 
-	return t->stint >= slice || (ahead > (__s64)slice && t->stint >= MIN_GRANULARITY * machine.scale);
+	if (t->stint >= stint)
+		return 1;
+	return ahead > (__s64)fair_slice(running, core) && t->stint >= MIN_GRANULARITY * machine.scale;
 }

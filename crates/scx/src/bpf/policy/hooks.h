@@ -87,7 +87,7 @@ DECISION __u64 hook_charge(__u32 slot, __u32 core, __u64 ran)
 
 DECISION __s64 hook_enter(__u32 slot, __u32 core, __u32 why)
 {
-	return fair_enter(slot, core, why, hook_slice(slot, core));
+	return fair_enter(slot, core, why);
 }
 
 DECISION int hook_expired(__u32 running, __u32 core)
@@ -101,7 +101,7 @@ DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
 {
 	if (machine.policy == PFS)
 		return pfs_comes_before(woken, running);
-	return machine.policy == COLAB ? colab_preempts(woken, running, core) : fair_preempts(woken, running);
+	return fair_preempts(woken, running);
 }
 
 /* Whether a thread that ran would be picked before the one that was, if it were back in the queue: the kernel queues it later. */
