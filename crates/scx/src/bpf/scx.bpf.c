@@ -273,8 +273,8 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	} else if (runnable && (!thread || thread->outside)) {
 		refill(prev, SLICE);
 	} else if (runnable) {
-		/* Should the kernel keep the thread here after all, since it must not migrate now, the CPU would go idle beside it: it looks
-		 * again (as SCX_ENQ_LAST calls for). */
+		/* Should the kernel keep the thread here after all, since it exits or must not migrate now, the CPU would go idle beside it: it
+		 * looks again (as SCX_ENQ_LAST calls for). */
 		scx_bpf_kick_cpu(cpu, 0);
 	}
 }
@@ -289,7 +289,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 		return;
 	if (thread->on == cpu + 1) {
 		/* It was to leave while something else had its core, which is when a kick does not reach it. Not twice: the
-		 * kernel itself keeps a thread there that must not migrate now. */
+		 * kernel itself keeps a thread there that exits, or must not migrate now. */
 		if (thread->leaves && !thread->kicked) {
 			thread->kicked = true;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -488,7 +488,7 @@ struct sched_ext_ops evenkeel = {
 	.cpu_offline = (void *)scx_cpu_offline,
 	.init = (void *)scx_init,
 	.exit = (void *)scx_exit,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	.flags = SCX_OPS_ENQ_LAST,
 	.timeout_ms = 5000,
 	.name = "evenkeel",
 };
