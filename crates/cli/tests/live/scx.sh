@@ -36,6 +36,7 @@ policies)
 		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- sh "$0" mix "$evenkeel" "$programs" "$much" 2>/tmp/errors
 		echo "$policy $? $(state)"
 		document /tmp/errors
+		grep -v '^[{} ]' /tmp/errors >&2
 	done
 	;;
 
