@@ -77,9 +77,9 @@ pub struct BenchRow {
     pub over_ideal: Option<f64>,
     /// The makespan against that of `stock` in the same repetition.
     pub against_stock: Option<BenchDifference>,
-    /// The makespan when the simulator plays a recording, in seconds; `null` where it cannot know.
+    /// The makespan when the simulator plays recordings, in seconds: their mean; `null` where it cannot know.
     pub predicted_s: Option<f64>,
-    /// `predicted_s` against that of `stock`.
+    /// The same against `stock` played from the same recordings: the geometric mean.
     pub predicted_against_stock: Option<f64>,
     /// How many times as long programs take as each alone on as many big cores, the mean over the programs.
     pub h_antt: f64,

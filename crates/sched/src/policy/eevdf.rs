@@ -12,12 +12,14 @@
 //! that yields forfeits the rest of its request, as since 6.18. Left out: delayed dequeue (as in 6.6, a thread that had too
 //! much sleeps with its debt), slices that a program sets for itself, groups.
 //!
-//! Which core a thread waits for, and who moves, is CFS's business. As a stock kernel where the firmware tells no
-//! capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
+//! Which core a thread waits for is CFS's business, and so is who moves, but for one thing: where cores differ by less
+//! than the weight of a thread, one moves after attempts in vain (migrate_load of calculate_imbalance and detach_tasks,
+//! since 5.10), so that nine threads on four cores have their turns on all of them. As a stock kernel where the firmware
+//! tells no capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
 //! is big enough for it (select_idle_capacity), and a thread that its core is too small for is taken over by an idle
 //! bigger one (misfit migration).
 
-use evenkeel_model::{Class, CoreId, NICE_0_WEIGHT, Ns, ThreadId};
+use evenkeel_model::{Class, CoreId, CoreSet, NICE_0_WEIGHT, Ns, ThreadId};
 
 use super::description::{Description, Knob, Value};
 use super::hooks::Policy;
@@ -43,6 +45,10 @@ pub(super) static DESCRIPTION: Description = Description {
     ..Description::of::<Eevdf>("eevdf", |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))))
 };
 
+/// How many times the load of the other a core may have, in percent, before it counts as busier
+/// (sched_domain::imbalance_pct of cores that share a cache).
+const IMBALANCE_PCT: u64 = 117;
+
 /// The EEVDF scheduler.
 #[derive(Debug)]
 pub struct Eevdf {
@@ -52,6 +58,8 @@ pub struct Eevdf {
     asym: bool,
     /// By thread.
     entities: Vec<Entity>,
+    /// By core: how often in a row it found a busier one and nothing small enough to pull (nr_balance_failed).
+    failed: Vec<u32>,
 }
 
 /// What EEVDF keeps of a thread, in virtual time (sched_entity).
@@ -94,6 +102,13 @@ impl Policy for Eevdf {
             _ => {}
         }
         pick
+    }
+
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        match fair::balance(s, core) {
+            Pick::Idle => self.rotate(s, core).map_or(Pick::Idle, Pick::Queued),
+            pick => pick,
+        }
     }
 
     fn forget(&mut self, thread: ThreadId) {
@@ -178,7 +193,24 @@ impl Policy for Eevdf {
 impl Eevdf {
     /// With slices of this length, before scaling; `asym` if the firmware tells capacities.
     pub fn new(slice: Ns, asym: bool) -> Self {
-        Self { slice, asym, entities: Vec::new() }
+        Self { slice, asym, entities: Vec::new(), failed: Vec::new() }
+    }
+
+    /// The waiting thread of the busiest core around that a busy core pulls although that one is ahead by less than two
+    /// threads.
+    fn rotate(&mut self, s: &State, core: CoreId) -> Option<ThreadId> {
+        if self.failed.len() <= core.index() {
+            self.failed.resize(core.index() + 1, 0);
+        }
+        let domains = s.domains[core.index()].iter().enumerate();
+        let mut due = domains.filter(|(level, _)| fair::balance_due(s, core, *level));
+        let (from, imbalance) = due.find_map(|(_, domain)| imbalance(s, core, *domain))?;
+        let failed = &mut self.failed[core.index()];
+        let small_enough =
+            |thread: &ThreadId| s.thread(*thread).weight().checked_shr(*failed).unwrap_or(0) <= imbalance;
+        let thread = fair::pullable(s, from, core).find(small_enough);
+        *failed = if thread.is_some() { 0 } else { *failed + 1 };
+        thread
     }
 
     fn base_slice(&self, s: &State) -> Ns {
@@ -213,6 +245,16 @@ impl Eevdf {
         let eligible = threads.filter(|thread| fair(s, *thread) && average.eligible(vruntime(s, *thread)));
         eligible.min_by_key(|thread| self.deadline(*thread))
     }
+}
+
+/// The busiest other core of a domain, and how much weight should come from there so that neither passes the average
+/// (calculate_imbalance, migrate_load).
+fn imbalance(s: &State, core: CoreId, domain: CoreSet) -> Option<(CoreId, u64)> {
+    let from = fair::busiest(s, core, domain, |other| Some(s.weight(other)))?;
+    let (theirs, ours) = (s.weight(from), s.weight(core));
+    let average = domain.iter().map(|core| s.weight(core)).sum::<u64>() / domain.len() as u64;
+    let busier = ours < average && 100 * theirs > IMBALANCE_PCT * ours;
+    busier.then(|| (from, (theirs - average).min(average - ours)))
 }
 
 /// The average virtual time of the fair threads that wait for a core or run on it, by weight (avg_vruntime).

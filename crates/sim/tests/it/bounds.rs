@@ -99,6 +99,21 @@ proptest! {
     }
 }
 
+/// Under EEVDF threads that cores cannot be divided among evenly have their turns on all of them.
+#[test]
+fn eevdf_rotates_what_is_left_over() {
+    for (threads, cores) in [(3, 2), (9, 4)] {
+        let mut workload = independent(&vec![60_000; threads]);
+        workload.duration = Some(Ns::from_secs(20));
+        let outcome = play(&machine(0, cores), &workload, "eevdf", &Options::default()).expect("runs");
+        let share = 20.0 * f64::from(cores) / threads as f64;
+        for (thread, outcome) in outcome.threads.iter().enumerate() {
+            let got = outcome.on_type[0].0 as f64 / 1e9;
+            assert!((got / share - 1.0).abs() < 0.1, "{threads} on {cores}: thread {thread} got {got} s of {share}");
+        }
+    }
+}
+
 /// A source with exponential gaps feeds `servers` threads with exponential work, one core each.
 fn station(servers: u16, load: f64, jobs: u64) -> Workload {
     let service_ns = 100_000.0;

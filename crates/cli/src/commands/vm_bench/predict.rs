@@ -1,16 +1,16 @@
 //! Sim-to-real: what a recorded run would take in the simulator, under each policy.
 
 use anyhow::{Context, Result};
-use evenkeel_experiment::{Control, Plan, Runner};
+use evenkeel_experiment::{Control, Plan, Run, Runner};
 use evenkeel_linux::vm::bench::Host;
-use evenkeel_model::CoreOrder;
 
 use crate::catalog;
 
 /// Stands for the guest's own scheduler: Linux since 6.6.
 const SIMULATED_STOCK: &str = "eevdf";
 
-/// Plays a recording on the machine that it was made on, as `compare` does. `took` is what its programs say they took, in
+/// Plays a recording on the machine that it was made on, as `compare` does: in both core orders, whose geometric mean counts,
+/// since a kernel that takes all cores for equal begins with any. `took` is what its programs say they took, in
 /// seconds, which is less than the recording, as that has the shell that started them, too. So the replay says how many
 /// times as long as the recorded run another one takes.
 pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
@@ -22,12 +22,12 @@ pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
         workloads: vec![found.workload],
         machines: vec![machine],
         policies: policies.iter().map(policy).collect::<Result<_>>()?,
-        orders: vec![CoreOrder::Declared],
         ..Plan::default()
     };
     let control = Control::default();
+    let repetitions = plan.repetitions();
     let results = Runner::new(plan, &control)?.run_all(&control)?;
-    let makespan =
-        |run: &evenkeel_experiment::Run| took * run.measurement.makespan.as_secs_f64() / recorded.as_secs_f64();
-    Ok(results.runs.iter().map(makespan).collect())
+    let ratio = |run: &Run| run.measurement.makespan.as_secs_f64() / recorded.as_secs_f64();
+    let mean = |runs: &[Run]| (runs.iter().map(|run| ratio(run).ln()).sum::<f64>() / runs.len() as f64).exp();
+    Ok(results.runs.chunks(repetitions).map(|runs| took * mean(runs)).collect())
 }

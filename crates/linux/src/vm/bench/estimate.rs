@@ -33,9 +33,9 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// How many runs one machine takes: in each boot all of the table, and a recording of each row.
+    /// How many runs one machine takes: in each repetition all of the table, and a recording of each row.
     pub fn runs(&self) -> usize {
-        self.boots * self.benches * (self.repeat * self.schedulers + 1)
+        self.boots * self.repeat * self.benches * (self.schedulers + 1)
     }
 
     /// About how many seconds all machines take.
@@ -45,7 +45,7 @@ impl Size {
         let machine = |spec: &Spec| {
             // All of the work on one core, and on as many big cores as there are cores.
             let alone = self.members as f64 * (2.0 * START_S + (spec.capacity() + 1.0) * self.seconds);
-            let hosts = self.benches * (self.repeat * (self.schedulers - 1) + 1);
+            let hosts = self.benches * self.repeat * self.schedulers;
             let loads = self.benches * self.repeat * self.loaded;
             let starts = hosts as f64 * HOST_S + loads as f64 * LOAD_S;
             self.boots as f64 * (BOOT_S + alone + starts) + self.runs() as f64 * run

@@ -91,10 +91,7 @@ impl Plan {
                 .iter()
                 .map(|member| Alone { one_core_s: cost(&one_core, member), big_only_s: cost(big_only, member) / rate });
             let alone = alone.collect();
-            caller.begins(&format!("{spec}: {} recorded", bench.name));
-            let predicted = self.predicted(guest, bench, rate, caller)?;
-            caller.done();
-            boots.push(Boot { alone, predicted, runs: vec![Vec::new(); self.schedulers.len()] });
+            boots.push(Boot { alone, predicted: Vec::new(), runs: vec![Vec::new(); self.schedulers.len()] });
         }
         for (series, boot) in series.iter_mut().zip(boots) {
             series.boots.push(boot);
@@ -102,6 +99,9 @@ impl Plan {
         for _ in 0..self.repeat {
             for series in series.iter_mut() {
                 let Some(boot) = series.boots.last_mut() else { continue };
+                caller.begins(&format!("{spec}: {} recorded", series.bench.name));
+                boot.predicted.extend(self.predicted(guest, series.bench, rate, caller)?);
+                caller.done();
                 for (scheduler, runs) in self.schedulers.iter().zip(&mut boot.runs) {
                     caller.begins(&format!("{spec}: {} under {scheduler}", series.bench.name));
                     let output = guest.measure_under(scheduler, series.bench, rate, caller);
@@ -121,23 +121,23 @@ impl Plan {
         Ok(())
     }
 
-    /// Makespans in seconds by policy, as far as the simulator can know them.
+    /// Makespans in seconds by policy, if the simulator can know them.
     fn predicted<C: Caller>(
         &self,
         guest: &mut Guest<'_>,
         bench: &Bench,
         rate: f64,
         caller: &mut C,
-    ) -> Result<BTreeMap<String, f64>, C::Error> {
+    ) -> Result<Option<BTreeMap<String, f64>>, C::Error> {
         let policies = self.policies();
         if !bench.computes() {
-            return Ok(BTreeMap::new());
+            return Ok(None);
         }
         match guest.predict(bench, rate, &policies, caller) {
-            Ok(makespans) => Ok(policies.into_iter().map(str::to_owned).zip(makespans).collect()),
+            Ok(makespans) => Ok(Some(policies.into_iter().map(str::to_owned).zip(makespans).collect())),
             Err(error) if caller.goes_on_after(&error) => {
-                caller.warn(&format!("{} is not predicted: {error}", bench.name));
-                Ok(BTreeMap::new())
+                caller.warn(&format!("{} is not predicted once: {error}", bench.name));
+                Ok(None)
             }
             Err(error) => Err(error),
         }

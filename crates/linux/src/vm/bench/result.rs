@@ -50,9 +50,9 @@ pub struct Row {
     pub ideal_s: Option<f64>,
     /// The makespan against that of the guest's own scheduler.
     pub against_stock: Option<Difference>,
-    /// The makespan when a simulator plays a recording.
+    /// The makespan when a simulator plays recordings: their mean.
     pub predicted_s: Option<f64>,
-    /// The same against that of the guest's own scheduler.
+    /// The same against that of the guest's own scheduler: the geometric mean of the recordings' ratios.
     pub predicted_against_stock: Option<f64>,
     /// The mean of how many times as long the programs take as each takes alone on a machine of as many big cores.
     pub h_antt: f64,
@@ -124,8 +124,8 @@ pub(super) struct Series<'a> {
 pub(super) struct Boot {
     /// By program.
     pub alone: Vec<Alone>,
-    /// Makespans in seconds by policy.
-    pub predicted: BTreeMap<String, f64>,
+    /// Makespans in seconds by policy, from each recording.
+    pub predicted: Vec<BTreeMap<String, f64>>,
     /// By scheduler, of which the first is the guest's own, then by repetition. `None` failed.
     pub runs: Vec<Vec<Option<Run>>>,
 }
@@ -162,7 +162,12 @@ impl Series<'_> {
         let scheduler = &schedulers[column];
         let tried = || self.boots.iter().flat_map(|boot| &boot.runs[column]);
         let runs: Vec<Run> = tried().flatten().copied().collect();
-        let predicted = |scheduler: &Scheduler| self.over_boots(|boot| boot.predicted.get(&scheduler.policy).copied());
+        let predicted = self.boots.iter().flat_map(|boot| &boot.predicted);
+        let predicted = predicted.filter_map(|by| Some((*by.get(&scheduler.policy)?, *by.get(&schedulers[0].policy)?)));
+        let predicted: Vec<(f64, f64)> = predicted.collect();
+        let over_recordings = |value: fn(&(f64, f64)) -> f64| {
+            (!predicted.is_empty()).then(|| predicted.iter().map(value).sum::<f64>() / predicted.len() as f64)
+        };
         let (makespan_s, makespan_sd_s) = mean_and_deviation(&runs, |run| Some(run.makespan))?;
         let mean = |value: fn(&Run) -> Option<f64>| mean_and_deviation(&runs, value).map(|(mean, _)| mean);
         let latency = mean(|run| run.p50).zip(mean(|run| run.p99)).map(|(p50_s, p99_s)| Latency {
@@ -180,10 +185,9 @@ impl Series<'_> {
             makespan_sd_s,
             ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
-            predicted_s: predicted(scheduler),
-            predicted_against_stock: predicted(scheduler)
-                .zip(predicted(&schedulers[0]))
-                .map(|(predicted, stock)| predicted / stock - 1.0),
+            predicted_s: over_recordings(|(predicted, _)| *predicted),
+            predicted_against_stock: over_recordings(|(predicted, stock)| (predicted / stock).ln())
+                .map(|log| log.exp() - 1.0),
             h_antt: mean(|run| Some(run.h_antt))?,
             h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
             h_stp: mean(|run| Some(run.h_stp))?,
@@ -243,7 +247,8 @@ mod tests {
         let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.members.len()];
         let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
         let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
-        let predicted = BTreeMap::from([("stock".into(), 8.0), ("pfs".into(), 6.0)]);
+        let recording = |stock, pfs| BTreeMap::from([("stock".into(), stock), ("pfs".into(), pfs)]);
+        let predicted = vec![recording(8.0, 3.0), recording(2.0, 3.0)];
         Series { bench, boots: vec![Boot { alone, predicted, runs }] }
     }
 
@@ -285,7 +290,7 @@ mod tests {
         let spec: Spec = "4B4S:3".parse().unwrap();
         let ideal = |name: &str, works: &[f64]| {
             let alone = works.iter().map(|work| Alone { one_core_s: *work, big_only_s: 1.0 }).collect();
-            let boot = Boot { alone, predicted: BTreeMap::new(), runs: Vec::new() };
+            let boot = Boot { alone, predicted: Vec::new(), runs: Vec::new() };
             boot.ideal(&spec, &Bench::named(name).unwrap())
         };
         close(ideal("equal:2+lu:2", &[4.0, 4.0]), 2.0);

@@ -56,8 +56,8 @@ DECISION int waits_in_vain(__u32 core)
 	__u32 word, other, slot, found = ANY(0);
 	__u64 any = ANY(0ULL);
 
-	FOR(word, 0, CORES / 64)
-		any |= away[word];
+	FOR(word, 0, (machine.cores + 63) / 64)
+		any |= away[word & (CORES / 64 - 1)];
 	/* Nearly always none is. */
 	if (!any)
 		return false;
