@@ -203,9 +203,13 @@ impl Eevdf {
             self.failed.resize(core.index() + 1, 0);
         }
         let domains = s.domains[core.index()].iter().enumerate();
-        let mut due = domains.filter(|(level, _)| fair::balance_due(s, core, *level));
-        let (from, imbalance) = due.find_map(|(_, domain)| imbalance(s, core, *domain))?;
+        let mut due = domains.filter(|(level, _)| fair::balance_due(s, core, *level)).peekable();
+        due.peek()?;
         let failed = &mut self.failed[core.index()];
+        let Some((from, imbalance)) = due.find_map(|(_, domain)| imbalance(s, core, *domain)) else {
+            *failed = 0;
+            return None;
+        };
         let small_enough =
             |thread: &ThreadId| s.thread(*thread).weight().checked_shr(*failed).unwrap_or(0) <= imbalance;
         let thread = fair::pullable(s, from, core).find(small_enough);
@@ -253,7 +257,7 @@ fn imbalance(s: &State, core: CoreId, domain: CoreSet) -> Option<(CoreId, u64)> 
     let from = fair::busiest(s, core, domain, |other| Some(s.weight(other)))?;
     let (theirs, ours) = (s.weight(from), s.weight(core));
     let average = domain.iter().map(|core| s.weight(core)).sum::<u64>() / domain.len() as u64;
-    let busier = ours < average && 100 * theirs > IMBALANCE_PCT * ours;
+    let busier = ours < average && average < theirs && 100 * theirs > IMBALANCE_PCT * ours;
     busier.then(|| (from, (theirs - average).min(average - ours)))
 }
 
