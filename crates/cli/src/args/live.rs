@@ -163,8 +163,8 @@ pub enum VmCommand {
     ///
     /// Equal threads, barriers, OpenMP loops, a pipeline, a lock, and two and four of these together, as many threads as
     /// cores each; `--all` has more, with messages between processes, wake-up latency and programs that are installed.
-    /// Policies take turns in one guest, so that a noisy machine is noisy for all of them. Each is also recorded once, under
-    /// the guest's kernel, and the simulator predicts what it takes under each policy.
+    /// Policies take turns in one guest, so that a noisy machine is noisy for all of them. Each is also recorded under the
+    /// guest's kernel, in each repetition, and the simulator predicts what it takes under each policy.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(VmBench),
 }

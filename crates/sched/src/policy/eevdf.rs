@@ -12,10 +12,10 @@
 //! that yields forfeits the rest of its request, as since 6.18. Left out: delayed dequeue (as in 6.6, a thread that had too
 //! much sleeps with its debt), slices that a program sets for itself, groups.
 //!
-//! Which core a thread waits for is CFS's business, and so is who moves, but for one thing: where cores differ by less
-//! than the weight of a thread, one moves after attempts in vain (migrate_load of calculate_imbalance and detach_tasks,
-//! since 5.10), so that nine threads on four cores have their turns on all of them. As a stock kernel where the firmware
-//! tells no capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
+//! Which core a thread waits for is CFS's business, and so is who moves, but for one thing: where one core has a thread more
+//! than another, it gives that one after attempts in vain (migrate_load of calculate_imbalance and detach_tasks, since
+//! 5.10), so that nine threads on four cores have their turns on all of them. As a stock kernel where the firmware tells no
+//! capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
 //! is big enough for it (select_idle_capacity), and a thread that its core is too small for is taken over by an idle
 //! bigger one (misfit migration).
 
@@ -26,7 +26,7 @@ use super::hooks::Policy;
 use super::parts::fair;
 use super::parts::misfit::{idle_and_fit, misfit};
 use crate::action::{Pick, Why};
-use crate::state::State;
+use crate::state::{LEVELS, State};
 use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
@@ -45,8 +45,8 @@ pub(super) static DESCRIPTION: Description = Description {
     ..Description::of::<Eevdf>("eevdf", |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))))
 };
 
-/// How many times the load of the other a core may have, in percent, before it counts as busier
-/// (sched_domain::imbalance_pct of cores that share a cache).
+/// How much of another core's weight, in percent, a core may have before it counts as busier (sched_domain::imbalance_pct
+/// where cores are not threads of one).
 const IMBALANCE_PCT: u64 = 117;
 
 /// The EEVDF scheduler.
@@ -58,8 +58,9 @@ pub struct Eevdf {
     asym: bool,
     /// By thread.
     entities: Vec<Entity>,
-    /// By core: how often in a row it found a busier one and nothing small enough to pull (nr_balance_failed).
-    failed: Vec<u32>,
+    /// By core and domain around it: how often in a row it found a busier one and nothing small enough to pull
+    /// (nr_balance_failed).
+    failed: Vec<[u32; LEVELS]>,
 }
 
 /// What EEVDF keeps of a thread, in virtual time (sched_entity).
@@ -105,10 +106,19 @@ impl Policy for Eevdf {
     }
 
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        match fair::balance(s, core) {
-            Pick::Idle => self.rotate(s, core).map_or(Pick::Idle, Pick::Queued),
-            pick => pick,
+        if self.failed.len() <= core.index() {
+            self.failed.resize(core.index() + 1, [0; LEVELS]);
         }
+        let failed = &mut self.failed[core.index()];
+        let pick = fair::balance(s, core);
+        if pick != Pick::Idle {
+            *failed = [0; LEVELS];
+            return pick;
+        }
+        let domains = s.domains[core.index()].iter().zip(failed).enumerate();
+        let mut due = domains.filter(|(level, _)| fair::balance_due(s, core, *level));
+        let thread = due.find_map(|(_, (domain, failed))| left_over(s, core, *domain, failed));
+        thread.map_or(Pick::Idle, Pick::Queued)
     }
 
     fn forget(&mut self, thread: ThreadId) {
@@ -196,27 +206,6 @@ impl Eevdf {
         Self { slice, asym, entities: Vec::new(), failed: Vec::new() }
     }
 
-    /// The waiting thread of the busiest core around that a busy core pulls although that one is ahead by less than two
-    /// threads.
-    fn rotate(&mut self, s: &State, core: CoreId) -> Option<ThreadId> {
-        if self.failed.len() <= core.index() {
-            self.failed.resize(core.index() + 1, 0);
-        }
-        let domains = s.domains[core.index()].iter().enumerate();
-        let mut due = domains.filter(|(level, _)| fair::balance_due(s, core, *level)).peekable();
-        due.peek()?;
-        let failed = &mut self.failed[core.index()];
-        let Some((from, imbalance)) = due.find_map(|(_, domain)| imbalance(s, core, *domain)) else {
-            *failed = 0;
-            return None;
-        };
-        let small_enough =
-            |thread: &ThreadId| s.thread(*thread).weight().checked_shr(*failed).unwrap_or(0) <= imbalance;
-        let thread = fair::pullable(s, from, core).find(small_enough);
-        *failed = if thread.is_some() { 0 } else { *failed + 1 };
-        thread
-    }
-
     fn base_slice(&self, s: &State) -> Ns {
         Ns(self.slice.0 * fair::scale(s))
     }
@@ -249,6 +238,19 @@ impl Eevdf {
         let eligible = threads.filter(|thread| fair(s, *thread) && average.eligible(vruntime(s, *thread)));
         eligible.min_by_key(|thread| self.deadline(*thread))
     }
+}
+
+/// The thread that a core pulls although the busiest one of a domain is ahead by no more than that, which it does after some
+/// attempts (detach_tasks): each halves what the thread counts for.
+fn left_over(s: &State, core: CoreId, domain: CoreSet, failed: &mut u32) -> Option<ThreadId> {
+    let Some((from, imbalance)) = imbalance(s, core, domain) else {
+        *failed = 0;
+        return None;
+    };
+    let counts_for = |thread: &ThreadId| s.thread(*thread).weight().checked_shr(*failed).unwrap_or(0);
+    let thread = fair::pullable(s, from, core).find(|thread| counts_for(thread) <= imbalance);
+    *failed = if thread.is_some() { 0 } else { *failed + 1 };
+    thread
 }
 
 /// The busiest other core of a domain, and how much weight should come from there so that neither passes the average

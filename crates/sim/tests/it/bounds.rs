@@ -99,17 +99,19 @@ proptest! {
     }
 }
 
-/// Under EEVDF threads that cores cannot be divided among evenly have their turns on all of them.
+/// Under EEVDF a thread more than cores can share evenly does not stay with one of them: all have their turns, within clusters
+/// and between them.
 #[test]
 fn eevdf_rotates_what_is_left_over() {
-    for (threads, cores) in [(3, 2), (9, 4)] {
-        let mut workload = independent(&vec![60_000; threads]);
+    for (threads, big, little) in [(3, 0, 2), (9, 0, 4), (3, 1, 1), (9, 2, 2)] {
+        let mut workload = independent(&vec![100_000; threads]);
         workload.duration = Some(Ns::from_secs(20));
-        let outcome = play(&machine(0, cores), &workload, "eevdf", &Options::default()).expect("runs");
-        let share = 20.0 * f64::from(cores) / threads as f64;
+        let outcome = play(&machine(big, little), &workload, "eevdf", &Options::default()).expect("runs");
+        let share = 20.0 * f64::from(big + little) / threads as f64;
         for (thread, outcome) in outcome.threads.iter().enumerate() {
-            let got = outcome.on_type[0].0 as f64 / 1e9;
-            assert!((got / share - 1.0).abs() < 0.1, "{threads} on {cores}: thread {thread} got {got} s of {share}");
+            let got = outcome.on_type.iter().map(|time| time.0 as f64 / 1e9).sum::<f64>();
+            let machine = format!("{big} and {little} cores");
+            assert!((got / share - 1.0).abs() < 0.1, "{threads} on {machine}: thread {thread} got {got} s of {share}");
         }
     }
 }

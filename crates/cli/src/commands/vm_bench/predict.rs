@@ -10,7 +10,7 @@ use crate::catalog;
 const SIMULATED_STOCK: &str = "eevdf";
 
 /// Plays a recording on the machine that it was made on, as `compare` does: in both core orders, whose geometric mean counts,
-/// since a kernel that takes all cores for equal begins with any. `took` is what its programs say they took, in
+/// since a kernel that takes all cores for equal may begin with any of them. `took` is what its programs say they took, in
 /// seconds, which is less than the recording, as that has the shell that started them, too. So the replay says how many
 /// times as long as the recorded run another one takes.
 pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {

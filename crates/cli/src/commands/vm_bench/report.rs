@@ -201,7 +201,8 @@ pub fn legend(benches: &[Bench]) -> String {
     }
     text += "\nTo stock: against the guest's own scheduler in the same repetition, the geometric mean and its standard error.\n\
              Ideal: all work, measured on one big core, divided by what all cores that its threads can use achieve together.\n\
-             Predicted: the same programs, recorded in the guest under its own scheduler, played by the simulator.\n\
+             Predicted: the same programs, recorded in the guest under its own scheduler, once a repetition, played by the\n\
+             simulator in both core orders.\n\
              H_ANTT, H_STP: against each program alone on as many big cores.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
     text

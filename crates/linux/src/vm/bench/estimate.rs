@@ -67,6 +67,8 @@ mod tests {
         assert!((40.0..90.0).contains(&one), "{one}");
         let loading = Size { loaded: 1, ..small }.estimate(&specs(&["2B2S:3"]));
         assert_eq!(loading - one, 2.0 * LOAD_S);
+        // A recording in each repetition.
+        assert_eq!(Size { repeat: 3, ..small }.runs(), 18);
         assert_eq!(Size { boots: 3, ..small }.estimate(&specs(&["2B2S:3"])), 3.0 * one);
         let all = Size { benches: 8, members: 6, schedulers: 6, loaded: 0, boots: 1, repeat: 3, seconds: 2.0 };
         let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));

@@ -136,7 +136,7 @@ impl Plan {
         match guest.predict(bench, rate, &policies, caller) {
             Ok(makespans) => Ok(Some(policies.into_iter().map(str::to_owned).zip(makespans).collect())),
             Err(error) if caller.goes_on_after(&error) => {
-                caller.warn(&format!("{} is not predicted once: {error}", bench.name));
+                caller.warn(&format!("a recording of {} is left out: {error}", bench.name));
                 Ok(None)
             }
             Err(error) => Err(error),

@@ -2,8 +2,8 @@
 //! programs' schedulers.
 //!
 //! First each program is timed alone on a guest of big cores only. Then, in the guest that is measured, alone on one big core,
-//! from which follows what would be ideal. Then each bench is recorded under the guest's own scheduler, for a prediction.
-//! Then every bench runs under every scheduler in turn, repeatedly, so that differences are those of neighbours in time.
+//! from which follows what would be ideal. Then, in each repetition, every bench is recorded under the guest's own
+//! scheduler, for a prediction, and runs under every scheduler in turn, so that differences are those of neighbours in time.
 
 mod benches;
 mod difference;

@@ -274,6 +274,7 @@ mod tests {
         close(scx.against_stock.unwrap().value, -0.75);
         assert_eq!(scx.against_stock.unwrap().error, None);
         close(run.predicted_against_stock.unwrap(), -0.25);
+        close(run.predicted_s.unwrap(), 3.0);
         close(run.h_antt, 2.0);
         close(run.h_stp, (1.5 / 2.0 + 1.5 / 4.0) / 2.0);
         assert!(Run::of(&bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
