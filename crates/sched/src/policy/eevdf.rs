@@ -240,8 +240,8 @@ impl Eevdf {
     }
 }
 
-/// The thread that a core pulls although the busiest one of a domain is ahead by no more than that, which it does after some
-/// attempts (detach_tasks): each halves what the thread counts for.
+/// The thread that a core pulls from the busiest one of a domain, even if that has only this one more: then after some attempts,
+/// each of which halves what the thread counts for (detach_tasks).
 fn left_over(s: &State, core: CoreId, domain: CoreSet, failed: &mut u32) -> Option<ThreadId> {
     let Some((from, imbalance)) = imbalance(s, core, domain) else {
         *failed = 0;

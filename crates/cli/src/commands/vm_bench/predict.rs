@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use evenkeel_experiment::{Control, Plan, Run, Runner};
 use evenkeel_linux::vm::bench::Host;
+use evenkeel_model::metrics::geometric_mean;
 
 use crate::catalog;
 
@@ -27,7 +28,8 @@ pub fn makespans(file: &str, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
     let control = Control::default();
     let repetitions = plan.repetitions();
     let results = Runner::new(plan, &control)?.run_all(&control)?;
-    let ratio = |run: &Run| run.measurement.makespan.as_secs_f64() / recorded.as_secs_f64();
-    let mean = |runs: &[Run]| (runs.iter().map(|run| ratio(run).ln()).sum::<f64>() / runs.len() as f64).exp();
-    Ok(results.runs.chunks(repetitions).map(|runs| took * mean(runs)).collect())
+    let times_as_long = |run: &Run| run.measurement.makespan.as_secs_f64() / recorded.as_secs_f64();
+    let mean = |runs: &[Run]| geometric_mean(&runs.iter().map(times_as_long).collect::<Vec<f64>>());
+    let means: Option<Vec<f64>> = results.runs.chunks(repetitions).map(mean).collect();
+    Ok(means.context("a recording was not played")?.iter().map(|mean| took * mean).collect())
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_model::metrics::geometric_mean;
+
 use super::benches::Bench;
 use super::difference::Difference;
 use super::error::Error;
@@ -164,10 +166,7 @@ impl Series<'_> {
         let runs: Vec<Run> = tried().flatten().copied().collect();
         let predicted = self.boots.iter().flat_map(|boot| &boot.predicted);
         let predicted = predicted.filter_map(|by| Some((*by.get(&scheduler.policy)?, *by.get(&schedulers[0].policy)?)));
-        let predicted: Vec<(f64, f64)> = predicted.collect();
-        let over_recordings = |value: fn(&(f64, f64)) -> f64| {
-            (!predicted.is_empty()).then(|| predicted.iter().map(value).sum::<f64>() / predicted.len() as f64)
-        };
+        let (predicted, ratios): (Vec<f64>, Vec<f64>) = predicted.map(|(time, stock)| (time, time / stock)).unzip();
         let (makespan_s, makespan_sd_s) = mean_and_deviation(&runs, |run| Some(run.makespan))?;
         let mean = |value: fn(&Run) -> Option<f64>| mean_and_deviation(&runs, value).map(|(mean, _)| mean);
         let latency = mean(|run| run.p50).zip(mean(|run| run.p99)).map(|(p50_s, p99_s)| Latency {
@@ -185,9 +184,8 @@ impl Series<'_> {
             makespan_sd_s,
             ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
-            predicted_s: over_recordings(|(predicted, _)| *predicted),
-            predicted_against_stock: over_recordings(|(predicted, stock)| (predicted / stock).ln())
-                .map(|log| log.exp() - 1.0),
+            predicted_s: (!predicted.is_empty()).then(|| predicted.iter().sum::<f64>() / predicted.len() as f64),
+            predicted_against_stock: geometric_mean(&ratios).map(|ratio| ratio - 1.0),
             h_antt: mean(|run| Some(run.h_antt))?,
             h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
             h_stp: mean(|run| Some(run.h_stp))?,
