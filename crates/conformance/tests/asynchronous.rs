@@ -417,6 +417,7 @@ impl Arm for Asynchronous {
             // To the cores, and back.
             delay: Ns(2 * MESSAGE.0),
             steady: false,
+            overhead: 0.0,
             grain: Some(MESSAGE),
             displaces: false,
             policies: None,

@@ -55,6 +55,8 @@ impl Arm for Guest {
             // What takes longer, cores do by themselves.
             delay: Ns(Bounds::default().late.0 / STRETCH),
             steady: false,
+            // The thread that decides stays on one big core, and is built for debugging.
+            overhead: 0.5,
             grain: None,
             displaces: false,
             policies: Some(std::slice::from_ref(&self.policy.name)),

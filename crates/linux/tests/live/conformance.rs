@@ -34,6 +34,7 @@ impl Arm for Affinity {
             period: Ns(2 * PERIOD.0),
             delay: Ns::ZERO,
             steady: false,
+            overhead: 0.0,
             grain: None,
             displaces: false,
             foretells: false,

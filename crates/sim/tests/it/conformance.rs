@@ -22,6 +22,7 @@ impl Arm for Simulator {
             period: Ns::ZERO,
             delay: self.delay,
             steady: true,
+            overhead: 0.0,
             grain: Some(Ns(10)),
             displaces: false,
             policies: None,

@@ -278,6 +278,7 @@ impl Arm for Modelled {
             // A core that is stopped may do so at a kick; that it did is heard, and another kick follows.
             delay: if steady { kicks } else { Ns(events.0 + 2 * kicks.0) },
             steady,
+            overhead: 0.0,
             grain: Some(Ns(10)),
             displaces: false,
             policies: None,

@@ -21,6 +21,7 @@ impl Arm for Sampling {
             period: PERIOD,
             delay: Ns::ZERO,
             steady: true,
+            overhead: 0.0,
             grain: Some(QUANTUM),
             displaces: true,
             policies: None,
