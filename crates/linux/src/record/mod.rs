@@ -11,6 +11,7 @@
 //! its own wake-ups only, no other order can do worse.
 
 mod cpus;
+mod pools;
 mod recorder;
 mod rounds;
 pub mod speeds;
@@ -104,10 +105,14 @@ impl RecordingBuilder {
         let (now, makespan) = (self.now, self.elapsed());
         (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
         // A thread that has exited left its CPU, without an event.
-        for thread in self.threads.iter_mut().filter(|thread| !thread.exited) {
-            thread.settle(now, &self.cpus);
+        for thread in &mut self.threads {
+            if thread.exited.is_none() {
+                thread.settle(now, &self.cpus);
+            }
+            thread.push(None, thread.exited.unwrap_or(now.at));
         }
         self.rounds.finish(&mut self.threads);
+        pools::find(&mut self.threads);
         let (unit, note) = Unit::of(self.threads.iter().map(|thread| &thread.total), self.cpus.types);
         Recording {
             makespan,
@@ -147,7 +152,7 @@ impl RecordingBuilder {
             What::Exited => {
                 let thread = self.runs(event.tid, event.cpu);
                 self.threads[thread].settle(self.now, &self.cpus);
-                self.threads[thread].exited = true;
+                self.threads[thread].exited = Some(self.now.at);
                 self.cpus.take_off(event.cpu, thread, self.now.at);
             }
         }
@@ -156,7 +161,7 @@ impl RecordingBuilder {
     fn forked(&mut self, parent: Tid, cpu: u16, child: Tid, process: bool) {
         if let Some(&known) = self.by_tid.get(&child) {
             let known = &self.threads[known];
-            if !known.exited && known.start != Start::Spawned {
+            if known.exited.is_none() && known.start != Start::Spawned {
                 // It was seen before its fork, and starts by itself.
                 return;
             }
@@ -175,14 +180,18 @@ impl RecordingBuilder {
             RunState::Running { .. } => self.threads[thread].settle(self.now, &self.cpus),
             RunState::Blocked { since } => match self.threads[thread].early.take() {
                 // Wait and wake-up met: the wake-up was seen before the waiter had left its CPU.
-                Some(_) => self.does(thread, Step::Wait),
+                Some((waker, wake)) => {
+                    self.does(thread, Step::Wait);
+                    let woken = self.threads[waker].done[wake].until;
+                    self.threads[thread].woken_at(woken);
+                }
                 None => self.does(thread, Step::Sleep(at.since(since))),
             },
             RunState::Ready { .. } | RunState::Unseen => {}
         }
         if let Some(before) = self.cpus.running(cpu).filter(|before| *before != thread) {
             // It must have left; if it has exited, long ago.
-            if !self.threads[before].exited {
+            if self.threads[before].exited.is_none() {
                 self.threads[before].settle(began, &self.cpus);
             }
             self.threads[before].state = RunState::Ready { since: at, woken: false };
@@ -281,7 +290,7 @@ impl RecordingBuilder {
     fn does(&mut self, thread: usize, step: Step) {
         let thread = &mut self.threads[thread];
         thread.settle(self.now, &self.cpus);
-        thread.push(step);
+        thread.push(Some(step), self.now.at);
     }
 
     /// The thread with a number; one that was not known starts now.

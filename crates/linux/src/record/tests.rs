@@ -329,6 +329,37 @@ fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     assert_eq!(found[0].iter().filter(|step| matches!(step, Wake(_))).count(), 4);
 }
 
+/// Three threads, of which the third is half as fast, compute until then and exit, which tells the first one.
+fn until(ends: [u64; 3], unit: u64) -> Vec<Vec<Step>> {
+    let mut events = vec![(0, 9, 3, On)];
+    events.extend((1..=3).map(|child| (0, 9, 3, Forked { child, process: false })));
+    events.extend((1..=3).map(|child| (0, child, child as u16 - 1, On)));
+    events.push((1, 9, 3, What::Off(Futex)));
+    let mut ends: Vec<_> = ends.into_iter().zip(1..=3).collect();
+    ends.sort_unstable();
+    for (end, child) in ends {
+        events.push((end * unit, child, child as u16 - 1, Exited));
+    }
+    let (last, child) = *events.iter().rev().map(|event| (event.0, event.1)).collect::<Vec<_>>().first().unwrap();
+    events.push((last + 1, 9, child as u16 - 1, woken(child)));
+    steps(&events)
+}
+
+#[test]
+fn unequal_parts_that_end_together_are_shared_out() {
+    let share = |amount| vec![Step::Share { pool: 0, amount }];
+    let ms = 1_000_000;
+    let found = until([100, 99, 101], ms);
+    let last = [share(50 * ms + ms / 2), vec![Wake(0)]].concat();
+    assert_eq!(found[1..], [share(100 * ms), share(99 * ms), last]);
+    // Equal parts, of which the slow thread needs longer for its own; and unequal ones that take as long as they are.
+    for ends in [[100, 100, 200], [100, 60, 90]] {
+        assert!(until(ends, ms).iter().flatten().all(|step| !matches!(step, Step::Share { .. })), "{ends:?}");
+    }
+    // What takes less than a slice is decided by who is first in the queue.
+    assert!(until([100, 99, 101], ms / 50).iter().flatten().all(|step| !matches!(step, Step::Share { .. })));
+}
+
 #[test]
 fn instructions_are_what_the_cpu_counted_meanwhile() {
     let found = counted(
@@ -462,10 +493,12 @@ proptest! {
     fn whatever_the_kernel_says_is_a_recording_that_ends(
         events in events(),
         counts in prop::collection::vec(prop::option::of(any::<u32>().prop_map(u64::from)), 200),
+        // Long enough to be shared out, or not.
+        unit in prop_oneof![Just(1), Just(1_000_000)],
     ) {
         for with in [false, true] {
             let counts = counts.iter().map(|count| count.filter(|_| with));
-            let event = |(&(at, tid, cpu, what), count)| (at, tid, cpu, count, what);
+            let event = |(&(at, tid, cpu, what), count)| (at * unit, tid, cpu, count, what);
             let recording = counted(&machine(), &events.iter().zip(counts).map(event).collect::<Vec<_>>());
             prop_assert!(with || !recording.counted);
             let loaded = Recording::from_text(&recording.to_text(), "test.ek");

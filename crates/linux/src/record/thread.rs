@@ -31,8 +31,13 @@ pub(super) enum RunState {
 /// Work, and what the thread did then; nothing where that was of no use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    work: Work,
+    pub work: Work,
     pub step: Option<Step>,
+    /// The pool that the work is of.
+    pub pool: Option<u32>,
+    /// When it began to do that, and when it had.
+    pub at: Ns,
+    pub until: Ns,
 }
 
 #[derive(Debug)]
@@ -43,7 +48,10 @@ pub(super) struct ThreadRecord {
     pub done: Vec<Done>,
     pub state: RunState,
     pub last_cpu: Option<u16>,
-    pub exited: bool,
+    /// When, if it has.
+    pub exited: Option<Ns>,
+    /// Since when it could run.
+    pub born: Ns,
     /// A wake-up that came while it ran: the waker, and which of its steps. It counts only if the thread was about to block
     /// and runs again without another.
     pub early: Option<(usize, usize)>,
@@ -62,7 +70,8 @@ impl ThreadRecord {
             done: Vec::new(),
             state: RunState::Ready { since: now, woken: false },
             last_cpu: None,
-            exited: false,
+            exited: None,
+            born: now,
             early: None,
             total: Total::default(),
             work: Work::default(),
@@ -88,31 +97,77 @@ impl ThreadRecord {
         *since = Moment { at: now.at, cpu: since.cpu, count: now.count.filter(|_| now.cpu == since.cpu) };
     }
 
-    /// Appends a step, and before it the work since the last one.
-    pub(super) fn push(&mut self, step: Step) {
-        self.done.push(Done { work: std::mem::take(&mut self.work), step: Some(step) });
+    /// Appends what it has done now, and before it the work since the last step.
+    pub(super) fn push(&mut self, step: Option<Step>, now: Ns) {
+        let at = if let RunState::Blocked { since } = self.state { since } else { now };
+        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool: None, at, until: now });
+    }
+
+    /// What it did last, it could have left then.
+    pub(super) fn woken_at(&mut self, at: Ns) {
+        if let Some(last) = self.done.last_mut() {
+            last.until = at;
+        }
     }
 
     /// What was recorded, without the gaps that wake-ups of no use have left.
-    pub(super) fn finish(mut self, unit: &Unit) -> RecordedThread {
-        self.done.push(Done { work: self.work, step: None });
+    pub(super) fn finish(self, unit: &Unit) -> RecordedThread {
         let meter = unit.meter(&self.total);
-        let mut steps: Vec<Step> = Vec::with_capacity(self.done.len());
+        let mut steps = Steps::default();
         let mut rest = 0.0;
         for done in self.done {
             // The fraction of a unit stays for the next time.
             rest += meter.amount(&done.work);
             let whole = rest.floor();
             rest -= whole;
-            for step in [Some(Step::Run(whole as u64)), done.step].into_iter().flatten() {
-                match (steps.last_mut(), step) {
-                    (_, Step::Run(0) | Step::Sleep(Ns::ZERO)) => {}
-                    (Some(Step::Run(before)), Step::Run(more)) => *before += more,
-                    _ => steps.push(step),
-                }
-            }
+            steps.work(whole as u64, done.pool);
+            steps.does(done.step);
         }
+        let steps = steps.finish();
         let (kind, rates) = (ThreadKind::Application, meter.rates);
         RecordedThread { name: self.name, process: self.process, kind, start: self.start, rates, steps }
+    }
+}
+
+/// The steps of a thread, one after the other.
+#[derive(Default)]
+struct Steps {
+    steps: Vec<Step>,
+    /// The pool that the thread takes part in, and with how much so far.
+    part: Option<(u32, u64)>,
+}
+
+impl Steps {
+    fn work(&mut self, amount: u64, pool: Option<u32>) {
+        if self.part.map(|(pool, _)| pool) != pool {
+            self.leave_pool();
+            self.part = pool.map(|pool| (pool, 0));
+        }
+        match (&mut self.part, self.steps.last_mut()) {
+            (Some((_, part)), _) => *part += amount,
+            (None, Some(Step::Run(before))) => *before += amount,
+            (None, _) if amount > 0 => self.steps.push(Step::Run(amount)),
+            (None, _) => {}
+        }
+    }
+
+    /// A thread that sleeps while it shares out work does so before.
+    fn does(&mut self, step: Option<Step>) {
+        match step {
+            None | Some(Step::Sleep(Ns::ZERO)) => return,
+            Some(Step::Sleep(_)) => {}
+            Some(_) => self.leave_pool(),
+        }
+        self.steps.extend(step);
+    }
+
+    fn leave_pool(&mut self) {
+        let part = self.part.take().map(|(pool, amount)| Step::Share { pool, amount });
+        self.steps.extend(part);
+    }
+
+    fn finish(mut self) -> Vec<Step> {
+        self.leave_pool();
+        self.steps
     }
 }

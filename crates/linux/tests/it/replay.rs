@@ -8,7 +8,7 @@ use evenkeel_workload::program::{
     Barrier, BarrierId, LockId, Phase, PhaseId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex, ThreadKind,
     Work,
 };
-use evenkeel_workload::recording::Recording;
+use evenkeel_workload::recording::{Recording, Step};
 use evenkeel_workload::{Op, Program, Thread, Workload, suite};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -186,6 +186,47 @@ fn counted_programs_take_as_long_as_recorded() {
         let mut all: Vec<f64> = (0..200).map(|_| counted_deviation(&machine, &next()).abs()).collect();
         all.sort_by(f64::total_cmp);
         assert!(all[100] < 0.01 && all[180] < 0.1, "{}: {} and {}", machine.name, all[100], all[180]);
+    }
+}
+
+/// Four threads that take 400 pieces of a millisecond out of one list, or get a hundred each.
+fn shared_out(anew: bool) -> Workload {
+    let mut workload = workload(vec![vec![]; 4], 1, 0);
+    let program = &mut workload.programs[0];
+    let pieces = Queue { name: "list".into(), capacity: 400, filled: 400, producers: 0 };
+    program.queues.push(pieces);
+    for worker in &mut program.threads[1..=4] {
+        let body = vec![compute(1_000_000)];
+        let work = if anew { Op::Drain { queue: QueueId(1), body } } else { Op::Repeat { times: Some(100), body } };
+        worker.ops = vec![work, Op::Close(QueueId(0))];
+    }
+    workload
+}
+
+#[test]
+fn what_threads_share_out_as_they_run_is_shared_out_anew() {
+    let there = bundled("2B2S");
+    let shares = |recording: &Recording| {
+        let steps = recording.threads.iter().flat_map(|thread| &thread.steps);
+        steps.filter(|step| matches!(step, Step::Share { .. })).count()
+    };
+    for (anew, parts) in [(true, 4), (false, 0)] {
+        let workload = shared_out(anew);
+        let mut tap = Tap::default();
+        play(&there, &workload, "cfs", &mut tap).unwrap();
+        let recording = record(&there, &tap);
+        assert_eq!(shares(&recording), parts);
+        for elsewhere in [symmetric("2B2S", 4), symmetric("2B2S", 3), bundled("2B4S")] {
+            let makespan =
+                |workload: &Workload| play(&elsewhere, workload, "cfs", &mut Tap::default()).unwrap().makespan.0 as f64;
+            let off = makespan(&recording.workload("test", Some(&there))) / makespan(&workload) - 1.0;
+            assert!(
+                off.abs() < 0.03,
+                "{} pieces anew on {}: {off}",
+                if anew { "taken" } else { "dealt out" },
+                elsewhere.name
+            );
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Recording, Step, barriers};
+use super::{Recording, Step, barriers, pools};
 use crate::program::Start;
 
 /// The thread that is meant, if it is one, and what is wrong with it.
@@ -45,6 +45,14 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
     if let Some((barrier, parties)) = barriers(threads).iter().find(|(_, parties)| parties.len() < 2) {
         let what = format!("only this thread comes to barrier {barrier}: a barrier needs two");
         return Err((parties.first().copied(), what));
+    }
+    for (number, pool) in pools(threads) {
+        if let [thread] = pool.threads[..] {
+            return Err((Some(thread), format!("only this thread shares pool {number}: a pool needs two")));
+        }
+        if let Some(twice) = pool.threads.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err((Some(twice[0]), format!("shares pool {number} twice: a thread takes part once")));
+        }
     }
     let all = || threads.iter().enumerate();
     if let Some((position, _)) = all().find(|(position, thread)| thread.start == Start::Spawned && !spawned[*position])
@@ -95,7 +103,7 @@ fn advance(recording: &Recording) -> Result<(), Fault> {
                         movable.push(*other);
                     }
                 }
-                Step::Run(_) | Step::Sleep(_) | Step::Io(_) => {}
+                Step::Run(_) | Step::Share { .. } | Step::Sleep(_) | Step::Io(_) => {}
             }
             next[thread] += 1;
         }

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
-use super::{RecordedThread, Recording, Step, barriers};
+use super::{Pool, RecordedThread, Recording, Step, barriers, pools};
 use crate::program::{
-    Barrier, BarrierId, Calibration, Op, Phase, PhaseId, Program, SchedParams, Semaphore, SemaphoreId, Spread, Thread,
-    ThreadIndex, Work, Workload,
+    Barrier, BarrierId, Calibration, Op, Phase, PhaseId, Program, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
+    Spread, Thread, ThreadIndex, Work, Workload,
 };
+
+/// Into so many pieces for each thread a pool is divided. How large the real ones are is not recorded; the end of a pool is as
+/// uneven as a piece is long.
+const PIECES: u64 = 32;
 
 pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
     let mut codes = Codes { ran_on, unit: unit(recording.counted, ran_on), phases: Vec::new(), known: BTreeMap::new() };
@@ -16,13 +20,14 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
     let semaphore = |name: &String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
     let barriers = barriers(&recording.threads);
     let places: BTreeMap<u32, BarrierId> = barriers.keys().copied().zip((0..).map(BarrierId)).collect();
+    let pools = Pools::of(pools(&recording.threads));
     let barrier = |(number, parties): (&u32, &Vec<usize>)| Barrier {
         name: format!("barrier {number}"),
         parties: parties.len() as u32,
     };
     let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| {
         let code = codes.of(&thread.rates, name);
-        let op = |step: &Step| op(*step, SemaphoreId(position as u32), code, &places);
+        let op = |step: &Step| op(*step, SemaphoreId(position as u32), code, &places, &pools);
         let ops = thread.steps.iter().map(op).collect();
         let (start, kind, sched) = (thread.start, thread.kind, SchedParams::default());
         Thread { name: name.clone(), ops, start, kind, sched }
@@ -33,10 +38,42 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         phases: codes.phases,
         semaphores: names.iter().map(semaphore).collect(),
         barriers: barriers.iter().map(barrier).collect(),
+        queues: pools.queues(),
         calibration: Calibration::Biggest,
         ..Program::default()
     };
     Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() }
+}
+
+/// Pools as queues that are full from the start.
+struct Pools(BTreeMap<u32, Pieces>);
+
+/// What becomes of a pool.
+struct Pieces {
+    queue: QueueId,
+    count: u64,
+    /// The work of one, in units of [`Step::Run`].
+    work: u64,
+}
+
+impl Pools {
+    fn of(pools: BTreeMap<u32, Pool>) -> Self {
+        let pieces = |(queue, (number, pool)): (QueueId, (u32, Pool))| {
+            let count = PIECES * pool.threads.len() as u64;
+            (number, Pieces { queue, count, work: pool.work.div_ceil(count) })
+        };
+        Self((0..).map(QueueId).zip(pools).map(pieces).collect())
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        let queue = |(number, pieces): (&u32, &Pieces)| Queue {
+            name: format!("pool {number}"),
+            capacity: pieces.count,
+            filled: pieces.count,
+            producers: 0,
+        };
+        self.0.iter().map(queue).collect()
+    }
 }
 
 /// The names of the threads; those that several share get the thread's number.
@@ -80,6 +117,17 @@ struct Code {
     unit: Unit,
 }
 
+impl Code {
+    /// Runs so many units of [`Step::Run`].
+    fn compute(self, amount: u64) -> Op {
+        let work = match self.unit {
+            Unit::Instructions(each) => Work::Instructions((amount as f64 * each).round() as u64),
+            Unit::Time => Work::Time(Ns(amount)),
+        };
+        Op::Compute { phase: self.phase, work, spread: Spread::None }
+    }
+}
+
 /// The code of all threads.
 struct Codes<'a> {
     ran_on: Option<&'a Machine>,
@@ -119,14 +167,12 @@ fn fitting(machine: &Machine, rates: &[Option<f64>]) -> Option<(Behaviour, f64)>
     Some((behaviour, reached / rate))
 }
 
-fn op(step: Step, own: SemaphoreId, code: Code, barriers: &BTreeMap<u32, BarrierId>) -> Op {
+fn op(step: Step, own: SemaphoreId, code: Code, barriers: &BTreeMap<u32, BarrierId>, pools: &Pools) -> Op {
     match step {
-        Step::Run(amount) => {
-            let work = match code.unit {
-                Unit::Instructions(each) => Work::Instructions((amount as f64 * each).round() as u64),
-                Unit::Time => Work::Time(Ns(amount)),
-            };
-            Op::Compute { phase: code.phase, work, spread: Spread::None }
+        Step::Run(amount) => code.compute(amount),
+        Step::Share { pool, .. } => {
+            let Pieces { queue, work, .. } = pools.0[&pool];
+            Op::Drain { queue, body: vec![code.compute(work)] }
         }
         Step::Wait => Op::Acquire(own),
         Step::Wake(thread) => Op::Post(SemaphoreId(thread)),

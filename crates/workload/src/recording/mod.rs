@@ -99,6 +99,29 @@ fn barriers(threads: &[RecordedThread]) -> BTreeMap<u32, Vec<usize>> {
     parties
 }
 
+/// What the threads of each pool share out, by its number.
+fn pools(threads: &[RecordedThread]) -> BTreeMap<u32, Pool> {
+    let mut pools: BTreeMap<u32, Pool> = BTreeMap::new();
+    for (position, thread) in threads.iter().enumerate() {
+        for step in &thread.steps {
+            let Step::Share { pool, amount } = *step else { continue };
+            let pool = pools.entry(pool).or_default();
+            pool.threads.push(position);
+            pool.work = pool.work.saturating_add(amount);
+        }
+    }
+    pools
+}
+
+/// Work that several threads do, each as much as it comes to.
+#[derive(Debug, Default)]
+struct Pool {
+    /// Who takes part, ascending; a thread that does so twice stands there twice.
+    threads: Vec<usize>,
+    /// All of it, in units of [`Step::Run`].
+    work: u64,
+}
+
 impl Recording {
     /// Reads the text of a recording. `file` stands in messages; nothing is opened. A recording that loads comes to its
     /// end on every machine: no thread waits for a wake-up that never comes.

@@ -27,9 +27,16 @@ pub enum Step {
     Spawn(u32),
     /// Waited at a barrier, by its number, until every thread that ever does had come.
     Barrier(u32),
+    /// Did so much of what the threads of a pool share out as they run, by the number of the pool.
+    Share {
+        /// Which pool. A thread takes part once.
+        pool: u32,
+        /// Its part, in units of [`Step::Run`]. Another run may give it another part of the sum.
+        amount: u64,
+    },
 }
 
-const NAMES: [&str; 7] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier"];
+const NAMES: [&str; 8] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share"];
 
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -41,6 +48,7 @@ impl Serialize for Step {
             Self::Io(span) => ("io", span.0).serialize(serializer),
             Self::Spawn(thread) => ("spawn", thread).serialize(serializer),
             Self::Barrier(barrier) => ("barrier", barrier).serialize(serializer),
+            Self::Share { pool, amount } => ("share", pool, amount).serialize(serializer),
         }
     }
 }
@@ -72,6 +80,10 @@ impl<'de> Visitor<'de> for StepVisitor {
             "io" => Step::Io(Ns(amount(&name, &mut parts)?)),
             "spawn" => Step::Spawn(argument(&name, "the number of a thread", &mut parts)?),
             "barrier" => Step::Barrier(argument(&name, "the number of a barrier", &mut parts)?),
+            "share" => {
+                let pool = argument(&name, "the number of a pool", &mut parts)?;
+                Step::Share { pool, amount: amount(&name, &mut parts)? }
+            }
             _ => {
                 let hint = suggestion(&name, NAMES);
                 return Err(A::Error::custom(format!("unknown operation {name:?}: {hint}")));

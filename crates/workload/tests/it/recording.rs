@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_model::{CoreTypeId, Ns, machines};
-use evenkeel_workload::program::{Op, PhaseId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work};
+use evenkeel_workload::program::{
+    Op, PhaseId, Queue, QueueId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work,
+};
 use evenkeel_workload::recording::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, rate};
 use evenkeel_workload::validate;
 use proptest::prelude::*;
@@ -143,6 +145,26 @@ fn a_mistake_in_a_thread_is_named_with_its_line() {
     assert!(main("[\"wait\"]", "[\"spawn\",2]").ends_with(":3: refers to thread 2, but there are threads 0 to 1"));
     assert!(main("[\"wait\"]", "[\"spawn\",1]").ends_with("is spawned already: a thread starts once"));
     assert!(main("[\"wait\"]", "[\"spawn\",0]").ends_with("starts by itself: it needs \"spawned\": true"));
+}
+
+#[test]
+fn what_is_shared_out_becomes_pieces_of_a_list() {
+    let main = MAIN.replace("[\"run\",1000]", "[\"share\",7,1000]");
+    let child = CHILD.replace("[\"run\",300]", "[\"share\",7,280]");
+    let recording = load(&[HEADER, &main, &child]);
+    assert_eq!(Recording::from_text(&recording.to_text(), "app.ek"), Ok(recording.clone()));
+    let workload = recording.workload("app", None);
+    validate::workload(&workload).unwrap();
+    let program = &workload.programs[0];
+    assert_eq!(program.queues, [Queue { name: "pool 7".into(), capacity: 64, filled: 64, producers: 0 }]);
+    for thread in &program.threads {
+        assert_eq!(thread.ops[0], Op::Drain { queue: QueueId(0), body: vec![compute(Work::Time(Ns(20)))] });
+    }
+    assert_eq!(complaint(&[HEADER, &main, CHILD]), "app.ek:2: only this thread shares pool 7: a pool needs two");
+    let twice = child.replace("[\"wake\",0]", "[\"wake\",0],[\"share\",7,1]");
+    assert_eq!(complaint(&[HEADER, &main, &twice]), "app.ek:3: shares pool 7 twice: a thread takes part once");
+    let lacks = complaint(&[HEADER, &main.replace("7,1000", "7"), &child]);
+    assert!(lacks.ends_with("\"share\" lacks its argument, an amount"), "{lacks}");
 }
 
 #[test]
