@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use evenkeel_model::{Machine, Ns, machines as bundled, names};
+use evenkeel_model::{Machine, machines as bundled, names};
 use evenkeel_sched::{Setup, policy};
 use evenkeel_topology::Topology;
 use evenkeel_workload::recording::Recording;
@@ -38,13 +38,11 @@ pub struct FoundWorkload {
     pub warnings: Vec<String>,
     /// The machine that it was recorded on, if it is a recording that says so.
     pub recorded_on: Option<Machine>,
-    /// How long the recorded run took, if it is a recording.
-    pub recorded: Option<Ns>,
 }
 
 impl From<Workload> for FoundWorkload {
     fn from(workload: Workload) -> Self {
-        Self { workload, warnings: Vec::new(), recorded_on: None, recorded: None }
+        Self { workload, warnings: Vec::new(), recorded_on: None }
     }
 }
 
@@ -207,7 +205,7 @@ fn workload_file(path: &str) -> Result<FoundWorkload> {
     let found = match ending.or_else(|| stream.then(|| kind_of(&text))) {
         Some("json") => rt_app(path, &text)?,
         Some("toml") => format::load(&stem, &text, path, None).map_err(invalid)?.into(),
-        Some("ek") => recording(path, &stem, &text)?,
+        Some("ek") => recording(path, &stem, &Recording::from_text(&text, path).map_err(invalid)?)?,
         _ => {
             let expected = "expected an rt-app file (.json), a native workload (.toml) or a recording (.ek)";
             return Err(Error::File(format!("{path}: {expected}")));
@@ -237,16 +235,19 @@ fn rt_app(path: &str, text: &str) -> Result<FoundWorkload> {
     Ok(FoundWorkload { warnings: warnings.iter().map(ToString::to_string).collect(), ..workload.into() })
 }
 
-fn recording(path: &str, stem: &str, text: &str) -> Result<FoundWorkload> {
-    let recording = Recording::from_text(text, path).map_err(invalid)?;
+/// What was recorded, as a workload of that name. `path` stands in messages; nothing is opened.
+///
+/// # Errors
+/// It states a machine that is none.
+pub fn recording(path: &str, name: &str, recording: &Recording) -> Result<FoundWorkload> {
     let machine = recording.machine.as_ref().map(|text| Machine::from_toml(text, &format!("{path}, machine")));
     let mut recorded_on = machine.transpose()?;
     if let (Some(machine), Some(wake)) = (&mut recorded_on, recording.wake) {
         machine.costs.wake = wake;
     }
     let warnings = recording.notes.iter().map(|note| format!("{path}: {}", one_line(note))).collect();
-    let workload = recording.workload(stem, recorded_on.as_ref());
-    Ok(FoundWorkload { workload, warnings, recorded_on, recorded: Some(recording.makespan) })
+    let workload = recording.workload(name, recorded_on.as_ref());
+    Ok(FoundWorkload { workload, warnings, recorded_on })
 }
 
 /// What a file says, so that it cannot be taken for what this program says: without line breaks and codes for the terminal.

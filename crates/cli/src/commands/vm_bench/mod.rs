@@ -160,8 +160,8 @@ impl Caller for Command {
         }
     }
 
-    fn predict(&self, recording: &Path, took: f64, policies: &[&str]) -> Result<Vec<f64>> {
-        predict::makespans(&recording.display().to_string(), took, policies)
+    fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<f64>> {
+        predict::makespans(recording, policies)
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.

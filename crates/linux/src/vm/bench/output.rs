@@ -33,12 +33,6 @@ impl Output {
         self.get(&format!("{program}.{what}"))
     }
 
-    /// The time of the program that took longest.
-    pub fn longest(&self) -> f64 {
-        let times = self.0.iter().filter(|(name, _)| !name.contains('.'));
-        times.map(|(_, seconds)| *seconds).fold(0.0, f64::max)
-    }
-
     fn get(&self, name: &str) -> Option<f64> {
         self.0.get(name).copied()
     }
@@ -56,6 +50,5 @@ mod tests {
         assert_eq!(output.time("equal").unwrap().to_bits(), 1.25_f64.to_bits());
         assert_eq!((output.figure("wakeup", "p99"), output.figure("wakeup", "p50")), (Some(2.5), None));
         assert!(output.time("other").is_err() && output.time("locks").is_err() && output.time("barrier").is_err());
-        assert_eq!(output.longest().to_bits(), 1.25_f64.to_bits());
     }
 }

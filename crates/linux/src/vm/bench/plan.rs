@@ -48,12 +48,12 @@ pub trait Caller {
     /// There is none.
     fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// How long the recorded command would take under each policy, in seconds. The first one is the guest's own scheduler. Its
-    /// programs say that they took `took` seconds.
+    /// How long the recorded programs would say that they take under each policy, in seconds. The first one is the guest's own
+    /// scheduler.
     ///
     /// # Errors
     /// The recording is unusable.
-    fn predict(&self, recording: &Path, took: f64, policies: &[&str]) -> Result<Vec<f64>, Self::Error>;
+    fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<f64>, Self::Error>;
 
     /// Whether other runs may go well after one that ended so.
     fn goes_on_after(&self, error: &Self::Error) -> bool;
