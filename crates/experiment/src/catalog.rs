@@ -205,12 +205,17 @@ fn workload_file(path: &str) -> Result<FoundWorkload> {
     let found = match ending.or_else(|| stream.then(|| kind_of(&text))) {
         Some("json") => rt_app(path, &text)?,
         Some("toml") => format::load(&stem, &text, path, None).map_err(invalid)?.into(),
-        Some("ek") => recording(path, &stem, &Recording::from_text(&text, path).map_err(invalid)?)?,
+        Some("ek") => return recording(path, &stem, &Recording::from_text(&text, path).map_err(invalid)?),
         _ => {
             let expected = "expected an rt-app file (.json), a native workload (.toml) or a recording (.ek)";
             return Err(Error::File(format!("{path}: {expected}")));
         }
     };
+    valid(path, found)
+}
+
+/// What can be played.
+fn valid(path: &str, found: FoundWorkload) -> Result<FoundWorkload> {
     validate::workload(&found.workload).map_err(|problem| Error::File(format!("{path}: {problem}")))?;
     Ok(found)
 }
@@ -238,7 +243,7 @@ fn rt_app(path: &str, text: &str) -> Result<FoundWorkload> {
 /// What was recorded, as a workload of that name. `path` stands in messages; nothing is opened.
 ///
 /// # Errors
-/// It states a machine that is none.
+/// It states a machine that is none, or cannot be played.
 pub fn recording(path: &str, name: &str, recording: &Recording) -> Result<FoundWorkload> {
     let machine = recording.machine.as_ref().map(|text| Machine::from_toml(text, &format!("{path}, machine")));
     let mut recorded_on = machine.transpose()?;
@@ -247,7 +252,7 @@ pub fn recording(path: &str, name: &str, recording: &Recording) -> Result<FoundW
     }
     let warnings = recording.notes.iter().map(|note| format!("{path}: {}", one_line(note))).collect();
     let workload = recording.workload(name, recorded_on.as_ref());
-    Ok(FoundWorkload { workload, warnings, recorded_on })
+    valid(path, FoundWorkload { workload, warnings, recorded_on })
 }
 
 /// What a file says, so that it cannot be taken for what this program says: without line breaks and codes for the terminal.

@@ -56,7 +56,7 @@ impl Arm for Guest {
             delay: Ns(Bounds::default().late.0 / STRETCH),
             steady: false,
             // The thread that decides stays on one big core, and is built for debugging.
-            overhead: 0.5,
+            overhead: 0.3,
             grain: None,
             displaces: false,
             policies: Some(std::slice::from_ref(&self.policy.name)),

@@ -506,6 +506,32 @@ proptest! {
         }
     }
 
+    /// Threads are in the queue for a while at first, all of them end at once, and between that one did half of what another
+    /// did: shares add up to all that was done.
+    #[test]
+    fn nothing_of_what_is_shared_out_is_lost(
+        queued in prop::collection::vec(0..50_000_000_u64, 1..6),
+        ends in prop::collection::vec(100_000_000..100_500_000_u64, 8),
+    ) {
+        let began: Vec<u64> = [0, 50_000_000].into_iter().chain(queued).collect();
+        let mut machine = machine();
+        machine.cores = vec![machine.cores[0]; began.len() + 1];
+        let of = |thread: usize| (thread as Tid, thread as u16);
+        let mut events = vec![(0, 0, 0, On)];
+        let children = 1..=began.len();
+        events.extend(children.clone().map(|child| (0, 0, 0, Forked { child: child as Tid, process: false })));
+        for ((child, began), end) in children.map(of).zip(&began).zip(&ends) {
+            events.extend([(*began, child.0, child.1, On), (*end, child.0, child.1, Exited)]);
+        }
+        events.sort_by_key(|event| event.0);
+        let recording = recorded(&machine, &events);
+        let done: u64 = ends.iter().zip(&began).map(|(end, began)| end - began).sum();
+        let share = |step: &Step| if let Step::Share { pool: 0, amount } = step { Some(*amount) } else { None };
+        let shares: Vec<u64> = recording.threads.iter().flat_map(|thread| &thread.steps).filter_map(share).collect();
+        prop_assert_eq!((shares.len(), shares.iter().sum::<u64>()), (began.len(), done));
+        prop_assert_eq!(Recording::from_text(&recording.to_text(), "test.ek"), Ok(recording));
+    }
+
     /// Where big cores do 2 instructions a ns and little ones a quarter of that, so much is recorded: from one to two
     /// instructions for each ns of the big core. All else is as it is without counters.
     #[test]

@@ -181,7 +181,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (is_back(cpu))
-		set_away(core, false);
+		set_taken(cpu, false);
 	if (runnable)
 		own = of(prev);
 	if (own && own->slot && !own->yields && !must_leave(own) && may_run_on(own->slot, core)) {
@@ -251,7 +251,7 @@ void BPF_PROG(inside_running, struct task_struct *p)
 	}
 	if (own->on == cpu + 1 && core_at(core)->current == own->slot)
 		return;
-	if (own->moves_since)
+	if (own->moves_since && own->on != cpu + 1)
 		note_move(own);
 	own->on = cpu + 1;
 	own->dealt = 0;
@@ -340,16 +340,14 @@ void BPF_PROG(inside_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 SEC("struct_ops/cpu_online")
 void BPF_PROG(inside_cpu_online, __s32 cpu)
 {
-	if (core_of(cpu) != NO_CORE)
-		set_away(core_of(cpu), false);
+	set_taken(cpu, false);
 	tell_of_cpu(ONLINE, cpu, 0, 0);
 }
 
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(inside_cpu_offline, __s32 cpu)
 {
-	if (core_of(cpu) != NO_CORE)
-		set_away(core_of(cpu), true);
+	set_taken(cpu, true);
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
 }
 
@@ -386,7 +384,7 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 		if (reads_usage)
 			note_use(core, NOW);
 		waits |= core_at(core)->queued;
-		look_for_real_time(core);
+		look_for_real_time(cpu_of(core));
 		/* A thread that was to go elsewhere, and must not migrate now, is kept here by the kernel, which does not wake the core up for it. */
 		if (core_at(core)->leaves)
 			kick(core, SCX_KICK_IDLE);

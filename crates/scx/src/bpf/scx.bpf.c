@@ -239,6 +239,12 @@ static bool take_any(void)
 	return false;
 }
 
+/* The process is to use a CPU again, or not any more. */
+static void set_taken(__s32 cpu, bool is)
+{
+	tell_of_cpu(is ? OFFLINE : ONLINE, cpu, 0, 0);
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 {
@@ -250,7 +256,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	enum delivered delivered;
 
 	if (back)
-		tell_of_cpu(ONLINE, cpu, 0, 0);
+		set_taken(cpu, false);
 	if (number != taken[core]) {
 		taken[core] = number;
 		delivered = deliver(cpu, mail->tid, mail->slice);
@@ -388,24 +394,13 @@ void BPF_PROG(scx_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 SEC("struct_ops/cpu_online")
 void BPF_PROG(scx_cpu_online, __s32 cpu)
 {
-	tell_of_cpu(ONLINE, cpu, 0, 0);
+	set_taken(cpu, false);
 }
 
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(scx_cpu_offline, __s32 cpu)
 {
-	tell_of_cpu(OFFLINE, cpu, 0, 0);
-}
-
-/* Whether the process is to use a CPU, as of this beat. */
-static void look_for_real_time(__s32 cpu)
-{
-	if (!has_real_time(cpu)) {
-		if (is_back(cpu))
-			tell_of_cpu(ONLINE, cpu, 0, 0);
-	} else if (becomes_taken(cpu)) {
-		tell_of_cpu(OFFLINE, cpu, 0, 0);
-	}
+	set_taken(cpu, true);
 }
 
 static int beat(void *map, __u32 *key, struct beat *beat)

@@ -49,6 +49,20 @@ static __always_inline bool becomes_taken(__s32 cpu)
 	return *beats < 2 && ++*beats == 2;
 }
 
+/* What follows for this scheduler from a CPU that is taken, or is back. */
+static void set_taken(__s32 cpu, bool is);
+
+/* Whether a CPU is to be used, as of this beat. */
+static void look_for_real_time(__s32 cpu)
+{
+	if (!has_real_time(cpu)) {
+		if (is_back(cpu))
+			set_taken(cpu, false);
+	} else if (becomes_taken(cpu)) {
+		set_taken(cpu, true);
+	}
+}
+
 /* A thread that comes first displaces one of sched_ext: what waits in the CPU's own queue, where no other one looks, is queued
  * again. */
 static __always_inline void make_room(struct scx_cpu_release_args *args)

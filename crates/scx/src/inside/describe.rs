@@ -6,15 +6,15 @@ use evenkeel_sched::{Description, Setup, State};
 
 use crate::skeleton::inside::types::{machine, place};
 
-/// The policies that the kernel's part has, in the order of its `enum policy`.
-const POLICIES: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
+/// The policies whose decisions the kernel's part makes by itself, in the order of its `enum policy`.
+pub const IN_KERNEL: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
 
 /// Units of `struct step`'s power in a watt.
 const POWER: f64 = (1_u64 << 40) as f64;
 
 /// Whether the kernel's part decides by itself under a policy.
 pub fn decides(policy: &Description) -> bool {
-    POLICIES.contains(&policy.name)
+    IN_KERNEL.contains(&policy.name)
 }
 
 /// Whether the kernel's part is to follow how much cores are used.
@@ -29,7 +29,7 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
     let least = s.machine.capacity(CoreTypeId(types.saturating_sub(1)));
     let mut nodes: Vec<CoreSet> = Vec::new();
     let mut described = machine {
-        policy: POLICIES.iter().position(|known| *known == name).unwrap_or_default() as u32,
+        policy: IN_KERNEL.iter().position(|known| *known == name).unwrap_or_default() as u32,
         cores: s.cores.len() as u32,
         caches: s.caches.len() as u32,
         clusters: s.machine.clusters.len() as u32,

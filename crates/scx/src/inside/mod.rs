@@ -19,7 +19,7 @@ use crate::{Bounds, Ended, Error};
 use ledger::Ledger;
 use part::Part;
 
-pub use describe::decides;
+pub use describe::{IN_KERNEL, decides};
 
 /// The kernel's part, and what is written beside its threads.
 pub(crate) struct Inside {

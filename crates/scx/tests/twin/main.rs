@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use evenkeel_model::{Machine, Ns, machines};
 use evenkeel_sched::{Governor, Setup};
+use evenkeel_scx::IN_KERNEL;
 use evenkeel_sim::{Options, run};
 use evenkeel_workload::{Workload, by_name};
 
@@ -53,9 +54,8 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let library = Arc::new(Library::build());
     let mut report = Vec::new();
     let mut all = 0;
-    let plain = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "eas", "colab"];
     let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load"];
-    for policy in plain.into_iter().chain(knobs) {
+    for policy in IN_KERNEL.into_iter().chain(knobs) {
         for machine in machines_played() {
             for name in WORKLOADS {
                 let workload = by_name(name).unwrap();

@@ -4,18 +4,16 @@ use evenkeel_model::{CoreId, CoreSet, CoreTypeId, ThreadId};
 use evenkeel_sched::policy::parts::{energy, fair};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Run, Setup, State};
+use evenkeel_scx::IN_KERNEL;
 
 use crate::library::{Library, Place, STEPS, Step, TYPES};
-
-/// In the order of `enum policy`.
-const POLICIES: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
 
 /// Of `enum run`.
 pub const RUNNING: u32 = 2;
 
 /// A policy's place in `enum policy`.
 pub fn number(policy: &str) -> u32 {
-    POLICIES.iter().position(|known| *known == policy).unwrap() as u32
+    IN_KERNEL.iter().position(|known| *known == policy).unwrap() as u32
 }
 
 pub fn slot(thread: ThreadId) -> u32 {

@@ -100,25 +100,17 @@ DECISION int kick_idle_for(__u32 slot)
 }
 
 /* A core cannot be used by threads of this class, or can again. */
-static void set_away(__u32 core, bool is)
+static void set_taken(__s32 cpu, bool is)
 {
+	__u32 core = core_of(cpu);
 	__u64 *word = &away[core / 64 & (CORES / 64 - 1)], bit = 1ULL << (core % 64);
 
+	if (core == NO_CORE)
+		return;
 	if (is)
 		__sync_fetch_and_or(word, bit);
 	else
 		__sync_fetch_and_and(word, ~bit);
-}
-
-/* Whether a core is to be used, as of this beat. */
-static void look_for_real_time(__u32 core)
-{
-	if (!has_real_time(cpu_of(core))) {
-		if (is_back(cpu_of(core)))
-			set_away(core, false);
-	} else if (becomes_taken(cpu_of(core))) {
-		set_away(core, true);
-	}
 }
 
 /* Whether a thread was told to give way. An order to go elsewhere is in force as soon as it is there, and until the thread has gone. */
