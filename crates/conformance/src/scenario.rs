@@ -166,7 +166,7 @@ pub struct PlayedThread {
 /// The longest that a thread runs beside others of its core before the next has its turn, under any policy.
 const SLICE: Ns = Ns::from_ms(20);
 /// What two threads that began on one core have left, so much that a slice and a decision are little beside it.
-const APART: Ns = Ns::from_ms(400);
+const APART: Ns = Ns::from_ms(300);
 
 fn ms(tenths: u64) -> Ns {
     Ns::from_us(100 * tenths)
