@@ -3,7 +3,7 @@
 use evenkeel_model::Hz;
 
 use crate::kinds::{self, Source};
-use crate::{Cpu, Shared, Topology};
+use crate::{Cpu, Overheads, Shared, Topology};
 
 /// A favoured core's ranking or turbo frequency is up to a seventh above that of its kind (Turbo Boost Max 3.0 of the
 /// i7-6950X: 4.0 over 3.5 GHz); cores of different kinds are a fifth apart or more.
@@ -82,7 +82,16 @@ impl Facts {
                  ones of a core get less than twice the work done"
             ));
         }
-        Topology { origin: self.origin, clock: self.clock, model: self.model, cpus, kinds, clusters, notes }
+        Topology {
+            origin: self.origin,
+            clock: self.clock,
+            model: self.model,
+            cpus,
+            kinds,
+            clusters,
+            notes,
+            overheads: Overheads::default(),
+        }
     }
 
     /// The design of a kind: one that all its CPUs are of, and none of another kind.

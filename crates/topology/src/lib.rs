@@ -17,6 +17,7 @@ mod sysfs;
 use evenkeel_model::Hz;
 
 pub use kinds::CpuKind;
+pub use machine::Overheads;
 
 /// How many times slower a slower kind of core is where nothing says it.
 pub const UNKNOWN_RATIO: f64 = 2.0;
@@ -38,6 +39,8 @@ pub struct Topology {
     pub clusters: Vec<Shared>,
     /// What a user should know of these facts, a sentence each: what contradicts them, what was assumed.
     pub notes: Vec<String>,
+    /// What switching and moving threads was measured to cost. Nothing that can be read says that.
+    pub overheads: Overheads,
 }
 
 /// A CPU as the kernel counts them: a hardware thread.

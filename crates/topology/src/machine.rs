@@ -32,6 +32,17 @@ const COSTS: Costs = Costs {
     wake: Ns::ZERO,
 };
 
+/// What switching and moving threads was measured to cost. What is `None` is assumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overheads {
+    /// From one thread to another on a CPU.
+    pub context_switch: Option<Ns>,
+    /// To another CPU that shares the last-level cache, with what its private caches then lack.
+    pub migrate_in_cluster: Option<Ns>,
+    /// To a CPU with another last-level cache.
+    pub migrate_across_clusters: Option<Ns>,
+}
+
 impl Topology {
     /// The machine, and the CPU that each of its cores is. Capacities are those of the kinds; what a topology does not
     /// say is assumed (see [`Self::to_toml`]).
@@ -67,7 +78,7 @@ impl Topology {
             core_types: self.core_types(),
             clusters: parts.iter().enumerate().map(cluster).collect(),
             cores,
-            costs: COSTS,
+            costs: self.costs(),
         };
         Ok((machine, self.ids()))
     }
@@ -126,17 +137,45 @@ impl Topology {
                 let _ = writeln!(text, "cache = {cache}");
             }
         }
-        let us = |ns: Ns| format!("{:?}", ns.0 as f64 / 1000.0);
+        let cost = |key: &str, ns: Ns, source: &str| line(key, &format!("{:?}", ns.0 as f64 / 1000.0), source);
+        let known = |found: Option<Ns>, how: &'static str, assumed: &'static str| found.map_or(assumed, |_| how);
+        let (costs, found) = (machine.costs, self.overheads);
+        let switch = known(
+            found.context_switch,
+            "measured: two threads that take turns on a CPU",
+            "assumed: switch and scheduler",
+        );
+        let near = known(
+            found.migrate_in_cluster,
+            "measured: from CPU to CPU by mask, with 32 KB to fetch",
+            "assumed: private caches from the shared one",
+        );
+        let far = known(
+            found.migrate_across_clusters,
+            "measured: from cluster to cluster by mask, with 288 KB to fetch",
+            "assumed: all caches from memory",
+        );
         let _ = write!(
             text,
             "\n[costs]\n{}{}{}{}{}",
-            line("context_switch_us", &us(COSTS.context_switch), "assumed: switch and scheduler"),
-            line("migrate_in_cluster_us", &us(COSTS.migrate_in_cluster), "assumed: private caches from the shared one"),
-            line("migrate_across_clusters_us", &us(COSTS.migrate_across_clusters), "assumed: all caches from memory"),
-            line("dvfs_transition_us", &us(COSTS.dvfs_transition), "assumed: regulator and PLL"),
-            line("tick_us", &us(COSTS.tick), "assumed: CONFIG_HZ=250"),
+            cost("context_switch_us", costs.context_switch, switch),
+            cost("migrate_in_cluster_us", costs.migrate_in_cluster, near),
+            cost("migrate_across_clusters_us", costs.migrate_across_clusters, far),
+            cost("dvfs_transition_us", costs.dvfs_transition, "assumed: regulator and PLL"),
+            cost("tick_us", costs.tick, "assumed: CONFIG_HZ=250"),
         );
         Ok(text)
+    }
+
+    /// What is not measured is assumed.
+    fn costs(&self) -> Costs {
+        let Overheads { context_switch, migrate_in_cluster, migrate_across_clusters } = self.overheads;
+        Costs {
+            context_switch: context_switch.unwrap_or(COSTS.context_switch),
+            migrate_in_cluster: migrate_in_cluster.unwrap_or(COSTS.migrate_in_cluster),
+            migrate_across_clusters: migrate_across_clusters.unwrap_or(COSTS.migrate_across_clusters),
+            ..COSTS
+        }
     }
 
     fn description(&self) -> String {

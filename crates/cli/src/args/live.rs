@@ -208,6 +208,9 @@ pub struct VmBench {
     /// The guests' kernel; by default the one that scripts/kernel has fetched, else this machine's
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
+    /// Keep the recordings that predictions are made from: MACHINE-PROGRAM-1.ek and so on, for `sim` and `compare`
+    #[arg(long, value_name = "DIR")]
+    pub recordings: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Error, Result, anyhow};
 use evenkeel_linux::launch::{self, Launched};
+use evenkeel_linux::overheads;
 use evenkeel_linux::record::{Recorder, speeds};
 use evenkeel_report::json::Recorded;
 use evenkeel_workload::recording::Step;
@@ -16,9 +17,10 @@ const NAME: &str = "recorded";
 
 /// Records the command and returns its exit status.
 pub fn run(args: &Record) -> Result<u8> {
-    let topology = live::topology(&args.cores)?;
-    let (machine, cpus) = topology.machine(NAME).map_err(Error::msg)?;
+    let mut topology = live::topology(&args.cores)?;
     let target = Target::open(&args.file)?;
+    topology.overheads = overheads::measure(&topology);
+    let (machine, cpus) = topology.machine(NAME).map_err(Error::msg)?;
     let uneven = if topology.kinds.len() == 1 { speeds::uneven(&cpus) } else { None };
     let mut launched = Launched::new(&args.command)?;
     let mut recorder = Recorder::new(&machine, &cpus, launched.pid(), args.buffer << 20)

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use anyhow::{Error, Result};
+use anyhow::{Context, Error, Result};
 use evenkeel_linux::probe::{Ability, abilities};
+use evenkeel_linux::{mask, overheads};
 use evenkeel_model::Hz;
 use evenkeel_report::table;
 use evenkeel_topology::{Cpu, CpuKind, Shared, Topology, list};
@@ -22,9 +23,13 @@ pub fn run(args: &Arguments) -> Result<String> {
     };
     let found = found.map_err(Error::msg)?;
     let cores = &args.cores;
-    let topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    let mut topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
     let mut written = Ok(());
     if let (Some(target), Some(path)) = (save, &args.save) {
+        if args.file.is_none() {
+            let usable = mask::own().context("cannot tell which CPUs this process may use")?;
+            topology.overheads = overheads::measure(&topology.within(&usable));
+        }
         let name = path.file_stem().map_or("machine".into(), |stem| stem.to_string_lossy());
         written = target.write(topology.to_toml(&name).map_err(Error::msg)?.as_bytes());
     }

@@ -5,8 +5,9 @@ mod predict;
 mod report;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
@@ -24,7 +25,7 @@ pub fn run(args: &VmBench) -> Result<String> {
     let specs = args.machine.iter().map(|word| word.parse().map_err(anyhow::Error::msg));
     let specs = specs.collect::<Result<Vec<Spec>>>()?;
     let benches = chosen(args)?;
-    let mut command = Command::new(&args.peer, args.output.format)?;
+    let mut command = Command::new(args)?;
     let plan = Plan {
         specs,
         benches,
@@ -112,22 +113,38 @@ struct Command {
     machines: Vec<Measured>,
     /// By name, what starts other programs' schedulers.
     peers: BTreeMap<String, String>,
+    /// Where recordings are kept.
+    recordings: Option<PathBuf>,
 }
 
 impl Command {
-    fn new(peers: &[Peer], format: Format) -> Result<Self> {
+    fn new(args: &VmBench) -> Result<Self> {
         let path = |peer: &Peer| {
             let found = which::which(&peer.program).with_context(|| peer.program.display().to_string())?;
             let path = found.canonicalize().with_context(|| found.display().to_string())?;
             let path = path.to_str().with_context(|| format!("{}: expected a path in UTF-8", path.display()))?;
             Ok((peer.name.clone(), path.to_owned()))
         };
+        let peers = args.peer.iter().map(path).collect::<Result<_>>()?;
+        if let Some(folder) = &args.recordings {
+            fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        }
         Ok(Self {
             bar: ProgressBar::hidden(),
-            format,
+            format: args.output.format,
             machines: Vec::new(),
-            peers: peers.iter().map(path).collect::<Result<_>>()?,
+            peers,
+            recordings: args.recordings.clone(),
         })
+    }
+
+    /// Keeps a recording beside those that are there.
+    fn keep(&self, recording: &Path) -> Result<()> {
+        let (Some(folder), Some(name)) = (&self.recordings, recording.file_stem()) else { return Ok(()) };
+        let numbered = |number: u32| folder.join(format!("{}-{number}.ek", name.to_string_lossy()));
+        let Some(file) = (1..).map(numbered).find(|file| !file.exists()) else { return Ok(()) };
+        fs::copy(recording, &file).with_context(|| format!("{}: cannot be written", file.display()))?;
+        Ok(())
     }
 
     /// Prints what was measured before it ended early, as far as that has not been printed.
@@ -161,6 +178,7 @@ impl Caller for Command {
     }
 
     fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<f64>> {
+        self.keep(recording)?;
         predict::makespans(recording, policies)
     }
 
@@ -236,7 +254,7 @@ mod tests {
         let error = |words: &[&str]| {
             let args = parsed(words);
             let failed = chosen(&args).map(drop).and(schedulers(&args).map(drop));
-            failed.and(Command::new(&args.peer, Format::Table).map(drop)).unwrap_err().to_string()
+            failed.and(Command::new(&args).map(drop)).unwrap_err().to_string()
         };
         for (words, expected) in [
             (&["--programs", "equal,fast"][..], "fast"),
@@ -251,8 +269,25 @@ mod tests {
     }
 
     #[test]
+    fn recordings_are_kept_beside_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let (kept, recording) = (folder.path().join("kept"), folder.path().join("2B2S:3-equal.ek"));
+        let command = Command::new(&parsed(&["--recordings", kept.to_str().unwrap()])).unwrap();
+        for text in ["first", "second"] {
+            fs::write(&recording, text).unwrap();
+            command.keep(&recording).unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
+        assert_eq!((read("2B2S:3-equal-1.ek"), read("2B2S:3-equal-2.ek")), ("first".into(), "second".into()));
+        Command::new(&parsed(&[])).unwrap().keep(&recording).unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        let refused = Command::new(&parsed(&["--recordings", folder.path().join("file/x").to_str().unwrap()]));
+        assert!(refused.err().unwrap().to_string().ends_with("file/x: cannot be made"));
+    }
+
+    #[test]
     fn only_a_run_that_failed_by_itself_is_left_out() {
-        let (command, signal) = (Command::new(&[], Format::Table).unwrap(), vm::Error::Interrupted(2));
+        let (command, signal) = (Command::new(&parsed(&[])).unwrap(), vm::Error::Interrupted(2));
         let failed = bench::Error::Failed { command: "x".into(), code: 125, errors: String::new() };
         assert!(command.goes_on_after(&failed.into()) && command.goes_on_after(&anyhow::anyhow!("unusable")));
         assert!(!command.goes_on_after(&signal.into()));

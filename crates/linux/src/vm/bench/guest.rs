@@ -68,7 +68,7 @@ impl<'a> Guest<'a> {
         policies: &[&str],
         caller: &mut C,
     ) -> Result<Vec<f64>, C::Error> {
-        let file = self.folder.join("recording.ek");
+        let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
         self.measure(&command, caller)?;
         caller.predict(&file, policies)
