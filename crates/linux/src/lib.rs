@@ -24,3 +24,4 @@ pub mod spec;
 pub mod vm;
 pub mod wait;
 pub mod watch;
+mod windows;

@@ -1,7 +1,7 @@
 //! What switching and moving threads costs on this machine.
 //!
 //! Machines differ: a switch takes one or two microseconds on a processor, and fifty or more in an emulated guest. So it is measured
-//! before a program is recorded, since that is taken off what its threads do, and what a machine file says of this machine.
+//! before a program is recorded, since it is taken off what its threads do, and what a machine file says of this machine.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,20 +9,12 @@ use std::thread;
 
 use evenkeel_model::Ns;
 use evenkeel_topology::{Cpu, Overheads, Topology};
-use rustix::process::setpriority_process;
 use rustix::thread::sched_setaffinity;
 
 use crate::clock::clock;
 use crate::mask;
+use crate::windows::{self, MOST, WINDOW};
 
-/// A host that holds CPUs to their shares does so within periods of some 10 ms. A window is one of those, and the middle one
-/// counts, so that what disturbs one window is of no account.
-const WINDOW: Ns = Ns::from_ms(10);
-const WINDOWS: usize = 5;
-/// On a busy machine it takes longer until the threads have had their time, but not longer than this.
-const MOST: Ns = Ns::from_ms(250);
-/// Before ordinary work, where this user may, so that it is over soon.
-const NICE: i32 = -20;
 /// What a thread finds cold after a move, in bytes: an L1 cache; after one to another last-level cache a part of that, too. The
 /// same as the bundled machines assume.
 const NEAR: usize = 32 << 10;
@@ -67,28 +59,32 @@ fn switch(cpu: u16) -> Option<Ns> {
     let turn = AtomicU8::new(MINE);
     let until = clock() + MOST;
     let partner = || {
-        if !bind(cpu) {
-            return;
-        }
-        while turn.load(Ordering::Acquire) != OVER {
+        let ready = windows::begin_on(cpu);
+        while ready && turn.load(Ordering::Acquire) != OVER {
             let _ = turn.compare_exchange(YOURS, MINE, Ordering::AcqRel, Ordering::Acquire);
             thread::yield_now();
         }
     };
+    let there_and_back = || {
+        let began = clock();
+        turn.store(YOURS, Ordering::Release);
+        while turn.load(Ordering::Acquire) == YOURS {
+            thread::yield_now();
+            if clock() > until {
+                return None;
+            }
+        }
+        Some(clock().since(began).0 as f64)
+    };
+    let measured = || {
+        windows::begin_on(cpu).then_some(())?;
+        // The first time lasts until the partner has started.
+        there_and_back()?;
+        per_time(until, there_and_back)
+    };
     thread::scope(|scope| {
         thread::Builder::new().spawn_scoped(scope, partner).ok()?;
-        let there_and_back = || {
-            let began = clock();
-            turn.store(YOURS, Ordering::Release);
-            while turn.load(Ordering::Acquire) == YOURS {
-                thread::yield_now();
-                if clock() > until {
-                    return None;
-                }
-            }
-            Some(clock().since(began).0 as i64)
-        };
-        let both = bind(cpu).then(|| there_and_back().and_then(|_| windows(until, there_and_back))).flatten();
+        let both = measured();
         turn.store(OVER, Ordering::Release);
         Some(Ns(both?.0 / 2))
     })
@@ -97,22 +93,23 @@ fn switch(cpu: u16) -> Option<Ns> {
 /// What a move costs that a mask makes, from each first CPU to each second one: until the thread is there, and how much longer it
 /// then takes for so many bytes than once they are in that CPU's caches.
 fn moves(pairs: &[(u16, u16)], bytes: usize) -> Option<Ns> {
-    if pairs.is_empty() {
-        return None;
-    }
     let measured = || {
+        windows::begin_on(pairs.first()?.0).then_some(())?;
         let (until, mut bytes) = (clock() + MOST, vec![0_u64; bytes / size_of::<u64>()]);
         let mut next = pairs.iter().cycle();
-        windows(until, || {
+        per_time(until, || {
             let (from, to) = next.next()?;
-            bind(*from).then(|| sweep(&mut bytes))?;
+            let (from, to) = (mask::of([*from]), mask::of([*to]));
+            sched_setaffinity(None, &from).ok()?;
+            sweep(&mut bytes);
             let began = clock();
-            bind(*to).then_some(())?;
+            sched_setaffinity(None, &to).ok()?;
             let there = clock().since(began);
             let (cold, warm) = (sweep(&mut bytes), sweep(&mut bytes));
-            Some((there + cold).0 as i64 - warm.0 as i64)
+            Some((there + cold).0 as f64 - warm.0 as f64)
         })
     };
+    // A thread of its own, which takes its mask along when it ends.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measured).ok()?.join().ok()?)
 }
 
@@ -125,28 +122,21 @@ fn sweep(bytes: &mut [u64]) -> Ns {
     clock().since(began)
 }
 
-/// Puts this thread on a CPU. Returns whether it may be there.
-fn bind(cpu: u16) -> bool {
-    let _ = setpriority_process(None, NICE);
-    sched_setaffinity(None, &mask::of([cpu])).is_ok()
-}
-
-/// The mean of what something costs, in ns, in the middle one of some windows; `None` if it cannot be done, or not in time.
-fn windows(until: Ns, mut once: impl FnMut() -> Option<i64>) -> Option<Ns> {
-    let mut means = [0; WINDOWS];
-    for mean in &mut means {
-        let (began, mut sum, mut times) = (clock(), 0, 0);
+/// What something costs each time, if it is done for some windows, in ns; `None` if it cannot be done, or not in time.
+fn per_time(until: Ns, mut once: impl FnMut() -> Option<f64>) -> Option<Ns> {
+    let window = || {
+        let (began, mut sum, mut times) = (clock(), 0.0, 0.0);
         while clock().since(began) < WINDOW {
             if clock() > until {
                 return None;
             }
             sum += once()?;
-            times += 1;
+            times += 1.0;
         }
-        *mean = sum / i64::max(times, 1);
-    }
-    means.sort_unstable();
-    Some(Ns(means[WINDOWS / 2].max(0) as u64))
+        // None at all, if this thread did not get to run for the whole window.
+        (times > 0.0).then(|| sum / times)
+    };
+    windows::middle(window).map(|cost| Ns(cost.max(0.0) as u64))
 }
 
 fn mean(all: &[Ns]) -> Option<Ns> {
@@ -178,29 +168,25 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_window_counts_and_an_end_is_kept() {
-        let mut costs = [9, 900, 11, 10, 8].iter();
+    fn what_is_done_in_time_costs_what_each_time_costs() {
         let once = || {
-            thread::sleep(std::time::Duration::from_millis(10));
-            costs.next().copied()
+            thread::sleep(std::time::Duration::from_millis(4));
+            Some(7.0)
         };
-        assert_eq!(windows(clock() + Ns::from_secs(60), once), Some(Ns(10)));
-        assert_eq!(windows(Ns::ZERO, || Some(1)), None);
-        assert_eq!(windows(clock() + Ns::from_secs(60), || None), None);
+        assert_eq!(per_time(clock() + Ns::from_secs(60), once), Some(Ns(7)));
+        assert_eq!(per_time(clock() + Ns::from_secs(60), || Some(-1.0)), Some(Ns::ZERO));
+        assert_eq!(per_time(Ns::ZERO, || Some(1.0)), None);
+        assert_eq!(per_time(clock() + Ns::from_secs(60), || None), None);
         assert_eq!((mean(&[Ns(2), Ns(4)]), mean(&[])), (Some(Ns(3)), None));
     }
 
-    /// A switch takes from a tenth of a microsecond on a processor to some milliseconds where an emulator shares one, and a
-    /// move more than a thousandth of that; neither can be measured on a machine that is too busy.
+    /// Neither can be measured on a machine that is too busy. What is, is no less than the system calls that it takes.
     #[test]
-    fn what_is_measured_is_no_longer_than_what_it_is_measured_in() {
-        let topology = Topology::read(Path::new("/")).unwrap();
-        let found = measure(&topology.within(&mask::own().unwrap()));
-        for cost in
-            [found.context_switch, found.migrate_in_cluster, found.migrate_across_clusters].into_iter().flatten()
-        {
-            assert!(cost < MOST, "{found:?}");
-        }
-        assert!(found.context_switch.is_none_or(|switch| switch > Ns(50)), "{found:?}");
+    fn switches_and_moves_cost_something_and_leave_this_thread_where_it_was() {
+        let before = mask::own().unwrap();
+        let found = measure(&Topology::read(Path::new("/")).unwrap().within(&before));
+        let costs = [found.context_switch, found.migrate_in_cluster, found.migrate_across_clusters];
+        assert!(costs.into_iter().flatten().all(|cost| (Ns(50)..MOST).contains(&cost)), "{found:?}");
+        assert_eq!(mask::own().unwrap(), before);
     }
 }

@@ -10,23 +10,13 @@ use std::thread;
 
 use evenkeel_model::Ns;
 use evenkeel_topology::list;
-use rustix::process::setpriority_process;
-use rustix::thread::sched_setaffinity;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::clock;
-use crate::mask;
+use crate::windows::{self, MOST, WINDOW};
 
-/// A host that holds CPUs to their shares does so within periods of some 10 ms. A window is one of those, and the middle one
-/// counts, so that what disturbs one window is of no account.
-const WINDOW: Ns = Ns::from_ms(10);
-const WINDOWS: usize = 5;
-/// On a busy machine it takes longer until the threads have had their time, but not longer than this.
-const MOST: Ns = Ns::from_ms(250);
 /// What noise there is lies below this ratio.
 const LEAST: f64 = 1.3;
-/// Before ordinary work, where this user may, so that it is over soon.
-const NICE: i32 = -20;
 
 /// CPUs that are slower than the others.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +51,7 @@ pub fn uneven(cpus: &[u16]) -> Option<Uneven> {
 fn measure(cpus: &[u16]) -> Option<Vec<f64>> {
     let go = AtomicBool::new(false);
     let compute = |cpu: u16| {
-        let ready = sched_setaffinity(None, &mask::of([cpu])).is_ok();
-        let _ = setpriority_process(None, NICE);
+        let ready = windows::begin_on(cpu);
         while !go.load(Ordering::Acquire) {
             thread::yield_now();
         }
@@ -82,12 +71,8 @@ fn measure(cpus: &[u16]) -> Option<Vec<f64>> {
 
 /// The same of the CPU that this runs on; `None` if it does not get to run.
 fn rate() -> Option<f64> {
-    let (until, mut rates) = (clock() + MOST, [0.0; WINDOWS]);
-    for rate in &mut rates {
-        *rate = window(until)?;
-    }
-    rates.sort_unstable_by(f64::total_cmp);
-    Some(rates[WINDOWS / 2])
+    let until = clock() + MOST;
+    windows::middle(|| window(until))
 }
 
 /// The same in one window.

@@ -1,0 +1,45 @@
+//! How something is measured on CPUs that a host may hold to their shares of time, and that others want, too.
+
+use evenkeel_model::Ns;
+use rustix::process::setpriority_process;
+use rustix::thread::sched_setaffinity;
+
+use crate::mask;
+
+/// A host that holds CPUs to their shares does so within periods of some 10 ms. A window is one of those.
+pub const WINDOW: Ns = Ns::from_ms(10);
+/// The middle one counts, so that what disturbs one window or two is of no account.
+const WINDOWS: usize = 5;
+/// On a busy machine it takes longer until threads have had their time, but not longer than this.
+pub const MOST: Ns = Ns::from_ms(250);
+/// Before ordinary work, where this user may, so that it is over soon.
+const NICE: i32 = -20;
+
+/// What the middle one of some windows tells; `None` if one of them tells nothing.
+pub fn middle(mut window: impl FnMut() -> Option<f64>) -> Option<f64> {
+    let mut found = [0.0; WINDOWS];
+    for one in &mut found {
+        *one = window()?;
+    }
+    found.sort_unstable_by(f64::total_cmp);
+    Some(found[WINDOWS / 2])
+}
+
+/// Makes this thread one that measures, on a CPU. Returns whether it may be there.
+pub fn begin_on(cpu: u16) -> bool {
+    let _ = setpriority_process(None, NICE);
+    sched_setaffinity(None, &mask::of([cpu])).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_window_counts() {
+        let mut costs = [9.0, 900.0, 11.0, 10.0, 8.0].into_iter();
+        assert_eq!(middle(|| costs.next()), Some(10.0));
+        let mut too_few = [9.0; 4].into_iter();
+        assert_eq!(middle(|| too_few.next()), None);
+    }
+}
