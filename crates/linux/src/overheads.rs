@@ -1,7 +1,7 @@
 //! What switching and moving threads costs on this machine.
 //!
-//! Machines differ: a switch takes one or two microseconds on a processor, and fifty or more in an emulated guest. So it is measured
-//! before a program is recorded, since it is taken off what its threads do, and what a machine file says of this machine.
+//! Machines differ: a switch takes one or two microseconds on a processor, and more than a hundred in an emulated guest. So that
+//! is measured before a program is recorded, from whose work it is taken off, and for a machine file of this machine.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -22,7 +22,7 @@ const FAR: usize = 288 << 10;
 /// A cache line, in words.
 const LINE: usize = 8;
 
-/// Measures it, in at most half a second. What cannot be measured, because there is one CPU only, or none is free, is `None`.
+/// Measures it, in at most three quarters of a second. What cannot be measured, because there is one CPU only, or none is free, is `None`.
 pub fn measure(topology: &Topology) -> Overheads {
     let near = |from: &Cpu, to: &Cpu| from.cluster == to.cluster && !from.siblings.contains(&to.id);
     let far = |from: &Cpu, to: &Cpu| from.cluster != to.cluster;

@@ -22,6 +22,8 @@ const FREQUENCY: Hz = Hz(1_000_000_000);
 /// A machine file takes no less.
 const LEAST_EXTRACT: f64 = 0.01;
 
+/// Assumed where nothing is measured: what lmbench reports for cores of this class, caches that are fetched at some GB/s (as the
+/// bundled machines say of each), `CONFIG_HZ=250`.
 const COSTS: Costs = Costs {
     context_switch: Ns::from_us(2),
     migrate_in_cluster: Ns::from_us(10),
