@@ -1,6 +1,6 @@
 //! What switching and moving threads costs on this machine.
 //!
-//! Machines differ: a switch takes one or two microseconds on a processor, and more than a hundred in an emulated guest. So that
+//! Machines differ: a switch takes one or two microseconds on a processor, and about a hundred in an emulated guest. So that
 //! is measured before a program is recorded, from whose work it is taken off, and for a machine file of this machine.
 
 use std::hint::black_box;
