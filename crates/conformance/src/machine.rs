@@ -19,6 +19,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
         costs: Costs {
             context_switch: Ns::ZERO,
             wake: Ns::ZERO,
+            take: Ns::ZERO,
             migrate_in_cluster: Ns::ZERO,
             migrate_across_clusters: Ns::ZERO,
             remote_memory: 1.0,

@@ -32,6 +32,7 @@ const COSTS: Costs = Costs {
     dvfs_transition: Ns::from_us(100),
     tick: Ns::from_ms(4),
     wake: Ns::ZERO,
+    take: Ns::ZERO,
 };
 
 /// What switching and moving threads was measured to cost. What is `None` is assumed.
@@ -39,9 +40,11 @@ const COSTS: Costs = Costs {
 pub struct Overheads {
     /// From one thread to another on a CPU.
     pub context_switch: Option<Ns>,
-    /// To another CPU that shares the last-level cache, with what its private caches then lack.
+    /// Taking a running thread off its CPU for another one, without the switch there.
+    pub take: Option<Ns>,
+    /// What a thread's private caches lack on another CPU that shares the last-level cache.
     pub migrate_in_cluster: Option<Ns>,
-    /// To a CPU with another last-level cache.
+    /// What it lacks on a CPU with another last-level cache.
     pub migrate_across_clusters: Option<Ns>,
 }
 
@@ -147,20 +150,26 @@ impl Topology {
             "measured: two threads that take turns on a CPU",
             "assumed: switch and scheduler",
         );
+        let take = known(
+            found.take,
+            "measured: a thread that moves itself by its mask, without the switch",
+            "assumed: included in what a move costs",
+        );
         let near = known(
             found.migrate_in_cluster,
-            "measured: from CPU to CPU by mask, with 32 KB to fetch",
+            "measured: how much longer 32 KB take on another CPU",
             "assumed: private caches from the shared one",
         );
         let far = known(
             found.migrate_across_clusters,
-            "measured: from cluster to cluster by mask, with 288 KB to fetch",
+            "measured: how much longer 288 KB take in another cluster",
             "assumed: all caches from memory",
         );
         let _ = write!(
             text,
-            "\n[costs]\n{}{}{}{}{}",
+            "\n[costs]\n{}{}{}{}{}{}",
             cost("context_switch_us", costs.context_switch, switch),
+            cost("take_us", costs.take, take),
             cost("migrate_in_cluster_us", costs.migrate_in_cluster, near),
             cost("migrate_across_clusters_us", costs.migrate_across_clusters, far),
             cost("dvfs_transition_us", costs.dvfs_transition, "assumed: regulator and PLL"),
@@ -171,9 +180,10 @@ impl Topology {
 
     /// What is not measured is assumed.
     fn costs(&self) -> Costs {
-        let Overheads { context_switch, migrate_in_cluster, migrate_across_clusters } = self.overheads;
+        let Overheads { context_switch, take, migrate_in_cluster, migrate_across_clusters } = self.overheads;
         Costs {
             context_switch: context_switch.unwrap_or(COSTS.context_switch),
+            take: take.unwrap_or(COSTS.take),
             migrate_in_cluster: migrate_in_cluster.unwrap_or(COSTS.migrate_in_cluster),
             migrate_across_clusters: migrate_across_clusters.unwrap_or(COSTS.migrate_across_clusters),
             ..COSTS

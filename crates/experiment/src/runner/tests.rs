@@ -38,6 +38,7 @@ fn machine() -> Machine {
         costs: Costs {
             context_switch: us(1),
             wake: Ns::ZERO,
+            take: Ns::ZERO,
             migrate_in_cluster: us(5),
             migrate_across_clusters: us(20),
             remote_memory: 1.0,

@@ -74,6 +74,7 @@ struct ClusterText {
 struct CostsText {
     context_switch_us: Sourced<f64>,
     wake_us: Option<Sourced<f64>>,
+    take_us: Option<Sourced<f64>>,
     migrate_in_cluster_us: Sourced<f64>,
     migrate_across_clusters_us: Sourced<f64>,
     remote_memory: Option<Sourced<f64>>,
@@ -288,10 +289,12 @@ fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {
 
 fn costs(text: &CostsText) -> Checked<Costs> {
     let us = |value: &Sourced<f64>, name, least| Ok(Ns((number(value, name, least, 1e6)? * 1000.0).round() as u64));
+    let optional = |value: &Option<_>, name| value.as_ref().map_or(Ok(Ns::ZERO), |value| us(value, name, 0.0));
     let remote = text.remote_memory.as_ref().map(|value| number(value, "remote_memory", 1.0, 100.0));
     Ok(Costs {
         context_switch: us(&text.context_switch_us, "context_switch_us", 0.0)?,
-        wake: text.wake_us.as_ref().map_or(Ok(Ns::ZERO), |wake| us(wake, "wake_us", 0.0))?,
+        wake: optional(&text.wake_us, "wake_us")?,
+        take: optional(&text.take_us, "take_us")?,
         migrate_in_cluster: us(&text.migrate_in_cluster_us, "migrate_in_cluster_us", 0.0)?,
         migrate_across_clusters: us(&text.migrate_across_clusters_us, "migrate_across_clusters_us", 0.0)?,
         remote_memory: remote.unwrap_or(Ok(1.0))?,

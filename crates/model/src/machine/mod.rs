@@ -91,6 +91,9 @@ pub struct Costs {
     pub context_switch: Ns,
     /// From the wake-up of a thread until it runs on a core that was idle.
     pub wake: Ns,
+    /// Taking a running thread off its core, for another core: interrupting it there and waking the other, without the switch
+    /// and the caches.
+    pub take: Ns,
     /// Refilling private caches after a move to another core that shares the last-level cache.
     pub migrate_in_cluster: Ns,
     /// Refilling private and shared caches after a move to a core with another last-level cache.

@@ -236,7 +236,7 @@ impl View<'_> {
         let from = self.s.thread(thread).core;
         let gain = self.stretch(thread).0 as f64 * (self.slowdown(thread, from) - self.slowdown(thread, core));
         let costs = &self.s.machine.costs;
-        gain > (costs.migrate_across_clusters + costs.context_switch).0 as f64
+        gain > (costs.take + costs.migrate_across_clusters + costs.context_switch).0 as f64
     }
 
     /// Whether the first of two threads should have a core before the second one.

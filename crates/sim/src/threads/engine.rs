@@ -264,7 +264,11 @@ impl<'a> Engine<'a> {
             self.context_switches += 1;
             c.stall += costs.context_switch;
         }
+        let taken = std::mem::take(&mut t.taken);
         if let Some(last) = t.last_core.filter(|last| *last != core) {
+            if taken {
+                c.stall += costs.take;
+            }
             self.migrations += 1;
             t.migrations += 1;
             let near = self.sched.state().domains[core.index()][0].contains(last);

@@ -189,6 +189,7 @@ fn stage(machine: &Machine, workload: &Workload) -> Machine {
     let costs = Costs {
         context_switch: Ns::ZERO,
         wake: Ns::ZERO,
+        take: Ns::ZERO,
         migrate_in_cluster: Ns::ZERO,
         migrate_across_clusters: Ns::ZERO,
         dvfs_transition: Ns::ZERO,

@@ -64,8 +64,9 @@ impl Host for Engine<'_> {
 
     fn preempt(&mut self, request: &Request) -> Result<Progress, Error> {
         let why = if let Action::Reschedule(_) = request.action() { Stop::Preempted } else { Stop::Taken };
-        for (core, _) in request.running() {
+        for (core, thread) in request.running() {
             self.stop(core, why);
+            self.threads[thread.index()].taken = matches!(why, Stop::Taken);
         }
         Ok(Progress::Done)
     }

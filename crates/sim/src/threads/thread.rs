@@ -60,6 +60,8 @@ pub(crate) struct Thread {
     /// Spawns that came while it was still there: it begins again after its exit.
     pub respawns: u64,
     pub woken: bool,
+    /// Taken off its core for another one, where it has yet to run.
+    pub taken: bool,
     pub exited: Option<Ns>,
     pub on_type: Vec<Ns>,
     pub waited: Ns,
@@ -91,6 +93,7 @@ impl Thread {
             joiners: Vec::new(),
             respawns: 0,
             woken: false,
+            taken: false,
             exited: None,
             on_type: vec![Ns::ZERO; core_types],
             waited: Ns::ZERO,

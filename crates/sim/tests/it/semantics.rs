@@ -48,6 +48,25 @@ fn a_wake_up_takes_its_time_on_an_idle_core_only() {
 }
 
 #[test]
+fn taking_a_thread_costs_where_it_runs_and_fetching_a_waiting_one_does_not() {
+    let takes_long = |mut machine: evenkeel_model::Machine| {
+        machine.costs.take = Ns::from_ms(3);
+        machine
+    };
+    let ends = |machine, ms: &[u64], name: &str| {
+        let threads = ms.iter().map(|ms| thread("t", vec![compute(*ms)])).collect();
+        let outcome = play(&machine, &workload(vec![program("p", threads)]), name, &Options::default()).unwrap();
+        (outcome.makespan, outcome.migrations)
+    };
+    // The big core is free after 2 ms, and takes the other thread, which has 18 of 20 ms to go.
+    assert_eq!(ends(machine(1, 1), &[4, 20], "colab"), (Ns::from_ms(2 + 9), 1));
+    assert_eq!(ends(takes_long(machine(1, 1)), &[4, 20], "colab"), (Ns::from_ms(2 + 3 + 9), 1));
+    // The core with the short ones fetches a long one, which waits.
+    let fetched = ends(machine(0, 2), &[2, 10, 2, 10], "eevdf");
+    assert!(fetched.1 > 0 && ends(takes_long(machine(0, 2)), &[2, 10, 2, 10], "eevdf") == fetched, "{fetched:?}");
+}
+
+#[test]
 fn a_lock_is_held_by_one_at_a_time_and_the_holder_is_blamed() {
     let section = vec![Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
     let mut p = program("p", vec![thread("a", section.clone()), thread("b", section)]);

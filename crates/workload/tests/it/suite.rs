@@ -90,6 +90,7 @@ fn machine() -> Machine {
         costs: Costs {
             context_switch: Ns(2_000),
             wake: Ns::ZERO,
+            take: Ns::ZERO,
             migrate_in_cluster: Ns(5_000),
             migrate_across_clusters: Ns(20_000),
             remote_memory: 1.0,
