@@ -7,7 +7,8 @@
  * is to leave its core for another one (`goes`) is stopped, and queued there when it has.
  *
  * Here is what the kernel asks, in the order of a thread's life. What is known of threads and cores is in inside/books.h and
- * inside/use.h, how decisions are carried out in inside/orders.h, and the decisions themselves are in policy/hooks.h. */
+ * inside/use.h, how decisions are carried out in inside/orders.h, what is looked at without being asked in inside/waits.h and
+ * inside/beat.h, and the decisions themselves are in policy/hooks.h. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -26,6 +27,7 @@
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"
+#include "inside/beat.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -349,58 +351,6 @@ void BPF_PROG(inside_cpu_offline, __s32 cpu)
 {
 	set_taken(cpu, true);
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
-}
-
-/* Whether an idle core has something to fetch, as far as that can be told without looking into queues: some thread waits, it
- * takes running ones from slower cores of which one is busy, or another cluster has too many. Others sleep on. */
-static bool may_fetch(__u32 core, bool waits, __u32 slowest)
-{
-	bool crowded = balance_due(core, place_of(core)->levels - 1) && fair_from_overloaded_cluster(core);
-
-	switch (machine.policy) {
-	case COLAB:
-	case FCF:
-	case BIAS:
-	case GTS:
-		return waits || place_of(core)->type < slowest;
-	case EAS:
-	case PFS:
-		return waits || place_of(core)->type < slowest || crowded;
-	default:
-		return waits || crowded;
-	}
-}
-
-static int beat(void *map, __u32 *key, struct beat *beat)
-{
-	__u64 now = bpf_ktime_get_ns();
-	bool busy = false, waits = false;
-	__u32 core, slowest = 0;
-
-	if (gives_up(now))
-		return 0;
-	clock_ahead = now - NOW;
-	bpf_for(core, 0, machine.cores) {
-		if (reads_usage)
-			note_use(core, NOW);
-		waits |= core_at(core)->queued;
-		look_for_real_time(cpu_of(core));
-		/* A thread that was to go elsewhere, and must not migrate now, is kept here by the kernel, which does not wake the core up for it. */
-		if (core_at(core)->leaves)
-			kick(core, SCX_KICK_IDLE);
-		if (idle(core))
-			continue;
-		busy = true;
-		if (place_of(core)->type > slowest)
-			slowest = place_of(core)->type;
-	}
-	/* Idle cores have no tick of their own. */
-	bpf_for(core, 0, machine.cores) {
-		if (busy && idle(core) && may_fetch(core, waits, slowest))
-			kick(core, SCX_KICK_IDLE);
-	}
-	bpf_timer_start(&beat->timer, BEAT, 0);
-	return 0;
 }
 
 SEC("struct_ops.s/init")
