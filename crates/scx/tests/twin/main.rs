@@ -10,7 +10,7 @@ mod twin;
 
 use std::sync::{Arc, Mutex};
 
-use evenkeel_model::{Machine, Ns, machines};
+use evenkeel_model::{Class, Machine, Ns, machines};
 use evenkeel_sched::{Governor, Setup};
 use evenkeel_scx::IN_KERNEL;
 use evenkeel_sim::{Options, run};
@@ -26,6 +26,19 @@ const WORKLOADS: [&str; 8] =
 fn machines_played() -> Vec<Machine> {
     let bundled = |name: &str| machines::by_name(name).unwrap();
     vec![bundled("2B2S"), bundled("4B4S"), evenkeel_conformance::machine(2, 3)]
+}
+
+/// What is played, and the last of them again with threads of different nice values.
+fn workloads_played() -> Vec<Workload> {
+    let mut played: Vec<Workload> = WORKLOADS.iter().map(|name| by_name(name).unwrap()).collect();
+    let mut unequal = played.last().unwrap().clone();
+    unequal.name += ", with nice values";
+    let threads = unequal.programs.iter_mut().flat_map(|program| &mut program.threads);
+    for (thread, nice) in threads.zip([0, -20, 5, 19, -5].into_iter().cycle()) {
+        thread.sched.class = Class::fair(nice);
+    }
+    played.push(unequal);
+    played
 }
 
 /// Plays a workload under a policy that is both. Returns how many decisions were compared, and those that differ.
@@ -57,14 +70,14 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load"];
     for policy in IN_KERNEL.into_iter().chain(knobs) {
         for machine in machines_played() {
-            for name in WORKLOADS {
-                let workload = by_name(name).unwrap();
+            for workload in workloads_played() {
                 let (compared, different) = play(&library, &machine, &workload, policy);
                 all += compared;
                 let shown = different.iter().take(3).cloned().collect::<Vec<_>>().join("\n    ");
                 if !different.is_empty() {
                     report.push(format!(
-                        "{policy}, {name} on {}: {} of {compared} differ, such as\n    {shown}",
+                        "{policy}, {} on {}: {} of {compared} differ, such as\n    {shown}",
+                        workload.name,
                         machine.name,
                         different.len()
                     ));

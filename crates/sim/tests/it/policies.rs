@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::{compute, machine, play, program, thread, with_memory_phase, workload};
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
+use evenkeel_model::{Class, ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Description, hooks};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
@@ -190,6 +190,27 @@ fn fcf_uses_the_big_cores_first() {
     // Two of three have 50 ms on the big cores; the third takes over there after 50 of its 100 M instructions.
     let outcome = on(&machine(2, 2), program("p", threads(3)), "fcf");
     assert_eq!(outcome.makespan, Ns::from_ms(75));
+}
+
+/// Of eight threads on four cores those that are nice begin on two of them, and the others on the other two. Where any may run
+/// on any core, the nice ones make room (sched(7), "The nice value": it says how much of the machine's time a thread has).
+#[test]
+fn nice_threads_make_room_on_all_cores() {
+    let everywhere = |nice| SchedParams { class: Class::fair(nice), ..SchedParams::default() };
+    let hog = |nice, cores: [u16; 2]| {
+        let mut hog = thread("hog", vec![compute(10), Op::Set(everywhere(nice)), compute(390)]);
+        hog.sched = SchedParams { cpus: Some(cores.into()), ..everywhere(nice) };
+        hog
+    };
+    let threads = |count, nice, cores| vec![hog(nice, cores); count];
+    let programs = [program("first", threads(4, -20, [0, 1])), program("nice", threads(4, 19, [2, 3]))];
+    // Static threads stay, and COLAB deals only those that wake up.
+    for policy in ["cfs", "eevdf", "pfs", "gts", "eas", "fcf", "bias"] {
+        let outcome = play(&machine(4, 0), &workload(programs.clone().into()), policy, &oracle()).expect("runs");
+        let ends = outcome.programs[0].turnaround.unwrap();
+        // 210 ms with a core for each from 20 ms on, 400 ms if they stay where they are. Busy cores balance every 128 ms.
+        assert!(ends < Ns::from_ms(340), "{policy}: {ends}");
+    }
 }
 
 #[test]

@@ -136,18 +136,24 @@ pub fn pick(s: &State, core: CoreId) -> Pick {
 
 /// The waiting thread that `core` should pull from the busiest other core of a domain.
 pub fn pull(s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
-    pull_from_busiest(s, core, domain, s.occupancy(core))
+    pull_from_busiest(s, core, domain, s.weight(core))
 }
 
-/// The waiting thread that `core` should pull from the busiest other core of a domain, if that has at least two
-/// threads more than `occupancy`.
-fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, occupancy: usize) -> Option<ThreadId> {
+/// The waiting thread that `core`, with a weight of `ours`, should pull from the busiest other core of a domain.
+fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, ours: u64) -> Option<ThreadId> {
+    let evens_out = |from: CoreId, thread: ThreadId| s.thread(thread).weight() < surplus(s, from, ours);
     let from = busiest(s, core, domain, |other| {
-        let waits_for_nothing = s.core(other).current.is_none() && !s.core(other).queue.is_empty();
-        let busy = s.occupancy(other) >= occupancy + 2 || waits_for_nothing;
-        busy.then(|| s.weight(other))
+        let evens_out = |thread| evens_out(other, thread);
+        (surplus(s, other, ours) > 0 && pullable(s, other, core).any(evens_out)).then(|| s.weight(other))
     })?;
-    pullable(s, from, core).next()
+    pullable(s, from, core).find(|thread| evens_out(from, *thread))
+}
+
+/// By how much a core outweighs one that weighs `ours`. The two are closer to each other after the move of a thread if, and
+/// only if, it weighs less than that (calculate_imbalance and detach_tasks, for two cores): so nice threads make room for
+/// the others, and nothing moves back and forth. Without bound if one of the two has nothing to run, which takes any thread.
+fn surplus(s: &State, from: CoreId, ours: u64) -> u64 {
+    if ours == 0 || s.core(from).current.is_none() { u64::MAX } else { s.weight(from).saturating_sub(ours) }
 }
 
 /// The other core of a domain with the highest load, the next one among equals. Those without a load do not count, and
@@ -189,7 +195,7 @@ pub(crate) fn pullable(s: &State, from: CoreId, to: CoreId) -> impl Iterator<Ite
 pub fn balance(s: &State, core: CoreId) -> Pick {
     let domains = &s.domains[core.index()];
     let mut due = domains.iter().enumerate().filter(|(level, _)| balance_due(s, core, *level));
-    if let Some(thread) = due.find_map(|(_, domain)| pull_from_busiest(s, core, *domain, s.occupancy(core))) {
+    if let Some(thread) = due.find_map(|(_, domain)| pull(s, core, *domain)) {
         return Pick::Queued(thread);
     }
     let due_in_all = balance_due(s, core, domains.len() - 1);

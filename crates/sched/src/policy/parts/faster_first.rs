@@ -22,7 +22,9 @@ pub(crate) fn place(s: &State, thread: ThreadId, why: Why, reach: CoreSet) -> Co
     let idle = allowed.iter().filter(|core| s.idle(*core));
     let fastest = idle.min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != near, distance(*core)));
     let roomiest = || match why {
-        Why::New { .. } => allowed.iter().min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1)),
+        Why::New { .. } => {
+            allowed.iter().min_by_key(|core| scaled(s, *core, s.weight(*core) + s.thread(thread).weight()))
+        }
         _ => None,
     };
     fastest.or_else(roomiest).unwrap_or_else(|| fair::place(s, thread, why))
@@ -50,20 +52,22 @@ pub(crate) fn pick(
     running.map_or(Pick::Idle, Pick::Running)
 }
 
-/// The waiting thread that a core should pull from the one with most load for its capacity, if that then still has more
-/// of it than this one. A core without any work takes any thread that waits.
+/// The waiting thread that a core should pull from the one with most load for its capacity, if that had more of it than this
+/// one then has: of threads that differ in weight, one that is light enough. A core without any work takes any.
 pub(crate) fn pull(
     s: &State,
     core: CoreId,
     domain: CoreSet,
     choose: impl Fn(Candidates<'_>) -> Option<ThreadId>,
 ) -> Option<ThreadId> {
-    let from = fair::busiest(s, core, domain, |other| {
-        let theirs = scaled(s, other, s.occupancy(other) as u64);
-        let ours = scaled(s, core, s.occupancy(core) as u64 + 1);
-        (s.idle(core) || theirs > ours).then(|| scaled(s, other, s.weight(other)))
-    })?;
-    choose(&mut fair::pullable(s, from, core))
+    let load = |other: CoreId| scaled(s, other, s.weight(other));
+    let candidates = |from: CoreId| {
+        let room = carried(s, core, load(from)).saturating_sub(s.weight(core));
+        let fits = move |thread: &ThreadId| s.idle(core) || s.thread(*thread).weight() < room;
+        fair::pullable(s, from, core).filter(fits)
+    };
+    let from = fair::busiest(s, core, domain, |other| candidates(other).next().map(|_| load(other)))?;
+    choose(&mut candidates(from))
 }
 
 /// The domains around a core in which it is time to balance, smallest first.
@@ -84,4 +88,9 @@ fn domains(s: &State, core: CoreId, reach: CoreSet) -> impl Iterator<Item = (usi
 /// A load as it weighs on a core of this capacity.
 pub(crate) fn scaled(s: &State, core: CoreId, load: u64) -> u64 {
     load * 1024 * 1024 / u64::from(s.capacity(core))
+}
+
+/// The least that would weigh so much on a core.
+fn carried(s: &State, core: CoreId, scaled: u64) -> u64 {
+    (scaled * u64::from(s.capacity(core))).div_ceil(1024 * 1024)
 }

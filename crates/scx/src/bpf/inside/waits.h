@@ -81,7 +81,7 @@ DECISION int waits_in_vain(__u32 core)
 /* Whether a thread that waits for another core may use this one. */
 static __always_inline bool could_take(__u32 core, __u32 other)
 {
-	return core_at(other)->queued && fair_pullable(other, core);
+	return core_at(other)->queued && fair_pullable(other, core, ANY_WEIGHT);
 }
 
 /* The thread that a slower core runs and that may use this one. */

@@ -173,13 +173,23 @@ static __always_inline bool fair_cold(__u32 slot)
 	return !t->executed || since(NOW, t->last_ran) >= MIGRATION_COST;
 }
 
-/* The thread that another core gives away first: cold ones before those that just ran, the last in line first. */
-DECISION __u32 fair_pullable(__u32 from, __u32 to)
+/* No thread is too heavy. */
+#define ANY_WEIGHT (~0ULL)
+
+/* Whether a waiting thread may move to a core, and weighs less than `below`. */
+static __always_inline bool fair_fits(__u32 slot, __u32 to, __u64 below)
+{
+	return may_run_on(slot, to) && thread_at(slot)->weight < below;
+}
+
+/* The thread that another core gives away first, of those that weigh less than `below`: cold ones before those that just ran,
+ * the last in line first. */
+DECISION __u32 fair_pullable(__u32 from, __u32 to, __u64 below)
 {
 	__u32 slot, hot = ANY(0);
 
 	FOR_WAITING_BACK(slot, from) {
-		if (!may_run_on(slot, to))
+		if (!fair_fits(slot, to, below))
 			continue;
 		if (fair_cold(slot))
 			return slot;
@@ -189,22 +199,27 @@ DECISION __u32 fair_pullable(__u32 from, __u32 to)
 	return hot;
 }
 
-/* The waiting thread to pull to a core from the busiest other one of a domain, if that has at least two threads more than
- * `occupied`. */
-DECISION __u32 fair_pull(__u32 core, __u32 domain, __u32 occupied)
+/* By how much a core outweighs one that weighs `ours`: a lighter thread's move leaves the two closer to each other. Without
+ * bound if one of the two has nothing to run, which takes any thread. */
+static __always_inline __u64 fair_surplus(__u32 from, __u64 ours)
+{
+	return ours && core_at(from)->current ? since(weight_on(from), ours) : ANY_WEIGHT;
+}
+
+/* The waiting thread to pull to a core, with a weight of `ours`, from the busiest other one of a domain. */
+DECISION __u32 fair_pull(__u32 core, __u32 domain, __u64 ours)
 {
 	__u32 step, other, thread, best = ANY(0);
-	__u64 most = ANY(0ULL);
+	__u64 surplus, most = ANY(0ULL);
 
 	FOR(step, 1, machine.cores) {
 		other = after(core, step);
 		if (!core_at(other)->queued || !within(domain, core, other))
 			continue;
-		if (occupancy(other) < occupied + 2 && core_at(other)->current)
+		surplus = fair_surplus(other, ours);
+		if (!surplus || (best && weight_on(other) <= most))
 			continue;
-		if (best && weight_on(other) <= most)
-			continue;
-		thread = fair_pullable(other, core);
+		thread = fair_pullable(other, core, surplus);
 		if (thread) {
 			most = weight_on(other);
 			best = thread;
@@ -308,7 +323,7 @@ DECISION __u64 fair_balance(__u32 core)
 		if (level >= levels || thread)
 			break;
 		if (balance_due(core, level))
-			thread = fair_pull(core, place_of(core)->domains[level], occupancy(core));
+			thread = fair_pull(core, place_of(core)->domains[level], weight_on(core));
 	}
 	if (thread)
 		return picked(QUEUED, thread);

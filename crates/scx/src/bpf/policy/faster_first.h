@@ -53,7 +53,7 @@ DECISION __u32 faster_place(__u32 slot, __u32 why, __u32 parent)
 				best_key = key;
 			}
 		}
-		room = scaled(core, occupancy(core) + 1);
+		room = scaled(core, weight_on(core) + thread_at(slot)->weight);
 		if (roomiest == NO_CORE || room < most) {
 			roomiest = core;
 			most = room;
@@ -89,43 +89,49 @@ static __always_inline __u32 bias_more(__u32 best, __u32 slot, __u32 to)
 	return own > (most > 0 ? most : 0) ? slot : best;
 }
 
-/* The thread that another core gives away: as CFS orders them, the most biased first. */
-DECISION __u32 faster_pullable(__u32 from, __u32 to)
+/* The thread that another core gives away, of those that weigh less than `below`: as CFS orders them, the most biased first. */
+DECISION __u32 faster_pullable(__u32 from, __u32 to, __u64 below)
 {
 	__u32 cold, hot, best = ANY(0);
 
 	if (machine.policy != BIAS)
-		return fair_pullable(from, to);
+		return fair_pullable(from, to, below);
 	FOR_WAITING_BACK(cold, from) {
-		if (may_run_on(cold, to) && fair_cold(cold))
+		if (fair_fits(cold, to, below) && fair_cold(cold))
 			best = bias_more(best, cold, to);
 	}
 	FOR_WAITING_BACK(hot, from) {
-		if (may_run_on(hot, to) && !fair_cold(hot))
+		if (fair_fits(hot, to, below) && !fair_cold(hot))
 			best = bias_more(best, hot, to);
 	}
 	return best;
 }
 
+/* What a thread weighs less than that makes a core's load, for its capacity, less than `theirs`. A core without any work takes
+ * any. */
+static __always_inline __u64 faster_room(__u32 core, __u64 theirs)
+{
+	__u64 least = (theirs * place_of(core)->capacity + (1ULL << 20) - 1) >> 20;
+
+	return idle(core) ? ANY_WEIGHT : since(least, weight_on(core));
+}
+
 DECISION __u32 faster_pull(__u32 core, __u32 domain)
 {
 	__u32 step, other, busiest = ANY(NO_CORE);
-	__u64 most = ANY(0ULL), load, ours = scaled(core, occupancy(core) + 1);
-	bool empty = idle(core);
+	__u64 most = ANY(0ULL), load;
 
 	FOR(step, 1, machine.cores) {
 		other = after(core, step);
 		if (!core_at(other)->queued || !within(domain, core, other))
 			continue;
-		if (!empty && scaled(other, occupancy(other)) <= ours)
-			continue;
 		load = scaled(other, weight_on(other));
-		if ((busiest == NO_CORE || load > most) && fair_pullable(other, core)) {
+		if ((busiest == NO_CORE || load > most) && fair_pullable(other, core, faster_room(core, load))) {
 			most = load;
 			busiest = other;
 		}
 	}
-	return busiest == NO_CORE ? 0 : faster_pullable(busiest, core);
+	return busiest == NO_CORE ? 0 : faster_pullable(busiest, core, faster_room(core, most));
 }
 
 DECISION __u64 faster_pick(__u32 core)

@@ -118,7 +118,7 @@ DECISION __u64 gts_pick(__u32 core)
 	__u32 thread = first_waiting(core);
 
 	if (!thread)
-		thread = fair_pull(core, gts_domain(core), occupancy(core));
+		thread = fair_pull(core, gts_domain(core), weight_on(core));
 	if (thread)
 		return picked(QUEUED, thread);
 	if (!is_big(core))
@@ -129,7 +129,7 @@ DECISION __u64 gts_pick(__u32 core)
 DECISION __u64 gts_balance(__u32 core)
 {
 	bool due = balance_due(core, 0);
-	__u32 thread = due ? fair_pull(core, gts_domain(core), occupancy(core)) : 0;
+	__u32 thread = due ? fair_pull(core, gts_domain(core), weight_on(core)) : 0;
 
 	if (!thread && idle(core) && !is_big(core))
 		thread = gts_offload(core);
