@@ -92,6 +92,9 @@ pub struct Colab {
     takeover: Takeover,
     deal: Deal,
     labels: Vec<Labels>,
+    /// The selector's priority of each thread, apart from the labels, since a core without a queue compares many: only threads
+    /// with the label differ by how much they block.
+    urgencies: Vec<f64>,
     round_robin: RoundRobin,
     /// What runs on little cores, for big ones to take over.
     on_little: Running,
@@ -177,6 +180,9 @@ impl Policy for Colab {
         if let Some(labels) = self.labels.get_mut(thread.index()) {
             *labels = Labels::default();
         }
+        if let Some(urgency) = self.urgencies.get_mut(thread.index()) {
+            *urgency = 0.0;
+        }
     }
 
     /// A host that measures speedups may have a new one.
@@ -222,6 +228,8 @@ impl Policy for Colab {
                 _ => Group::Either,
             };
         }
+        self.urgencies.clear();
+        self.urgencies.extend(self.labels.iter().map(|labels| if labels.high_block { labels.block } else { 0.0 }));
         s.little.iter().for_each(|core| self.rank(s, core));
     }
 
@@ -232,7 +240,14 @@ impl Policy for Colab {
 
 impl Colab {
     fn new(takeover: Takeover, deal: Deal) -> Self {
-        Self { takeover, deal, labels: Vec::new(), round_robin: RoundRobin::default(), on_little: Running::default() }
+        Self {
+            takeover,
+            deal,
+            labels: Vec::new(),
+            urgencies: Vec::new(),
+            round_robin: RoundRobin::default(),
+            on_little: Running::default(),
+        }
     }
 
     fn labels(&self, thread: ThreadId) -> Labels {
@@ -300,10 +315,9 @@ impl Colab {
         }
     }
 
-    /// The selector's priority: only threads with the label differ by how much they block.
+    /// The selector's priority.
     fn urgency(&self, thread: ThreadId) -> f64 {
-        let labels = self.labels(thread);
-        if labels.high_block { labels.block } else { 0.0 }
+        self.urgencies.get(thread.index()).copied().unwrap_or_default()
     }
 }
 

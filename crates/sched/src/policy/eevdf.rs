@@ -256,7 +256,8 @@ fn left_over(s: &State, core: CoreId, domain: CoreSet, failed: &mut u32) -> Opti
 /// The busiest other core of a domain, and how much weight should come from there so that neither passes the average
 /// (calculate_imbalance, migrate_load).
 fn imbalance(s: &State, core: CoreId, domain: CoreSet) -> Option<(CoreId, u64)> {
-    let from = fair::busiest(s, core, domain, |other| Some(s.weight(other)))?;
+    let (from, _) =
+        fair::busiest(s, core, domain, |other| s.weight(other), |other| fair::pullable(s, other, core).next())?;
     let (theirs, ours) = (s.weight(from), s.weight(core));
     let average = domain.iter().map(|core| s.weight(core)).sum::<u64>() / domain.len() as u64;
     let busier = ours < average && average < theirs && 100 * theirs > IMBALANCE_PCT * ours;

@@ -1,5 +1,5 @@
-//! Which core's event is the earliest: a tree in whose nodes is the earliest time of eight below. A machine of eight cores is
-//! one node, which is scanned; with 1,024 cores four nodes are.
+//! Which core's event is the earliest: a tree in whose nodes is the earliest of eight below, so that the first of all stands at
+//! the top. A machine of eight cores has none, and is scanned.
 
 use evenkeel_model::{CoreId, Ns};
 
@@ -8,56 +8,75 @@ const FANOUT: usize = 8;
 /// When something happens on each core.
 #[derive(Debug)]
 pub(crate) struct Earliest {
-    /// By core, then by node of the level below, up to one node.
-    levels: Vec<Vec<Ns>>,
+    cores: Vec<Ns>,
+    /// From the nodes above the cores up to a single one, if there are more cores than one node has: when something happens
+    /// first, and on which core, the lowest number among equals.
+    levels: Vec<Vec<(Ns, CoreId)>>,
+    /// Cores that the tree does not know of yet. One event may stop a thread, begin another and set a tick.
+    changed: Vec<CoreId>,
 }
 
 impl Earliest {
     /// Nothing happens on any of so many cores.
     pub(crate) fn new(cores: usize) -> Self {
-        let mut levels = vec![vec![Ns::NEVER; cores]];
-        let mut below = cores;
-        while below > FANOUT {
-            below = below.div_ceil(FANOUT);
-            levels.push(vec![Ns::NEVER; below]);
+        let mut levels: Vec<Vec<(Ns, CoreId)>> = Vec::new();
+        let (mut below, mut span) = (cores, 1);
+        while below > FANOUT || below > 1 && !levels.is_empty() {
+            (below, span) = (below.div_ceil(FANOUT), span * FANOUT);
+            levels.push((0..below).map(|node| (Ns::NEVER, CoreId((node * span) as u16))).collect());
         }
-        Self { levels }
+        Self { cores: vec![Ns::NEVER; cores], levels, changed: Vec::with_capacity(cores) }
     }
 
     /// Something happens on a core at a time, instead of when it would have.
     pub(crate) fn set(&mut self, core: CoreId, at: Ns) {
-        let mut place = core.index();
-        self.levels[0][place] = at;
-        for level in 1..self.levels.len() {
-            place /= FANOUT;
-            let earliest = first_of(&self.levels[level - 1], place).1;
-            if std::mem::replace(&mut self.levels[level][place], earliest) == earliest {
-                break;
-            }
+        self.cores[core.index()] = at;
+        if !self.levels.is_empty() && self.changed.last() != Some(&core) {
+            self.changed.push(core);
         }
     }
 
     /// The core on which something happens first, the lowest number among equals, and when.
-    pub(crate) fn first(&self) -> (CoreId, Ns) {
-        let mut found = (0, Ns::NEVER);
-        for level in self.levels.iter().rev() {
-            found = first_of(level, found.0);
+    pub(crate) fn first(&mut self) -> (CoreId, Ns) {
+        while let Some(core) = self.changed.pop() {
+            self.lift(core);
         }
-        (CoreId(found.0 as u16), found.1)
+        let (at, core) = self.levels.last().map_or_else(|| first_of(&self.cores, 0), |top| top[0]);
+        (core, at)
+    }
+
+    /// Takes a core's time up the tree, as far as that changes what is first.
+    fn lift(&mut self, core: CoreId) {
+        let mut child = (self.cores[core.index()], core);
+        let (mut place, mut span) = (core.index(), 1);
+        for level in 0..self.levels.len() {
+            // What was first came from this child, or the child is first now, or nothing changes.
+            let (node, first) = (place / FANOUT, self.levels[level][place / FANOUT]);
+            let now = if child < first {
+                child
+            } else if child == first || usize::from(first.1.0) / span != place {
+                return;
+            } else if level == 0 {
+                first_of(&self.cores, node * FANOUT)
+            } else {
+                let below = self.levels[level - 1].iter().skip(node * FANOUT).take(FANOUT);
+                below.copied().reduce(|first, next| if next < first { next } else { first }).unwrap_or(child)
+            };
+            self.levels[level][node] = now;
+            (child, place, span) = (now, node, span * FANOUT);
+        }
     }
 }
 
-/// Where in a level the earliest time of a node is, and when that is.
-fn first_of(level: &[Ns], node: usize) -> (usize, Ns) {
-    let begin = node * FANOUT;
-    let below = &level[begin..level.len().min(begin + FANOUT)];
-    let mut earliest = (begin, Ns::NEVER);
-    for (place, at) in (begin..).zip(below) {
-        if *at < earliest.1 {
-            earliest = (place, *at);
+/// The first of the cores of a node, which begins with this number.
+fn first_of(cores: &[Ns], node: usize) -> (Ns, CoreId) {
+    let mut first = (Ns::NEVER, CoreId(node as u16));
+    for (core, at) in (node as u16..).zip(&cores[node..cores.len().min(node + FANOUT)]) {
+        if *at < first.0 {
+            first = (*at, CoreId(core));
         }
     }
-    earliest
+    first
 }
 
 #[cfg(test)]
@@ -71,10 +90,12 @@ mod tests {
             let (mut tree, mut list) = (Earliest::new(cores), vec![Ns::NEVER; cores]);
             assert_eq!(tree.first(), (CoreId(0), Ns::NEVER));
             for _ in 0..2_000 {
-                let core = draws.usize(0..cores);
-                let at = if draws.bool() { Ns(draws.u64(0..50)) } else { Ns::NEVER };
-                tree.set(CoreId(core as u16), at);
-                list[core] = at;
+                for _ in 0..draws.usize(1..5) {
+                    let core = draws.usize(0..cores);
+                    let at = if draws.bool() { Ns(draws.u64(0..50)) } else { Ns::NEVER };
+                    tree.set(CoreId(core as u16), at);
+                    list[core] = at;
+                }
                 let first = (0..cores).min_by_key(|core| list[*core]).unwrap();
                 assert_eq!(tree.first(), (CoreId(first as u16), list[first]));
             }

@@ -141,12 +141,11 @@ pub fn pull(s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
 
 /// The waiting thread that `core`, with a weight of `ours`, should pull from the busiest other core of a domain.
 fn pull_from_busiest(s: &State, core: CoreId, domain: CoreSet, ours: u64) -> Option<ThreadId> {
-    let evens_out = |from: CoreId, thread: ThreadId| s.thread(thread).weight() < surplus(s, from, ours);
-    let from = busiest(s, core, domain, |other| {
-        let evens_out = |thread| evens_out(other, thread);
-        (surplus(s, other, ours) > 0 && pullable(s, other, core).any(evens_out)).then(|| s.weight(other))
-    })?;
-    pullable(s, from, core).find(|thread| evens_out(from, *thread))
+    let candidates = |from: CoreId| {
+        let surplus = surplus(s, from, ours);
+        pullable(s, from, core).filter(move |thread| s.thread(*thread).weight() < surplus)
+    };
+    busiest(s, core, domain, |other| s.weight(other), |other| candidates(other).next()).map(|(_, thread)| thread)
 }
 
 /// By how much a core outweighs one that weighs `ours`. The two are closer to each other after the move of a thread if, and
@@ -156,26 +155,29 @@ fn surplus(s: &State, from: CoreId, ours: u64) -> u64 {
     if ours == 0 || s.core(from).current.is_none() { u64::MAX } else { s.weight(from).saturating_sub(ours) }
 }
 
-/// The other core of a domain with the highest load, the next one among equals. Those without a load do not count, and
-/// cores whose threads may all not run here are passed over (LBF_ALL_PINNED).
+/// The other core of a domain with the highest load, the next one among equals, of those that have a candidate to give away
+/// (LBF_ALL_PINNED: cores whose threads may all not run here are passed over), and that candidate.
 pub(crate) fn busiest<L: PartialOrd>(
     s: &State,
     core: CoreId,
     domain: CoreSet,
-    load: impl Fn(CoreId) -> Option<L>,
-) -> Option<CoreId> {
-    let mut busiest: Option<(L, CoreId)> = None;
+    load: impl Fn(CoreId) -> L,
+    candidate: impl Fn(CoreId) -> Option<ThreadId>,
+) -> Option<(CoreId, ThreadId)> {
+    let mut busiest: Option<(L, CoreId, ThreadId)> = None;
     if !domain.intersects(&s.occupancy.queued) {
         return None;
     }
     for other in domain.and(s.queued_cores()).without(core).around(core) {
-        let Some(load) = load(other) else { continue };
-        let more = busiest.as_ref().is_none_or(|(most, _)| load > *most);
-        if more && pullable(s, other, core).next().is_some() {
-            busiest = Some((load, other));
+        let load = load(other);
+        // Loads are known of all cores at once; threads are looked at only where that decides.
+        if busiest.as_ref().is_none_or(|(most, ..)| load > *most)
+            && let Some(thread) = candidate(other)
+        {
+            busiest = Some((load, other, thread));
         }
     }
-    busiest.map(|(_, core)| core)
+    busiest.map(|(_, core, thread)| (core, thread))
 }
 
 /// The threads that wait for a core and may run on another one, in the order in which they are pulled: cold ones before

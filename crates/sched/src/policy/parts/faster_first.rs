@@ -66,7 +66,7 @@ pub(crate) fn pull(
         let fits = move |thread: &ThreadId| s.idle(core) || s.thread(*thread).weight() < room;
         fair::pullable(s, from, core).filter(fits)
     };
-    let from = fair::busiest(s, core, domain, |other| candidates(other).next().map(|_| load(other)))?;
+    let (from, _) = fair::busiest(s, core, domain, load, |other| candidates(other).next())?;
     choose(&mut candidates(from))
 }
 
