@@ -315,7 +315,7 @@ impl Scheduler {
         for thread in &mut self.state.threads {
             thread.window.on_type.fill(OnType::default());
         }
-        for core in self.state.machine.all().minus(self.state.busy_cores()).iter() {
+        for core in self.state.machine.all().iter().filter(|core| self.state.core(*core).current.is_none()) {
             self.outbox.push_back(Action::Reschedule(core));
         }
     }

@@ -159,9 +159,9 @@ impl State {
         self.occupancy.idle
     }
 
-    /// All cores that run a thread.
-    pub fn busy_cores(&self) -> CoreSet {
-        self.occupancy.busy
+    /// Of these cores those that run a thread.
+    pub fn busy(&self, of: CoreSet) -> impl Iterator<Item = CoreId> + '_ {
+        of.minus(self.occupancy.idle).iter().filter(|core| self.core(*core).current.is_some())
     }
 
     /// All cores for which a thread waits.
@@ -269,7 +269,7 @@ impl State {
         let c = &self.cores[core.index()];
         let running = c.current.map_or(0, |thread| self.threads[thread.index()].weight());
         let weight = c.queue.weight() + running;
-        self.occupancy.note(core, c.current.is_some(), c.queue.len(), weight)
+        self.occupancy.note(core, c.current.is_some(), !c.queue.is_empty(), weight)
     }
 
     /// Whether a thread waits for a core.

@@ -29,7 +29,7 @@ use evenkeel_hooks::hooks;
 const LABEL_DEVIATIONS: f64 = 0.5;
 const LABEL_MARGIN: f64 = 0.05;
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
     source: "Yu, Petoumenos, Janjic, Leather, Thomson, \"COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors\", CGO 2020, sections 3 and 4",
@@ -303,7 +303,7 @@ impl Colab {
                 break;
             }
         }
-        let running = s.little.and(s.busy_cores()).iter().filter_map(|little| s.movable_current(little, core));
+        let running = s.busy(s.little).filter_map(|little| s.movable_current(little, core));
         self.max_block(s, core, running)
     }
 

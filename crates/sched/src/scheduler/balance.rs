@@ -50,7 +50,7 @@ impl Scheduler {
     /// them balance.
     pub(super) fn balance_idle_cores(&mut self, core: CoreId) {
         let s = &self.state;
-        if s.domains[core.index()][0].and(s.busy_cores()).iter().nth(1).is_none() {
+        if s.busy(s.domains[core.index()][0]).nth(1).is_none() {
             return;
         }
         let mut from = CoreId(0);

@@ -57,8 +57,7 @@ impl<O: Orders> Books<O> {
             let free = has.is_none() && self.online.contains(id);
             let may_use = |thread: ThreadId| s.thread(thread).may_run_on(id);
             let waits = || s.queued_cores().iter().any(|other| s.core(other).queue.iter().any(may_use));
-            let slower = s.little.and(s.busy_cores());
-            let slower = slower.iter().filter_map(|other| s.core(other).current.filter(|thread| may_use(*thread)));
+            let slower = s.busy(s.little).filter_map(|other| s.core(other).current.filter(|thread| may_use(*thread)));
             let runs_since = slower.map(|thread| s.thread(thread).since).min();
             let runs_since = runs_since.filter(|_| free && s.big.contains(id));
             note(&mut core.idle_since, free && waits(), Ns::ZERO, self.now, &mut self.figures.longest_idle);

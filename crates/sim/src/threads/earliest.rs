@@ -37,12 +37,17 @@ impl Earliest {
     }
 
     /// The core on which something happens first, the lowest number among equals, and when.
+    #[inline]
     pub(crate) fn first(&mut self) -> (CoreId, Ns) {
+        let (at, core) = if self.levels.is_empty() { first_of(&self.cores, 0) } else { self.top() };
+        (core, at)
+    }
+
+    fn top(&mut self) -> (Ns, CoreId) {
         while let Some(core) = self.changed.pop() {
             self.lift(core);
         }
-        let (at, core) = self.levels.last().map_or_else(|| first_of(&self.cores, 0), |top| top[0]);
-        (core, at)
+        self.levels.last().map_or((Ns::NEVER, CoreId(0)), |top| top[0])
     }
 
     /// Takes a core's time up the tree, as far as that changes what is first.
@@ -69,14 +74,16 @@ impl Earliest {
 }
 
 /// The first of the cores of a node, which begins with this number.
+#[inline]
 fn first_of(cores: &[Ns], node: usize) -> (Ns, CoreId) {
-    let mut first = (Ns::NEVER, CoreId(node as u16));
-    for (core, at) in (node as u16..).zip(&cores[node..cores.len().min(node + FANOUT)]) {
-        if *at < first.0 {
-            first = (*at, CoreId(core));
+    let below = &cores[node..cores.len().min(node + FANOUT)];
+    let (mut first, mut earliest) = (0, Ns::NEVER);
+    for (place, at) in below.iter().enumerate() {
+        if *at < earliest {
+            (first, earliest) = (place, *at);
         }
     }
-    first
+    (earliest, CoreId((node + first) as u16))
 }
 
 #[cfg(test)]

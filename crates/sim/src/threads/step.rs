@@ -18,13 +18,12 @@ impl Engine<'_> {
     /// Runs the operations of the thread on a core up to the next that takes time.
     pub(crate) fn step(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Error> {
         for _ in 0..ENDLESS {
-            let pc = self.threads[thread.index()].pc;
-            let instr = self.code.instrs[pc as usize];
-            self.threads[thread.index()].pc = pc + 1;
-            self.threads[thread.index()].ops += 1;
-            match instr {
+            let t = &mut self.threads[thread.index()];
+            let pc = t.pc;
+            t.pc += 1;
+            t.ops += 1;
+            match self.code.instrs[pc as usize] {
                 Instr::Compute { phase, work, spread } => {
-                    let t = &mut self.threads[thread.index()];
                     t.phase = phase;
                     t.remaining = vary(work, spread, &mut t.draws);
                     if t.remaining > 0 {
@@ -32,7 +31,6 @@ impl Engine<'_> {
                     }
                 }
                 Instr::Spin(span) => {
-                    let t = &mut self.threads[thread.index()];
                     t.phase = SPIN;
                     t.remaining = span;
                     if span > 0 {
@@ -40,7 +38,6 @@ impl Engine<'_> {
                     }
                 }
                 Instr::Sleep { span, spread } => {
-                    let t = &mut self.threads[thread.index()];
                     let span = vary(span, spread, &mut t.draws);
                     if span > 0 {
                         self.sleep_until(core, thread, self.now + Ns(span));
@@ -62,16 +59,15 @@ impl Engine<'_> {
                     self.exit(core, thread);
                     return Ok(());
                 }
-                Instr::Loop { slot, times } => self.threads[thread.index()].slots[slot as usize] = times,
+                Instr::Loop { slot, times } => t.slots[slot as usize] = times,
                 Instr::Next { slot, start } => {
-                    let t = &mut self.threads[thread.index()];
                     let left = &mut t.slots[slot as usize];
                     *left -= 1;
                     if *left > 0 {
                         t.pc = start;
                     }
                 }
-                Instr::Jump(to) => self.threads[thread.index()].pc = to,
+                Instr::Jump(to) => t.pc = to,
                 Instr::Set(params) => self.set_params(core, thread, params),
                 Instr::Spawn(child) if self.threads[child.index()].state == RunState::Absent => {
                     self.spawn(child, thread)

@@ -216,7 +216,7 @@ fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
     let size = |cache: usize| s.caches[cache].len() as u64;
     // Weights a core, compared by cross-multiplication.
     let busiest = others.max_by(|a, b| (s.cache_weight(*a) * size(*b)).cmp(&(s.cache_weight(*b) * size(*a))))?;
-    let thread = s.caches[busiest].and(s.busy_cores()).iter().find_map(|other| s.movable_current(other, core))?;
+    let thread = s.busy(s.caches[busiest]).find_map(|other| s.movable_current(other, core))?;
     let own = s.thread(thread).weight();
     let (theirs, ours) = (s.cache_weight(busiest).saturating_sub(own), s.cache_weight(local) + own);
     (theirs * size(local) >= ours * size(busiest)).then_some(thread)
