@@ -16,7 +16,7 @@ static void *body(void *number)
 
 	for (int frame = 0; frame < FRAMES; frame++) {
 		for (int visit = 0; visit < VISITS; visit++) {
-			/* In ascending order, so that nobody waits in a circle. */
+			/* In ascending order, so that no threads wait in a circle. */
 			cell = (cell * 29 + 17) % (CELLS - 1);
 			work(part / 2);
 			pthread_mutex_lock(&locks[cell]);

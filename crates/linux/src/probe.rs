@@ -24,7 +24,7 @@ use crate::watch::{self, Counters, Options, Watch};
 /// Something that Evenkeel uses where it can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ability {
-    /// What it is.
+    /// Its name: eBPF, KVM, counters, ...
     pub name: &'static str,
     /// Whether it can be used.
     pub available: bool,

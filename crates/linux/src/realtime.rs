@@ -29,7 +29,7 @@ pub fn fifo(tid: Tid) -> io::Result<()> {
 }
 
 /// Gives an ordinary thread (0: this one) to the scheduler of sched_ext, if there is one; until there is, it is as before. Its nice
-/// value stays. Threads of other classes are left alone: whoever made them what they are had a reason.
+/// value stays. Threads of other classes are left alone: their class was set on purpose.
 ///
 /// # Errors
 /// This user may not, or there is no such thread.

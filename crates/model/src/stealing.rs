@@ -284,7 +284,7 @@ mod tests {
         let mugging = Techniques::BASE_M;
         assert_eq!(mugging.muggee(BIG, HINT_AFTER, active), Some(3));
         assert_eq!(mugging.muggee(BIG, HINT_AFTER - 1, active), None, "too early");
-        assert_eq!(mugging.muggee(LITTLE, HINT_AFTER, active), None, "little cores mug nobody");
+        assert_eq!(mugging.muggee(LITTLE, HINT_AFTER, active), None, "little cores mug no worker");
         assert_eq!(Techniques::BASE_PS.muggee(BIG, HINT_AFTER, active), None);
     }
 

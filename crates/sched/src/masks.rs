@@ -1,5 +1,5 @@
 //! The cores that a thread may run on. Most threads of a machine may run on the same ones: a set is kept once, and what a
-//! thread may do is worked out when it changes, not whenever somebody asks.
+//! thread may do is worked out when it changes, not whenever it is read.
 
 use std::sync::Arc;
 

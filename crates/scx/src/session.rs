@@ -23,7 +23,7 @@ use crate::{Bounds, Ended, Error};
 
 /// How often the scheduler has a look at what runs: HZ of Debian's kernels.
 const TICK: Ns = Ns::from_ms(4);
-/// How often it looks whether it is to end: about as long as nobody notices. Where nothing happens these are its only wake-ups.
+/// How often it looks whether it is to end: no user notices that. Where nothing happens these are its only wake-ups.
 pub(crate) const LOOK: Ns = Ns::from_ms(50);
 
 /// What is to be scheduled, and how.

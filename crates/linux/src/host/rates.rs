@@ -56,7 +56,7 @@ mod tests {
         };
         assert_eq!(count(0, 0, 0), (None, None), "nothing to compare with");
         assert_eq!(count(4_000_000, 2, 0), (Some((0, 4_000_000)), None), "not on the other type yet");
-        assert_eq!(count(9_000_000, 3, 1), (None, None), "on both, and nobody knows how much on which");
+        assert_eq!(count(9_000_000, 3, 1), (None, None), "on both, and how much on which is not known");
         assert_eq!(count(10_000_000, 3, 3), (Some((1, 1_000_000)), Some(4.0)));
         assert_eq!(rates.speedup(1), None, "all cores are alike");
     }

@@ -135,8 +135,8 @@ fn sharing(mut team: Vec<Stretch>, threads: &[ThreadRecord]) -> Option<Vec<Stret
     (team.len() >= PARTIES && long && together && among_themselves(&team, threads)).then_some(team)
 }
 
-/// Whether the threads of a team wait for each other only, as at the lock of a list. So nobody else misses a wake-up if they do
-/// not.
+/// Whether the threads of a team wait for each other only, as at the lock of a list. Then no other thread misses a
+/// wake-up if they do not.
 fn among_themselves(team: &[Stretch], threads: &[ThreadRecord]) -> bool {
     let mut wakes: BTreeMap<(usize, Ns), i32> = BTreeMap::new();
     for stretch in team {

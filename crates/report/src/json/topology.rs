@@ -70,7 +70,7 @@ pub struct OnlineCpu<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbilityEntry<'a> {
-    /// What it is.
+    /// Its name: eBPF, KVM, counters, ...
     pub name: &'a str,
     /// Whether it is there.
     pub available: bool,

@@ -48,7 +48,7 @@ const KNOBS: &[Knob] = &[
     Knob { name: "stay-on-node", summary: "no thread leaves its memory node", value: Value::Switch },
 ];
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "faster core first; a thread that stalls much on a big core changes places with one on a little core that does not",
     source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010",

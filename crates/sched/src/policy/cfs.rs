@@ -4,7 +4,7 @@ use super::description::Description;
 use super::hooks::Policy;
 use evenkeel_hooks::hooks;
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
     source: "Linux 3.16, kernel/sched/fair.c, the kernel of COLAB's evaluation (section 4)",

@@ -30,7 +30,7 @@ use crate::state::{LEVELS, State};
 use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "today's Linux: the earliest virtual deadline of those that have not had their share; all cores count as equal",
     source: "Linux 6.12, kernel/sched/fair.c and kernel/sched/features.h; Stoica and Abdel-Wahab, \"Earliest Eligible Virtual Deadline First: a flexible and accurate mechanism for proportional share resource allocation\", Old Dominion University TR-95-22, 1995",

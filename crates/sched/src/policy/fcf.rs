@@ -20,7 +20,7 @@ use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "faster core first, and as many threads for each core as its capacity says",
     source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010, sections 5.2 and 6.2, after Li, Baumberger, Koufaty, Hahn, \"Efficient operating system scheduling for performance-asymmetric multi-core architectures\", SC 2007",

@@ -32,7 +32,7 @@ const LEAST: f64 = 1e5;
 /// A thread whose future is unknown is taken to be so far from the end, as a share of the longest path of its program.
 const UNKNOWN: f64 = 0.5;
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "knows the future: the longest way to the end goes first, on the fastest core; to compare with, no contestant",
     source: "Graham, \"Bounds on multiprocessing timing anomalies\", SIAM Journal on Applied Mathematics 17(2), 1969; Horvath, Lam and Sethi, \"A level algorithm for preemptive scheduling\", JACM 24(1), 1977",

@@ -52,7 +52,7 @@ const KNOBS: &[Knob] = &[
     FIRST_PROGRAM,
 ];
 
-/// What it is.
+/// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
     source: "Jibaja, Cao, Blackburn, McKinley, \"Portable performance on asymmetric multicore processors\", CGO 2016, section 6, Algorithm 1",

@@ -210,7 +210,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	if (pick == QUEUED)
 		return;
 	if (own && ran && !own->goes) {
-		/* Nobody wants its place, or not any more. An order to go elsewhere may have come while a thread was moved here: for that the
+		/* No thread comes before it, or none does any more. An order to go elsewhere may have come while a thread was moved here: for that the
 		 * kernel lets go of the core, and what is told then is told only once. */
 		own->leaves = own->yields = own->stays = false;
 		thread_at(ran)->stint = 0;
@@ -258,7 +258,7 @@ void BPF_PROG(inside_running, struct task_struct *p)
 	own->on = cpu + 1;
 	own->dealt = 0;
 	if (core_at(core)->current != own->slot || thread_at(own->slot)->run != RUNNING) {
-		/* The kernel runs it where nobody has sent it. */
+		/* The kernel runs it on a core that it was not sent to. */
 		leave_queue(own->slot);
 		begins(own->slot, core, NOW);
 	}

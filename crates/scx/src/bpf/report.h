@@ -141,7 +141,7 @@ static void describe(enum kind kind, struct task_struct *p, __u32 flags)
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* Threads of the kernel are nobody's to schedule: they run where they are, at once. */
+/* No policy schedules threads of the kernel: they run where they are, at once. */
 static bool of_kernel(struct task_struct *p)
 {
 	return p->flags & PF_KTHREAD;

@@ -81,7 +81,7 @@ int BPF_PROG(real_time_comes, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
-/* Queues a thread that nobody here decides about: where it is, or for whoever is free. */
+/* Queues a thread that no policy decides about: where it is, or for any core that is free. */
 static void insert_outside(struct task_struct *p, __u64 slice, __u64 flags)
 {
 	bool elsewhere = flags & SCX_ENQ_REENQ && p->nr_cpus_allowed > 1;

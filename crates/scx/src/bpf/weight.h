@@ -6,7 +6,7 @@
 #pragma once
 
 #define SCHED_IDLE 5
-/* Of a group that nobody has given another one. */
+/* Of a group whose weight was not set. */
 #define DEFAULT_SHARE 100
 /* Groups within groups that are looked at (assumed: systemd's are five deep). */
 #define DEPTH 8

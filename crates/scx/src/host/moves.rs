@@ -136,7 +136,7 @@ impl<O: Orders> Books<O> {
         if stale {
             for (core, thread) in request.running() {
                 if self.cores[core.index()].running == Some(thread) {
-                    // Nobody has told it to leave.
+                    // It was not told to leave.
                     continue;
                 }
                 let waits = self.threads[thread.index()].place == Place::Waiting;

@@ -1,7 +1,7 @@
 //! What the policy is told of threads that the kernel's part schedules, and what it makes of them.
 //!
 //! The scheduler core hears once a period what each thread has done since the last, as from a host whose kernel decides by
-//! itself; then it refreshes. Nobody asks it anything else.
+//! itself; then it refreshes. It is asked nothing else.
 
 use std::collections::BTreeMap;
 
@@ -329,12 +329,12 @@ mod tests {
         };
         speedup(1, 0, 0);
         assert_eq!(speedup(20, 0, 3), None, "it has not run on a little core");
-        assert_eq!(speedup(25, 10, 0), None, "on both: nobody knows how much of it on which");
+        assert_eq!(speedup(25, 10, 0), None, "on both: how much of it on which is not known");
         assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
         assert_eq!(ledger.missing(), None);
     }
 
-    /// The kernel's part itself keeps to what the program allows, also where nobody writes labels again.
+    /// The kernel's part itself keeps to what the program allows, also where labels are not written again.
     #[test]
     fn what_the_program_allows_is_not_what_the_policy_wants() {
         let mut ledger = ledger("cfs");

@@ -3,7 +3,7 @@
 #pragma once
 #include "fair.h"
 
-enum takeover { ANYONE, BLAMED, NOBODY };
+enum takeover { ANY_THREAD, BLAMED, NO_THREAD };
 enum deal { IN_TURN, BY_LOAD };
 
 /* Comes after any load of an idle core. */
@@ -119,7 +119,7 @@ DECISION __u64 colab_pick(__u32 core)
 	}
 	if (thread)
 		return picked(QUEUED, thread);
-	if (!is_big(core) || machine.takeover == NOBODY)
+	if (!is_big(core) || machine.takeover == NO_THREAD)
 		return picked(IDLE, 0);
 	FOR(other, 0, machine.cores) {
 		if (is_big(other))
@@ -128,7 +128,7 @@ DECISION __u64 colab_pick(__u32 core)
 		if (running)
 			thread = colab_more(core, thread, running);
 	}
-	return picked(TAKE, machine.takeover == ANYONE || thread_at(thread)->urgency ? thread : 0);
+	return picked(TAKE, machine.takeover == ANY_THREAD || thread_at(thread)->urgency ? thread : 0);
 }
 
 DECISION __u64 colab_slice(__u32 slot, __u32 core)

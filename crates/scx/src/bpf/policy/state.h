@@ -157,7 +157,7 @@ __u64 away[CORES / 64] = {};
 	struct task_struct *p_##slot;                                                                                   \
 	bpf_for_each(scx_dsq, p_##slot, core, SCX_DSQ_ITER_REV) if ((slot = slot_of(p_##slot)))
 static __u32 slot_of(struct task_struct *p);
-/* The verifier checks such functions once, whoever calls them: they take and return numbers. */
+/* The verifier checks such functions once, not for each call: they take and return numbers. */
 #define DECISION __noinline
 /* A number that the verifier takes for any: what a loop changes looks the same to it in every round, so that it stops looking. */
 static volatile __u64 nothing;
@@ -263,7 +263,7 @@ static __always_inline __u64 since(__u64 now, __u64 then)
 /* How long a running thread takes to another core of late, in ns; 0 where none is really moved. */
 static __u64 move_takes;
 
-/* Whether it is worth while to move a running thread. Nobody knows how long it still runs: if it has run for as long as a move
+/* Whether it is worth while to move a running thread. How long it still runs is not known: if it has run for as long as a move
  * costs, no other rule loses less in the worst case (ski rental). It costs the core that it leaves and the one that it goes to.
  * An idle core looks again at the next beat. */
 static __always_inline bool worth_moving(__u32 slot)
