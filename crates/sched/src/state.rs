@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
-use evenkeel_model::{Cluster, CoreId, CoreSet, CoreTypeId, Hz, Machine, Ns, ThreadId};
+use evenkeel_model::{Cluster, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Machine, Ns, ThreadId};
 
 use crate::governor::Governor;
 use crate::masks::{Masks, Sets};
@@ -36,8 +36,9 @@ pub struct State {
     pub little: CoreSet,
     /// What decides how fast clusters run.
     pub governor: Governor,
-    /// The frequency that each cluster was last told to run at.
-    pub frequencies: Vec<Hz>,
+    /// The frequency that each cluster was last told to run at, and what its cores can do then.
+    frequencies: Vec<Hz>,
+    capacities_now: Vec<u32>,
     pub(crate) occupancy: Occupancy,
     sets: Sets,
     /// Computed when it is read, whence the cell.
@@ -103,6 +104,7 @@ impl State {
             little: machine.little(),
             governor: Governor::default(),
             frequencies: machine.clusters.iter().map(highest).collect(),
+            capacities_now: machine.clusters.iter().map(|cluster| machine.capacity(cluster.core_type)).collect(),
             capacities: (0..machine.core_types.len() as u8).map(|id| machine.capacity(CoreTypeId(id))).collect(),
             of_type: (0..machine.core_types.len() as u8).map(|id| machine.cores_of(CoreTypeId(id))).collect(),
             capacity_speedup: {
@@ -208,9 +210,21 @@ impl State {
 
     /// What a core can do at the frequency that its cluster was told to run at, taken as proportional to it.
     pub fn capacity_now(&self, core: CoreId) -> u32 {
-        let cluster = self.machine.cores[core.index()].cluster;
-        let (now, most) = (self.frequencies[cluster.index()], self.machine.core_type(core).max_frequency());
-        (u64::from(self.capacity(core)) * now.0 / most.0) as u32
+        self.capacities_now[self.machine.cores[core.index()].cluster.index()]
+    }
+
+    /// The frequency that a cluster was last told to run at.
+    pub fn frequency(&self, cluster: ClusterId) -> Hz {
+        self.frequencies[cluster.index()]
+    }
+
+    /// A cluster is told to run at a frequency. Returns what it was told before.
+    pub(crate) fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) -> Hz {
+        let core_type = self.machine.clusters[cluster.index()].core_type;
+        let (all, most) =
+            (self.capacities[core_type.index()], self.machine.core_types[core_type.index()].max_frequency());
+        self.capacities_now[cluster.index()] = (u64::from(all) * frequency.0 / most.0) as u32;
+        std::mem::replace(&mut self.frequencies[cluster.index()], frequency)
     }
 
     /// How much of a core its threads use, those that were on it last and sleep included: what they used recently, or

@@ -17,7 +17,7 @@ impl Scheduler {
             return;
         }
         let frequency = frequency::wanted(&self.state, cluster);
-        if frequency != self.state.frequencies[cluster.index()] {
+        if frequency != self.state.frequency(cluster) {
             self.followed[cluster.index()] = Some(self.state.now);
             self.set_frequency(cluster, frequency);
         }
@@ -27,7 +27,7 @@ impl Scheduler {
         let machine = &self.state.machine;
         let kind = &machine.core_types[machine.clusters[cluster.index()].core_type.index()];
         let frequency = kind.opp_at(frequency).frequency;
-        if std::mem::replace(&mut self.state.frequencies[cluster.index()], frequency) != frequency {
+        if self.state.set_frequency(cluster, frequency) != frequency {
             self.outbox.push_back(Action::Frequency { cluster, frequency });
         }
     }

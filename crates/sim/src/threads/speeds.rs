@@ -17,7 +17,7 @@ pub(crate) struct Speeds {
     /// same with memory of another node where there are several.
     phases: usize,
     rows: usize,
-    /// The core type and operating point of each column, and each cluster's column.
+    /// The core type and operating point of each column, and where each cluster's column begins.
     columns: Vec<(CoreTypeId, Opp)>,
     of: Vec<usize>,
     /// Instructions per ns, and counts per instruction if they are wanted.
@@ -46,10 +46,11 @@ impl Speeds {
     pub(crate) fn set(&mut self, machine: &Machine, code: &Code, cluster: ClusterId, opp: Opp) {
         let column = (machine.clusters[cluster.index()].core_type, opp);
         let known = self.columns.iter().position(|known| *known == column);
-        self.of[cluster.index()] = known.unwrap_or_else(|| {
+        let column = known.unwrap_or_else(|| {
             self.add(machine, code, column);
             self.columns.len() - 1
         });
+        self.of[cluster.index()] = column * self.rows;
     }
 
     fn add(&mut self, machine: &Machine, code: &Code, column: (CoreTypeId, Opp)) {
@@ -74,17 +75,17 @@ impl Speeds {
     /// What a thread does now, on a cluster.
     pub(crate) fn cell(&self, t: &Thread, cluster: ClusterId) -> Cell {
         let phase = if t.phase == SPIN { self.phases } else { t.phase as usize };
-        Cell(self.of[cluster.index()] * self.rows + usize::from(t.remote) * (self.phases + 1) + phase)
+        Cell(self.of[cluster.index()] + if t.remote { self.phases + 1 } else { 0 } + phase)
     }
 
     /// The rate of a phase with near memory on a cluster.
     pub(crate) fn near(&self, phase: u32, cluster: usize) -> f64 {
-        self.rates[self.of[cluster] * self.rows + phase as usize]
+        self.rates[self.of[cluster] + phase as usize]
     }
 
     /// The rate of the reference code on a cluster.
     pub(crate) fn reference(&self, cluster: ClusterId) -> f64 {
-        self.rates[self.of[cluster.index()] * self.rows + self.phases]
+        self.rates[self.of[cluster.index()] + self.phases]
     }
 
     /// Instructions per ns.
