@@ -3,14 +3,12 @@
 use evenkeel_model::ThreadId;
 
 /// A waiting thread with what decides its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     /// 0 for the highest real-time priority, [`FAIR`] for fair threads.
     rank: u8,
-    /// Virtual run time; order of arrival for real-time threads.
+    /// Virtual run time; 0 for real-time threads.
     key: i64,
-    /// Breaks ties: first come, first served.
-    arrival: u64,
     thread: ThreadId,
     weight: u64,
 }
@@ -21,7 +19,6 @@ const FAIR: u8 = u8::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct RunQueue {
     entries: Vec<Entry>,
-    arrivals: u64,
     weight: u64,
     /// The vruntime floor of the queue; never goes back.
     pub min_vruntime: i64,
@@ -76,11 +73,17 @@ impl RunQueue {
     }
 
     fn insert(&mut self, rank: u8, key: i64, thread: ThreadId, weight: u64) {
-        let entry = Entry { rank, key, arrival: self.arrivals, thread, weight };
-        self.arrivals += 1;
+        let entry = Entry { rank, key, thread, weight };
         self.weight += weight;
-        let at = self.entries.partition_point(|other| *other < entry);
-        self.entries.insert(at, entry);
+        // First come, first served among equals. Most that come were just on a core and are last in line.
+        let before = |other: &Entry| (other.rank, other.key) <= (rank, key);
+        match self.entries.last() {
+            Some(last) if !before(last) => {
+                let at = self.entries.partition_point(before);
+                self.entries.insert(at, entry);
+            }
+            _ => self.entries.push(entry),
+        }
     }
 
     pub(crate) fn remove(&mut self, thread: ThreadId) -> bool {
