@@ -52,7 +52,7 @@ impl Scheduler {
         let mut scheduler = Self {
             followed: vec![None; machine.clusters.len()],
             idle_turns: IdleTurns::default(),
-            state: State::new(machine),
+            state: State::new(machine, policy.busy_factor()),
             policy,
             predict,
             outbox: VecDeque::new(),

@@ -34,6 +34,8 @@ pub struct State {
     pub big: CoreSet,
     /// All other cores.
     pub little: CoreSet,
+    /// How much more rarely a busy core balances than an idle one.
+    pub(crate) busy_factor: u64,
     /// What decides how fast clusters run.
     pub governor: Governor,
     /// The frequency that each cluster was last told to run at, and what its cores can do then.
@@ -66,7 +68,7 @@ pub struct Core {
 }
 
 impl State {
-    pub(crate) fn new(machine: Machine) -> Self {
+    pub(crate) fn new(machine: Machine, busy_factor: u64) -> Self {
         let all = machine.all();
         let highest = |cluster: &Cluster| machine.core_types[cluster.core_type.index()].max_frequency();
         // Cores of a cluster have the same domains, and share the list.
@@ -102,6 +104,7 @@ impl State {
             cores: vec![Core::default(); machine.cores.len()],
             big: machine.big(),
             little: machine.little(),
+            busy_factor,
             governor: Governor::default(),
             frequencies: machine.clusters.iter().map(highest).collect(),
             capacities_now: machine.clusters.iter().map(|cluster| machine.capacity(cluster.core_type)).collect(),

@@ -125,7 +125,7 @@ mod tests {
             on: CoreId(0),
             clamp: Clamp::default(),
         };
-        let mut s = State::new(machine);
+        let mut s = State::new(machine, fair::BUSY_FACTOR);
         s.governor = Governor::Schedutil;
         for (core, usage) in threads {
             let mut thread = Thread::new(&spec, &mut crate::masks::Sets::default(), &s.machine);

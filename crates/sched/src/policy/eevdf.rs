@@ -12,9 +12,10 @@
 //! that yields forfeits the rest of its request, as since 6.18. Left out: delayed dequeue (as in 6.6, a thread that had too
 //! much sleeps with its debt), slices that a program sets for itself, groups.
 //!
-//! Which core a thread waits for is CFS's business, and so is who moves, but for one thing: where one core has a thread more
-//! than another, it gives that one after attempts in vain (migrate_load of calculate_imbalance and detach_tasks, since
-//! 5.10), so that nine threads on four cores have their turns on all of them. As a stock kernel where the firmware tells no
+//! Which core a thread waits for is CFS's business, and so is who moves, but for two things since 5.10: busy cores balance
+//! twice as often, and where one core has a thread more than another, it gives that one after attempts in vain
+//! (migrate_load of calculate_imbalance and detach_tasks), so that nine threads on four cores have their turns on all of
+//! them. As a stock kernel where the firmware tells no
 //! capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
 //! is big enough for it (select_idle_capacity), and a thread that its core is too small for is taken over by an idle
 //! bigger one (misfit migration).
@@ -48,6 +49,9 @@ pub(super) static DESCRIPTION: Description = Description {
 /// How much of another core's weight, in percent, a core may have before it counts as busier (sched_domain::imbalance_pct
 /// where cores are not threads of one).
 const IMBALANCE_PCT: u64 = 117;
+
+/// How much more rarely a busy core balances than an idle one (sched_domain::busy_factor since 5.10; half of what CFS had).
+const BUSY_FACTOR: u64 = 16;
 
 /// The EEVDF scheduler.
 #[derive(Debug)]
@@ -119,6 +123,10 @@ impl Policy for Eevdf {
         let mut due = domains.filter(|(level, _)| fair::balance_due(s, core, *level));
         let thread = due.find_map(|(_, (domain, failed))| left_over(s, core, *domain, failed));
         thread.map_or(Pick::Idle, Pick::Queued)
+    }
+
+    fn busy_factor(&self) -> u64 {
+        BUSY_FACTOR
     }
 
     fn forget(&mut self, thread: ThreadId) {

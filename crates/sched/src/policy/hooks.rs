@@ -99,6 +99,11 @@ pub trait Policy: Send {
         fair::balance(s, core)
     }
 
+    /// How much more rarely a busy core balances than an idle one.
+    fn busy_factor(&self) -> u64 {
+        fair::BUSY_FACTOR
+    }
+
     /// Whether [`Policy::balance`] may name a thread for an idle core before the interval of one of its domains is over.
     fn balances_always(&self) -> bool {
         false

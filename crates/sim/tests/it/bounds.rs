@@ -116,6 +116,16 @@ fn eevdf_rotates_what_is_left_over() {
     }
 }
 
+/// A busy core looks for more to do half as often under CFS: on two cores every 64 ms, and every 32 ms under EEVDF.
+#[test]
+fn busy_cores_balance_twice_as_often_under_eevdf_as_under_cfs() {
+    // Started in turn; once the short ones have ended, one core has one thread and the other three.
+    let mut workload = independent(&[1000, 1000, 1, 1000, 1, 1000]);
+    workload.duration = Some(Ns::from_ms(50));
+    let moves = |policy| play(&machine(0, 2), &workload, policy, &Options::default()).expect("runs").migrations;
+    assert_eq!((moves("cfs"), moves("eevdf")), (0, 1));
+}
+
 /// A source with exponential gaps feeds `servers` threads with exponential work, one core each.
 fn station(servers: u16, load: f64, jobs: u64) -> Workload {
     let service_ns = 100_000.0;

@@ -25,7 +25,7 @@ const NR_LATENCY: u64 = 8;
 /// sysctl_sched_migration_cost: a thread that ran this recently is cache hot and is not pulled away.
 const MIGRATION_COST: Ns = Ns::from_us(500);
 /// A busy core balances this much more rarely than an idle one (sched_domain::busy_factor).
-const BUSY_FACTOR: u64 = 32;
+pub const BUSY_FACTOR: u64 = 32;
 
 /// SCHED_TUNABLESCALING_LOG: 1 + log2(cores), counting at most 8 cores.
 pub(crate) fn scale(s: &State) -> u64 {
@@ -191,8 +191,8 @@ pub(crate) fn pullable(s: &State, from: CoreId, to: CoreId) -> impl Iterator<Ite
     movable().filter(move |t| cold(*t)).chain(movable().filter(move |t| !cold(*t)))
 }
 
-/// Periodic balancing (rebalance_domains), once an interval of as many ms as the domain has cores, 32 times as rarely for
-/// a busy core: a waiting thread to pull to `core`, or, for an idle core beside an overloaded cluster, a running one
+/// Periodic balancing (rebalance_domains), once an interval of as many ms as the domain has cores, more rarely for
+/// a busy core ([`BUSY_FACTOR`]): a waiting thread to pull to `core`, or, for an idle core beside an overloaded cluster, a running one
 /// (active_load_balance), which moves only if it is still so after three intervals.
 pub fn balance(s: &State, core: CoreId) -> Pick {
     let domains = &s.domains[core.index()];
@@ -224,7 +224,7 @@ fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
 
 /// Whether a core should balance in one of its domains again.
 pub(crate) fn balance_due(s: &State, core: CoreId, level: usize) -> bool {
-    let factor = if s.idle(core) { 1 } else { BUSY_FACTOR };
+    let factor = if s.idle(core) { 1 } else { s.busy_factor };
     let interval = Ns::from_ms(s.domain_size(core, level) * factor);
     s.now.since(s.core(core).balanced[level]) >= interval
 }
