@@ -16,10 +16,11 @@ mod page;
 mod progress;
 mod trace;
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command, VmCommand, VmRun};
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let _ = evenkeel_linux::launch::outlive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(mistake) if mistake.kind() == ErrorKind::InvalidUtf8 => return no_utf8(),
         Err(mistake) if mistake.use_stderr() => mistake.exit(),
         // Help, or the version.
         Err(help) => return print(&help.render().ansi().to_string()),
@@ -77,6 +79,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says which argument is not UTF-8; the parser does not.
+fn no_utf8() -> ExitCode {
+    let word = std::env::args_os().find(|word| word.to_str().is_none()).unwrap_or_default();
+    messages::error(format_args!("{word:?} is not UTF-8: expected names and paths in UTF-8; please rename that file"));
+    ExitCode::from(USER_ERROR)
+}
+
 /// The exit status of a command that starts another: that one's. The others are those that `env` and `timeout` use, so that
 /// they are not taken for the command's, but for what is wrong with the request itself.
 fn status(result: anyhow::Result<u8>) -> ExitCode {
@@ -116,7 +125,7 @@ fn print(report: &str) -> ExitCode {
         return ExitCode::from(OUTPUT_ERROR);
     }
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             messages::error(format_args!("cannot write the result: {error}"));
             ExitCode::from(OUTPUT_ERROR)
         }

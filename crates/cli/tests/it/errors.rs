@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -99,6 +100,15 @@ fn mistakes_on_the_command_line_exit_with_2() {
     let delay = |delay| refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--delay", delay]);
     assert!(delay("500").contains("500us"), "says which unit");
     assert!(delay("-5ms").contains("500us"));
+}
+
+#[test]
+fn an_argument_that_is_not_utf_8_is_shown() {
+    let mut command = evenkeel(&["sim", "--machine", "2B2S", "--policy", "cfs"]);
+    let output = command.arg(std::ffi::OsStr::from_bytes(b"caf\xe9.ek")).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains(r#""caf\xE9.ek" is not UTF-8"#), "{message}");
 }
 
 #[test]
