@@ -174,19 +174,30 @@ fn programs_of_all_kinds_end_under_every_policy() {
 }
 
 /// Thousands of threads and processes that do to a scheduler what stress-ng has for it.
-#[test(slow, vm, reservations, stress_ng)]
-fn stress_ng_ends_under_pfs_and_colab() {
+fn stress_ng_ends(policies: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let policies = ["pfs/daemon", "pfs/kernel", "colab/daemon", "colab/kernel"];
-    let (output, errors) = guest(folder.path(), "stress", &policies);
+    let (output, errors) = guest(folder.path(), "stress", policies);
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
     for (told, policy) in lines.chunks(2).zip(policies) {
         assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
         let told: Value = serde_json::from_str(told[1]).unwrap();
         assert!(told["longest_wait_s"].as_f64().unwrap() < 5.0, "{told}");
-        assert!(told["threads"].as_u64().unwrap() > 100, "{told}");
+        // The processes that it starts with; how many come and go after that depends on how fast the guest is.
+        assert!(told["threads"].as_u64().unwrap() > 20, "{told}");
     }
+}
+
+#[test(vm, reservations, stress_ng)]
+fn stress_ng_ends_under_colab() {
+    stress_ng_ends(&["colab/kernel"]);
+}
+
+/// All other policies, wherever they decide, and `colab` in the process.
+#[test(slow, vm, reservations, stress_ng)]
+fn stress_ng_ends_under_every_policy() {
+    let others = policies_and_paths(&["colab"]);
+    stress_ng_ends(&others.iter().map(String::as_str).chain(["colab/daemon"]).collect::<Vec<_>>());
 }
 
 /// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of
