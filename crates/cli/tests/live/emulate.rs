@@ -47,6 +47,15 @@ fn what_two_cpus_cannot_be_is_refused_before_anything_starts() {
     assert!(refused_echo(&["1B1L:50"]).contains("kernel.sched_rt_runtime_us"));
 }
 
+/// Runtimes like OpenMP's do so once, when they are loaded. One in five found a single CPU when threads were moved at once.
+#[test(emulation)]
+fn a_program_that_counts_its_cpus_when_it_starts_finds_all() {
+    for _ in 0..40 {
+        let output = emulate(&["1B1L:3", "-q", "--policy", "pfs", "--", "nproc"]);
+        assert_eq!(text(&output.stdout), "2\n", "{}", text(&output.stderr));
+    }
+}
+
 #[test(emulation)]
 fn the_command_runs_on_the_machine_and_its_status_is_passed_on() {
     let output = emulate(&["1B1L:3", "--", "sh", "-c", "nproc; exit 7"]);

@@ -64,11 +64,6 @@ impl Sampler {
         }
     }
 
-    /// Whether [`Self::own_mask`] knows the masks of all threads.
-    pub fn knows_masks(&self) -> bool {
-        matches!(self, Self::Watch { .. })
-    }
-
     /// The mask that the program wants one of its threads to have, whatever mask it has now.
     pub fn own_mask(&self, tid: Tid) -> Option<CpuSet> {
         match self {

@@ -1,8 +1,8 @@
 //! Changes affinity masks, and gives them back.
 //!
 //! A move narrows the mask to one CPU, which makes the kernel move the thread at once, and widens it again right after:
-//! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask sees
-//! its own. Only policies that bind threads leave masks behind, and those are given back at the end.
+//! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask
+//! later sees its own. Only policies that bind threads leave masks behind, and those are given back at the end.
 //!
 //! # The program's own masks
 //! A mask that the program sets wins. With eBPF every such call is seen when it begins, before the mask is in place
@@ -44,7 +44,9 @@ use inherit::{Grants, IN_FLIGHT, Newborn};
 
 /// A process is left unbound for so long: programs count their CPUs when they start, and would count too few.
 const GRACE: Ns = Ns::from_ms(100);
-/// Without eBPF a process is not moved for so long: many programs start threads first, which choose masks at once.
+/// A process is not moved for so long: while a thread is moved its mask is one CPU, and what counts CPUs when it is loaded, such
+/// as OpenMP's runtime, would find one for life. Without eBPF threads that choose masks when they are started would be
+/// misjudged, too.
 const YOUNG: Ns = Ns::from_ms(30);
 
 /// Changes masks. Without [`Affinity::release`] its guard undoes everything when it is dropped.
@@ -201,7 +203,7 @@ impl Affinity {
             return Ok(Moved::Forbidden(cores));
         }
         let from = clock();
-        if !sampler.knows_masks() && from.since(process_since) < YOUNG {
+        if from.since(process_since) < YOUNG {
             return Ok(Moved::Later);
         }
         let Ok(before) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
