@@ -47,10 +47,11 @@ Start here:
 
 Units: seconds, joules, and joule seconds for EDP. H_ANTT is turnaround against a machine of big
 cores only: lower is better. H_STP is throughput against it: higher is better.
-Exit codes: 0 done, 2 the request cannot be carried out, 1 the result cannot be written, 130
-interrupted (a simulation prints what it reached). Where a program is started, its own; then 125
-says that Evenkeel itself failed (a result that cannot be written included), 126 that the program
-cannot be executed, 127 that there is none.
+Exit codes: 0 done, 2 the request cannot be carried out (an output file that cannot be opened
+included: nothing was done), 1 the result cannot be written in the end, 130 interrupted (a
+simulation prints what it reached). Where a program is started, its own; then 125 says that Evenkeel
+itself failed (a result that cannot be written in the end included), 126 that the program cannot be
+executed, 127 that there is none.
 Read on: docs/commands.md (commands), docs/json.md (JSON fields), docs/ARCHITECTURE.md (the code).";
 
 /// The commands.

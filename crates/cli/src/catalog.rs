@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use evenkeel_experiment::catalog::{self, FoundMachine, FoundWorkload};
 use evenkeel_model::Machine;
-use evenkeel_sched::Setup;
+use evenkeel_sched::{POLICIES, Setup};
 use evenkeel_workload::Workload;
 
 use crate::messages;
@@ -55,6 +55,19 @@ pub fn live_policy(name: &str) -> Result<Setup> {
         );
     }
     Ok(setup)
+}
+
+/// Makes sure that a policy can decide inside a kernel.
+pub fn decides_in_kernel(policy: &Setup) -> Result<()> {
+    if evenkeel_scx::decides(policy.description()) {
+        return Ok(());
+    }
+    let in_kernel = POLICIES.iter().filter(|known| evenkeel_scx::decides(known)).map(|known| known.name);
+    bail!(
+        "policy {} cannot decide in the kernel: expected one of {}; or leave out --path kernel",
+        policy.name(),
+        in_kernel.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Makes sure that a policy can schedule a machine.

@@ -129,7 +129,7 @@ impl<'a> Account<'a> {
         text += &table::text(&facts);
         let _ = write!(text, "\n{}", self.threads());
         if summary.threads.len() > LISTED {
-            let _ = writeln!(text, "... and {} more", summary.threads.len() - LISTED);
+            let _ = writeln!(text, "... and {} more; --format json has all", summary.threads.len() - LISTED);
         }
         if let Some(pairs) = summary.pairs.as_ref().filter(|pairs| !pairs.is_empty()) {
             let mut waits = table::new(&["who waited", "for whom", ">how long", ">times"]);
@@ -143,7 +143,7 @@ impl<'a> Account<'a> {
             }
             let _ = write!(text, "\n{}", table::text(&waits));
             if pairs.len() > LISTED_PAIRS {
-                let _ = writeln!(text, "... and {} more", pairs.len() - LISTED_PAIRS);
+                let _ = writeln!(text, "... and {} more; --format json has all", pairs.len() - LISTED_PAIRS);
             }
         }
         for note in self.notes() {

@@ -27,6 +27,7 @@ pub struct Cores {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
+#[command(override_usage = "evenkeel run [OPTIONS] COMMAND...\n       evenkeel run [OPTIONS] --pid PID")]
 pub struct Run {
     /// Scheduling policy
     #[arg(long, short, default_value = "pfs")]
@@ -54,7 +55,7 @@ pub struct Run {
     #[command(flatten)]
     pub format: Output,
     /// The command, with its arguments
-    #[arg(last = true, required_unless_present = "pid", value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required_unless_present = "pid", value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -79,7 +80,7 @@ pub struct Record {
     #[command(flatten)]
     pub format: Output,
     /// The command, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -125,7 +126,7 @@ pub struct VmRun {
     #[command(flatten)]
     pub format: Output,
     /// The command, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

@@ -34,7 +34,7 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let (code, summary) = launch(&plan, host.as_ref(), &args.command)?;
     let outcome = emulation.finish();
     if let (Some(host), Some(summary)) = (&host, &summary) {
-        live::tell(&live::Account::new(host, summary).text(Format::Table)?, None, args.quiet)?;
+        live::tell(&live::Account::new(host, summary).text(args.format.format)?, None, args.quiet)?;
     }
     let report = Report { plan: &plan, outcome: &outcome };
     report.warn();

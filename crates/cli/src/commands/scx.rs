@@ -138,15 +138,7 @@ fn path(args: &Scx, policy: &Setup) -> Result<Path> {
     match args.path {
         None if decides(policy.description()) => Ok(Path::Kernel),
         None | Some(args::Path::Daemon) => Ok(Path::Process),
-        Some(args::Path::Kernel) if decides(policy.description()) => Ok(Path::Kernel),
-        Some(args::Path::Kernel) => {
-            let in_kernel = POLICIES.iter().filter(|known| decides(known)).map(|known| known.name);
-            bail!(
-                "policy {} cannot decide in the kernel: expected one of {}; or leave out --path kernel",
-                policy.name(),
-                in_kernel.collect::<Vec<_>>().join(", ")
-            )
-        }
+        Some(args::Path::Kernel) => catalog::decides_in_kernel(policy).map(|()| Path::Kernel),
     }
 }
 

@@ -19,6 +19,9 @@ const TIMED_OUT: u8 = 124;
 pub fn run(args: &VmRun) -> Result<u8> {
     let spec: Spec = args.machine.parse().map_err(anyhow::Error::msg)?;
     let policy = args.policy.as_deref().map(catalog::live_policy).transpose()?;
+    if let (Some(policy), Some(Decides::Kernel)) = (&policy, args.path) {
+        catalog::decides_in_kernel(policy)?;
+    }
     let policy = policy.as_ref().map(|policy| policy.name());
     let format = args.format.format;
     let command = match policy {
@@ -60,6 +63,9 @@ pub fn run(args: &VmRun) -> Result<u8> {
             status: ended.code,
             elapsed_s: elapsed,
         })?);
+    }
+    if let (Some((_, _, elapsed)), Ok(_), Format::Table, false, None) = (guest, &ended, format, args.quiet, policy) {
+        messages::note(format_args!("the command took {elapsed:.3} s"));
     }
     ended.map(|ended| ended.code).or_else(status)
 }

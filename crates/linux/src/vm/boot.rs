@@ -31,6 +31,9 @@ pub(super) fn boot(options: &Options, signals: &Signals, notice: &mut dyn FnMut(
     let emulator = Emulator::find().ok_or(Error::NotInstalled(qemu::QEMU))?;
     let server = file_server().ok_or(Error::NotInstalled("virtiofsd"))?;
     let program = std::env::current_exe().map_err(tried("cannot find this program's own file"))?;
+    if options.shares {
+        Shares::of_this_machine(&options.spec).rehearse(&options.spec).map_err(Error::shares)?;
+    }
     accelerated(options.accelerator, &mut Real { options, emulator, server, program, signals }, notice)
 }
 
@@ -162,11 +165,10 @@ impl Host for Real<'_> {
 
 /// Holds the virtual cores to their shares.
 fn reserve(options: &Options, processes: &Processes) -> Result<Shares, Error> {
-    let real = std::thread::available_parallelism().map_or(1, usize::from);
     let cores = shares::virtual_cores(processes.qemu()).map_err(Error::shares)?;
     shares::serve_first(processes.qemu(), &cores);
     shares::serve_first(processes.files.id(), &[]);
-    Shares::of(&options.spec, real).reserve(&options.spec, &cores).map_err(Error::shares)
+    Shares::of_this_machine(&options.spec).reserve(&options.spec, &cores).map_err(Error::shares)
 }
 
 /// QEMU's own file server, which Debian and Fedora keep out of the path.

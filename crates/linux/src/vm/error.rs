@@ -103,6 +103,7 @@ fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
     for (position, holder) in holders.iter().enumerate() {
         let _ = write!(text, "{} {holder}", if position == 0 { "" } else { "," });
     }
+    text += "; wait for that to end, or leave all cores equally fast with --symmetric";
     text
 }
 

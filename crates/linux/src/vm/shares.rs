@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io;
+use std::sync::mpsc;
+use std::thread;
 
 use crate::event::Tid;
 use crate::realtime;
@@ -29,6 +31,35 @@ impl Shares {
     pub fn of(spec: &Spec, real_cores: usize) -> Self {
         let big = (RESERVED * real_cores as f64 / spec.capacity()).min(MOST);
         Self { big, little: big / spec.ratio }
+    }
+
+    /// The largest ones on this machine.
+    pub fn of_this_machine(spec: &Spec) -> Self {
+        Self::of(spec, thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// Reserves the shares for threads that do nothing, and gives them back: whether a guest will get them is known before it
+    /// boots.
+    ///
+    /// # Errors
+    /// No privilege, or no time left to reserve.
+    pub fn rehearse(self, spec: &Spec) -> io::Result<()> {
+        thread::scope(|scope| {
+            let (send, tids) = mpsc::channel();
+            // The threads end when their senders are dropped.
+            let mut held = Vec::new();
+            for _ in 0..spec.cores() {
+                let (hold, end) = mpsc::channel::<()>();
+                held.push(hold);
+                let send = send.clone();
+                scope.spawn(move || {
+                    let _ = send.send(rustix::thread::gettid().as_raw_pid() as Tid);
+                    let _ = end.recv();
+                });
+            }
+            let tids: Vec<Tid> = tids.iter().take(held.len()).collect();
+            self.reserve(spec, &tids).map(|_| ())
+        })
     }
 
     /// Reserves the shares for the threads of the virtual cores, the big ones first, and returns what was reserved: less if

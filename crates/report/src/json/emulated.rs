@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-/// The document goes to standard error, after the command has ended.
+/// The document goes to standard error, after the command has ended, and after that of [`evenkeel run`](#evenkeel-run) if
+/// there is a policy.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Emulated<'a> {

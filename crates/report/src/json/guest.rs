@@ -18,7 +18,8 @@ pub struct Guest<'a> {
     pub policy: Option<&'a str>,
     /// The command's exit status.
     pub status: u8,
-    /// How long the command took, without the boot, in seconds.
+    /// How long the command took, without the boot, in seconds; under a policy with the start of Evenkeel in the guest,
+    /// which takes seconds itself: the policy's own document has the time without.
     pub elapsed_s: f64,
 }
 

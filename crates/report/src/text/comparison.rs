@@ -48,7 +48,7 @@ pub fn comparison(compared: &Comparison<'_>) -> String {
     }
     let _ = writeln!(
         text,
-        "Mean ± standard deviation over {} x {}; percentages against {baseline}; best in bold.\n\
+        "Mean ± standard deviation over {} x {}; percentages against {baseline}; the best are bold on a terminal.\n\
          Lower is better, except for H_STP.",
         some(compared.counts.orders, "core order"),
         some(compared.counts.seeds, "seed"),
