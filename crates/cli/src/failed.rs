@@ -15,6 +15,8 @@ impl std::fmt::Display for Own {
     }
 }
 
+impl std::error::Error for Own {}
+
 /// The exit status for a failure that is none of the request; `None` for one that is.
 pub fn code(error: &Error) -> Option<u8> {
     if let Some(error) = error.downcast_ref::<launch::Error>() {

@@ -55,10 +55,10 @@ pub fn guard() -> Result<Guard> {
 /// Writes an account to its file, or to standard error if there is none or it cannot be written.
 pub fn tell(text: &str, output: Option<files::Target>, quiet: bool) -> Result<()> {
     let written = output.map(|target| target.write(text.as_bytes()));
-    if !quiet && !matches!(written, Some(Ok(()))) {
-        messages::plain(text);
-    }
-    Ok(written.unwrap_or(Ok(()))?)
+    let needed = !quiet && !matches!(written, Some(Ok(())));
+    let said = if needed { messages::account(text) } else { Ok(()) };
+    written.unwrap_or(Ok(()))?;
+    Ok(said?)
 }
 
 /// One of this program's commands, told what the machine is; more options, or `--` and a command, are to follow.

@@ -1,9 +1,12 @@
-//! Errors and warnings on standard error. An error of writing them is ignored: there is no other place to report it.
+//! What goes to standard error. That errors and warnings cannot be written is ignored, since there is no other place to report
+//! it; that an account cannot be written shows in the exit status.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
+
+use crate::failed::Own;
 
 /// Says why a command failed.
 pub fn error(text: impl Display) {
@@ -24,7 +27,10 @@ fn say(kind: &str, style: Style, text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
 }
 
-/// Prints text as it is.
-pub fn plain(text: &str) {
-    let _ = write!(anstream::stderr(), "{text}");
+/// Prints an account. A reader that went away is no error.
+pub fn account(text: &str) -> Result<(), Own> {
+    match anstream::stderr().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Own("cannot write the account to standard error")),
+        _ => Ok(()),
+    }
 }

@@ -17,7 +17,8 @@ impl Topology {
     pub fn with(&self, big: Option<&str>, little: Option<&str>, ratio: Option<f64>) -> Result<Self, String> {
         if let Some(ratio) = ratio.filter(|ratio| !(1.0..=100.0).contains(ratio)) {
             return Err(format!(
-                "--ratio {ratio} is not within 1 to 100; expected how many times faster a big core is"
+                "--ratio {} is not within 1 to 100; expected how many times faster a big core is",
+                evenkeel_model::words::number(ratio)
             ));
         }
         match (big, little) {

@@ -9,7 +9,7 @@ use evenkeel_linux::record::BUFFER;
 use evenkeel_model::Ns;
 
 use super::scx::Path;
-use super::values::{Output, duration, duration_within, whole};
+use super::values::{Output, duration_within, positive, whole};
 
 /// Which of the machine's cores are fast.
 #[derive(Clone, Debug, Default, Args)]
@@ -115,7 +115,7 @@ pub struct VmRun {
     #[arg(long)]
     pub symmetric: bool,
     /// Give up if the command takes longer than this
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = positive)]
     pub timeout: Option<Ns>,
     /// Let the command write to this directory, too; it may write to the current one and to /tmp
     #[arg(long, value_name = "DIR")]

@@ -44,11 +44,15 @@ pub fn run(args: &Record) -> Result<u8> {
         notes: &recording.notes,
         missing,
     };
-    match args.format.format {
-        Format::Json if !args.quiet => messages::plain(&json::print(&account)?),
-        _ => say(&account, args.quiet),
-    }
+    let said = match args.format.format {
+        Format::Json if !args.quiet => messages::account(&json::print(&account)?),
+        _ => {
+            say(&account, args.quiet);
+            Ok(())
+        }
+    };
     written?;
+    said?;
     Ok(launch::exit_code(status))
 }
 

@@ -11,7 +11,8 @@ use evenkeel_sched::{POLICIES, Setup};
 use evenkeel_scx::{Account, Bounds, Ended, Figures, Only, Path, Plan, Session, decides};
 
 use crate::args::{self, Format, Output, Scx};
-use crate::{catalog, json, live, messages};
+use crate::failed::Own;
+use crate::{catalog, closed, json, live, messages};
 
 /// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
 const LOOK: Ns = Ns::from_ms(100);
@@ -92,7 +93,7 @@ pub fn run(args: &Scx) -> Result<u8> {
             }
             Format::Table => summary(&name, path, &figures, elapsed, missing),
         };
-        messages::plain(&text);
+        messages::account(&text)?;
     }
     Ok(status.unwrap_or(0))
 }
@@ -145,6 +146,9 @@ fn path(args: &Scx, policy: &Setup) -> Result<Path> {
 /// One line of figures.
 fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
     use std::io::Write;
+    if closed::output() {
+        bail!(Own("cannot write figures: standard output is closed"));
+    }
     let line = match format {
         Format::Json => json::line(&document(path, figures, elapsed))?,
         Format::Table => format!(
@@ -160,7 +164,7 @@ fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()
     };
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => bail!("cannot write figures: {error}"),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context(Own("cannot write figures")),
         _ => Ok(()),
     }
 }

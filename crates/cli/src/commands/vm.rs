@@ -54,7 +54,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
     });
     if let (Some((accelerator, shares, elapsed)), Ok(ended), Format::Json, false) = (guest, &ended, format, args.quiet)
     {
-        messages::plain(&json::print(&json::Guest {
+        messages::account(&json::print(&json::Guest {
             machine: spec.to_string(),
             accelerator: accelerator.to_string().to_lowercase(),
             big_share: shares.map(|shares| shares.big),
@@ -62,7 +62,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
             policy,
             status: ended.code,
             elapsed_s: elapsed,
-        })?);
+        })?)?;
     }
     if let (Some((_, _, elapsed)), Ok(_), Format::Table, false, None) = (guest, &ended, format, args.quiet, policy) {
         messages::note(format_args!("the command took {elapsed:.3} s"));

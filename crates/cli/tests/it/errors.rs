@@ -239,6 +239,17 @@ fn a_closed_or_full_standard_output_is_no_success() {
 }
 
 /// The write fails instead of ending Evenkeel; the program has the signal as ever.
+/// An account that cannot be written is not lost silently; a program whose account is not wanted has its own status.
+#[test]
+fn a_full_standard_error_is_no_success() {
+    for (options, status) in [("", 125), ("--format json", 125), ("-q", 4)] {
+        let line = format!("\"$0\" run {options} -- sh -c 'exit 4' 2>/dev/full");
+        let mut command = Command::new("sh");
+        let output = command.arg("-c").arg(&line).arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{line}");
+    }
+}
+
 #[test]
 fn a_limit_of_file_sizes_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

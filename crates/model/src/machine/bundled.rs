@@ -164,6 +164,8 @@ mod tests {
         assert!(text.starts_with(&format!("m.toml:{line}: ")), "{text}");
         assert!(error(&good.replace("value = [0, 1]", "value = [0, 0]")).contains("core 0 is listed twice"));
         assert!(error(&good.replace("value = [0, 1]", "value = [0, 9]")).contains("core 9 of 4"));
+        let twice = error(&good.replace("name = \"little\"", "name = \"big\""));
+        assert!(twice.contains("two clusters are called \"big\""), "{twice}");
         let negative = good.replacen("context_switch_us = { value = 2", "context_switch_us = { value = -2", 1);
         assert!(error(&negative).contains("context_switch_us = -2: expected a number from 0"), "{}", error(&negative));
         let unsourced = good.replacen("source = \"COLAB 5.1\"", "source = \"\"", 1);

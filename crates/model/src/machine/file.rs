@@ -225,6 +225,9 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
         let cluster = cluster.get_ref();
         let at = cluster.cores.value.span().start;
         sourced(&cluster.cores)?;
+        if clusters.iter().any(|other: &Cluster| other.name == cluster.name) {
+            return Err(Fault(at, format!("two clusters are called {:?}: expected a name of its own", cluster.name)));
+        }
         if cluster.cores.value.get_ref().0.is_empty() {
             return Err(Fault(at, format!("cluster {:?} has no cores: expected core numbers", cluster.name)));
         }
@@ -269,9 +272,12 @@ fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {
     let at = text.opps.value.span().start;
     sourced(&text.opps)?;
     let ascending = opps.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    let sane = |value: f64, most: f64| value > 0.0 && value <= most;
-    if opps.is_empty() || !ascending || !opps.iter().all(|opp| sane(opp.0, 20_000.0) && sane(opp.1, 10.0)) {
-        let message = format!("opps of {name:?}: expected pairs [MHz, volts], positive, from the lowest frequency up");
+    // A core below 1 kHz would take simulated hours for anything.
+    let sane = |opp: &Pair| (0.001..=20_000.0).contains(&opp.0) && opp.1 > 0.0 && opp.1 <= 10.0;
+    if opps.is_empty() || !ascending || !opps.iter().all(sane) {
+        let message = format!(
+            "opps of {name:?}: expected pairs [MHz, volts], from the lowest frequency up, 0.001 to 20000 MHz and up to 10 V"
+        );
         return Err(Fault(at, message));
     }
     let opp = |Pair(mhz, volts): &Pair| Opp { frequency: Hz((mhz * 1e6).round() as u64), voltage: Volts(*volts) };

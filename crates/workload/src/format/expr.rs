@@ -1,5 +1,7 @@
 //! Whole-number expressions for counts and positions: `n`, `3*n + 2`, `(n + 3)/4`, `i + 1`.
 
+use evenkeel_model::words::short;
+
 /// What the letters of an expression stand for. A letter that has no meaning at a place is `None` there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Letters([Option<i64>; 26]);
@@ -36,16 +38,18 @@ const DEPTH: usize = 32;
 /// The value of an expression, or what is wrong with it. Division rounds down.
 pub(crate) fn evaluate(text: &str, letters: Letters) -> Result<i64, String> {
     let mut parser = Parser { rest: text.trim_start(), letters, depth: 0 };
-    let value = parser.sum().map_err(|why| format!("cannot work out \"{text}\": {why}"))?;
+    let value = parser.sum().map_err(|why| format!("cannot work out \"{}\": {why}", short(text)))?;
     match parser.rest.chars().next() {
         None => Ok(value),
-        Some(_) => Err(format!("cannot work out \"{text}\": expected an operator before \"{}\"", parser.rest)),
+        Some(_) => {
+            Err(format!("cannot work out \"{}\": expected an operator before \"{}\"", short(text), short(parser.rest)))
+        }
     }
 }
 
 /// The letter and the values of `k in 0..n`: the first value and the one after the last.
 pub(crate) fn span(text: &str, letters: Letters) -> Result<(char, std::ops::Range<i64>), String> {
-    let expected = || format!("expected a letter and its values, such as \"k in 0..8\", not \"{text}\"");
+    let expected = || format!("expected a letter and its values, such as \"k in 0..8\", not \"{}\"", short(text));
     let (letter, values) = text.split_once(" in ").ok_or_else(expected)?;
     let (from, to) = values.split_once("..").ok_or_else(expected)?;
     let mut name = letter.trim().chars();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use evenkeel_model::words;
 use toml::Spanned;
 
 use super::amount;
@@ -364,7 +365,9 @@ pub(super) fn spread(text: Option<SpreadText>) -> Result<Spread, String> {
         None => Ok(Spread::None),
         Some(SpreadText::Exponential) => Ok(Spread::Exponential),
         Some(SpreadText::Uniform(share)) if (0.0..=1.0).contains(&share) => Ok(Spread::Uniform(share)),
-        Some(SpreadText::Uniform(share)) => Err(format!("expected spread from 0 to 1 of the mean, not {share}")),
+        Some(SpreadText::Uniform(share)) => {
+            Err(format!("expected spread from 0 to 1 of the mean, not {}", words::number(share)))
+        }
     }
 }
 
