@@ -1,5 +1,6 @@
 //! What runs: programs as threads of operations, suites and mixes of them, and importers.
 
+mod entry;
 pub mod format;
 pub mod graph;
 pub mod kernels;
@@ -12,5 +13,6 @@ pub mod suite;
 mod tasking;
 pub mod validate;
 
-pub use name::{NameError, by_name};
+pub use entry::NameError;
+pub use name::by_name;
 pub use program::{Op, Program, Thread, Workload};

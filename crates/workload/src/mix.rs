@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::NameError;
+use crate::entry::{NameError, split};
 use crate::program::{Memory, Program, Workload};
 use crate::suite;
 
@@ -65,7 +65,7 @@ pub fn workload(id: &str) -> Result<Workload, NameError> {
     let known = || mixes().map(|mix| mix.id.as_str());
     let mix = mixes().find(|mix| mix.id == id).ok_or_else(|| NameError::unknown("mix", id, known()))?;
     let programs = mix.programs.iter().map(|entry| {
-        let (name, threads) = crate::name::split(entry)?;
+        let (name, threads) = split(entry)?;
         let program = suite::program(name, threads)?;
         Ok(Program { memory: mix.memory.unwrap_or(program.memory), ..program })
     });

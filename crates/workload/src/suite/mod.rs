@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 pub use census::{Census, busy_ns, census};
 
-use crate::NameError;
+use crate::entry::NameError;
 use crate::format::{File, Level, Template};
 use crate::program::Program;
 
