@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Recording, Step, barriers, pools};
+use super::groups::{barriers, pools};
+use super::recorded::Recording;
+use super::step::Step;
 use crate::program::Start;
 
 /// The thread that is meant, if it is one, and what is wrong with it.

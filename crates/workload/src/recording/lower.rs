@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
-use super::{Pool, RecordedThread, Recording, Step, barriers, pools};
+use super::groups::{Pool, barriers, pools};
+use super::recorded::{RecordedThread, Recording};
+use super::step::Step;
 use crate::program::{
     Barrier, BarrierId, Calibration, Op, Phase, PhaseId, Program, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
     Spread, Thread, ThreadIndex, Work, Workload,

@@ -4,7 +4,9 @@ use evenkeel_model::Ns;
 use evenkeel_model::words::plain;
 use serde::Deserialize;
 
-use super::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, VERSION, rate};
+use super::limits::{MAX_AMOUNT, RATES, VERSION, rate};
+use super::recorded::{RecordedThread, Recording};
+use super::step::Step;
 use crate::program::{Start, ThreadKind};
 
 /// No CPU takes longer to leave its idle state, in ns.

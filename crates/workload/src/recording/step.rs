@@ -8,7 +8,7 @@ use evenkeel_model::names::suggestion;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::MAX_AMOUNT;
+use super::limits::MAX_AMOUNT;
 
 /// One thing that a recorded thread did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

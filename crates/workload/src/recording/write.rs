@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{RecordedThread, Recording, Step, VERSION};
+use super::limits::VERSION;
+use super::recorded::{RecordedThread, Recording};
+use super::step::Step;
 use crate::program::{Start, ThreadKind};
 
 #[derive(Serialize)]

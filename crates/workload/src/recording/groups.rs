@@ -1,0 +1,44 @@
+//! Threads that do something together: those that meet at a barrier, and those that share a pool of work.
+
+use std::collections::BTreeMap;
+
+use super::recorded::RecordedThread;
+use super::step::Step;
+
+/// The threads that come to each barrier, by its number; both ascending.
+pub(super) fn barriers(threads: &[RecordedThread]) -> BTreeMap<u32, Vec<usize>> {
+    let mut parties: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (position, thread) in threads.iter().enumerate() {
+        for step in &thread.steps {
+            let Step::Barrier(barrier) = step else { continue };
+            let parties = parties.entry(*barrier).or_default();
+            if parties.last() != Some(&position) {
+                parties.push(position);
+            }
+        }
+    }
+    parties
+}
+
+/// What the threads of each pool share out, by its number.
+pub(super) fn pools(threads: &[RecordedThread]) -> BTreeMap<u32, Pool> {
+    let mut pools: BTreeMap<u32, Pool> = BTreeMap::new();
+    for (position, thread) in threads.iter().enumerate() {
+        for step in &thread.steps {
+            let Step::Share { pool, amount } = *step else { continue };
+            let pool = pools.entry(pool).or_default();
+            pool.threads.push(position);
+            pool.work = pool.work.saturating_add(amount);
+        }
+    }
+    pools
+}
+
+/// Work that several threads do, each as much as it comes to.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    /// Who takes part, ascending; a thread that does so twice stands there twice.
+    pub threads: Vec<usize>,
+    /// All of it, in units of [`Step::Run`].
+    pub work: u64,
+}
