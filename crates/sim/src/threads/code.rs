@@ -121,6 +121,13 @@ pub(crate) struct ThreadCode {
     pub endless: bool,
 }
 
+impl ThreadCode {
+    /// Service and endless threads end with their program: the run does not wait for them.
+    pub(crate) fn counts_for_the_end(&self) -> bool {
+        self.kind == ThreadKind::Application && !self.endless
+    }
+}
+
 /// Converts a time of work on a program's calibration core into instructions of a phase.
 pub(crate) type Calibrate<'a> = &'a dyn Fn(&Program, &Behaviour, Work) -> u64;
 

@@ -11,14 +11,14 @@ use crate::threads::calendar::{Calendar, Entry};
 use crate::threads::code::Code;
 use crate::threads::core::Core;
 use crate::threads::earliest::Earliest;
+use crate::threads::error::Error;
 use crate::threads::foresight::{Foresight, Score};
 use crate::threads::hardware::NOISE_BURST;
-use crate::threads::life::counts_for_the_end;
 use crate::threads::objects::Objects;
 use crate::threads::observer::{Event, Observer, Stop};
+use crate::threads::options::Options;
 use crate::threads::outcome::{Ended, Latency};
 use crate::threads::report;
-use crate::threads::run::{Error, Options};
 use crate::threads::speeds::Speeds;
 use crate::threads::tasking::Runtime;
 use crate::threads::thread::{On, RunState, Thread};
@@ -97,7 +97,7 @@ impl<'a> Engine<'a> {
         let mut unfinished = vec![0; workload.programs.len()];
         let at_start = |thread: &&crate::threads::code::ThreadCode| thread.start != Start::Spawned;
         for thread in code.threads.iter().filter(at_start) {
-            unfinished[thread.program] += usize::from(counts_for_the_end(thread));
+            unfinished[thread.program] += usize::from(thread.counts_for_the_end());
         }
         let smallest = evenkeel_model::CoreTypeId(origin.core_types.len() as u8 - 1);
         let mut engine = Self {

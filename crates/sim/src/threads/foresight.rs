@@ -14,8 +14,8 @@ use evenkeel_workload::Workload;
 use evenkeel_workload::program::ThreadKind;
 
 use crate::threads::engine::Engine;
-use crate::threads::life::counts_for_the_end;
-use crate::threads::run::{Error, Options};
+use crate::threads::error::Error;
+use crate::threads::options::Options;
 use crate::threads::thread::Thread;
 
 /// What is written down in a rehearsal.
@@ -130,7 +130,7 @@ impl Foresight {
         // What is wanted: that the threads end, or, if time ends the run, that work gets done.
         let wanted = |thread: &crate::threads::code::ThreadCode| match workload.duration {
             Some(_) => thread.kind == ThreadKind::Application,
-            None => counts_for_the_end(thread),
+            None => thread.counts_for_the_end(),
         };
         let ids = (0..engine.threads.len() as u32).map(ThreadId);
         let end = |(thread, code)| {

@@ -7,8 +7,8 @@ use evenkeel_sched::{Action, Scheduler, Why};
 
 use crate::threads::calendar::Entry;
 use crate::threads::engine::Engine;
+use crate::threads::error::Error;
 use crate::threads::observer::{Event, Stop};
-use crate::threads::run::Error;
 use crate::threads::thread::RunState;
 
 impl Host for Engine<'_> {

@@ -1,17 +1,17 @@
 //! The life of threads: they start, become ready, wait, give way and exit, and programs end with them. Each step is
 //! reported to the scheduler and to the observer.
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, Ns, ProgramId, ThreadId};
 use evenkeel_sched::{NewThread, Wait, Why, protocol};
-use evenkeel_workload::program::{SchedParams, Start, ThreadKind};
+use evenkeel_workload::program::Start;
 
 use crate::threads::calendar::Entry;
-use crate::threads::code::ThreadCode;
 use crate::threads::engine::Engine;
+use crate::threads::mask::cores_of;
 use crate::threads::observer::{Event, Stop};
 use crate::threads::outcome::Ended;
 use crate::threads::report;
-use crate::threads::step::vary;
+use crate::threads::spread::vary;
 use crate::threads::tasking::Runtime;
 use crate::threads::thread::{On, RunState};
 
@@ -40,7 +40,7 @@ impl Engine<'_> {
     pub(crate) fn spawn(&mut self, thread: ThreadId, by: ThreadId) {
         self.alive += 1;
         let code = &self.code.threads[thread.index()];
-        self.unfinished[code.program] += usize::from(counts_for_the_end(code));
+        self.unfinished[code.program] += usize::from(code.counts_for_the_end());
         self.start(thread, Some(by));
     }
 
@@ -104,7 +104,7 @@ impl Engine<'_> {
         }
         self.threads[thread.index()].joiners = joiners;
         let program = self.threads[thread.index()].program;
-        let counts = counts_for_the_end(&self.code.threads[thread.index()]);
+        let counts = self.code.threads[thread.index()].counts_for_the_end();
         self.unfinished[program] -= usize::from(counts);
         if counts && self.unfinished[program] == 0 {
             self.turnaround[program].get_or_insert(self.now);
@@ -139,7 +139,7 @@ impl Engine<'_> {
             t.respawns = 0;
             t.joiners.clear();
             t.exited = None;
-            let (counts, sleep) = (counts_for_the_end(code), t.sleep);
+            let (counts, sleep) = (code.counts_for_the_end(), t.sleep);
             let Some(after) = self.start_of(index) else { continue };
             self.alive += 1;
             self.unfinished[program] += usize::from(counts);
@@ -230,16 +230,4 @@ impl Engine<'_> {
             self.calendar.push(duration, Entry::End);
         }
     }
-}
-
-/// Service and endless threads end with their program: the run does not wait for them.
-pub(crate) fn counts_for_the_end(thread: &ThreadCode) -> bool {
-    thread.kind == ThreadKind::Application && !thread.endless
-}
-
-/// The cores of a mask that exist here, as `sched_setaffinity` takes it.
-pub(crate) fn cores_of(machine: &Machine, params: &SchedParams) -> CoreSet {
-    let Some(cpus) = &params.cpus else { return machine.all() };
-    let there = cpus.iter().filter(|cpu| usize::from(**cpu) < machine.cores.len());
-    there.map(|cpu| CoreId(*cpu)).collect()
 }

@@ -6,8 +6,8 @@ use evenkeel_model::{CoreId, Ns, ProgramId, ThreadId};
 use evenkeel_workload::program::Start;
 
 use crate::threads::engine::Engine;
+use crate::threads::error::Error;
 use crate::threads::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
-use crate::threads::run::Error;
 use crate::threads::thread::{On, RunState};
 
 /// How many threads an error lists.

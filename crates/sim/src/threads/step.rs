@@ -2,12 +2,13 @@
 //! computes, waits or exits.
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
-use evenkeel_workload::program::{Spread, TimerMode};
+use evenkeel_workload::program::TimerMode;
 
 use crate::threads::code::Instr;
 use crate::threads::engine::Engine;
+use crate::threads::error::Error;
 use crate::threads::report;
-use crate::threads::run::Error;
+use crate::threads::spread::vary;
 use crate::threads::tasking::Then;
 use crate::threads::thread::{On, RunState, SPIN};
 
@@ -233,17 +234,5 @@ impl Engine<'_> {
         self.missed_timers += u64::from(missed);
         *latest = Some(if missed && mode == TimerMode::Relative { self.now } else { expiry });
         expiry
-    }
-}
-
-/// Draws an amount around its mean.
-pub(crate) fn vary(mean: u64, spread: Spread, draws: &mut fastrand::Rng) -> u64 {
-    match spread {
-        Spread::None => mean,
-        Spread::Uniform(share) => {
-            let factor = 1.0 + share * (2.0 * draws.f64() - 1.0);
-            libm::round(mean as f64 * factor.max(0.0)) as u64
-        }
-        Spread::Exponential => libm::round(mean as f64 * -libm::log(1.0 - draws.f64())) as u64,
     }
 }

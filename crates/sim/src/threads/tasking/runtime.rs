@@ -7,8 +7,8 @@ use super::ready::{Crew, Ready, Worker};
 use super::{Act, RuntimeCode, cats, fifo, heft, steal};
 use crate::threads::code::Code;
 use crate::threads::engine::Engine;
+use crate::threads::error::Error;
 use crate::threads::observer::Event;
-use crate::threads::run::Error;
 use crate::threads::thread::On;
 
 /// What becomes of a worker after a step.
