@@ -14,6 +14,7 @@ use crate::threads::earliest::Earliest;
 use crate::threads::error::Error;
 use crate::threads::foresight::{Foresight, Score};
 use crate::threads::hardware::NOISE_BURST;
+use crate::threads::lower::lower;
 use crate::threads::objects::Objects;
 use crate::threads::observer::{Event, Observer, Stop};
 use crate::threads::options::Options;
@@ -90,7 +91,7 @@ impl<'a> Engine<'a> {
         observer: &'a mut dyn Observer,
     ) -> Result<Self, Error> {
         let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
-        let code = Code::new(workload, origin, &calibrate).map_err(Error::Invalid)?;
+        let code = lower(workload, origin, &calibrate).map_err(Error::Invalid)?;
         let new = |(index, thread): (usize, &crate::threads::code::ThreadCode)| {
             Thread::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
         };

@@ -5,10 +5,10 @@ use evenkeel_sched::{Policy, Predict, Scheduler};
 use evenkeel_workload::program::{Calibration, SchedParams, Start, ThreadKind};
 use evenkeel_workload::{Op, Workload};
 
-use crate::threads::code::endless;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::foresight::Foresight;
+use crate::threads::lower::endless;
 use crate::threads::mask::cores_of;
 use crate::threads::observer::Observer;
 use crate::threads::options::Options;

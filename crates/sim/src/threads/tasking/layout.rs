@@ -4,9 +4,10 @@ use evenkeel_model::{Behaviour, CoreTypeId, Machine, ThreadId};
 use evenkeel_workload::graph::{TaskGraph, sites};
 use evenkeel_workload::program::{MainThread, ReadyQueue, Spread, Tasking};
 
-use super::heft::Costs;
-use super::{Act, RuntimeCode};
-use crate::threads::code::{Code, Flatten, Instr, ThreadCode};
+use super::code::{Act, RuntimeCode};
+use super::costs::Costs;
+use crate::threads::code::{Code, Instr, ThreadCode};
+use crate::threads::flatten::Flatten;
 
 /// Adds the runtime system of a program whose threads are in the code already; the one at `creator` creates tasks.
 ///
@@ -23,13 +24,12 @@ pub(crate) fn add(code: &mut Code, flatten: &Flatten<'_>, machine: &Machine, cre
     code.locks.extend(shared.then(|| "ready queue".to_owned()));
     let lock = shared.then(|| code.locks.len() as u32 - 1);
     let phase = flatten.runtime_phase();
-    let queue = (flatten.calibrate)(program, &Behaviour::REFERENCE, tasking.queue);
-    let act = |act| Instr::Tasks { runtime: flatten.runtime, act };
+    let queue = flatten.instructions(&Behaviour::REFERENCE, tasking.queue);
     let spend = Instr::Compute { phase, work: queue, spread: Spread::None };
-    let loop_at = locked(code, lock, [spend, act(Act::Take)]);
-    code.instrs.push(act(Act::Enter));
-    let push_at = locked(code, lock, [act(Act::Gather), act(Act::Push)]);
-    code.instrs.push(act(Act::Return));
+    let loop_at = locked(code, lock, [spend, flatten.act(Act::Take)]);
+    code.instrs.push(flatten.act(Act::Enter));
+    let push_at = locked(code, lock, [flatten.act(Act::Gather), flatten.act(Act::Push)]);
+    code.instrs.push(flatten.act(Act::Return));
     let exit_at = code.instrs.len() as u32;
     code.instrs.push(Instr::Exit);
 
@@ -39,7 +39,7 @@ pub(crate) fn add(code: &mut Code, flatten: &Flatten<'_>, machine: &Machine, cre
     for task in &tasks {
         entries.push((task.name.clone(), code.instrs.len() as u32));
         flatten.ops(code, &task.body, 0, &mut slots);
-        code.instrs.push(act(Act::Done));
+        code.instrs.push(flatten.act(Act::Done));
     }
 
     // Any worker may carry the main thread, so each has room for its loop counters.
@@ -55,7 +55,10 @@ pub(crate) fn add(code: &mut Code, flatten: &Flatten<'_>, machine: &Machine, cre
         *cpus = cores.clone().or(cpus.take());
     }
     let costs = match tasking.ready {
-        ReadyQueue::Heft => Costs::new(flatten, machine, tasking, &tasks, &workers),
+        ReadyQueue::Heft => {
+            let calibrate = |behaviour: &Behaviour, work| flatten.instructions(behaviour, work);
+            Costs::new(machine, &program.phases, &calibrate, tasking.create, &tasks, &workers)
+        }
         _ => Costs::default(),
     };
     code.runtimes.push(RuntimeCode {

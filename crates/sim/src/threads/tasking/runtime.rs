@@ -3,8 +3,9 @@
 use evenkeel_model::{CoreId, CoreTypeId, ThreadId};
 use evenkeel_workload::program::ReadyQueue;
 
+use super::code::{Act, RuntimeCode};
 use super::ready::{Crew, Ready, Worker};
-use super::{Act, RuntimeCode, cats, fifo, heft, steal};
+use super::{cats, fifo, heft, steal};
 use crate::threads::code::Code;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
