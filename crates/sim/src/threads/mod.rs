@@ -22,6 +22,7 @@ mod outcome;
 mod pmu;
 mod report;
 mod run;
+mod shared;
 mod speeds;
 mod spread;
 mod step;

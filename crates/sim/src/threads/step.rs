@@ -10,7 +10,7 @@ use crate::threads::error::Error;
 use crate::threads::report;
 use crate::threads::spread::vary;
 use crate::threads::tasking::Then;
-use crate::threads::thread::{On, RunState, SPIN};
+use crate::threads::thread::{RunState, SPIN};
 
 /// So many operations in a row without any time passing mean that the thread loops over nothing.
 const ENDLESS: u32 = 1_000_000;
@@ -20,10 +20,10 @@ impl Engine<'_> {
     pub(crate) fn step(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Error> {
         for _ in 0..ENDLESS {
             let t = &mut self.threads[thread.index()];
-            let pc = t.pc;
+            let instr = self.code.instrs[t.pc as usize];
             t.pc += 1;
             t.ops += 1;
-            match self.code.instrs[pc as usize] {
+            match instr {
                 Instr::Compute { phase, work, spread } => {
                     t.phase = phase;
                     t.remaining = vary(work, spread, &mut t.draws);
@@ -80,7 +80,7 @@ impl Engine<'_> {
                     }
                 }
                 shared => {
-                    if let Some(on) = self.share(thread, pc, shared)? {
+                    if let Some(on) = self.share(thread, shared)? {
                         self.block(core, thread, on);
                         return Ok(());
                     }
@@ -88,141 +88,6 @@ impl Engine<'_> {
             }
         }
         Err(report::endless(self, thread))
-    }
-
-    /// Operations on shared objects. Answers what the thread has to wait for, if it has to.
-    fn share(&mut self, thread: ThreadId, pc: u32, instr: Instr) -> Result<Option<On>, Error> {
-        let now = self.now;
-        match instr {
-            Instr::Lock(lock) => {
-                let l = &mut self.objects.locks[lock as usize];
-                if l.holder.is_some() {
-                    l.waiters.push_back(thread);
-                    return Ok(self.retry(thread, pc, On::Lock(lock)));
-                }
-                l.holder = Some(thread);
-            }
-            Instr::Unlock(lock) => self.unlock(thread, lock)?,
-            Instr::Barrier(barrier) => {
-                let b = &mut self.objects.barriers[barrier as usize];
-                if b.waiters.len() + 1 < b.parties {
-                    b.waiters.push_back(thread);
-                    return Ok(Some(On::Barrier(barrier)));
-                }
-                while let Some(waiter) = self.objects.barriers[barrier as usize].waiters.pop_front() {
-                    self.wake(waiter, Some(thread));
-                }
-            }
-            Instr::Put(queue) => {
-                let q = &mut self.objects.queues[queue as usize];
-                if q.items >= q.capacity {
-                    q.putters.push_back(thread);
-                    return Ok(self.retry(thread, pc, On::Put(queue)));
-                }
-                q.change(now, q.items + 1);
-                if let Some(getter) = q.getters.pop_front() {
-                    self.wake(getter, Some(thread));
-                }
-            }
-            Instr::Get(queue) | Instr::Drain { queue, .. } => {
-                let q = &mut self.objects.queues[queue as usize];
-                if q.items > 0 {
-                    q.change(now, q.items - 1);
-                    if let Some(putter) = q.putters.pop_front() {
-                        self.wake(putter, Some(thread));
-                    }
-                    if self.objects.queues[queue as usize].finished() {
-                        self.release_getters(queue, thread);
-                    }
-                } else if !q.finished() {
-                    q.getters.push_back(thread);
-                    return Ok(self.retry(thread, pc, On::Get(queue)));
-                } else if let Instr::Drain { exit, .. } = instr {
-                    self.threads[thread.index()].pc = exit;
-                }
-            }
-            Instr::Close(queue) => {
-                let q = &mut self.objects.queues[queue as usize];
-                q.open_producers = q.open_producers.saturating_sub(1);
-                if q.finished() {
-                    self.release_getters(queue, thread);
-                }
-            }
-            Instr::Wait { condition, lock } => {
-                self.unlock(thread, lock)?;
-                self.objects.conditions[condition as usize].push_back(thread);
-                return Ok(Some(On::Condition(condition)));
-            }
-            Instr::Signal(condition) => {
-                if let Some(waiter) = self.objects.conditions[condition as usize].pop_front() {
-                    self.wake(waiter, Some(thread));
-                }
-            }
-            Instr::Broadcast(condition) => {
-                while let Some(waiter) = self.objects.conditions[condition as usize].pop_front() {
-                    self.wake(waiter, Some(thread));
-                }
-            }
-            Instr::Post(semaphore) => {
-                let s = &mut self.objects.semaphores[semaphore as usize];
-                s.count += 1;
-                if let Some(waiter) = s.waiters.pop_front() {
-                    self.wake(waiter, Some(thread));
-                }
-            }
-            Instr::Acquire(semaphore) => {
-                let s = &mut self.objects.semaphores[semaphore as usize];
-                if s.count == 0 {
-                    s.waiters.push_back(thread);
-                    return Ok(self.retry(thread, pc, On::Semaphore(semaphore)));
-                }
-                s.count -= 1;
-            }
-            Instr::Suspend(event) => {
-                self.objects.events[event as usize].push_back(thread);
-                return Ok(Some(On::Event(event)));
-            }
-            Instr::Resume(event) => {
-                while let Some(waiter) = self.objects.events[event as usize].pop_front() {
-                    self.wake(waiter, Some(thread));
-                }
-            }
-            Instr::Join(other) => {
-                let gone = self.threads[other.index()].exited.is_some();
-                if !gone {
-                    self.threads[other.index()].joiners.push(thread);
-                    return Ok(Some(On::Join(other)));
-                }
-            }
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    /// The operation is tried again when the thread runs next: the first thread to try gets it (Mesa semantics).
-    fn retry(&mut self, thread: ThreadId, pc: u32, on: On) -> Option<On> {
-        self.threads[thread.index()].pc = pc;
-        self.threads[thread.index()].ops -= 1;
-        Some(on)
-    }
-
-    pub(crate) fn unlock(&mut self, thread: ThreadId, lock: u32) -> Result<(), Error> {
-        let l = &mut self.objects.locks[lock as usize];
-        if l.holder != Some(thread) {
-            return Err(report::stranger(self, thread, lock));
-        }
-        l.holder = None;
-        if let Some(waiter) = l.waiters.pop_front() {
-            self.wake(waiter, Some(thread));
-        }
-        Ok(())
-    }
-
-    /// Nothing will come any more: everybody who waits for an item finds out.
-    fn release_getters(&mut self, queue: u32, by: ThreadId) {
-        while let Some(getter) = self.objects.queues[queue as usize].getters.pop_front() {
-            self.wake(getter, Some(by));
-        }
     }
 
     /// The next expiry of a timer, and its new state. The grid begins when the thread that first uses it began.
