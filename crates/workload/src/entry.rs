@@ -10,7 +10,7 @@ pub enum NameError {
     /// No such thing.
     #[error("unknown {kind} \"{name}\"{hint}")]
     Unknown {
-        /// What was looked for.
+        /// What it should be the name of.
         kind: &'static str,
         /// The name.
         name: String,

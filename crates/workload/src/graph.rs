@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::program::{Op, Program, Task};
 
-/// Tasks that a program creates, at most: a bound on what a file can ask for.
+/// Tasks that a program creates, at most: a bound on what a file can hold.
 pub const MOST_TASKS: u64 = 1_000_000;
 /// Dependences between them, at most.
 const MOST_DEPENDENCES: usize = 16_000_000;

@@ -84,7 +84,7 @@ pub struct Thread {
     pub start: Start,
     /// Whether it does the program's work or serves the runtime system (garbage collector, JIT compiler).
     pub kind: ThreadKind,
-    /// How the operating system is asked to schedule it, until an [`Op::Set`] changes that.
+    /// How the operating system is told to schedule it, until an [`Op::Set`] changes that.
     pub sched: SchedParams,
 }
 

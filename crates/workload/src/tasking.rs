@@ -12,7 +12,7 @@ pub struct Task {
     pub name: String,
     /// Regions that it reads (`in`): it waits for the last task that writes each.
     pub reads: Vec<RegionId>,
-    /// Regions that it writes (`out`, `inout`): it waits for the last writer and for everybody who has read since.
+    /// Regions that it writes (`out`, `inout`): it waits for the last writer and for all that have read since.
     pub writes: Vec<RegionId>,
     /// What it does.
     pub body: Vec<Op>,

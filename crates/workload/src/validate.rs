@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_himself_or_for_a_thread_that_never_starts() {
+    fn no_thread_waits_for_itself_or_for_one_that_never_starts() {
         assert!(complaint(&with(vec![Op::Join(ThreadIndex(0))])).contains("joins itself"));
         let mut p = with(vec![]);
         p.threads.push(Thread { name: "late".into(), start: Start::Spawned, ..p.threads[0].clone() });

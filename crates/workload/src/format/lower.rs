@@ -17,7 +17,7 @@ use crate::program::{
     Barrier, Class, Op, Phase, Program, Queue, SchedParams, Semaphore, Spread, Start, Tasking, Thread, ThreadKind, Work,
 };
 
-/// Threads of a program, at most: a bound on what a file can ask for, far above what schedulers are studied with.
+/// Threads of a program, at most: a bound on what a file can hold, far above what schedulers are studied with.
 pub(crate) const MOST_THREADS: u32 = 4096;
 
 /// A thread group with the threads that it became.

@@ -3,7 +3,7 @@
 use super::error::suggestion;
 use super::expr::{Letters, evaluate};
 
-/// Objects of one kind, at most: enough for a lock a cell, and a bound on what a file can ask for.
+/// Objects of one kind, at most: enough for a lock a cell, and a bound on what a file can hold.
 const MOST: usize = 65_536;
 
 /// The objects of one kind.

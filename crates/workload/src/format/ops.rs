@@ -17,7 +17,7 @@ use crate::program::{
     ThreadIndex, TimerId, TimerMode, Work,
 };
 
-/// Operations of a program after unrolling, at most: a bound on what a file can ask for.
+/// Operations of a program after unrolling, at most: a bound on what a file can hold.
 pub(crate) const MOST_OPS: usize = 1_000_000;
 
 /// What all threads of a program share while their operations are read.

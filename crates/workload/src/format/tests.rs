@@ -261,7 +261,7 @@ fn a_duration_and_a_name_may_be_given() {
 }
 
 proptest! {
-    /// Whatever stands in a file, the answer is a workload that validates or an error.
+    /// Whatever stands in a file, the result is a workload that validates or an error.
     #[test]
     fn damaged_files_never_panic(cut in 0usize..PIPELINE.len(), len in 0usize..40, put in "[-\\[\\]{}()\"=,a-z0-9*/+ \n]{0,12}", n in 0u32..9) {
         let end = (cut + len).min(PIPELINE.len());

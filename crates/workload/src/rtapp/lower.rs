@@ -124,10 +124,11 @@ impl Lowering<'_, '_> {
         task: &RtAppTask,
     ) -> Result<(SchedParams, Vec<SchedParams>, Vec<SchedParams>), RtAppError> {
         let mut policy = self.file.global.policy;
-        let start = task.asked.resolve(&mut policy, self.notes)?.apply(&SchedParams::default(), task.cpus.clone());
+        let start = task.requested.resolve(&mut policy, self.notes)?.apply(&SchedParams::default(), task.cpus.clone());
         let mut changes = Vec::new();
         for phase in &task.phases {
-            changes.push((phase.asked.resolve(&mut policy, self.notes)?, phase.cpus.as_ref().or(task.cpus.as_ref())));
+            changes
+                .push((phase.requested.resolve(&mut policy, self.notes)?, phase.cpus.as_ref().or(task.cpus.as_ref())));
         }
         let through = |from: &SchedParams| {
             let mut state = from.clone();

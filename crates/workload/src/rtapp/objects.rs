@@ -1,5 +1,5 @@
 //! The objects that tasks share. rt-app makes each when an event first names it, by name and kind, so what an event
-//! means can depend on events further down: all are looked at before any is lowered.
+//! means can depend on events further down: all are read before any is lowered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ fn is_unique(timer: &str) -> bool {
 }
 
 impl<'f> Objects<'f> {
-    /// Looks at every event of the file.
+    /// Reads every event of the file.
     pub(super) fn new(file: &'f File, notes: &mut Notes) -> Result<Self, RtAppError> {
         let mut objects = Self {
             resumed: BTreeSet::new(),
@@ -164,7 +164,7 @@ impl<'f> Objects<'f> {
         if self.resumed.contains(text) { text } else { task }
     }
 
-    /// Hands the tables to the program.
+    /// Gives the tables to the program.
     pub(super) fn fill(self, program: &mut Program) {
         let parties = self.parties;
         let barrier = |name: String| {

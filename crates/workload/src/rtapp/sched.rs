@@ -71,22 +71,22 @@ struct Given<T> {
 
 /// What one object of the file says about scheduling.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     policy: Option<Policy>,
     priority: Option<Given<i64>>,
     util_min: Option<Given<u32>>,
     util_max: Option<Given<u32>>,
 }
 
-impl Asked {
+impl Requested {
     pub(super) fn read(notes: &mut Notes, fields: &[Field<'_>]) -> Result<Self, RtAppError> {
-        let mut asked = Self::default();
+        let mut requested = Self::default();
         if let Some(field) = setting(notes, fields, "policy") {
-            asked.policy = Some(Policy::read(notes, &field)?);
+            requested.policy = Some(Policy::read(notes, &field)?);
         }
         if let Some(field) = setting(notes, fields, "priority") {
             let value = field.integer(notes, -20..=99, "a nice value or a real-time priority")?;
-            asked.priority = Some(Given { value, line: field.line });
+            requested.priority = Some(Given { value, line: field.line });
         }
         let mut clamp = |key| -> Result<Option<Given<u32>>, RtAppError> {
             let Some(field) = setting(notes, fields, key) else { return Ok(None) };
@@ -94,8 +94,8 @@ impl Asked {
             // -1 is rt-app's own "leave it".
             Ok(u32::try_from(value).ok().map(|value| Given { value, line: field.line }))
         };
-        (asked.util_min, asked.util_max) = (clamp("util_min")?, clamp("util_max")?);
-        if let (Some(min), Some(max)) = (asked.util_min, asked.util_max)
+        (requested.util_min, requested.util_max) = (clamp("util_min")?, clamp("util_max")?);
+        if let (Some(min), Some(max)) = (requested.util_min, requested.util_max)
             && min.value > max.value
         {
             let message = format!("\"util_min\" {} is above \"util_max\" {}", min.value, max.value);
@@ -106,7 +106,7 @@ impl Asked {
                            budget, SCHED_OTHER with the policy's own slice";
             notes.warn(field.line, field.key, message);
         }
-        Ok(asked)
+        Ok(requested)
     }
 
     /// The same with the policy that a task takes where it names none.

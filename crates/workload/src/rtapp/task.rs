@@ -8,7 +8,7 @@ use super::event::{self, Event};
 use super::file::unknown;
 use super::json::{Field, MAX_INT, setting};
 use super::notes::{Notes, RtAppError};
-use super::sched::{self, Asked, Policy};
+use super::sched::{self, Policy, Requested};
 
 /// The numbers that a core can have.
 pub(super) const CPUS: RangeInclusive<i64> = 0..=CoreSet::MAX_CORES as i64 - 1;
@@ -35,7 +35,7 @@ pub(super) struct RtAppTask {
     /// How often the phases are gone through; `None`: for ever.
     pub(super) times: Option<u64>,
     pub(super) cpus: Option<Vec<u16>>,
-    pub(super) asked: Asked,
+    pub(super) requested: Requested,
     pub(super) phases: Vec<Phase>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Phase {
     /// How often it is run before the next one; `None`: for ever.
     pub(super) times: Option<u64>,
     pub(super) cpus: Option<Vec<u16>>,
-    pub(super) asked: Asked,
+    pub(super) requested: Requested,
     pub(super) events: Vec<Event>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn read(notes: &mut Notes, field: &Field<'_>, default: Policy) -> Res
         Some(field) => field.us(notes)?,
         None => Ns::ZERO,
     };
-    let asked = Asked::read(notes, &fields)?.or_policy(default);
+    let requested = Requested::read(notes, &fields)?.or_policy(default);
     let cpus = read_cpus(notes, &fields)?;
     let (times, phases) = match setting(notes, &fields, "phases") {
         Some(phases) => {
@@ -81,12 +81,12 @@ pub(super) fn read(notes: &mut Notes, field: &Field<'_>, default: Policy) -> Res
                 Some(times) => (Some(1), times),
                 None => (None, Some(1)),
             };
-            let only = Phase { line: field.line, times: phase, cpus: None, asked: Asked::default(), events };
+            let only = Phase { line: field.line, times: phase, cpus: None, requested: Requested::default(), events };
             (task, vec![only])
         }
     };
     let name = field.key.to_owned();
-    Ok(RtAppTask { name, line: field.line, instances, delay, times, cpus, asked, phases })
+    Ok(RtAppTask { name, line: field.line, instances, delay, times, cpus, requested, phases })
 }
 
 fn read_phases(notes: &mut Notes, phases: &Field<'_>) -> Result<Vec<Phase>, RtAppError> {
@@ -102,7 +102,7 @@ fn read_phases(notes: &mut Notes, phases: &Field<'_>) -> Result<Vec<Phase>, RtAp
             line: field.line,
             times: read_phase_loop(notes, &fields)?.unwrap_or(Some(1)),
             cpus: read_cpus(notes, &fields)?,
-            asked: Asked::read(notes, &fields)?,
+            requested: Requested::read(notes, &fields)?,
             events: event::read_all(notes, &fields, field.line)?,
         })
     };
