@@ -38,7 +38,7 @@ impl<W: io::Write> Writer<W> {
         writer
     }
 
-    /// Ends what is still open and hands the output back.
+    /// Ends what is still open and returns the output.
     ///
     /// # Errors
     /// The first error in writing, whenever it happened.
@@ -116,7 +116,7 @@ impl<W: io::Write> Observer for Writer<W> {
         match *event {
             Event::Created { thread, program, name } => self.describe_thread(thread, program, name),
             Event::Ready { thread, core, by } => {
-                let by = by.map_or_else(|| "nobody".into(), |by| self.name(by));
+                let by = by.map_or_else(|| "no thread".into(), |by| self.name(by));
                 let queued = format!("core {}", core.0);
                 self.tracks.slice(track_of(thread), Some("ready"), &[("queued on", &queued), ("woken by", &by)]);
             }
