@@ -24,7 +24,7 @@ use crate::threads::speeds::Speeds;
 use crate::threads::tasking::Runtime;
 use crate::threads::thread::{On, RunState, Thread};
 
-/// So many operations or answers at one point in time mean that time has stopped.
+/// So many operations or decisions at one point in time mean that time has stopped.
 const STUCK: u32 = 10_000_000;
 
 /// After so many events a run says how far it is: about a millisecond.
@@ -56,7 +56,7 @@ pub(crate) struct Engine<'a> {
     pub(crate) speeds: Speeds,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
-    /// What becomes of every thread, for policies that ask.
+    /// What becomes of every thread, for policies that need it.
     pub(crate) foresight: Option<Foresight>,
     /// In a rehearsal: what is written down.
     pub(crate) score: Option<Score>,

@@ -1,4 +1,4 @@
-//! The future, for policies that ask for it ([`evenkeel_sched::Policy::foresight`]).
+//! The future, for policies that need it ([`evenkeel_sched::Policy::foresight`]).
 //!
 //! It is learnt in a rehearsal: the workload runs once on a machine of big cores only, one for each thread, where nothing
 //! costs anything. Which thread wakes which is recorded. Read backwards, that is a task graph, and the longest path from

@@ -8,7 +8,7 @@ pub trait Observer {
     /// Something happened at a time.
     fn observe(&mut self, _at: Ns, _event: &Event<'_>) {}
 
-    /// Whether it wants to hear of anything at all.
+    /// Whether it wants events at all.
     fn watches(&self) -> bool {
         true
     }

@@ -27,10 +27,10 @@ pub struct Outcome {
     pub preemptions: u64,
     /// Time from wake-up to running, over all wake-ups.
     pub wakeup_latency: Latency,
-    /// Timer expiries that had passed before the thread asked for them.
+    /// Timer expiries that had passed before the thread waited for them.
     pub missed_timers: u64,
-    /// Answers of the scheduler that no longer made sense when they were carried out: two cores wanted the same running
-    /// thread, or, with delayed answers, the world had moved on.
+    /// Decisions of the scheduler that no longer made sense when they were carried out: two cores wanted the same running
+    /// thread, or, with delayed decisions, the world had moved on.
     pub stale_answers: u64,
     /// Entries of the event calendar that were processed.
     pub events: u64,
@@ -79,7 +79,7 @@ pub struct ThreadOutcome {
     pub blame: Ns,
     /// Work done.
     pub instructions: Instructions,
-    /// Everything that its counters counted, if [`crate::threads::Options::counters`] asked for it.
+    /// Everything that its counters counted, if [`crate::threads::Options::counters`] is set.
     pub counters: Option<Counters>,
     /// Moves to another core.
     pub migrations: u64,

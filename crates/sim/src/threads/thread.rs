@@ -2,7 +2,7 @@
 
 use evenkeel_model::{CoreId, Instructions, Ns, ThreadId};
 
-/// Where a thread is, in the simulator's own books: the truth that the scheduler hears about.
+/// Where a thread is, in the simulator's own books: the truth that the scheduler is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunState {
     /// Not started, or gone.

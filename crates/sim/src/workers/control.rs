@@ -1,4 +1,4 @@
-//! The DVFS controller (III.A): reads who is active, and looks the voltages up.
+//! The DVFS controller (III.A): reads which cores are active, and takes their voltages from a table.
 
 use evenkeel_model::marginal::{System, Table};
 use evenkeel_model::stealing::{Region, Techniques};
@@ -27,7 +27,7 @@ impl Control {
     }
 
     /// The hints have changed.
-    pub fn hear(&mut self, region: Region, active: impl Iterator<Item = usize>) {
+    pub fn update(&mut self, region: Region, active: impl Iterator<Item = usize>) {
         self.region = region;
         self.active.fill(0);
         active.for_each(|core_type| self.active[core_type] += 1);

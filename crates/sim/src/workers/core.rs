@@ -4,12 +4,12 @@ use evenkeel_model::marginal::Group;
 use evenkeel_model::{Joules, Ns, Volts};
 use evenkeel_workload::kernels::Kernel;
 
-/// What a core's time goes into. All of it is busy: a worker that waits looks for work.
+/// What a core's time goes into. All of it is busy: a worker that waits searches for work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
     /// Tasks and serial parts of the kernel.
     Work,
-    /// Looking for work, changing places, refilling caches.
+    /// Searching for work, changing places, refilling caches.
     Overhead,
 }
 
@@ -105,7 +105,7 @@ impl Core {
         Ns(libm::ceil(amount / self.rate(on)) as u64)
     }
 
-    /// Accounts for the time since the last time. Answers how long that was. Between two voltages the mean of them counts.
+    /// Accounts for the time since the last time. Returns how long that was. Between two voltages the mean of them counts.
     pub fn settle(&mut self, now: Ns, on: Spent) -> Ns {
         let span = now.since(self.since);
         self.since = now;

@@ -12,8 +12,8 @@ use super::outcome::{Activity, Outcome, Parts, Watch};
 use super::tree::Region;
 use super::{Options, TooManyEvents, system};
 
-/// Looking into the queues of all others once, in cycles of a little core (assumed: one or two lines from the L2).
-const LOOK: f64 = 60.0;
+/// Searching the queues of all others once, in cycles of a little core (assumed: one or two lines from the L2).
+const SEARCH: f64 = 60.0;
 /// Taking the task that was found (assumed: its queue and its data come from the L2).
 const STEAL: f64 = 60.0;
 /// Changing places besides the interrupt: 80 instructions and 35 registers through memory (IV.D); two cycles an instruction, assumed.
@@ -27,10 +27,10 @@ const LINES: f64 = 256.0;
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// It has failed to steal and looks on, which is not simulated step by step.
+    /// It has failed to steal and keeps searching, which is not simulated step by step.
     Nothing,
-    /// It looks into the queues of others.
-    Looking,
+    /// It searches the queues of others.
+    Searching,
     Running(u32),
     /// Thread 0 outside of parallel regions.
     Serial,
@@ -167,7 +167,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         let worker = on.worker;
         match self.workers[worker].doing {
             Doing::Nothing => {}
-            Doing::Looking => self.look(worker),
+            Doing::Searching => self.search(worker),
             Doing::Running(task) => self.finish(worker, task),
             Doing::Serial => self.end_serial(),
         }
@@ -200,7 +200,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
     }
 
     /// A task has done its own work. The worker spawns its children and runs the first next, or else with the newest of its
-    /// queue, or looks for one.
+    /// queue, or searches for one.
     fn finish(&mut self, worker: usize, task: u32) {
         let (first, count) = self.regions[self.region].tasks[task as usize].children;
         self.left -= 1;
@@ -209,7 +209,7 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         let next = if count > 0 { Some(first) } else { queue.pop_back() };
         match next {
             Some(next) => self.execute(worker, next),
-            None => self.begin(worker, Doing::Looking, LOOK * self.cycle_ns),
+            None => self.begin(worker, Doing::Searching, SEARCH * self.cycle_ns),
         }
         if self.left == 0 {
             self.region += 1;
@@ -217,8 +217,8 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         }
     }
 
-    /// A worker has looked into the queues of the others, and takes what it has found.
-    fn look(&mut self, thief: usize) {
+    /// A worker has searched the queues of the others, and takes the task that it has found.
+    fn search(&mut self, thief: usize) {
         let workers = self.workers.len();
         let may = self.may_steal(thief);
         let others = self.workers.iter().enumerate().filter(|(worker, _)| *worker != thief);
@@ -237,27 +237,27 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
         let worker = &mut self.workers[thief];
         worker.failed += 1;
         worker.waits |= stealing::waits(worker.failed);
-        let doing = if worker.waits { Doing::Nothing } else { Doing::Looking };
-        self.begin(thief, doing, LOOK * self.cycle_ns);
+        let doing = if worker.waits { Doing::Nothing } else { Doing::Searching };
+        self.begin(thief, doing, SEARCH * self.cycle_ns);
     }
 
     /// What follows from who is active now: waiting workers find tasks or mug others, voltages change, and time counts as another part.
     fn react(&mut self) {
-        self.rouse();
+        self.begin_searches();
         self.mug();
         let region = self.region();
         let active = self.workers.iter().filter(|worker| !worker.waits);
-        self.control.hear(region, active.map(|worker| self.on_cores[worker.core].core.core_type));
+        self.control.update(region, active.map(|worker| self.on_cores[worker.core].core.core_type));
         (0..self.on_cores.len()).for_each(|core| self.set_voltage(core));
         self.part = self.part_of(region);
     }
 
-    /// Waiting workers look into the queues again and again. As many of them as there are tasks will find one; who is first is
-    /// chance, and so is how far each is in its look.
-    fn rouse(&mut self) {
+    /// Waiting workers search the queues again and again. As many of them as there are tasks will find one; which are first is
+    /// chance, and so is how far each is in its search.
+    fn begin_searches(&mut self) {
         let tasks: usize = self.workers.iter().map(|worker| worker.queue.len()).sum();
-        let looking = self.workers.iter().filter(|worker| worker.doing == Doing::Looking).count();
-        for _ in looking..tasks {
+        let searching = self.workers.iter().filter(|worker| worker.doing == Doing::Searching).count();
+        for _ in searching..tasks {
             // Each of so many seen so far is chosen with the same chance.
             let (mut chosen, mut seen) = (None, 0);
             for worker in 0..self.workers.len() {
@@ -269,8 +269,8 @@ impl<'a, W: Watch + ?Sized> Crew<'a, W> {
                 }
             }
             let Some(worker) = chosen else { return };
-            let look = LOOK * self.cycle_ns * self.draws.f64();
-            self.begin(worker, Doing::Looking, look);
+            let left = SEARCH * self.cycle_ns * self.draws.f64();
+            self.begin(worker, Doing::Searching, left);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Simulated workers: a machine on which nothing runs but the workers of a work-stealing runtime, one on each core, as in the
 //! evaluation of Torng et al., "Asymmetry-Aware Work-Stealing Runtimes", ISCA 2016, IV.
 //!
-//! The other simulator of this crate plays threads under an operating system's scheduler. Here there is none: workers look for work in a
+//! The other simulator of this crate plays threads under an operating system's scheduler. Here there is none: workers search for work in a
 //! loop, take over each other's cores by user-level interrupts, and a controller sets the voltage of every core within nanoseconds.
-//! What workers decide is asked of [`evenkeel_model::stealing`], which the real runtime asks, too; voltages come from
+//! What workers decide is worked out by [`evenkeel_model::stealing`], as for the real runtime; voltages come from
 //! [`evenkeel_model::marginal`].
 //!
 //! Any machine file will do, with more than two core types, too; `Table::from_toml` reads other kernels.

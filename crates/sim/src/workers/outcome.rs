@@ -15,7 +15,7 @@ pub struct Outcome {
     pub instructions: f64,
     /// Tasks that were taken from another worker.
     pub steals: u64,
-    /// Steals that found nothing, or were not allowed to look; those of waiting workers are not simulated one by one.
+    /// Steals that found nothing, or were not allowed; those of waiting workers are not simulated one by one.
     pub failed_steals: u64,
     /// How often a core took over the task of another one, or thread 0 went back to a big core.
     pub mugs: u64,

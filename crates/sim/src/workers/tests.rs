@@ -42,7 +42,7 @@ fn even_loops_come_near_to_what_the_cores_can_do() {
 }
 
 #[test]
-fn voltages_change_only_where_a_technique_asks_for_it() {
+fn voltages_change_only_under_techniques_that_scale_them() {
     assert_eq!(ran("aaws-4B4L", "dict", Techniques::NONE).transitions, 0);
     assert!(ran("aaws-4B4L", "dict", Techniques::BASE_PS).transitions > 0);
 }

@@ -37,7 +37,7 @@ proptest! {
     }
 
     /// Graham's bound for schedules that leave no core idle while a thread waits: W/m + (1 - 1/m) of the longest, plus
-    /// a tick until an idle core hears of a waiting thread.
+    /// a tick until an idle core learns of a waiting thread.
     #[test]
     fn equal_cores_stay_within_grahams_bound(work in prop::collection::vec(1..80u64, 1..12), cores in 1..6u16) {
         let m = f64::from(cores);
@@ -116,7 +116,7 @@ fn eevdf_rotates_what_is_left_over() {
     }
 }
 
-/// A busy core looks for more to do half as often under CFS: on two cores every 64 ms, and every 32 ms under EEVDF.
+/// A busy core balances half as often under CFS: on two cores every 64 ms, and every 32 ms under EEVDF.
 #[test]
 fn busy_cores_balance_twice_as_often_under_eevdf_as_under_cfs() {
     // Started in turn; once the short ones have ended, one core has one thread and the other three.

@@ -131,7 +131,7 @@ fn rounds(work: &[u64], rounds: u64) -> Program {
 }
 
 #[test]
-fn whoever_is_waited_for_at_the_barrier_gets_the_big_core() {
+fn the_thread_that_a_barrier_waits_for_gets_the_big_core() {
     let outcome = on(&machine(1, 3), &workload(vec![rounds(&[5, 20, 6, 7], 10)]), "oracle");
     assert_eq!(ms(&outcome), 100.0, "20 at twice the speed, ten times");
 }
@@ -157,8 +157,8 @@ fn the_longest_stage_of_a_pipeline_gets_the_big_core() {
 }
 
 #[test]
-fn the_holder_of_a_lock_goes_before_a_longer_thread_that_waits_for_nobody() {
-    // Everybody else waits for the holder and has yet to do 20: its path is 10 + 20, longer than the other one's 25.
+fn the_holder_of_a_lock_goes_before_a_longer_thread_that_waits_for_none() {
+    // The waiter waits for the holder and has yet to do 20: its path is 10 + 20, longer than the other one's 25.
     let section = |ms, then| vec![Op::Lock(LockId(0)), compute(ms), Op::Unlock(LockId(0)), compute(then)];
     let mut p = program(
         "p",

@@ -228,7 +228,7 @@ fn alternating(name: &str, first: usize) -> evenkeel_workload::Thread {
 }
 
 #[test]
-fn bias_gives_the_big_core_to_whoever_can_use_it_just_now() {
+fn bias_gives_the_big_core_to_the_thread_that_can_use_it_just_now() {
     let pair = with_memory_phase(program("p", vec![alternating("a", 0), alternating("b", 1)]));
     let w = workload(vec![pair]);
     let machine = machine(1, 1);
@@ -257,7 +257,7 @@ fn a_lock_that_is_released_late_is_the_holders_blame_under_every_policy() {
 
 #[test]
 fn delayed_answers_go_stale_and_nothing_is_lost() {
-    // Short rounds, so that a thread that a big core wants to take over has often blocked when the answer arrives.
+    // Short rounds, so that a thread that a big core wants to take over has often blocked when the decision arrives.
     let body = vec![compute(1), Op::Barrier(BarrierId(0))];
     let threads = (0..3).map(|i| thread(&format!("t{i}"), vec![Op::Repeat { times: Some(300), body: body.clone() }]));
     let mut p = program("p", threads.collect());

@@ -189,7 +189,7 @@ fn a_clamped_thread_is_taken_for_as_busy_as_it_asks() {
         play(&machine(1, 1), &workload(vec![p]), "gts", &Options::default()).expect("runs").threads[0].on_type[0]
     };
     assert!(busy(1024) > Ns::from_ms(140), "a busy thread lives on the big core");
-    assert!(busy(100) < Ns::from_ms(10), "one that asks to be taken for idle does not");
+    assert!(busy(100) < Ns::from_ms(10), "one that is to be taken for idle does not");
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_deadlock_names_its_cycle() {
 }
 
 #[test]
-fn a_barrier_that_nobody_joins_is_named() {
+fn a_barrier_that_no_thread_joins_is_named() {
     let mut p = program("p", vec![thread("a", vec![Op::Barrier(BarrierId(0))])]);
     p.barriers.push(Barrier { name: "meet".into(), parties: 2 });
     let text = error(&workload(vec![p]), &Options::default());

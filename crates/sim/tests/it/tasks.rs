@@ -319,7 +319,7 @@ fn the_main_thread_does_not_run_ahead_for_ever() {
 }
 
 #[test]
-fn a_task_does_the_same_work_whoever_runs_it() {
+fn a_task_does_the_same_work_on_any_worker() {
     let varied = Op::Compute { phase: PhaseId(0), work: Work::Instructions(1_000_000), spread: Spread::Exponential };
     let one = Task { name: "t".into(), reads: vec![], writes: vec![], body: vec![varied] };
     let ops = vec![Op::Repeat { times: Some(40), body: vec![Op::Task(Box::new(one))] }];

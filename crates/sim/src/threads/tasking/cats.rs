@@ -109,8 +109,8 @@ impl Ready for Cats {
     fn push(&mut self, graph: &TaskGraph, task: u32, _: usize, crew: &mut Crew) -> Option<usize> {
         if self.is_critical(graph, task) {
             self.put(task, Listed::Critical);
-            let nobody_big = !crew.big_at_work(None);
-            return crew.any_idle(|worker| worker.big).or_else(|| crew.any_idle(|_| nobody_big));
+            let no_big = !crew.big_at_work(None);
+            return crew.any_idle(|worker| worker.big).or_else(|| crew.any_idle(|_| no_big));
         }
         self.put(task, Listed::Others);
         crew.any_idle(|worker| !worker.big).or_else(|| crew.any_idle(|_| true))
@@ -121,8 +121,8 @@ impl Ready for Cats {
             return self.pop(Listed::Critical).or_else(|| self.pop(Listed::Others));
         }
         // Threads that no core is tied to may all be on little cores: then one of them must take critical tasks.
-        let nobody_else = !crew.big_at_work(Some(worker));
-        self.pop(Listed::Others).or_else(|| if nobody_else { self.pop(Listed::Critical) } else { None })
+        let no_other_big = !crew.big_at_work(Some(worker));
+        self.pop(Listed::Others).or_else(|| if no_other_big { self.pop(Listed::Critical) } else { None })
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn little_cores_take_everything_if_nobody_is_on_a_big_one() {
+    fn little_cores_take_all_tasks_if_no_worker_is_on_a_big_one() {
         let (graph, mut cats) = two_paths();
         let mut crew = crew(0, 2);
         (0..6).for_each(|task| cats.created(&graph, task, &[false; 6]));

@@ -15,7 +15,7 @@ pub(crate) enum Act {
     Create,
     /// The main thread waits for all tasks.
     Wait,
-    /// The main thread is at its end, and so is everybody.
+    /// The main thread is at its end, and so are the workers.
     End,
     /// Spends the time to put in what has become ready.
     Gather,

@@ -79,7 +79,7 @@ pub(crate) fn add(code: &mut Code, flatten: &Flatten<'_>, machine: &Machine, cre
     Ok(())
 }
 
-/// Two instructions, under a lock if there is one. Answers where they begin.
+/// Two instructions, under a lock if there is one. Returns where they begin.
 fn locked(code: &mut Code, lock: Option<u32>, instrs: [Instr; 2]) -> u32 {
     let begin = code.instrs.len() as u32;
     code.instrs.extend(lock.map(Instr::Lock));

@@ -6,7 +6,7 @@
 //! the same way. So contention, waiting and scheduling are those of any program.
 //!
 //! The main thread is a course of operations that a worker carries. Where it has to wait it is put aside, its worker works
-//! on, and a worker takes it up again: the first that asks, or always the same one (flexible system software, V.D).
+//! on, and a worker takes it up again: the first that takes work, or always the same one (flexible system software, V.D).
 
 mod cats;
 mod code;

@@ -9,7 +9,7 @@ pub(super) trait Ready: Debug {
     /// The main thread created a task. `done` says of every task whether it has ended.
     fn created(&mut self, _graph: &TaskGraph, _task: usize, _done: &[bool]) {}
 
-    /// Puts in a task that `by` made ready. Answers which idle worker should be woken for it.
+    /// Puts in a task that `by` made ready. Returns which idle worker should be woken for it.
     fn push(&mut self, graph: &TaskGraph, task: u32, by: usize, crew: &mut Crew) -> Option<usize>;
 
     /// Takes out the task that a worker runs next.
@@ -32,7 +32,7 @@ pub(super) struct Worker {
 }
 
 impl Crew {
-    /// An idle worker that suits. Idle workers of a runtime system look for work again and again, so it is chance who
+    /// An idle worker that suits. Idle workers of a runtime system search for work again and again, so it is chance which
     /// finds it first.
     pub fn any_idle(&mut self, suits: impl Fn(&Worker) -> bool) -> Option<usize> {
         let idle = || self.workers.iter().enumerate().filter(|(_, worker)| worker.idle && suits(worker));
@@ -41,7 +41,7 @@ impl Crew {
         idle().nth(chosen).map(|(index, _)| index)
     }
 
-    /// Whether a worker on a big core, other than this one, is at work and so will ask again.
+    /// Whether a worker on a big core, other than this one, is at work and so will take a task again.
     pub fn big_at_work(&self, besides: Option<usize>) -> bool {
         let others = self.workers.iter().enumerate().filter(|(index, _)| Some(*index) != besides);
         others.into_iter().any(|(_, worker)| worker.big && !worker.idle)

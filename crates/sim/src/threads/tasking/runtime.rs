@@ -10,7 +10,7 @@ use crate::threads::code::Code;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::observer::Event;
-use crate::threads::thread::On;
+use crate::threads::thread::{On, Thread};
 
 /// What becomes of a worker after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Runtime {
     ready: Box<dyn Ready>,
     crew: Crew,
     /// By worker.
-    hands: Vec<Hand>,
+    workers: Vec<WorkerState>,
     /// By task: how many that it depends on are not done, and whether it is done itself.
     missing: Vec<u32>,
     done: Vec<bool>,
@@ -37,9 +37,9 @@ pub(crate) struct Runtime {
     seed: u64,
 }
 
-/// What a worker holds.
+/// What a worker does, and what it has yet to put in.
 #[derive(Debug, Default)]
-struct Hand {
+struct WorkerState {
     job: Option<Job>,
     /// Tasks that it has made ready and not yet put in.
     released: Vec<u32>,
@@ -75,6 +75,14 @@ struct Aside {
     draws: fastrand::Rng,
 }
 
+impl Aside {
+    /// Exchanges loop counters and draws with the worker that begins or ends to carry the main thread.
+    fn swap(&mut self, worker: &mut Thread) {
+        std::mem::swap(&mut self.slots, &mut worker.slots);
+        std::mem::swap(&mut self.draws, &mut worker.draws);
+    }
+}
+
 impl Runtime {
     pub(crate) fn new(code: &Code, runtime: &RuntimeCode, seed: u64) -> Self {
         let (tasks, workers) = (runtime.graph.len(), runtime.workers);
@@ -93,7 +101,7 @@ impl Runtime {
                 workers: vec![Worker { big: false, idle: false }; workers],
                 draws: fastrand::Rng::with_seed(!seed),
             },
-            hands: (0..workers).map(|_| Hand::default()).collect(),
+            workers: (0..workers).map(|_| WorkerState::default()).collect(),
             missing: vec![0; tasks],
             done: vec![false; tasks],
             created: 0,
@@ -104,7 +112,7 @@ impl Runtime {
         }
     }
 
-    /// The main thread has created the next task. Answers whether that is ready.
+    /// The main thread has created the next task. Returns whether that is ready.
     fn create(&mut self, code: &RuntimeCode, worker: usize) -> bool {
         let task = self.created;
         self.created += 1;
@@ -113,16 +121,16 @@ impl Runtime {
         self.missing[task] = missing as u32;
         self.ready.created(&code.graph, task, &self.done);
         if missing == 0 {
-            self.hands[worker].released.push(task as u32);
+            self.workers[worker].released.push(task as u32);
         }
         missing == 0
     }
 
-    /// A worker has done a task. Answers whether others are ready now.
+    /// A worker has done a task. Returns whether others are ready now.
     fn finish(&mut self, code: &RuntimeCode, worker: usize, task: u32) -> bool {
         self.done[task as usize] = true;
         self.unfinished -= 1;
-        let released = &mut self.hands[worker].released;
+        let released = &mut self.workers[worker].released;
         for next in code.graph.successors(task as usize).iter().filter(|next| (**next as usize) < self.created) {
             let missing = &mut self.missing[*next as usize];
             *missing -= 1;
@@ -133,7 +141,7 @@ impl Runtime {
         !released.is_empty()
     }
 
-    /// What a worker that asks does next.
+    /// What a worker does next.
     fn choose(&mut self, worker: usize) -> Option<Job> {
         match self.main {
             Main::Over => Some(Job::Exit),
@@ -169,11 +177,11 @@ impl Engine<'_> {
             Act::Gather => {
                 let t = &mut self.threads[thread.index()];
                 t.phase = code.phase;
-                t.remaining = code.queue * runtime.hands[worker].released.len() as u64;
+                t.remaining = code.queue * runtime.workers[worker].released.len() as u64;
                 return Ok(if t.remaining > 0 { Then::Leave } else { Then::Continue });
             }
             Act::Push => self.push(thread, number),
-            Act::Return => self.threads[thread.index()].pc = runtime.hands[worker].back,
+            Act::Return => self.threads[thread.index()].pc = runtime.workers[worker].back,
             Act::Take => return self.take(core, thread, number),
             Act::Enter => self.enter(core, thread, number),
             Act::Done => self.done(core, thread, number),
@@ -193,22 +201,21 @@ impl Engine<'_> {
         let t = &mut self.threads[thread.index()];
         runtime.main = Main::Waits(until);
         runtime.aside.pc = std::mem::replace(&mut t.pc, self.code.runtimes[number as usize].loop_at);
-        std::mem::swap(&mut runtime.aside.slots, &mut t.slots);
-        std::mem::swap(&mut runtime.aside.draws, &mut t.draws);
+        runtime.aside.swap(t);
     }
 
     /// Sends a worker to put in what it has made ready, and back to where it is now.
     fn put_in(&mut self, thread: ThreadId, number: u32) {
         let code = &self.code.runtimes[number as usize];
-        let hand = &mut self.runtimes[number as usize].hands[code.worker(thread)];
-        hand.back = std::mem::replace(&mut self.threads[thread.index()].pc, code.push_at);
+        let state = &mut self.runtimes[number as usize].workers[code.worker(thread)];
+        state.back = std::mem::replace(&mut self.threads[thread.index()].pc, code.push_at);
     }
 
     fn push(&mut self, thread: ThreadId, number: u32) {
-        self.look(number);
+        self.locate_workers(number);
         let worker = self.code.runtimes[number as usize].worker(thread);
         let runtime = &mut self.runtimes[number as usize];
-        let mut released = std::mem::take(&mut runtime.hands[worker].released);
+        let mut released = std::mem::take(&mut runtime.workers[worker].released);
         for task in released.drain(..) {
             let graph = &self.code.runtimes[number as usize].graph;
             let runtime = &mut self.runtimes[number as usize];
@@ -216,16 +223,16 @@ impl Engine<'_> {
                 self.wake_worker(number, idle, thread);
             }
         }
-        self.runtimes[number as usize].hands[worker].released = released;
+        self.runtimes[number as usize].workers[worker].released = released;
     }
 
     fn take(&mut self, core: CoreId, thread: ThreadId, number: u32) -> Result<Then, Error> {
-        self.look(number);
+        self.locate_workers(number);
         let code = &self.code.runtimes[number as usize];
         let runtime = &mut self.runtimes[number as usize];
         let worker = code.worker(thread);
         let job = runtime.choose(worker);
-        runtime.hands[worker].job = job;
+        runtime.workers[worker].job = job;
         if job.is_some() {
             return Ok(Then::Continue);
         }
@@ -242,11 +249,10 @@ impl Engine<'_> {
         let code = &self.code.runtimes[number as usize];
         let runtime = &mut self.runtimes[number as usize];
         let t = &mut self.threads[thread.index()];
-        match runtime.hands[code.worker(thread)].job {
+        match runtime.workers[code.worker(thread)].job {
             Some(Job::Main) => {
                 t.pc = runtime.aside.pc;
-                std::mem::swap(&mut runtime.aside.slots, &mut t.slots);
-                std::mem::swap(&mut runtime.aside.draws, &mut t.draws);
+                runtime.aside.swap(t);
             }
             Some(Job::Task(number)) => {
                 let (name, entry) = &code.tasks[code.graph.site(number as usize)];
@@ -265,7 +271,7 @@ impl Engine<'_> {
         let runtime = &mut self.runtimes[number as usize];
         let worker = code.worker(thread);
         self.threads[thread.index()].pc = code.loop_at;
-        let Some(Job::Task(task)) = runtime.hands[worker].job.take() else { return };
+        let Some(Job::Task(task)) = runtime.workers[worker].job.take() else { return };
         if self.watched {
             self.observer.observe(self.now, &Event::TaskEnded { core, thread, task });
         }
@@ -294,8 +300,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Shows the ready queue where the workers are.
-    fn look(&mut self, number: u32) {
+    /// Updates, for the ready queue, which workers are on big cores.
+    fn locate_workers(&mut self, number: u32) {
         let code = &self.code.runtimes[number as usize];
         let workers = &mut self.runtimes[number as usize].crew.workers;
         for (number, worker) in workers.iter_mut().enumerate() {

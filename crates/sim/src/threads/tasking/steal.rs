@@ -1,6 +1,6 @@
 //! `steal`: a queue for each worker. It puts the tasks that it makes ready at the end of its own and takes the newest from
-//! there; with none left it takes the oldest of another worker, whom it looks for from a random one on (Blumofe and
-//! Leiserson, JACM 1999).
+//! there; with none left it takes the oldest of another worker. Its search begins at a random one (Blumofe and Leiserson,
+//! JACM 1999).
 
 use std::collections::VecDeque;
 
