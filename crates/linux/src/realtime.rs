@@ -28,6 +28,25 @@ pub fn fifo(tid: Tid) -> io::Result<()> {
     set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: 1, ..EMPTY })
 }
 
+/// This thread runs before all ordinary work until this is dropped.
+pub(crate) struct Urgent {
+    before: libc::sched_attr,
+}
+
+impl Urgent {
+    /// `None` if this user may not, or the thread is no ordinary one.
+    pub fn this_thread() -> Option<Self> {
+        let before = get(0).ok().filter(|before| before.sched_policy == libc::SCHED_OTHER as u32)?;
+        fifo(0).ok().map(|()| Self { before })
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        let _ = set(0, &self.before);
+    }
+}
+
 /// Gives an ordinary thread (0: this one) to the scheduler of sched_ext, if there is one; until there is, it is as before. Its nice
 /// value stays. Threads of other classes are left alone: their class was set on purpose.
 ///

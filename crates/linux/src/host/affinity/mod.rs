@@ -38,6 +38,7 @@ use super::sampler::Sampler;
 use crate::clock::clock;
 use crate::event::Tid;
 use crate::guard::{Change, Guard, Slot};
+use crate::realtime::Urgent;
 use crate::sample::Sample;
 use crate::{mask, process};
 use inherit::{Grants, IN_FLIGHT, Newborn};
@@ -216,6 +217,8 @@ impl Affinity {
             return Ok(Moved::Done);
         }
         let slot = self.guard.record(&Change { tid, started, process, before, after, inherited: false })?;
+        // On a busy machine this thread would wait for a CPU while the mask is narrow, for many ms.
+        let urgent = Urgent::this_thread();
         let own = self.bound.get(&tid).map_or(before, |bound| bound.change.before);
         self.grants.begin(tid, process, from, own, after);
         let mut moved = self.set(tid, &after);
@@ -229,6 +232,7 @@ impl Affinity {
                 }
             }
         }
+        drop(urgent);
         self.grants.end(tid, clock());
         self.retire(slot)?;
         if let Some(bound) = self.bound.get(&tid) {
