@@ -52,12 +52,7 @@ impl Default for Control<'_> {
     }
 }
 
-impl<'a> Control<'a> {
-    /// One that reports to `progress`.
-    pub fn with_progress(progress: &'a dyn Progress) -> Self {
-        Self { progress, ..Self::default() }
-    }
-
+impl Control<'_> {
     /// Whether the work shall stop.
     pub fn stopped(&self) -> bool {
         self.meter.is_some_and(|meter| meter.stopped())
@@ -156,7 +151,8 @@ mod tests {
     #[test]
     fn progress_is_reported_for_every_run_and_results_keep_their_order() {
         let log = Log::default();
-        let doubled = Control::with_progress(&log).each(Stage::Runs, &[1, 2, 3], |job| Ok(2 * job));
+        let control = Control { progress: &log, ..Control::default() };
+        let doubled = control.each(Stage::Runs, &[1, 2, 3], |job| Ok(2 * job));
         assert_eq!(doubled.unwrap(), [2, 4, 6]);
         assert_eq!(log.0.lock().unwrap().join(" "), "Runs 3 + + + end");
     }

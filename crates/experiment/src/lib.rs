@@ -33,6 +33,7 @@ mod control;
 mod error;
 pub mod paper;
 mod plan;
+pub mod prediction;
 mod predictors;
 mod reference;
 mod run;

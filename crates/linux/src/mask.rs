@@ -63,14 +63,6 @@ pub fn words(mask: &CpuSet) -> [u64; 16] {
     words
 }
 
-/// A mask of bytes that are 64-bit words of this machine, the lowest CPUs first.
-pub fn of_bytes(bytes: &[u8]) -> CpuSet {
-    let mut words = [0; 16];
-    let read = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
-    words.iter_mut().zip(read).for_each(|(place, word)| *place = word);
-    of_words(words)
-}
-
 /// A mask of 64-bit words, the lowest CPUs first.
 pub fn of_words(words: [u64; 16]) -> CpuSet {
     of((0..CpuSet::MAX_CPU as u16).filter(|cpu| words[usize::from(*cpu) / 64] >> (cpu % 64) & 1 == 1))

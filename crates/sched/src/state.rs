@@ -174,11 +174,6 @@ impl State {
         self.occupancy.queued
     }
 
-    /// The cores of each type.
-    pub fn cores_by_type(&self) -> &[CoreSet] {
-        &self.of_type
-    }
-
     /// Of these idle cores the first of each type whose capacity is right.
     pub(crate) fn idle_of(&self, idle: CoreSet, capacity: impl Fn(u32) -> bool) -> impl Iterator<Item = CoreId> {
         let types = self.of_type.iter().zip(&self.capacities).filter(move |(_, has)| capacity(**has));

@@ -1,11 +1,14 @@
 //! Where the time of kernels goes (Figure 8 of Torng et al., ISCA 2016).
 
+use serde::Serialize;
+
 use super::file::Host;
 use super::metric::Metric;
 use super::ran::Ran;
 
-/// A kernel that workers ran, the mean over seeds.
-#[derive(Clone, Debug, PartialEq)]
+/// A kernel run by workers, the mean over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Breakdown {
     /// The set of the experiment.
     pub set: String,

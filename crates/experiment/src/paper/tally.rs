@@ -1,5 +1,6 @@
 //! Counts how many published numbers came out.
 
+use serde::Serialize;
 use statrs::statistics::{Data, OrderStatistics, RankTieBreaker, Statistics};
 
 use super::evaluate::Row;
@@ -7,7 +8,8 @@ use super::judge::{Verdict, expects_nothing};
 use super::published::RowKind;
 
 /// What the rows of kind `result` come to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// How many there are.
     pub results: usize,
@@ -24,7 +26,7 @@ pub struct Summary {
     pub close: usize,
     /// How many are within 10 % of the published ratio (1 + effect) or amount.
     pub within_ten_percent: usize,
-    /// Spearman's rank correlation of the published and the simulated ratios; `None` if there is no order.
+    /// Spearman's rank correlation of the published and the simulated ratios; `null` if there is no order.
     pub rank_correlation: Option<f64>,
 }
 

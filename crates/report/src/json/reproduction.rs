@@ -1,6 +1,6 @@
 //! What `reproduce` prints.
 
-use evenkeel_experiment::paper;
+use evenkeel_experiment::paper::{self, Breakdown, Summary};
 use serde::Serialize;
 
 /// What `reproduce all` prints; `reproduce` of one paper prints that entry alone.
@@ -54,38 +54,6 @@ pub struct Effect<'a> {
     pub effect: Option<f64>,
 }
 
-/// A kernel run by workers, the mean over seeds.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Breakdown {
-    /// The set of the experiment.
-    pub set: String,
-    /// The kernel.
-    pub workload: String,
-    /// The machine.
-    pub machine: String,
-    /// The techniques.
-    pub policy: String,
-    /// Time, in seconds.
-    pub seconds: f64,
-    /// Energy of all cores, in joules.
-    pub energy_j: f64,
-    /// The share of the time in serial parts.
-    pub serial: f64,
-    /// The share of the time with all cores active.
-    pub high_parallel: f64,
-    /// The share of the time with fewer big cores waiting than little ones active.
-    pub scarce: f64,
-    /// The share of the time with enough big cores waiting to mug all work.
-    pub ample: f64,
-    /// The share of the time with some cores waiting and nothing to mug.
-    pub other_low: f64,
-    /// Mugs for each million instructions.
-    pub mugs_per_minst: f64,
-    /// Changes of voltage of all cores for each 10 us.
-    pub transitions_per_10_us: f64,
-}
-
 /// Power over time.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -108,29 +76,6 @@ pub struct Line<'a> {
     pub name: &'a str,
     /// The mean power of each interval, in watts.
     pub watts: Vec<f64>,
-}
-
-/// What the rows of kind `result` come to.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Summary {
-    /// How many there are.
-    pub results: usize,
-    /// Of those, how many compare two things; the others are amounts, which have no sign that could be wrong.
-    pub compared: usize,
-    /// Of those that compare, how many have the right sign, or no effect where the paper saw none.
-    pub sign: usize,
-    /// How many are numbers other than zero, not limits.
-    pub effects: usize,
-    /// Of those, how many are within a third of the published number.
-    pub within_a_third: usize,
-    /// Of all, how many are close: within a third of the published number, within a published limit, or no effect where the
-    /// paper saw none.
-    pub close: usize,
-    /// How many are within 10 % of the published ratio (1 + effect) or amount.
-    pub within_ten_percent: usize,
-    /// Spearman's rank correlation of the published and the simulated ratios; `null` if there is no order.
-    pub rank_correlation: Option<f64>,
 }
 
 /// One published number and what came out here.
@@ -173,11 +118,11 @@ impl<'a> Reproduction<'a> {
             experiment: &reproduction.experiment.name,
             events: reproduction.events,
             seconds,
-            summary: reproduction.summary().into(),
+            summary: reproduction.summary(),
             rows: reproduction.rows.iter().map(Row::from).collect(),
             effects: reproduction.sets.iter().flat_map(effects).collect(),
             power: reproduction.power.iter().map(Chart::from).collect(),
-            breakdown: reproduction.sets.iter().flat_map(paper::breakdown).map(Breakdown::from).collect(),
+            breakdown: reproduction.sets.iter().flat_map(paper::breakdown).collect(),
         }
     }
 }
@@ -220,21 +165,6 @@ impl<'a> From<&'a paper::Row> for Row<'a> {
     }
 }
 
-impl From<paper::Summary> for Summary {
-    fn from(of: paper::Summary) -> Self {
-        Self {
-            results: of.results,
-            compared: of.compared,
-            sign: of.sign,
-            effects: of.effects,
-            within_a_third: of.within_a_third,
-            close: of.close,
-            within_ten_percent: of.within_ten_percent,
-            rank_correlation: of.rank_correlation,
-        }
-    }
-}
-
 impl<'a> From<&'a paper::Power> for Chart<'a> {
     fn from(power: &'a paper::Power) -> Self {
         let line = |line: &'a paper::MeasuredLine| Line {
@@ -246,26 +176,6 @@ impl<'a> From<&'a paper::Power> for Chart<'a> {
             source: &power.source,
             every_s: power.every.as_secs_f64(),
             lines: power.lines.iter().map(line).collect(),
-        }
-    }
-}
-
-impl From<paper::Breakdown> for Breakdown {
-    fn from(of: paper::Breakdown) -> Self {
-        Self {
-            set: of.set,
-            workload: of.workload,
-            machine: of.machine,
-            policy: of.policy,
-            seconds: of.seconds,
-            energy_j: of.energy_j,
-            serial: of.serial,
-            high_parallel: of.high_parallel,
-            scarce: of.scarce,
-            ample: of.ample,
-            other_low: of.other_low,
-            mugs_per_minst: of.mugs_per_minst,
-            transitions_per_10_us: of.transitions_per_10_us,
         }
     }
 }

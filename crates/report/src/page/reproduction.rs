@@ -118,13 +118,6 @@ fn row(row: &Row, scale: Option<&Scale>) -> Markup {
     let Row { published, simulated, verdict } = row;
     let show = |value: f64| text::published_value(published, value);
     let miss = *verdict == Verdict::Miss && published.kind == RowKind::Result;
-    let remark = match (published.kind, verdict) {
-        (RowKind::Input, _) => "input",
-        (RowKind::Calibration, _) => "calibration",
-        (RowKind::Result, Verdict::Close) => "close",
-        (RowKind::Result, Verdict::Sign) => "sign",
-        (RowKind::Result, Verdict::Miss) => "miss",
-    };
     html! {
         tr id=(published.id) {
             td.what {
@@ -138,7 +131,7 @@ fn row(row: &Row, scale: Option<&Scale>) -> Markup {
             td.dumbbell {
                 @if let Some(scale) = scale { (dumbbell(scale, published.published, *simulated, miss)) }
             }
-            td class=(if miss { "miss" } else { "hit" }) { (remark) }
+            td class=(if miss { "miss" } else { "hit" }) { (text::remark(row)) }
             td.note.where { (published.source) }
         }
     }

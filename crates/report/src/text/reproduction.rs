@@ -100,18 +100,27 @@ pub fn published_value(published: &Published, value: f64) -> String {
     }
 }
 
+/// What a row is, in a word.
+pub fn remark(row: &Row) -> &'static str {
+    match (row.published.kind, row.verdict) {
+        (RowKind::Input, _) => "input",
+        (RowKind::Calibration, _) => "calibration",
+        (RowKind::Result, Verdict::Close) => "close",
+        (RowKind::Result, Verdict::Sign) => "sign",
+        (RowKind::Result, Verdict::Miss) => "miss",
+    }
+}
+
 /// Every published number.
 fn published(rows: &[Row]) -> String {
     let mut grid = table::new(&[">published", ">simulated", ">difference", "", "what", "source"]);
     let mut notes: Vec<&str> = Vec::new();
-    for Row { published, simulated, verdict } in rows {
+    for row in rows {
+        let Row { published, simulated, verdict } = row;
         let show = |value: f64| published_value(published, value);
-        let remark = match (published.kind, verdict) {
-            (RowKind::Input, _) => "input",
-            (RowKind::Calibration, _) => "calibration",
-            (RowKind::Result, Verdict::Close) => "close",
-            (RowKind::Result, Verdict::Sign) => "sign",
-            (RowKind::Result, Verdict::Miss) => "MISS",
+        let remark = match remark(row) {
+            "miss" => "MISS",
+            other => other,
         };
         let note = published.note.as_deref().filter(|_| *verdict != Verdict::Close);
         let reference = note.map_or_else(String::new, |note| {
