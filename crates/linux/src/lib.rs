@@ -10,6 +10,7 @@ pub mod guard;
 pub mod host;
 pub mod launch;
 pub mod mask;
+pub mod numbers;
 pub mod overheads;
 mod pmu;
 mod presence;

@@ -7,16 +7,7 @@ use libbpf_rs::{ErrorKind, PrintLevel};
 /// What has been said since the last refusal.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// Why a program was not loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// This user may not.
-    NotAllowed,
-    /// For this reason.
-    Because(String),
-}
-
-/// Keeps what libbpf and the verifier say, for [`Refusal`]. To be called before a program is loaded.
+/// Keeps what libbpf and the verifier say, for [`refused`]. To be called before a program is loaded.
 pub fn listen() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
         if let Ok(mut said) = SAID.lock() {
@@ -25,14 +16,13 @@ pub fn listen() {
     })));
 }
 
-impl From<libbpf_rs::Error> for Refusal {
-    fn from(error: libbpf_rs::Error) -> Self {
-        let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
-        match error.kind() {
-            // The verifier says so as well, but it explains itself.
-            ErrorKind::PermissionDenied if !said.contains("BEGIN PROG LOAD LOG") => Self::NotAllowed,
-            _ => Self::Because(format!("{error:#}: {}", reason(&said))),
-        }
+/// The error that says why a program was not loaded: that this user may not, or another reason.
+pub fn refused<E>(error: libbpf_rs::Error, not_allowed: E, because: fn(String) -> E) -> E {
+    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+    match error.kind() {
+        // The verifier says so as well, but it explains itself.
+        ErrorKind::PermissionDenied if !said.contains("BEGIN PROG LOAD LOG") => not_allowed,
+        _ => because(format!("{error:#}: {}", reason(&said))),
     }
 }
 

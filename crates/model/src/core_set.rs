@@ -85,6 +85,13 @@ impl CoreSet {
         both
     }
 
+    /// The cores that are in `limit`, too; all of `limit` if none are.
+    #[must_use]
+    pub fn within(&self, limit: Self) -> Self {
+        let both = self.and(limit);
+        if both.is_empty() { limit } else { both }
+    }
+
     /// The cores that are in either set.
     #[must_use]
     #[inline]

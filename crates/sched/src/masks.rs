@@ -34,10 +34,9 @@ pub(crate) struct Masks {
 impl Masks {
     /// What the program allows, and the policy.
     pub(crate) fn new(sets: &mut Sets, requested: CoreSet, affinity: CoreSet) -> Self {
-        let both = affinity.and(requested);
         Self {
             // A policy that would leave none is overruled.
-            allowed: sets.share(if both.is_empty() { requested } else { both }),
+            allowed: sets.share(affinity.within(requested)),
             requested: sets.share(requested),
             affinity: sets.share(affinity),
         }

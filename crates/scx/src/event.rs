@@ -1,6 +1,7 @@
 //! What happened to a thread or a core, as the part in the kernel writes it.
 
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::numbers;
 use evenkeel_model::{CoreId, CoreSet, Ns};
 
 /// `struct event` of `scx.bpf.c`.
@@ -82,8 +83,7 @@ const HEAD: usize = 48;
 impl Event {
     /// `None` if these are no bytes of an event.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let (word, long) = (|at| numbers::word(bytes, at), |at| numbers::long(bytes, at));
         let described = || {
             let mut mask = [0; WORDS];
             for (place, word) in mask.iter_mut().enumerate() {

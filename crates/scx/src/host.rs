@@ -25,7 +25,8 @@ use evenkeel_sched::{Action, Scheduler, Setup, Wait, Why};
 
 use crate::event::{Event, What};
 use crate::programs::Programs;
-use crate::{speed, speedups};
+use crate::speed;
+use crate::speedups::Speedups;
 
 pub use figures::Figures;
 use rescue::PATIENCE;
@@ -74,8 +75,7 @@ pub(crate) struct Books<O> {
     /// What runs because it had waited for too long, until the next tick.
     rescued: Vec<(u16, ThreadId)>,
     patience: Ns,
-    /// Of threads' instructions, if they change what the policy does.
-    counters: Option<ThreadCounters>,
+    speedups: Speedups,
     figures: Figures,
 }
 
@@ -143,24 +143,24 @@ impl<O: Orders> Books<O> {
             astray: Vec::new(),
             rescued: Vec::new(),
             patience: PATIENCE,
-            counters: None,
+            speedups: Speedups::default(),
             figures: Figures::default(),
         }
     }
 
     /// Counts threads' instructions from now on, if that changes what the policy does.
     pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
-        self.counters = Some(counters).filter(|_| self.sched.wants_speedups());
+        self.speedups = Speedups::by(counters, &self.sched);
     }
 
     /// What is not counted, and why.
     pub(crate) fn missing(&self) -> Option<String> {
-        self.counters.as_ref()?.missing()
+        self.speedups.missing()
     }
 
-    /// The time from one refresh to the next; of a policy without one as long as speedups are measured.
+    /// The time between two refreshes. A policy without one refreshes only to measure speedups.
     pub(crate) fn period(&self) -> Option<Ns> {
-        self.sched.period().or_else(|| speedups::period(self.counters.as_ref()))
+        self.sched.period().or_else(|| self.speedups.period())
     }
 
     /// Whether any core runs a thread.
@@ -255,23 +255,16 @@ impl<O: Orders> Books<O> {
         self.now = self.now.max(now);
         self.astray.append(&mut self.rescued);
         self.rescue();
-        for core in (0..self.cores.len() as u16).map(CoreId) {
-            if let Some(id) = self.cores[core.index()].running {
-                self.account(id, core);
-                protocol::tick(self, core);
-                self.drain();
-            }
-        }
+        self.account_running(|host, core| {
+            protocol::tick(host, core);
+            host.drain();
+        });
     }
 
     /// The policy's period is over.
     pub(crate) fn refresh(&mut self, now: Ns) {
         self.now = self.now.max(now);
-        for core in (0..self.cores.len() as u16).map(CoreId) {
-            if let Some(id) = self.cores[core.index()].running {
-                self.account(id, core);
-            }
-        }
+        self.account_running(|_, _| {});
         self.measure();
         if self.sched.period().is_some() {
             protocol::refresh(self);

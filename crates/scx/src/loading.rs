@@ -2,11 +2,17 @@
 //! have.
 
 use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use evenkeel_linux::refusal::{self, Refusal};
+use evenkeel_linux::refusal;
+use evenkeel_model::Ns;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapMut, ProgramInput, ProgramMut};
 
+use crate::event::Event;
+use crate::ring::Ring;
 use crate::{Ended, Error};
 
 /// Where the kernel says whether it has sched_ext, and who uses it.
@@ -14,8 +20,81 @@ const PLACE: &str = "/sys/kernel/sched_ext";
 /// Only threads of the class SCHED_EXT, not all (`SCX_OPS_SWITCH_PARTIAL`).
 pub(crate) const PARTIAL: u64 = 8;
 
+/// A part in the kernel, from when it is loaded until this is dropped.
+pub(crate) struct Loaded<S> {
+    /// What holds the machine; none before it is taken over. The first to be dropped, while what it links to is still there.
+    links: Vec<Link>,
+    pub(crate) skeleton: S,
+    ring: Ring,
+}
+
+/// What libbpf-cargo makes of a part, of which only the names of types differ.
+pub(crate) trait Skeleton {
+    /// The ring of events.
+    fn ring(&self) -> &MapMut<'static>;
+
+    /// Has the kernel schedule with it, until what is returned is dropped.
+    fn attach(&mut self) -> Result<Vec<Link>, Error>;
+
+    /// The memory that every part has.
+    fn memory(&mut self) -> Option<Memory<'_>>;
+}
+
+/// What every part in the kernel tells, and is told, by memory.
+pub(crate) struct Memory<'a> {
+    pub(crate) heard: &'a mut u64,
+    pub(crate) lost_events: u64,
+    pub(crate) exit_kind: &'a mut u32,
+    pub(crate) exit_reason: &'a [i8],
+    pub(crate) exit_message: &'a [i8],
+}
+
+impl<S: Skeleton> Loaded<S> {
+    /// Loads a part once `set` has set it up. It does not schedule anything before [`Self::take_over`].
+    pub(crate) fn load<B, O>(builder: B, set: impl FnOnce(&mut O) -> Result<(), Error>) -> Result<Self, Error>
+    where
+        B: SkelBuilder<'static, Output = O>,
+        O: OpenSkel<'static, Output = S>,
+    {
+        can_load()?;
+        // The skeleton borrows its object for as long as it lives, which is as long as this process schedules.
+        let mut open = builder.open(Box::leak(Box::new(MaybeUninit::uninit()))).map_err(refused)?;
+        set(&mut open)?;
+        let skeleton = open.load().map_err(refused)?;
+        let ring = Ring::new(skeleton.ring())?;
+        Ok(Self { links: Vec::new(), skeleton, ring })
+    }
+
+    /// From now on the kernel schedules with it.
+    pub(crate) fn take_over(&mut self) -> Result<(), Error> {
+        self.links = self.skeleton.attach()?;
+        Ok(())
+    }
+
+    /// Becomes readable when there are events.
+    pub(crate) fn ready(&self) -> impl AsFd + '_ {
+        self.ring.ready()
+    }
+
+    /// Takes the events that have come, in order.
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        self.ring.events()
+    }
+
+    /// All events until then have been acted on. Returns why the kernel has given the machine back, if it has.
+    pub(crate) fn heard(&mut self, at: Ns) -> Result<Option<Ended>, Error> {
+        let Some(memory) = self.skeleton.memory() else { return Ok(None) };
+        long(memory.heard).store(at.0, Ordering::Release);
+        if word(memory.exit_kind).load(Ordering::Acquire) != 0 {
+            let (reason, message) = (text(memory.exit_reason), text(memory.exit_message));
+            return Ok(Some(Ended { reason, message }));
+        }
+        if memory.lost_events > 0 { Err(Error::Lost(memory.lost_events)) } else { Ok(None) }
+    }
+}
+
 /// Whether a scheduler can be loaded at all.
-pub(crate) fn can_load() -> Result<(), Error> {
+fn can_load() -> Result<(), Error> {
     if fs::metadata(PLACE).is_err() {
         return Err(Error::NoSchedExt);
     }
@@ -51,12 +130,6 @@ pub(crate) fn order(program: &ProgramMut, cpu: u16, what: u32) {
     let _ = program.test_run(ProgramInput { context_in: Some(&mut order), ..ProgramInput::default() });
 }
 
-/// Why the kernel has given the machine back, if it has.
-pub(crate) fn ended(kind: &mut u32, reason: &[i8], message: &[i8]) -> Option<Ended> {
-    let over = word(kind).load(Ordering::Acquire) != 0;
-    over.then(|| Ended { reason: text(reason), message: text(message) })
-}
-
 /// The scheduler that the kernel has already.
 fn other() -> Option<String> {
     let state = fs::read_to_string(format!("{PLACE}/state")).unwrap_or_default();
@@ -90,10 +163,7 @@ fn text(bytes: &[i8]) -> String {
 }
 
 pub(crate) fn refused(error: libbpf_rs::Error) -> Error {
-    match Refusal::from(error) {
-        Refusal::NotAllowed => Error::NotAllowed,
-        Refusal::Because(reason) => Error::Refused(reason),
-    }
+    refusal::refused(error, Error::NotAllowed, Error::Refused)
 }
 
 #[cfg(test)]

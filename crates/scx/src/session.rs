@@ -16,7 +16,7 @@ use evenkeel_sched::Setup;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
-use crate::host::{Books, Figures, Mail, Orders};
+use crate::host::{Books, Figures};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
 use crate::{Bounds, Ended, Error};
@@ -211,7 +211,7 @@ struct Scheduling {
 
 impl Scheduling {
     fn start(machine: Machine, cpus: Vec<u16>, policy: &Setup, bounds: &Bounds, partial: bool) -> Result<Self, Error> {
-        let kernel = Kernel::load(&cpus, bounds, partial)?;
+        let kernel = Kernel::of(&cpus, bounds, partial)?;
         come_first(&machine, &cpus)?;
         let now = clock::clock();
         let mut books = Books::new(kernel, machine, cpus, policy, now);
@@ -250,16 +250,9 @@ impl Turn for Scheduling {
                 self.books.refresh(now);
             }
             self.books.tell();
-            self.books.orders.heard(now);
-            if let Some(ended) = self.books.orders.ended() {
-                return Ok(Some(ended));
-            }
-            let lost = self.books.orders.lost();
-            if lost > 0 {
-                return Err(Error::Lost(lost));
-            }
-            if now >= until {
-                return Ok(None);
+            let ended = self.books.orders.heard(now)?;
+            if ended.is_some() || now >= until {
+                return Ok(ended);
             }
             let rest = until.since(now).min(self.pause(now));
             // A signal ends the wait, too.
@@ -273,25 +266,5 @@ impl Turn for Scheduling {
 
     fn missing(&self) -> Option<String> {
         self.books.missing()
-    }
-}
-
-impl Drop for Scheduling {
-    fn drop(&mut self) {
-        self.books.orders.give_back();
-    }
-}
-
-impl Orders for Kernel {
-    fn send(&mut self, cpu: u16, mail: Mail) {
-        Kernel::send(self, cpu, mail);
-    }
-
-    fn stop(&mut self, cpu: u16, tid: Tid) {
-        Kernel::stop(self, cpu, tid);
-    }
-
-    fn perform(&mut self, cpu: u16, level: u32) {
-        Kernel::perform(self, cpu, level);
     }
 }

@@ -1,14 +1,67 @@
-//! How often speedups are measured, by what threads retire on each core type.
+//! What threads gain from a big core, measured by the instructions that they retire on each core type.
 
-use evenkeel_linux::host::ThreadCounters;
-use evenkeel_model::Ns;
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::{Rates, ThreadCounters};
+use evenkeel_linux::sample::MAX_TYPES;
+use evenkeel_model::{Instructions, Ns};
+use evenkeel_sched::Scheduler;
 
-/// How often, for a policy that looks at nothing itself: WASH's quantum (Jibaja et al., CGO 2016, section 7).
+/// How often, under a policy without a period of its own: WASH's quantum (Jibaja et al., CGO 2016, section 7).
 const PERIOD: Ns = Ns::from_ms(40);
 
-/// How often instructions are to be counted, if they can be.
-pub(crate) fn period(counters: Option<&ThreadCounters>) -> Option<Ns> {
-    counters.filter(|counters| counters.missing().is_none()).map(|_| PERIOD)
+/// The counters of threads' instructions, if those change what the policy does.
+#[derive(Default)]
+pub(crate) struct Speedups(Option<ThreadCounters>);
+
+/// What one measurement of a thread found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    /// What it retired since the last one, and on which core type, if that was one.
+    pub(crate) retired: Option<(usize, Instructions)>,
+    /// How much faster it is on a big core, once it has run on both types.
+    pub(crate) speedup: Option<f64>,
+}
+
+impl Speedups {
+    /// Measures with these counters, if the policy reads speedups.
+    pub(crate) fn by(counters: ThreadCounters, scheduler: &Scheduler) -> Self {
+        Self(Some(counters).filter(|_| scheduler.wants_speedups()))
+    }
+
+    /// Whether anything is measured.
+    pub(crate) fn measured(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What is not counted, and why.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.0.as_ref()?.missing()
+    }
+
+    /// How often to measure, if this machine can.
+    pub(crate) fn period(&self) -> Option<Ns> {
+        self.0.as_ref().filter(|counters| counters.missing().is_none()).map(|_| PERIOD)
+    }
+
+    /// Measures a thread that has run for so long on each of a machine's core types.
+    pub(crate) fn measure(
+        &mut self,
+        tid: Tid,
+        rates: &mut Rates,
+        on_type: &[Ns; MAX_TYPES],
+        core_types: usize,
+    ) -> Measured {
+        let Some(counters) = &mut self.0 else { return Measured::default() };
+        let retired = rates.count(counters.count(tid), on_type);
+        Measured { retired, speedup: rates.speedup(core_types) }
+    }
+
+    /// A thread is gone, or has another number.
+    pub(crate) fn gone(&mut self, tid: Tid) {
+        if let Some(counters) = &mut self.0 {
+            counters.gone(tid);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_sched::policy::Hook;
 use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
@@ -223,7 +223,8 @@ impl Driver {
             if time == Ns::ZERO && (waited == Ns::ZERO || core_type > 0) {
                 continue;
             }
-            let on = self.a_core_of(core_type, sample.cpu);
+            let near = self.core(sample.cpu);
+            let on = self.machine().core_of(CoreTypeId(core_type as u8), near).unwrap_or(CoreId(0));
             self.sched.ran(now, id, on, &Span { time, waited, instructions, speedup, ..Span::default() });
             waited = Ns::ZERO;
         }
@@ -238,14 +239,6 @@ impl Driver {
             self.sched.blocked(now, id, wait);
         }
         self.tracked.insert(sample.tid, Tracked { id, seen: *sample, rates, at: now });
-    }
-
-    /// A core of a type; the one that the thread is on, if it is of this type.
-    fn a_core_of(&self, core_type: usize, cpu: u16) -> CoreId {
-        let machine = self.machine();
-        let is = |core: &CoreId| machine.cores[core.index()].core_type.index() == core_type;
-        let any = || machine.all().iter().find(is);
-        self.core(cpu).filter(is).or_else(any).unwrap_or(CoreId(0))
     }
 
     fn exits(&mut self, now: Ns, samples: &[Sample]) {

@@ -26,7 +26,8 @@ use rustix::thread::CpuSet;
 
 use crate::event::{Event, Tid};
 use crate::mask;
-use crate::refusal::{self, Refusal};
+use crate::numbers;
+use crate::refusal;
 use crate::sample::{PairWaits, Sample};
 use raw::RawEvent;
 use records::{BLOCKED, EXITED, FREE, RUNNING, Records};
@@ -250,7 +251,7 @@ impl Watch {
     /// Which record a thread has.
     fn slot(&self, tid: Tid) -> Option<usize> {
         let slot = self.skeleton.maps.slots.lookup(&tid.to_ne_bytes(), MapFlags::ANY).ok()??;
-        Some(u32::from_ne_bytes(slot.try_into().ok()?) as usize)
+        Some(numbers::word(&slot, 0)? as usize)
     }
 
     /// Which thread waited for which in the futex system call, of all threads ever followed.
@@ -259,10 +260,10 @@ impl Watch {
         let pair = |key: Vec<u8>| {
             let value = map.lookup(&key, MapFlags::ANY).ok()??;
             Some(PairWaits {
-                waiter: u32::from_ne_bytes(key.get(..4)?.try_into().ok()?),
-                waker: u32::from_ne_bytes(key.get(4..8)?.try_into().ok()?),
-                waited: Ns(u64::from_ne_bytes(value.get(..8)?.try_into().ok()?)),
-                times: u64::from_ne_bytes(value.get(8..16)?.try_into().ok()?),
+                waiter: numbers::word(&key, 0)?,
+                waker: numbers::word(&key, 4)?,
+                waited: Ns(numbers::long(&value, 0)?),
+                times: numbers::long(&value, 8)?,
             })
         };
         map.keys().filter_map(pair).collect()
@@ -352,8 +353,5 @@ impl Stat {
 }
 
 fn refused(error: libbpf_rs::Error) -> Error {
-    match Refusal::from(error) {
-        Refusal::NotAllowed => Error::NotAllowed,
-        Refusal::Because(reason) => Error::Refused(reason),
-    }
+    refusal::refused(error, Error::NotAllowed, Error::Refused)
 }

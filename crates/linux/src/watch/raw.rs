@@ -3,6 +3,7 @@
 use evenkeel_model::{Instructions, Ns};
 
 use crate::event::{Event, Off, What};
+use crate::numbers;
 
 /// `struct event` of `watch.bpf.c`.
 #[derive(Clone, Copy)]
@@ -19,8 +20,7 @@ pub(super) struct RawEvent {
 impl RawEvent {
     /// `None` if there are too few bytes.
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let (word, long) = (|at| numbers::word(bytes, at), |at| numbers::long(bytes, at));
         let (at, instructions) = (long(0)?, long(32)?);
         let [tid, other, cpu, kind, call] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
         Some(Self { at, tid, other, cpu, kind, call, instructions })

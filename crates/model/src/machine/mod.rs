@@ -167,6 +167,12 @@ impl Machine {
         ids.filter(|core| self.cores[core.index()].core_type == core_type).collect()
     }
 
+    /// A core of a type: `near`, if it is of that type, else the first.
+    pub fn core_of(&self, core_type: CoreTypeId, near: Option<CoreId>) -> Option<CoreId> {
+        let of_type = |core: CoreId| self.cores.get(core.index()).is_some_and(|one| one.core_type == core_type);
+        near.filter(|core| of_type(*core)).or_else(|| self.all().iter().find(|core| of_type(*core)))
+    }
+
     /// The cores of the fastest type.
     pub fn big(&self) -> CoreSet {
         self.cores_of(CoreTypeId(0))

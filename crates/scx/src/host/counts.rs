@@ -8,8 +8,18 @@ use evenkeel_sched::protocol;
 use super::{Books, Orders};
 
 impl<O: Orders> Books<O> {
+    /// Reports what each running thread did until now. After each comes `then`, which may change what later cores run.
+    pub(super) fn account_running(&mut self, mut then: impl FnMut(&mut Self, CoreId)) {
+        for core in (0..self.cores.len() as u16).map(CoreId) {
+            if let Some(id) = self.cores[core.index()].running {
+                self.account(id, core);
+                then(self, core);
+            }
+        }
+    }
+
     /// Reports what a running thread did until now, by the clock.
-    pub(super) fn account(&mut self, id: ThreadId, core: CoreId) {
+    fn account(&mut self, id: ThreadId, core: CoreId) {
         let thread = &mut self.threads[id.index()];
         let time = self.now.since(thread.since);
         thread.since = self.now;
@@ -33,8 +43,9 @@ impl<O: Orders> Books<O> {
             let thread = &mut self.threads[id.index()];
             thread.on_type[on.min(MAX_TYPES - 1)] += time;
             // What it retired on the other type before it came here is not told.
-            let instructions = thread.retired.take().filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
-            let speedup = thread.speedup;
+            let instructions =
+                thread.measured.retired.take().filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
+            let speedup = thread.measured.speedup;
             self.sched.ran(self.now, id, core, &Span { time, instructions, speedup, ..Span::default() });
             protocol::collect(self);
         }
@@ -42,12 +53,13 @@ impl<O: Orders> Books<O> {
 
     /// What threads have retired, where that is counted: the scheduler is told with what they run next.
     pub(super) fn measure(&mut self) {
-        let Some(counters) = &mut self.counters else { return };
+        if !self.speedups.measured() {
+            return;
+        }
         let types = self.sched.state().machine.core_types.len();
         for id in self.by_tid.values() {
             let thread = &mut self.threads[id.index()];
-            thread.retired = thread.rates.count(counters.count(thread.tid), &thread.on_type);
-            thread.speedup = thread.rates.speedup(types);
+            thread.measured = self.speedups.measure(thread.tid, &mut thread.rates, &thread.on_type, types);
         }
     }
 }

@@ -3,12 +3,13 @@
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, kind};
 use evenkeel_linux::sample::MAX_TYPES;
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Instructions, Ns, ThreadId};
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Ns, ThreadId};
 use evenkeel_sched::NewThread;
 use evenkeel_sched::protocol;
 
 use super::{Books, Orders, Place};
 use crate::event::{Described, Event};
+use crate::speedups::Measured;
 
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -28,9 +29,8 @@ pub(super) struct Thread {
     /// What it has run, by core type.
     pub(super) on_type: [Ns; MAX_TYPES],
     pub(super) rates: Rates,
-    /// What it has retired on which core type that the scheduler was not told of yet, and what it gains on a big core by that.
-    pub(super) retired: Option<(usize, Instructions)>,
-    pub(super) speedup: Option<f64>,
+    /// Instructions not yet reported, by core type, and the speedup that they show.
+    pub(super) measured: Measured,
 }
 
 impl<O: Orders> Books<O> {
@@ -57,8 +57,7 @@ impl<O: Orders> Books<O> {
             since: self.now,
             on_type: [Ns::ZERO; MAX_TYPES],
             rates: Rates::default(),
-            retired: None,
-            speedup: None,
+            measured: Measured::default(),
         };
         match self.threads.get_mut(id.index()) {
             Some(place) => *place = thread,
@@ -73,9 +72,7 @@ impl<O: Orders> Books<O> {
         self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
         let Thread { tid, process, .. } = self.threads[id.index()];
         self.by_tid.remove(&tid);
-        if let Some(counters) = &mut self.counters {
-            counters.gone(tid);
-        }
+        self.speedups.gone(tid);
         self.astray.retain(|(_, thread)| *thread != id);
         self.rescued.retain(|(_, thread)| *thread != id);
         self.programs.end(process);
@@ -91,9 +88,7 @@ impl<O: Orders> Books<O> {
         }
         self.by_tid.insert(tid, id);
         self.threads[id.index()].tid = tid;
-        if let Some(counters) = &mut self.counters {
-            counters.gone(before);
-        }
+        self.speedups.gone(before);
         // What it was told under its old number has not reached it.
         for stop in self.stops.iter_mut().filter(|stop| stop.left.contains(&id)) {
             stop.ordered = false;
@@ -140,7 +135,6 @@ impl<O: Orders> Books<O> {
 
     /// The cores of a mask that are on; all that are on, if it has none of this machine's.
     pub(super) fn usable(&self, mask: CoreSet) -> CoreSet {
-        let both = mask.and(self.online);
-        if both.is_empty() { self.online } else { both }
+        mask.within(self.online)
     }
 }

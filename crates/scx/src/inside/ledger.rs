@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, ThreadCounters, kind};
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Instructions, Machine, Ns, ThreadId};
+use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Action, NewThread, Scheduler, Setup, Span, State, Wait, Why};
 
 use crate::event::Described;
 use crate::programs::Programs;
-use crate::{speed, speedups};
+use crate::speed;
+use crate::speedups::{Measured, Speedups};
 
 /// What the kernel's part has counted of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,8 +54,7 @@ pub(crate) struct Ledger {
     threads: u64,
     /// Whether the policy does anything at refreshes.
     labels: bool,
-    /// Of threads' instructions, if they change what the policy does.
-    counters: Option<ThreadCounters>,
+    speedups: Speedups,
     frequencies: Vec<(CoreSet, u32)>,
 }
 
@@ -78,19 +78,19 @@ impl Ledger {
             programs: Programs::default(),
             threads: 0,
             labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
-            counters: None,
+            speedups: Speedups::default(),
             frequencies: Vec::new(),
         }
     }
 
     /// Counts threads' instructions from now on, if that changes what the policy does.
     pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
-        self.counters = Some(counters).filter(|_| self.sched.wants_speedups());
+        self.speedups = Speedups::by(counters, &self.sched);
     }
 
     /// What is not counted, and why.
     pub(crate) fn missing(&self) -> Option<String> {
-        self.counters.as_ref()?.missing()
+        self.speedups.missing()
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -99,7 +99,7 @@ impl Ledger {
 
     /// The time from one refresh to the next; `None` if the policy does nothing then, and no speedups are measured.
     pub(crate) fn period(&self) -> Option<Ns> {
-        self.sched.period().filter(|_| self.labels).or_else(|| speedups::period(self.counters.as_ref()))
+        self.sched.period().filter(|_| self.labels).or_else(|| self.speedups.period())
     }
 
     /// How many threads there are, and were.
@@ -143,9 +143,7 @@ impl Ledger {
     pub(crate) fn end(&mut self, slot: u32, seen: &Seen, now: Ns) {
         self.see(slot, seen, now);
         if let Some(known) = self.by_slot.remove(&slot) {
-            if let Some(counters) = &mut self.counters {
-                counters.gone(known.tid);
-            }
+            self.speedups.gone(known.tid);
             self.sched.exited(now, known.id);
             self.take_actions();
             self.sched.forget(known.id);
@@ -166,7 +164,7 @@ impl Ledger {
     /// What a thread has done until now.
     pub(crate) fn see(&mut self, slot: u32, seen: &Seen, now: Ns) {
         let Some(known) = self.by_slot.get_mut(&slot) else { return };
-        if !self.labels && self.counters.is_none() {
+        if !self.labels && !self.speedups.measured() {
             return;
         }
         let (id, old) = (known.id, std::mem::replace(&mut known.seen, *seen));
@@ -178,12 +176,12 @@ impl Ledger {
             known.runnable = true;
         }
         let at = CoreId(seen.core);
-        let (retired, speedup) = self.measure(slot, seen);
+        let Measured { retired, speedup } = self.measure(slot, seen);
         let mut waited = seen.waited.since(old.waited);
         for (on, (time, before)) in seen.on_type.iter().zip(old.on_type).enumerate() {
             let time = time.since(before);
             if time > Ns::ZERO
-                && let Some(core) = self.core_of_type(CoreTypeId(on as u8), at)
+                && let Some(core) = self.sched.state().machine.core_of(CoreTypeId(on as u8), Some(at))
             {
                 let instructions = retired.filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
                 self.sched.ran(now, id, core, &Span { time, waited, instructions, speedup, ..Span::default() });
@@ -202,18 +200,15 @@ impl Ledger {
         self.take_actions();
     }
 
-    /// What a thread has retired on which core type, and what it gains on a big core by that, where it is counted.
-    fn measure(&mut self, slot: u32, seen: &Seen) -> (Option<(usize, Instructions)>, Option<f64>) {
-        let (Some(counters), Some(known)) = (&mut self.counters, self.by_slot.get_mut(&slot)) else {
-            return (None, None);
-        };
+    /// What a thread has retired, with what it ran since the kernel's part last counted.
+    fn measure(&mut self, slot: u32, seen: &Seen) -> Measured {
+        let Some(known) = self.by_slot.get_mut(&slot) else { return Measured::default() };
         let machine = &self.sched.state().machine;
         let mut ran = seen.on_type;
         if let Some(core) = machine.cores.get(usize::from(seen.core)) {
             ran[core.core_type.index().min(TYPES - 1)] += seen.uncounted;
         }
-        let new = known.rates.count(counters.count(known.tid), &ran);
-        (new, known.rates.speedup(machine.core_types.len()))
+        self.speedups.measure(known.tid, &mut known.rates, &ran, machine.core_types.len())
     }
 
     /// The policy's period is over. Returns how fast the cores of clusters should be, of [`FULL_LOAD`], where that changes.
@@ -239,7 +234,7 @@ impl Ledger {
         Some(labels)
     }
 
-    /// What is asked of a host that has queues of its own means nothing here.
+    /// These actions need host-owned queues, so they are ignored here.
     fn take_actions(&mut self) {
         while let Some(action) = self.sched.action() {
             if let Action::Frequency { cluster, frequency } = action {
@@ -248,19 +243,9 @@ impl Ledger {
         }
     }
 
-    /// A core of a type: this one, if it is.
-    fn core_of_type(&self, on: CoreTypeId, at: CoreId) -> Option<CoreId> {
-        let machine = &self.sched.state().machine;
-        if machine.cores.get(at.index()).is_some_and(|core| core.core_type == on) {
-            return Some(at);
-        }
-        (on.index() < machine.core_types.len()).then(|| machine.cores_of(on).lowest()).flatten()
-    }
-
     /// The cores that a program allows a thread; all, if those are none of this machine's.
     fn usable(&self, described: &Described, cpus: &[u16]) -> CoreSet {
-        let cores = described.cores(cpus);
-        if cores.is_empty() { self.sched.state().machine.all() } else { cores }
+        described.cores(cpus).within(self.sched.state().machine.all())
     }
 }
 

@@ -42,7 +42,7 @@ impl Inside {
         let mut ledger = Ledger::new(machine, policy);
         ledger.count_by(ThreadCounters::of_this_machine());
         let described = describe::described(ledger.state(), &cpus, policy);
-        let mut part = Part::load(&described, describe::reads_usage(policy), &cpus, bounds, partial)?;
+        let mut part = Part::of(&described, describe::reads_usage(policy), &cpus, bounds, partial)?;
         come_first(&ledger.state().machine, &cpus)?;
         part.take_over()?;
         Ok(Self { part, ledger, events: 0, refreshed: clock::clock(), cpus })
@@ -106,16 +106,9 @@ impl Turn for Inside {
                 self.refreshed = now;
                 self.refresh(now);
             }
-            self.part.heard(now);
-            if let Some(ended) = self.part.ended() {
-                return Ok(Some(ended));
-            }
-            let lost = self.part.lost();
-            if lost > 0 {
-                return Err(Error::Lost(lost));
-            }
-            if now >= until {
-                return Ok(None);
+            let ended = self.part.heard(now)?;
+            if ended.is_some() || now >= until {
+                return Ok(ended);
             }
             let refresh = period.map_or(LOOK, |period| Ns(period.0.saturating_sub(now.since(self.refreshed).0)));
             // A signal ends the wait, too.
@@ -134,11 +127,5 @@ impl Turn for Inside {
 
     fn missing(&self) -> Option<String> {
         self.ledger.missing()
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        self.part.give_back();
     }
 }

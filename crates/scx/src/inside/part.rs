@@ -1,92 +1,75 @@
 //! The kernel's part that decides by itself, as this process sees it: what it has counted of each thread is read, and what the
 //! policy thinks is written, in memory that both have.
 
-use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use evenkeel_linux::clock;
 use evenkeel_linux::event::Tid;
 use evenkeel_model::Ns;
-use libbpf_rs::Link;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, MapMut};
 
 use super::ledger::{Labels, Seen, TYPES, number};
-use crate::event::Event;
 use crate::host::Figures;
-use crate::loading::{self, PARTIAL, long, refused, word};
-use crate::ring::Ring;
+use crate::loading::{self, Loaded, Memory, PARTIAL, Skeleton, long, word};
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
-use crate::{Bounds, Ended, Error};
+use crate::{Bounds, Error};
 
 /// `enum run`: it has a core.
 const RUNNING: u32 = 2;
 
-/// The scheduler in the kernel, from when it is loaded until this is dropped.
-pub(super) struct Part {
-    skeleton: InsideSkel<'static>,
-    /// What holds the machine; `None` when it has been given back.
-    links: Vec<Link>,
-    ring: Ring,
+/// The part that decides by itself.
+pub(super) type Part = Loaded<InsideSkel<'static>>;
+
+impl Skeleton for InsideSkel<'static> {
+    fn ring(&self) -> &MapMut<'static> {
+        &self.maps.ring
+    }
+
+    fn attach(&mut self) -> Result<Vec<Link>, Error> {
+        loading::take_over(&mut self.maps.evenkeel, &[&self.progs.real_time_comes])
+    }
+
+    fn memory(&mut self) -> Option<Memory<'_>> {
+        let memory = self.maps.bss_data.as_deref_mut()?;
+        Some(Memory {
+            heard: &mut memory.heard,
+            lost_events: memory.lost_events,
+            exit_kind: &mut memory.exit_kind,
+            exit_reason: &memory.exit_reason,
+            exit_message: &memory.exit_message,
+        })
+    }
 }
 
 impl Part {
-    /// Loads the scheduler. It does not schedule anything before [`Self::take_over`].
-    pub(super) fn load(
+    /// Loads the scheduler of a machine.
+    pub(super) fn of(
         machine: &types::machine,
         reads_usage: bool,
         cpus: &[u16],
         bounds: &Bounds,
         partial: bool,
     ) -> Result<Self, Error> {
-        loading::can_load()?;
-        // The skeleton borrows its object for as long as it lives, which is as long as this process schedules.
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = InsideSkelBuilder::default().open(object).map_err(refused)?;
-        let places = open.maps.rodata_data.as_deref().map_or(0, |settings| settings.core_of_cpu.len());
-        loading::room(places)?;
-        if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
-            settings.gone_after = bounds.gone.0;
-            settings.decider = std::process::id();
-            settings.machine = *machine;
-            settings.reads_usage = reads_usage;
-            for (core, cpu) in cpus.iter().enumerate() {
-                if let Some(place) = settings.core_of_cpu.get_mut(usize::from(*cpu)) {
-                    *place = core as u16 + 1;
+        Self::load(InsideSkelBuilder::default(), |open| {
+            let places = open.maps.rodata_data.as_deref().map_or(0, |settings| settings.core_of_cpu.len());
+            loading::room(places)?;
+            if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
+                settings.gone_after = bounds.gone.0;
+                settings.decider = std::process::id();
+                settings.machine = *machine;
+                settings.reads_usage = reads_usage;
+                for (core, cpu) in cpus.iter().enumerate() {
+                    if let Some(place) = settings.core_of_cpu.get_mut(usize::from(*cpu)) {
+                        *place = core as u16 + 1;
+                    }
                 }
             }
-        }
-        if partial {
-            open.struct_ops.evenkeel_mut().flags |= PARTIAL;
-        }
-        let skeleton = open.load().map_err(refused)?;
-        let ring = Ring::new(&skeleton.maps.ring)?;
-        Ok(Self { skeleton, links: Vec::new(), ring })
-    }
-
-    /// From now on the kernel schedules with it.
-    pub(super) fn take_over(&mut self) -> Result<(), Error> {
-        let beside = [&self.skeleton.progs.real_time_comes];
-        self.links = loading::take_over(&mut self.skeleton.maps.evenkeel, &beside)?;
-        Ok(())
-    }
-
-    /// Becomes readable when there are events.
-    pub(super) fn ready(&self) -> impl AsFd + '_ {
-        self.ring.ready()
-    }
-
-    /// Takes the events that have come, in order.
-    pub(super) fn events(&mut self) -> Vec<Event> {
-        self.ring.events()
-    }
-
-    /// All events until then have been acted on.
-    pub(super) fn heard(&mut self, at: Ns) {
-        if let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() {
-            long(&mut memory.heard).store(at.0, Ordering::Release);
-        }
+            if partial {
+                open.struct_ops.evenkeel_mut().flags |= PARTIAL;
+            }
+            Ok(())
+        })
     }
 
     /// What has been counted of the thread in a slot. Each number is whole; together they may be of a moment apart.
@@ -153,22 +136,6 @@ impl Part {
             little: Ns(counted.little),
             ..Figures::default()
         }
-    }
-
-    /// How many events were lost for lack of room.
-    pub(super) fn lost(&self) -> u64 {
-        self.skeleton.maps.bss_data.as_deref().map_or(0, |memory| memory.lost_events)
-    }
-
-    /// Why the kernel has given the machine back, if it has.
-    pub(super) fn ended(&mut self) -> Option<Ended> {
-        let memory = self.skeleton.maps.bss_data.as_deref_mut()?;
-        loading::ended(&mut memory.exit_kind, &memory.exit_reason, &memory.exit_message)
-    }
-
-    /// Gives the machine back.
-    pub(super) fn give_back(&mut self) {
-        self.links.clear();
     }
 
     /// How far this process's clock is ahead of the scheduler's, in ns.
