@@ -59,10 +59,10 @@ pub fn live_policy(name: &str) -> Result<Setup> {
 
 /// Makes sure that a policy can decide inside a kernel.
 pub fn decides_in_kernel(policy: &Setup) -> Result<()> {
-    if evenkeel_scx::decides(policy.description()) {
+    if policy.description().in_kernel.is_some() {
         return Ok(());
     }
-    let in_kernel = POLICIES.iter().filter(|known| evenkeel_scx::decides(known)).map(|known| known.name);
+    let in_kernel = POLICIES.iter().filter(|known| known.in_kernel.is_some()).map(|known| known.name);
     bail!(
         "policy {} cannot decide in the kernel: expected one of {}; or leave out --path kernel",
         policy.name(),

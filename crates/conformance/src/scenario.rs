@@ -2,6 +2,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns};
 use evenkeel_sched::Setup;
+use evenkeel_sched::policy::Guarantee;
 
 use crate::machine;
 
@@ -80,10 +81,8 @@ impl Scenario {
 pub enum Policies {
     /// Every one that accepts the machine.
     All,
-    /// Those by which an idle big core takes over the thread of a little one at once.
-    TakeOver,
-    /// Those by which a core that is busy takes over what waits for a busier one.
-    Balance,
+    /// Those that guarantee this.
+    That(Guarantee),
 }
 
 /// What a thread does.
@@ -184,7 +183,7 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
             name: "an idle big core takes over the thread of a little one",
             big: 1,
             little: 1,
-            policies: Policies::TakeOver,
+            policies: Policies::That(Guarantee::TakesOver),
             threads: vec![Script::new(0, work(450)), Script::new(1, work(3000))],
             expect: |scenario, facts, played| leaves_little(scenario, facts, played, 1, facts.reaction(1)),
         },
@@ -192,7 +191,7 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
             name: "two big cores that go idle at once take over two threads",
             big: 2,
             little: 2,
-            policies: Policies::TakeOver,
+            policies: Policies::That(Guarantee::TakesOver),
             // Little is left by then, so that no other balancing moves them meanwhile.
             threads: [0, 1, 2, 3].map(|on| Script::new(on, work(if on < 2 { 450 } else { 310 }))).into(),
             expect: |scenario, facts, played| {
@@ -207,7 +206,7 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
             name: "a thread exits while a core is about to take it over",
             big: 1,
             little: 1,
-            policies: Policies::TakeOver,
+            policies: Policies::That(Guarantee::TakesOver),
             threads: vec![
                 Script::new(0, work(450)),
                 Script::new(1, vec![Step::Work(in_flight(facts))]),
@@ -222,7 +221,7 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
             name: "a thread blocks while a core is about to take it over",
             big: 1,
             little: 1,
-            policies: Policies::TakeOver,
+            policies: Policies::That(Guarantee::TakesOver),
             threads: vec![
                 Script::new(0, work(450)),
                 Script::new(1, vec![Step::Work(in_flight(facts)), Step::Sleep(ms(200)), Step::Work(ms(1000))]),
@@ -273,7 +272,7 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
             name: "a thread that is moved from outside is where it was moved to",
             big: 1,
             little: 1,
-            policies: Policies::TakeOver,
+            policies: Policies::That(Guarantee::TakesOver),
             threads: vec![Script::new(0, vec![Step::Work(ms(450)), Step::Displaced(CoreId(1)), Step::Work(ms(3000))])],
             expect: |_, facts, played| {
                 let (little, most) = (played.threads[0].little, facts.reaction(1));
@@ -299,7 +298,7 @@ pub fn scenarios(facts: &Facts) -> Vec<Scenario> {
             name: "a busy core takes over what waits for a busier one",
             big: 2,
             little: 2,
-            policies: Policies::Balance,
+            policies: Policies::That(Guarantee::Balances),
             // Even if all three stay where they begin they have ended before the fourth.
             threads: vec![
                 pinned_at_first(ms(1300)).only(&[0]),

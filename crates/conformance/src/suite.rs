@@ -7,11 +7,6 @@ use evenkeel_sched::{Description, POLICIES, Setup};
 use crate::scenario::scenarios;
 use crate::{Arm, Facts, Played, Policies, RATIO, Report, Scenario, Script, Step};
 
-/// The policies by which an idle big core takes over the thread of a little one at once.
-const TAKE_OVER: [&str; 4] = ["pfs", "colab", "fcf", "bias"];
-/// Those by which a core that is busy takes over what waits for a busier one.
-const BALANCE: [&str; 4] = ["cfs", "gts", "eas", "pfs"];
-
 /// Plays every scenario under every policy that it is for.
 pub fn check(arm: &mut impl Arm) -> Report {
     let facts = arm.facts();
@@ -35,13 +30,12 @@ pub fn check(arm: &mut impl Arm) -> Report {
 }
 
 fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static Description) -> bool {
-    let named = match scenario.policies {
+    let meant = match scenario.policies {
         Policies::All => true,
-        Policies::TakeOver => TAKE_OVER.contains(&policy.name),
-        Policies::Balance => BALANCE.contains(&policy.name),
+        Policies::That(guarantee) => policy.guarantees.contains(&guarantee),
     };
     let chosen = facts.policies.is_none_or(|chosen| chosen.contains(&policy.name));
-    named
+    meant
         && chosen
         && (facts.foretells || !policy.foresight)
         && accepts(&*Setup::from(policy).make(), &scenario.machine()).is_ok()

@@ -18,7 +18,6 @@ use std::io;
 use evenkeel_model::Ns;
 
 pub use host::Figures;
-pub use inside::{IN_KERNEL, decides};
 pub use session::{Account, Only, Path, Plan, Session, adopt};
 
 /// What happens when this process does not answer.

@@ -46,7 +46,7 @@ pub struct Plan {
 /// Where decisions are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// In the kernel's part, for the policies that it has ([`crate::decides`]).
+    /// In the kernel's part, for the policies that it has ([`Description::in_kernel`](evenkeel_sched::Description::in_kernel)).
     Kernel,
     /// In this process, for every policy.
     Process,

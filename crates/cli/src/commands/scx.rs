@@ -8,7 +8,7 @@ use evenkeel_linux::wait;
 use evenkeel_model::Ns;
 use evenkeel_report::table;
 use evenkeel_sched::{POLICIES, Setup};
-use evenkeel_scx::{Account, Bounds, Ended, Figures, Only, Path, Plan, Session, decides};
+use evenkeel_scx::{Account, Bounds, Ended, Figures, Only, Path, Plan, Session};
 
 use crate::args::{self, Format, Output, Scx};
 use crate::failed::Own;
@@ -121,8 +121,11 @@ fn shown(only: &Only) -> String {
 /// Which policies there are for this machine's threads, and where each can decide.
 pub fn list(output: Output) -> Result<String> {
     let live = POLICIES.iter().filter(|policy| !policy.foresight);
-    let rows =
-        live.map(|policy| json::Schedulable { name: policy.name, in_kernel: decides(policy), summary: policy.summary });
+    let rows = live.map(|policy| json::Schedulable {
+        name: policy.name,
+        in_kernel: policy.in_kernel.is_some(),
+        summary: policy.summary,
+    });
     if output.format == Format::Json {
         return json::print(&json::Schedulables { policies: rows.collect() });
     }
@@ -137,7 +140,7 @@ pub fn list(output: Output) -> Result<String> {
 /// Where decisions are made.
 fn path(args: &Scx, policy: &Setup) -> Result<Path> {
     match args.path {
-        None if decides(policy.description()) => Ok(Path::Kernel),
+        None if policy.description().in_kernel.is_some() => Ok(Path::Kernel),
         None | Some(args::Path::Daemon) => Ok(Path::Process),
         Some(args::Path::Kernel) => catalog::decides_in_kernel(policy).map(|()| Path::Kernel),
     }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use evenkeel_sched::{Description, POLICIES};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 fn root() -> PathBuf {
@@ -171,6 +172,22 @@ fn files_that_the_architecture_names_exist() {
     });
     let (there, lost): (Vec<_>, Vec<_>) = named.partition(|code| root().join("crates").join(code).exists());
     assert!(there.len() > 60 && lost.is_empty(), "docs/ARCHITECTURE.md names files that do not exist: {lost:?}");
+}
+
+/// The policies that decide in the kernel, and all others that need no foresight.
+#[test]
+fn the_page_about_the_kernel_says_which_policy_decides_where() {
+    let text = fs::read_to_string(root().join("docs/kernel.md")).unwrap();
+    let named = |from: &str, to: &str| {
+        let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("docs/kernel.md lacks: {from}"));
+        let names = rest.split_once(to).unwrap().0.split('`').skip(1).step_by(2);
+        names.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let (inside, others): (Vec<_>, Vec<_>) =
+        POLICIES.iter().filter(|policy| !policy.foresight).partition(|policy| policy.in_kernel.is_some());
+    let names = |policies: Vec<&&Description>| policies.iter().map(|policy| policy.name.to_owned()).collect();
+    assert_eq!(named("the default where it can be): ", ". The program"), names(inside), "in the kernel");
+    assert_eq!(named("The others need no path in the kernel of their own: ", "\n\n"), names(others), "the others");
 }
 
 /// Each crate, the crates of the workspace that it depends on, and those of them that a feature turns on.

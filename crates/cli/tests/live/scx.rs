@@ -131,7 +131,7 @@ fn threads_go_on_elsewhere_when_a_real_time_thread_has_their_core() {
 pub(super) fn policies_and_paths(but: &[&str]) -> Vec<String> {
     let policies = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight && !but.contains(&policy.name));
     let paths = |policy: &&'static evenkeel_sched::Description| {
-        let kernel = evenkeel_scx::decides(policy).then(|| format!("{}/kernel", policy.name));
+        let kernel = policy.in_kernel.is_some().then(|| format!("{}/kernel", policy.name));
         [Some(format!("{}/daemon", policy.name)), kernel]
     };
     policies.flat_map(paths).flatten().collect()

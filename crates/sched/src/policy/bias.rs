@@ -19,8 +19,9 @@
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, ThreadId};
 
-use super::description::{Description, Knob, Reads, Setup, Value};
+use super::description::{Description, Guarantee, Knob, Reads, Setup, Value};
 use super::hooks::{Policy, Standing};
+use super::in_kernel::InKernel;
 use super::parts::faster_first;
 use super::parts::stalls::{Monitor, Stalls};
 use crate::action::{Pick, Why};
@@ -54,6 +55,8 @@ pub(super) static DESCRIPTION: Description = Description {
     source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010",
     knobs: KNOBS,
     reads: Reads::Stalls { without: "decides as fcf does" },
+    guarantees: &[Guarantee::TakesOver],
+    in_kernel: Some(InKernel { choices: &["stay-on-node"], ..InKernel::new(2) }),
     ..Description::of::<Bias>("bias", |setup| Box::new(Bias::new(setup)))
 };
 

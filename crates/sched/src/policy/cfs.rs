@@ -1,13 +1,16 @@
 //! CFS, the default of every hook and nothing else: today's oblivious scheduler, and the baseline of every figure.
 
-use super::description::Description;
+use super::description::{Description, Guarantee};
 use super::hooks::Policy;
+use super::in_kernel::InKernel;
 use evenkeel_hooks::hooks;
 
 /// What `evenkeel policies` tells of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
     source: "Linux 3.16, kernel/sched/fair.c, the kernel of COLAB's evaluation (section 4)",
+    guarantees: &[Guarantee::Balances],
+    in_kernel: Some(InKernel::new(0)),
     ..Description::of::<Cfs>("cfs", |_| Box::new(Cfs))
 };
 

@@ -15,8 +15,9 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::description::{Description, Knob, Reads, Value};
+use super::description::{Description, Guarantee, Knob, Reads, Value};
 use super::hooks::{Changes, Group, Policy, Standing};
+use super::in_kernel::InKernel;
 use super::parts::fair;
 use super::parts::faster_first::scaled;
 use super::parts::running::Running;
@@ -46,6 +47,8 @@ pub(super) static DESCRIPTION: Description = Description {
             value: Value::Word(&["turn", "load"]),
         },
     ],
+    guarantees: &[Guarantee::TakesOver],
+    in_kernel: Some(InKernel { choices: &["takeover", "deal"], ..InKernel::new(6) }),
     ..Description::of::<Colab>("colab", |setup| {
         Box::new(Colab::new(Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal"))))
     })

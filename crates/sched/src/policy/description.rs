@@ -8,6 +8,7 @@ use evenkeel_model::Ns;
 use evenkeel_model::names::suggestion;
 
 use super::hooks::{Hook, Overrides, Policy};
+use super::in_kernel::InKernel;
 
 /// What a policy says of itself.
 pub struct Description {
@@ -26,6 +27,10 @@ pub struct Description {
     /// Whether it must know the future of every thread ([`crate::Thread::future`]). Only a simulator can tell it; every
     /// other host refuses such a policy.
     pub foresight: bool,
+    /// What it guarantees on every host, beyond what every policy does.
+    pub guarantees: &'static [Guarantee],
+    /// How a program inside the kernel has it, if one does.
+    pub in_kernel: Option<InKernel>,
     /// Makes one, as it is set up.
     pub make: fn(&Setup) -> Box<dyn Policy>,
 }
@@ -44,8 +49,17 @@ pub enum Reads {
     },
 }
 
+/// What a policy may guarantee; the suite that every host plays checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// An idle big core takes over the thread of a little one at once.
+    TakesOver,
+    /// A core that is busy takes over what waits for a busier one.
+    Balances,
+}
+
 impl Description {
-    /// A policy that reads nothing and has no knobs; which hooks it overrides follows from its type.
+    /// A policy that reads nothing, has no knobs and guarantees nothing more; which hooks it overrides follows from its type.
     pub const fn of<P: Overrides>(name: &'static str, make: fn(&Setup) -> Box<dyn Policy>) -> Self {
         Self {
             name,
@@ -55,6 +69,8 @@ impl Description {
             knobs: &[],
             reads: Reads::Nothing,
             foresight: false,
+            guarantees: &[],
+            in_kernel: None,
             make,
         }
     }
@@ -232,6 +248,18 @@ impl Setup {
         }
     }
 
+    /// What a knob that is a switch or a word is set to, as a number: 1 for on; a word's place among those that it can be.
+    pub fn choice(&self, knob: &str) -> u32 {
+        match self.declared(knob) {
+            Value::Switch => self.switch(knob).into(),
+            Value::Word(words) => {
+                let chosen = self.word(knob);
+                words.iter().position(|word| *word == chosen).unwrap_or_default() as u32
+            }
+            other => unreachable!("{knob} is no choice but {other:?}"),
+        }
+    }
+
     /// A policy reads what its own entry declares; a test makes every policy.
     fn declared(&self, name: &str) -> Value {
         let knob = self.description.knobs.iter().find(|knob| knob.name == name);
@@ -301,7 +329,9 @@ mod tests {
         let setup = set(&[]).unwrap();
         assert!(!setup.switch("quiet"));
         assert_eq!((setup.time("quantum"), setup.number("share"), setup.word("rank")), (Ns::from_ms(10), 0.5, "both"));
+        assert_eq!((setup.choice("quiet"), setup.choice("rank")), (0, 0));
         let setup = set(&["quiet", "quantum=40ms", "share=0.25", "rank=none"]).unwrap();
+        assert_eq!((setup.choice("quiet"), setup.choice("rank")), (1, 1));
         assert!(setup.switch("quiet"));
         assert_eq!((setup.time("quantum"), setup.number("share"), setup.word("rank")), (Ns::from_ms(40), 0.25, "none"));
     }

@@ -11,8 +11,9 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::description::Description;
+use super::description::{Description, Guarantee};
 use super::hooks::Policy;
+use super::in_kernel::InKernel;
 use super::parts::energy::Domains;
 use super::parts::fair;
 use super::parts::misfit::{idle_and_fit, misfit};
@@ -24,6 +25,8 @@ use evenkeel_hooks::hooks;
 pub(super) static DESCRIPTION: Description = Description {
     summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
     source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst; \"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C, names it as the successor of GTS",
+    guarantees: &[Guarantee::Balances],
+    in_kernel: Some(InKernel { reads_usage: true, ..InKernel::new(7) }),
     ..Description::of::<Eas>("eas", |_| Box::new(Eas::default()))
 };
 

@@ -13,8 +13,9 @@
 
 use evenkeel_model::{CoreId, ThreadId};
 
-use super::description::Description;
+use super::description::{Description, Guarantee};
 use super::hooks::Policy;
+use super::in_kernel::InKernel;
 use super::parts::faster_first;
 use crate::action::{Pick, Why};
 use crate::state::State;
@@ -24,6 +25,8 @@ use evenkeel_hooks::hooks;
 pub(super) static DESCRIPTION: Description = Description {
     summary: "faster core first, and as many threads for each core as its capacity says",
     source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010, sections 5.2 and 6.2, after Li, Baumberger, Koufaty, Hahn, \"Efficient operating system scheduling for performance-asymmetric multi-core architectures\", SC 2007",
+    guarantees: &[Guarantee::TakesOver],
+    in_kernel: Some(InKernel::new(1)),
     ..Description::of::<Fcf>("fcf", |_| Box::new(Fcf))
 };
 

@@ -9,8 +9,9 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::description::Description;
+use super::description::{Description, Guarantee};
 use super::hooks::Policy;
+use super::in_kernel::InKernel;
 use super::parts::fair;
 use crate::action::{Pick, Why};
 use crate::state::State;
@@ -27,6 +28,8 @@ const STARVING: u32 = 768;
 pub(super) static DESCRIPTION: Description = Description {
     summary: "busy threads go to big cores, idle ones to little cores, by load average",
     source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C; the rules and thresholds are those of the kernel of that paper's board, Linaro's big.LITTLE MP in kernel/sched/fair.c of Linux 3.10 for the Odroid-XU3",
+    guarantees: &[Guarantee::Balances],
+    in_kernel: Some(InKernel { reads_usage: true, ..InKernel::new(4) }),
     ..Description::of::<Gts>("gts", |_| Box::new(Gts))
 };
 

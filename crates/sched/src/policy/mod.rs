@@ -18,6 +18,7 @@ mod fcf;
 mod gts;
 pub(crate) mod hooks;
 mod iks;
+mod in_kernel;
 mod oracle;
 mod pfs;
 mod r#static;
@@ -28,9 +29,10 @@ use evenkeel_model::names::suggestion;
 
 pub use crate::action::Pick;
 pub use cfs::Cfs;
-pub use description::{Description, Knob, Reads, Setup, SetupError, Value};
+pub use description::{Description, Guarantee, Knob, Reads, Setup, SetupError, Value};
 pub use evenkeel_hooks::hooks;
 pub use hooks::{Changes, Group, Hook, Overrides, Policy, Standing};
+pub use in_kernel::InKernel;
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
 pub static POLICIES: &[&Description] = &[

@@ -10,8 +10,9 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::description::{Description, Reads};
+use super::description::{Description, Guarantee, Reads};
 use super::hooks::Policy;
+use super::in_kernel::InKernel;
 use super::parts::fair;
 use crate::action::{Pick, Why};
 use crate::state::State;
@@ -27,6 +28,8 @@ pub(super) static DESCRIPTION: Description = Description {
     summary: "equal progress: the thread that is furthest behind goes to a big core",
     source: "the baseline of Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 2 and 7, after Saez et al., \"Leveraging core specialization via OS scheduling to improve performance on asymmetric multicore systems\", ACM TOCS 30(2), 2012, and Van Craeynest et al., \"Fairness-aware scheduling on single-ISA heterogeneous multi-cores\", PACT 2013",
     reads: Reads::Speedups,
+    guarantees: &[Guarantee::TakesOver, Guarantee::Balances],
+    in_kernel: Some(InKernel::new(3)),
     ..Description::of::<Pfs>("pfs", |_| Box::new(Pfs::default()))
 };
 

@@ -13,6 +13,7 @@ use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
 
 use super::description::{Description, Knob, Reads, Setup, Value};
 use super::hooks::{Changes, Policy};
+use super::in_kernel::InKernel;
 use super::parts::services::FIRST_PROGRAM;
 use crate::state::State;
 use crate::thread::Run;
@@ -58,6 +59,7 @@ pub(super) static DESCRIPTION: Description = Description {
     source: "Jibaja, Cao, Blackburn, McKinley, \"Portable performance on asymmetric multicore processors\", CGO 2016, section 6, Algorithm 1",
     knobs: KNOBS,
     reads: Reads::Speedups,
+    in_kernel: Some(InKernel::new(5)),
     ..Description::of::<Wash>("wash", |setup| Box::new(Wash::new(setup)))
 };
 

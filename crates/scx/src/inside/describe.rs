@@ -2,34 +2,21 @@
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId};
 use evenkeel_sched::policy::parts::{energy, fair};
-use evenkeel_sched::{Description, Setup, State};
+use evenkeel_sched::{Setup, State};
 
 use crate::skeleton::inside::types::{machine, place};
-
-/// The policies whose decisions the kernel's part makes by itself, in the order of its `enum policy`.
-pub const IN_KERNEL: [&str; 8] = ["cfs", "fcf", "bias", "pfs", "gts", "wash", "colab", "eas"];
 
 /// Units of `struct step`'s power in a watt.
 const POWER: f64 = (1_u64 << 40) as f64;
 
-/// Whether the kernel's part decides by itself under a policy.
-pub fn decides(policy: &Description) -> bool {
-    IN_KERNEL.contains(&policy.name)
-}
-
-/// Whether the kernel's part is to follow how much cores are used.
-pub(super) fn reads_usage(policy: &Setup) -> bool {
-    ["gts", "eas"].contains(&policy.description().name)
-}
-
 /// `struct machine` of `bpf/policy/state.h`, for a scheduler's machine whose core `i` is the CPU `cpus[i]`.
 pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
-    let name = policy.description().name;
+    let in_kernel = policy.description().in_kernel.unwrap_or_default();
     let types = s.machine.core_types.len() as u8;
     let least = s.machine.capacity(CoreTypeId(types.saturating_sub(1)));
     let mut nodes: Vec<CoreSet> = Vec::new();
     let mut described = machine {
-        policy: IN_KERNEL.iter().position(|known| *known == name).unwrap_or_default() as u32,
+        policy: in_kernel.number,
         cores: s.cores.len() as u32,
         caches: s.caches.len() as u32,
         clusters: s.machine.clusters.len() as u32,
@@ -37,15 +24,11 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
         least,
         speedup: 1024 * 1024 / least.max(1),
         scale: fair::latency(s).0 as u32 / 6_000_000,
-        stays: u32::from(name == "bias" && policy.switch("stay-on-node")),
-        takeover: match name {
-            "colab" if policy.word("takeover") == "blamed" => 1,
-            "colab" if policy.word("takeover") == "none" => 2,
-            _ => 0,
-        },
-        deal: u32::from(name == "colab" && policy.word("deal") == "load"),
         ..machine::default()
     };
+    for (place, knob) in described.choices.iter_mut().zip(in_kernel.choices) {
+        *place = policy.choice(knob);
+    }
     for (id, steps) in described.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
         for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {
             (step.from, step.power) = (from, (power * POWER) as u64);
@@ -86,4 +69,28 @@ fn place_of(s: &State, core: CoreId, cpu: u16, nodes: &[CoreSet]) -> place {
         place.sizes[level] = domain.len() as u32;
     }
     place
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_sched::POLICIES;
+
+    use super::*;
+
+    /// What a policy says of its part in the kernel is what that part has.
+    #[test]
+    fn policies_know_how_the_kernel_has_them() {
+        let state = include_str!("../bpf/policy/state.h");
+        let (_, rest) = state.split_once("enum policy {").unwrap();
+        let (numbered, _) = rest.split_once('}').unwrap();
+        let numbered: Vec<String> =
+            numbered.split(',').map(|name| name.trim().to_lowercase().replace('_', "-")).collect();
+        let known = POLICIES.iter().filter_map(|policy| Some((policy, policy.in_kernel?)));
+        for (policy, in_kernel) in known.clone() {
+            assert_eq!(numbered.get(in_kernel.number as usize).map(String::as_str), Some(policy.name));
+            assert!(in_kernel.choices.len() <= machine::default().choices.len(), "{}", policy.name);
+            in_kernel.choices.iter().for_each(|knob| assert_eq!(Setup::from(*policy).choice(knob), 0));
+        }
+        assert_eq!(known.count(), numbered.len());
+    }
 }

@@ -19,8 +19,6 @@ use crate::{Bounds, Ended, Error};
 use ledger::Ledger;
 use part::Part;
 
-pub use describe::{IN_KERNEL, decides};
-
 /// The kernel's part, and what is written beside its threads.
 pub(crate) struct Inside {
     part: Part,
@@ -41,8 +39,9 @@ impl Inside {
     ) -> Result<Self, Error> {
         let mut ledger = Ledger::new(machine, policy);
         ledger.count_by(ThreadCounters::of_this_machine());
+        let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
         let described = describe::described(ledger.state(), &cpus, policy);
-        let mut part = Part::of(&described, describe::reads_usage(policy), &cpus, bounds, partial)?;
+        let mut part = Part::of(&described, reads_usage, &cpus, bounds, partial)?;
         come_first(&ledger.state().machine, &cpus)?;
         part.take_over()?;
         Ok(Self { part, ledger, events: 0, refreshed: clock::clock(), cpus })

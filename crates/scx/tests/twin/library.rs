@@ -10,6 +10,7 @@ pub const CORES: usize = 1024;
 pub const LEVELS: usize = 3;
 pub const TYPES: usize = 8;
 pub const STEPS: usize = 64;
+pub const CHOICES: usize = 2;
 
 /// `struct place` of `bpf/policy/state.h`; the others are its structs, too.
 #[repr(C)]
@@ -36,9 +37,7 @@ pub struct Machine {
     pub least: u32,
     pub speedup: u32,
     pub scale: u32,
-    pub stays: u32,
-    pub takeover: u32,
-    pub deal: u32,
+    pub choices: [u32; CHOICES],
     pub places: [Place; CORES],
     pub steps: [[Step; STEPS]; TYPES],
 }

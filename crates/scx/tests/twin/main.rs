@@ -11,8 +11,8 @@ mod twin;
 use std::sync::{Arc, Mutex};
 
 use evenkeel_model::{Class, Machine, Ns, machines};
-use evenkeel_sched::{Governor, Setup};
-use evenkeel_scx::IN_KERNEL;
+use evenkeel_sched::policy::by_name as policy_named;
+use evenkeel_sched::{Governor, POLICIES, Setup};
 use evenkeel_sim::{Options, run};
 use evenkeel_workload::{Workload, by_name};
 
@@ -68,7 +68,8 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let mut report = Vec::new();
     let mut all = 0;
     let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load"];
-    for policy in IN_KERNEL.into_iter().chain(knobs) {
+    let policies = POLICIES.iter().filter(|policy| policy.in_kernel.is_some()).map(|policy| policy.name);
+    for policy in policies.chain(knobs) {
         for machine in machines_played() {
             for workload in workloads_played() {
                 let (compared, different) = play(&library, &machine, &workload, policy);
@@ -141,8 +142,9 @@ fn what_has_just_begun_or_is_on_its_way_hides_no_other_thread_from_an_idle_big_c
     for policy in ["fcf", "bias", "pfs", "colab"] {
         library.begin();
         let machine = library.machine();
-        machine.policy = state::number(policy);
-        (machine.cores, machine.types, machine.least, machine.takeover) = (4, 2, 512, 0);
+        machine.policy = policy_named(policy).and_then(|policy| policy.in_kernel).unwrap().number;
+        (machine.cores, machine.types, machine.least) = (4, 2, 512);
+        machine.choices = [0; library::CHOICES];
         for (core, place) in machine.places.iter_mut().enumerate().take(4) {
             (place.kind, place.capacity) = if core < 2 { (0, 1024) } else { (1, 512) };
             (place.levels, place.domains[0], place.sizes[0]) = (1, 2, 4);

@@ -4,17 +4,11 @@ use evenkeel_model::{CoreId, CoreSet, CoreTypeId, ThreadId};
 use evenkeel_sched::policy::parts::{energy, fair};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Run, Setup, State};
-use evenkeel_scx::IN_KERNEL;
 
-use crate::library::{Library, Place, STEPS, Step, TYPES};
+use crate::library::{CHOICES, Library, Place, STEPS, Step, TYPES};
 
 /// Of `enum run`.
 pub const RUNNING: u32 = 2;
-
-/// A policy's place in `enum policy`.
-pub fn number(policy: &str) -> u32 {
-    IN_KERNEL.iter().position(|known| *known == policy).unwrap() as u32
-}
 
 pub fn slot(thread: ThreadId) -> u32 {
     thread.0 + 1
@@ -22,9 +16,9 @@ pub fn slot(thread: ThreadId) -> u32 {
 
 /// The machine, which does not change.
 pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
-    let name = policy.description().name;
+    let in_kernel = policy.description().in_kernel.unwrap();
     let machine = library.machine();
-    machine.policy = number(name);
+    machine.policy = in_kernel.number;
     machine.cores = s.cores.len() as u32;
     machine.caches = s.caches.len() as u32;
     machine.clusters = s.machine.clusters.len() as u32;
@@ -32,13 +26,10 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
     machine.least = s.machine.capacity(CoreTypeId(machine.types as u8 - 1));
     machine.speedup = 1024 * 1024 / machine.least;
     machine.scale = fair::latency(s).0 as u32 / 6_000_000;
-    machine.stays = 0;
-    machine.takeover = match policy.name() {
-        "colab:takeover=blamed" => 1,
-        "colab:takeover=none" => 2,
-        _ => 0,
-    };
-    machine.deal = u32::from(policy.name() == "colab:deal=load");
+    machine.choices = [0; CHOICES];
+    for (place, knob) in machine.choices.iter_mut().zip(in_kernel.choices) {
+        *place = policy.choice(knob);
+    }
     machine.steps = [[Step::default(); STEPS]; TYPES];
     for (id, steps) in machine.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
         for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {

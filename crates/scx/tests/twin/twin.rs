@@ -41,8 +41,12 @@ impl Twin {
         self.look(s);
     }
 
+    fn reads_usage(&self) -> bool {
+        self.setup.description().in_kernel.is_some_and(|policy| policy.reads_usage)
+    }
+
     fn look(&self, s: &State) {
-        write(&self.library, s, ["gts", "eas"].contains(&self.setup.name()), |thread| self.inner.standing(s, thread));
+        write(&self.library, s, self.reads_usage(), |thread| self.inner.standing(s, thread));
     }
 
     fn compare<T: PartialEq + Debug>(&self, s: &State, what: &str, core: T, kernel: T) {

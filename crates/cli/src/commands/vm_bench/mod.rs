@@ -13,7 +13,6 @@ use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::bench::{self, Bench, Caller, Host, Measured, Plan, Scheduler, Unknown};
 use evenkeel_linux::vm::{self, kernel};
-use evenkeel_scx::decides;
 use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
@@ -75,7 +74,7 @@ fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
 fn schedulers(args: &VmBench) -> Result<Vec<Scheduler>> {
     let mut schedulers = vec![Scheduler::stock()];
     for name in &args.policy {
-        let both = decides(catalog::live_policy(name)?.description());
+        let both = catalog::live_policy(name)?.description().in_kernel.is_some();
         let at = |path| args.scx && args.path.is_none_or(|only| only == path);
         let hosts = [
             (Host::Run, true),

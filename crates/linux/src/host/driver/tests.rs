@@ -4,6 +4,8 @@ mod conformance;
 mod kernel;
 
 use evenkeel_model::Instructions;
+use evenkeel_sched::POLICIES;
+use evenkeel_sched::policy::Guarantee;
 use proptest::prelude::*;
 
 use self::kernel::{Kernel, PERIOD};
@@ -47,7 +49,8 @@ fn an_idle_big_core_takes_over_a_little_ones_thread() {
 /// step.
 #[test]
 fn two_idle_big_cores_take_over_two_threads_at_once() {
-    for policy in ["pfs", "colab", "fcf", "bias"] {
+    let takes_over = POLICIES.iter().filter(|policy| policy.guarantees.contains(&Guarantee::TakesOver));
+    for policy in takes_over.map(|policy| policy.name) {
         let mut kernel = kernel("2B2S:3", policy);
         (0..2).for_each(|cpu| {
             kernel.start(cpu, Ns::from_ms(45));

@@ -3,6 +3,8 @@
 #pragma once
 #include "fair.h"
 
+/* Which threads an idle big core takes over, and which core a thread is dealt to. */
+enum colab_choice { TAKEOVER, DEAL };
 enum takeover { ANY_THREAD, BLAMED, NO_THREAD };
 enum deal { IN_TURN, BY_LOAD };
 
@@ -34,7 +36,7 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 		core = after(from, step);
 		if (!may_run_on(slot, core) || (!any && !in_group(group, core)))
 			continue;
-		load = machine.deal == BY_LOAD ? scaled(core, occupancy(core) + 1) : 1;
+		load = machine.choices[DEAL] == BY_LOAD ? scaled(core, occupancy(core) + 1) : 1;
 		if (!idle(core))
 			load |= BUSY;
 		if (chosen == NO_CORE || load < least) {
@@ -42,7 +44,7 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 			least = load;
 		}
 		/* In turn none comes before the first idle one. */
-		if (machine.deal == IN_TURN && idle(core))
+		if (machine.choices[DEAL] == IN_TURN && idle(core))
 			break;
 	}
 	if (chosen == NO_CORE)
@@ -119,7 +121,7 @@ DECISION __u64 colab_pick(__u32 core)
 	}
 	if (thread)
 		return picked(QUEUED, thread);
-	if (!is_big(core) || machine.takeover == NO_THREAD)
+	if (!is_big(core) || machine.choices[TAKEOVER] == NO_THREAD)
 		return picked(IDLE, 0);
 	FOR(other, 0, machine.cores) {
 		if (is_big(other))
@@ -128,7 +130,7 @@ DECISION __u64 colab_pick(__u32 core)
 		if (running)
 			thread = colab_more(core, thread, running);
 	}
-	return picked(TAKE, machine.takeover == ANY_THREAD || thread_at(thread)->urgency ? thread : 0);
+	return picked(TAKE, machine.choices[TAKEOVER] == ANY_THREAD || thread_at(thread)->urgency ? thread : 0);
 }
 
 DECISION __u64 colab_slice(__u32 slot, __u32 core)

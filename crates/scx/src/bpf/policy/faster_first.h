@@ -5,6 +5,9 @@
 #pragma once
 #include "fair.h"
 
+/* Of bias scheduling: whether threads stay on their memory node. */
+enum bias_choice { STAY_ON_NODE };
+
 /* Stalls that dominate a thread just so. */
 #define DOMINANT (1LL << 20)
 
@@ -16,7 +19,7 @@ static __always_inline bool faster(__u32 core, __u32 than)
 /* Whether a core's domain lies within what threads may cross. */
 static __always_inline bool reaches(__u32 domain)
 {
-	return machine.policy != BIAS || !machine.stays || domain == CACHE || domain == NODE;
+	return machine.policy != BIAS || !machine.choices[STAY_ON_NODE] || domain == CACHE || domain == NODE;
 }
 
 DECISION __u32 distance(__u32 near, __u32 core)

@@ -13,6 +13,8 @@
 #define TYPES 8
 /* Operating points of a core type: more than any machine has. */
 #define STEPS 64
+/* Knobs that a policy here may have. */
+#define CHOICES 2
 #define NO_CORE 0xffffffffU
 #define ONE 1024
 
@@ -65,11 +67,8 @@ struct machine {
 	__u32 speedup;
 	/* CFS's scaling of its constants by the number of cores. */
 	__u32 scale;
-	/* Bias: threads stay on their memory node. COLAB: which threads an idle big core takes over, and
-	 * which core a thread is dealt to. */
-	__u32 stays;
-	__u32 takeover;
-	__u32 deal;
+	/* What the policy's knobs are set to, which it lists itself. */
+	__u32 choices[CHOICES];
 	struct place places[CORES];
 	/* EAS: by core type; after the last one are zeros. */
 	struct step steps[TYPES][STEPS];
