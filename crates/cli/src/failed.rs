@@ -33,7 +33,11 @@ pub fn code(error: &Error) -> Option<u8> {
         }
         _ => None,
     });
-    let scheduled = error.downcast_ref::<evenkeel_scx::Error>().map(|_| Some(launch::OWN_FAILURE));
+    let scheduled = error.downcast_ref::<evenkeel_scx::Error>().map(|error| match error {
+        evenkeel_scx::Error::NotStarted(error) => Some(error.code()),
+        evenkeel_scx::Error::NotAdopted { .. } => None,
+        _ => Some(launch::OWN_FAILURE),
+    });
     let own = error.is::<Own>() || error.is::<files::Unwritten>();
     followed.or(emulated).or(scheduled).unwrap_or_else(|| own.then_some(launch::OWN_FAILURE))
 }

@@ -2,10 +2,12 @@
 //! policy of the scheduler core schedules the whole machine, or some processes of it.
 
 mod event;
+mod follow;
 mod host;
 mod inside;
 mod kernel;
 mod loading;
+mod only;
 mod programs;
 mod ring;
 mod session;
@@ -15,10 +17,13 @@ mod speedups;
 
 use std::io;
 
+use evenkeel_linux::launch;
 use evenkeel_model::Ns;
 
+pub use follow::{End, Follow};
 pub use host::Figures;
-pub use session::{Account, Only, Path, Plan, Session, adopt};
+pub use only::Only;
+pub use session::{Account, Path, Plan, Session};
 
 /// What happens when this process does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,4 +89,18 @@ pub enum Error {
     /// More happened than could be heard.
     #[error("{0} events of the kernel were lost, and with them where threads are; the machine was given back")]
     Lost(u64),
+    /// What is to be scheduled is not there, or this user may not.
+    #[error("cannot schedule {only}: {error}")]
+    NotAdopted {
+        /// What is to be scheduled.
+        only: Only,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// It did not become the command.
+    #[error(transparent)]
+    NotStarted(launch::Error),
+    /// Something that does not happen.
+    #[error("cannot wait for the command: {0}")]
+    Wait(io::Error),
 }

@@ -1,16 +1,12 @@
 //! Taking a machine over, scheduling it, and giving it back.
 
-use std::collections::BTreeSet;
-use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::ThreadCounters;
-use evenkeel_linux::{cgroup, clock, mask, process, realtime, wait};
+use evenkeel_linux::{clock, mask, realtime, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -144,41 +140,6 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let _ = self.join();
-    }
-}
-
-/// What is scheduled, if not all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Only {
-    /// A process, and all that it starts.
-    Process(Tid),
-    /// A control group, and all groups in it: its folder.
-    Group(PathBuf),
-}
-
-/// Makes threads those of the class SCHED_EXT. What they start is so from the beginning; what joins a group later is when this is
-/// called again.
-///
-/// # Errors
-/// There is no such process or group, or this user may not.
-pub fn adopt(only: &Only) -> io::Result<()> {
-    // Threads that start meanwhile are started by threads that are adopted already, or are found in the next round.
-    let mut adopted = BTreeSet::new();
-    loop {
-        let threads = match only {
-            Only::Process(process) => process::family(*process)?,
-            Only::Group(folder) => cgroup::threads(folder)?,
-        };
-        let new: Vec<Tid> = threads.into_iter().filter(|tid| adopted.insert(*tid)).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        for tid in new {
-            match realtime::ext(tid) {
-                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
-                _ => {}
-            }
-        }
     }
 }
 

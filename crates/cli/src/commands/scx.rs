@@ -4,21 +4,14 @@ use anyhow::{Context, Result, bail};
 use evenkeel_linux::cgroup;
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
-use evenkeel_linux::wait;
 use evenkeel_model::Ns;
 use evenkeel_report::table;
 use evenkeel_sched::{POLICIES, Setup};
-use evenkeel_scx::{Account, Bounds, Ended, Figures, Only, Path, Plan, Session};
+use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Plan, Session};
 
 use crate::args::{self, Format, Output, Scx};
 use crate::failed::Own;
 use crate::{catalog, closed, json, live, messages};
-
-/// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
-const LOOK: Ns = Ns::from_ms(100);
-
-/// How often processes are looked for that have joined the control group.
-const JOIN: Ns = Ns::from_ms(500);
 
 /// Runs the command, if there is one, and returns the exit status.
 pub fn run(args: &Scx) -> Result<u8> {
@@ -29,47 +22,16 @@ pub fn run(args: &Scx) -> Result<u8> {
     let only = args.only.as_ref().map(only).transpose()?;
     let plan = Plan { machine, cpus, policy, path, partial: only.is_some(), bounds: Bounds::default() };
     let mut command = (!args.command.is_empty()).then(|| Launched::new(&args.command)).transpose()?;
-    let signals = command.is_none().then(Signals::new).transpose().context("cannot listen to signals")?;
+    let end = match &mut command {
+        Some(command) => End::Command(command),
+        None => End::Signal(Signals::new().context("cannot listen to signals")?),
+    };
     let name = plan.policy.name().to_owned();
     let session = Session::start(plan)?;
     let began = clock();
-    if let Some(only) = &only {
-        evenkeel_scx::adopt(only).with_context(|| format!("cannot schedule {}", shown(only)))?;
-    }
-    if let Some(command) = &mut command {
-        command.release()?;
-    }
-    let (mut told, mut adopted) = (began, began);
-    let mut status = loop {
-        let now = clock();
-        if let Some(command) = &mut command
-            && let Some(status) = command.poll().context("cannot wait for the command")?
-        {
-            break Some(launch::exit_code(status));
-        }
-        if args.time.is_some_and(|time| now.since(began) >= time)
-            || signals.as_ref().is_some_and(|signals| signals.end_signal().is_some())
-        {
-            break None;
-        }
-        if session.ended() {
-            break None;
-        }
-        if args.stats.is_some_and(|every| now.since(told) >= every) {
-            told = now;
-            tell(path, &session.figures(), now.since(began), args.format.format)?;
-        }
-        if let Some(only @ Only::Group(_)) = &only
-            && now.since(adopted) >= JOIN
-        {
-            adopted = now;
-            // Once it is gone nothing joins it.
-            let _ = evenkeel_scx::adopt(only);
-        }
-        let due = |since: Ns, every: Option<Ns>| every.map_or(LOOK, |every| (since + every).since(now));
-        let most = due(began, args.time).min(due(told, args.stats)).min(LOOK);
-        wait::poll(command.as_ref().map(Launched::end).as_slice(), most).context("cannot wait for the command")?;
-    };
+    let follow = Follow { end, only: only.as_ref(), time: args.time, figures: args.stats };
+    let status = session.follow(follow, |figures, elapsed| tell(path, figures, elapsed, args.format.format))?;
+    let mut status = status.map(launch::exit_code);
     let elapsed = clock().since(began);
     let finished = session.finish();
     match &finished {
@@ -108,13 +70,6 @@ fn only(chosen: &args::Chosen) -> Result<Only> {
                  such as user.slice or /sys/fs/cgroup/user.slice"
             )
         }),
-    }
-}
-
-fn shown(only: &Only) -> String {
-    match only {
-        Only::Process(process) => format!("process {process}"),
-        Only::Group(folder) => format!("the control group {}", folder.display()),
     }
 }
 

@@ -1,0 +1,97 @@
+//! Scheduling until a command has ended, this process is told to end, or a time is over.
+
+use std::process::ExitStatus;
+
+use evenkeel_linux::launch::{Launched, Signals};
+use evenkeel_linux::{clock, wait};
+use evenkeel_model::Ns;
+
+use crate::only::{Only, adopt};
+use crate::session::Session;
+use crate::{Error, Figures};
+
+/// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
+const POLL: Ns = Ns::from_ms(100);
+
+/// How often processes are looked for that have joined the control group.
+const JOIN: Ns = Ns::from_ms(500);
+
+/// What is scheduled, and until when.
+pub struct Follow<'a> {
+    /// What ends it.
+    pub end: End<'a>,
+    /// What is scheduled, if not all.
+    pub only: Option<&'a Only>,
+    /// For how long at most.
+    pub time: Option<Ns>,
+    /// How often figures are told, if they are.
+    pub figures: Option<Ns>,
+}
+
+/// What ends the scheduling.
+pub enum End<'a> {
+    /// The end of a command that has been started and not been released.
+    Command(&'a mut Launched),
+    /// A signal to end.
+    Signal(Signals),
+}
+
+impl End<'_> {
+    /// Whether that has come, and how the command ended.
+    fn come(&mut self) -> Result<(bool, Option<ExitStatus>), Error> {
+        Ok(match self {
+            Self::Command(command) => {
+                let status = command.poll().map_err(Error::Wait)?;
+                (status.is_some(), status)
+            }
+            Self::Signal(signals) => (signals.end_signal().is_some(), None),
+        })
+    }
+}
+
+impl Session {
+    /// Schedules until the end, and returns how the command ended, if it has. `tell` is given what has been done, and in which time.
+    ///
+    /// # Errors
+    /// What is to be scheduled is not there, the command cannot be started, or `tell` failed.
+    pub fn follow<E: From<Error>>(
+        &self,
+        follow: Follow<'_>,
+        mut tell: impl FnMut(&Figures, Ns) -> Result<(), E>,
+    ) -> Result<Option<ExitStatus>, E> {
+        let Follow { mut end, only, time, figures } = follow;
+        let began = clock::clock();
+        if let Some(only) = only {
+            adopt(only).map_err(|error| Error::NotAdopted { only: only.clone(), error })?;
+        }
+        if let End::Command(command) = &mut end {
+            command.release().map_err(Error::NotStarted)?;
+        }
+        let (mut told, mut adopted) = (began, began);
+        loop {
+            let now = clock::clock();
+            let (come, status) = end.come()?;
+            if come || self.ended() || time.is_some_and(|time| now.since(began) >= time) {
+                return Ok(status);
+            }
+            if figures.is_some_and(|every| now.since(told) >= every) {
+                told = now;
+                tell(&self.figures(), now.since(began))?;
+            }
+            if let Some(only @ Only::Group(_)) = only
+                && now.since(adopted) >= JOIN
+            {
+                adopted = now;
+                // Once it is gone nothing joins it.
+                let _ = adopt(only);
+            }
+            let due = |since: Ns, every: Option<Ns>| every.map_or(POLL, |every| (since + every).since(now));
+            let most = due(began, time).min(due(told, figures)).min(POLL);
+            let ends = match &end {
+                End::Command(command) => Some(command.end()),
+                End::Signal(_) => None,
+            };
+            wait::poll(ends.as_slice(), most).map_err(Error::Wait)?;
+        }
+    }
+}
