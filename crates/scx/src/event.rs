@@ -44,7 +44,7 @@ pub(crate) enum What {
     Blocks {
         futex: bool,
     },
-    /// A core could not run the thread of its mail with this number, which does not wait any more.
+    /// A core could not run the thread of its assignment with this number, because it does not wait any more.
     Refused(u32),
     /// The same, but it still waits: it may not run there any more.
     Keeps(u32),

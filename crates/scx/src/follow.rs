@@ -13,7 +13,7 @@ use crate::{Error, Figures};
 /// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
 const POLL: Ns = Ns::from_ms(100);
 
-/// How often processes are looked for that have joined the control group.
+/// How often processes that have joined the control group are adopted.
 const JOIN: Ns = Ns::from_ms(500);
 
 /// What is scheduled, and until when.

@@ -1,9 +1,9 @@
-//! Between the kernel and the scheduler core: events become reports, decisions become mail and orders to stop.
+//! Between the kernel and the scheduler core: events become reports, decisions become assignments and orders to stop.
 //!
 //! The kernel says what happened some time after it did, and does what it is told some time after it was decided. So a switch is
-//! under way from the mail until the core runs the thread, and a stop until the thread has left its core: [`protocol`]'s
-//! late host. What the kernel does by itself, such as running a thread that exits where it is, leaves that thread
-//! astray until it waits or blocks again.
+//! under way from the assignment until the core runs the thread, and a stop until the thread has left its core: [`protocol`]'s
+//! late host. What the kernel does by itself, such as running a thread that exits where it is, has that thread
+//! run elsewhere until it waits or blocks again.
 
 mod counts;
 mod figures;
@@ -34,8 +34,8 @@ use threads::Thread;
 
 /// What the host tells the kernel.
 pub(crate) trait Orders {
-    /// Has a core run a thread, if it still waits then. Replaces older mail, which had another number.
-    fn send(&mut self, cpu: u16, mail: Mail);
+    /// Has a core run a thread, if it still waits then. Replaces an older assignment, which had another number.
+    fn send(&mut self, cpu: u16, assignment: Assignment);
     /// Has a thread leave a core, if it is still there then.
     fn stop(&mut self, cpu: u16, tid: Tid);
     /// Sets how fast a core should be, of [`FULL_LOAD`].
@@ -44,17 +44,17 @@ pub(crate) trait Orders {
 
 /// What a core is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mail {
+pub(crate) struct Assignment {
     /// The thread that it is to run.
     pub(crate) tid: Tid,
-    /// How long at most, until the process is asked again.
+    /// How long at most, until this process decides again.
     pub(crate) slice: Ns,
     /// Each is one more than the core's last.
     pub(crate) number: u32,
 }
 
 /// Drives the scheduler core with what the kernel did.
-pub(crate) struct Books<O> {
+pub(crate) struct Driver<O> {
     pub(crate) orders: O,
     sched: Scheduler,
     requests: Requests,
@@ -71,7 +71,7 @@ pub(crate) struct Books<O> {
     /// Requests whose threads are on their way off their cores.
     stops: Vec<Stop>,
     /// What runs where it was not sent, and has not been told to leave.
-    astray: Vec<(u16, ThreadId)>,
+    elsewhere: Vec<(u16, ThreadId)>,
     /// What runs because it had waited for too long, until the next tick.
     rescued: Vec<(u16, ThreadId)>,
     patience: Ns,
@@ -82,14 +82,14 @@ pub(crate) struct Books<O> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
     running: Option<ThreadId>,
-    /// What it has, or is to have, mail about.
+    /// The thread of its assignment, or of the one that it is to get.
     sent: Option<ThreadId>,
-    /// How long that should run at most, until the mail is sent.
+    /// How long that should run at most, until the assignment is sent.
     unsent: Option<Ns>,
-    /// The number of its last mail.
+    /// The number of its last assignment.
     number: u32,
     /// What ran there when it had not been sent there.
-    astray: Option<ThreadId>,
+    elsewhere: Option<ThreadId>,
     /// Since when it has had nothing to run while a thread waited that may use it.
     idle_since: Option<Ns>,
     /// Since when it has had nothing to run while a slower core ran a thread that may use it.
@@ -98,23 +98,22 @@ struct Core {
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Location {
     /// It waits for something, or has not begun.
     Blocked,
     /// It waits for a core.
     Waiting,
-    /// A core has mail about it, or is to have it.
+    /// A core has an assignment for it, or is to get one.
     Sent(CoreId),
     Running(CoreId),
     /// It runs where it was not sent, on that core if that is known.
-    Astray(Option<CoreId>),
+    Elsewhere(Option<CoreId>),
 }
 
 /// Threads that are being stopped for a request, one after the other.
 struct Stop {
     request: Request,
-    /// Those that have yet to leave, that of the slowest core first: the faster one goes on until the other has come off its
-    /// core.
+    /// Threads still to be stopped, slowest core first: the faster core keeps its thread until the slower one has stopped.
     left: Vec<ThreadId>,
     /// The first of them has been told.
     ordered: bool,
@@ -124,7 +123,7 @@ struct Stop {
     others: Vec<Request>,
 }
 
-impl<O: Orders> Books<O> {
+impl<O: Orders> Driver<O> {
     /// A host for a machine whose core `i` is the CPU `cpus[i]`.
     pub(crate) fn new(orders: O, machine: Machine, cpus: Vec<u16>, policy: &Setup, now: Ns) -> Self {
         Self {
@@ -140,7 +139,7 @@ impl<O: Orders> Books<O> {
             by_tid: BTreeMap::new(),
             programs: Programs::default(),
             stops: Vec::new(),
-            astray: Vec::new(),
+            elsewhere: Vec::new(),
             rescued: Vec::new(),
             patience: PATIENCE,
             speedups: Speedups::default(),
@@ -205,7 +204,7 @@ impl<O: Orders> Books<O> {
             }
             (What::Runs, Some(id)) => self.runs(id, event.cpu, event.ran),
             (&What::Blocks { futex }, Some(id)) => {
-                self.leaves(id, event.ran, Place::Blocked, |sched, now| {
+                self.leaves(id, event.ran, Location::Blocked, |sched, now| {
                     sched.blocked(now, id, if futex { Wait::Futex } else { Wait::Sleep });
                 });
             }
@@ -232,7 +231,8 @@ impl<O: Orders> Books<O> {
             if let (Some(thread), Some(slice)) = (core.sent, core.unsent.take()) {
                 self.figures.switches += 1;
                 core.number = core.number.wrapping_add(1);
-                self.orders.send(*cpu, Mail { tid: self.threads[thread.index()].tid, slice, number: core.number });
+                self.orders
+                    .send(*cpu, Assignment { tid: self.threads[thread.index()].tid, slice, number: core.number });
             }
         }
         for stop in self.stops.iter_mut().filter(|stop| !stop.ordered) {
@@ -241,9 +241,9 @@ impl<O: Orders> Books<O> {
                 self.orders.stop(self.cpus[core.index()], self.threads[thread.index()].tid);
             }
         }
-        for (cpu, thread) in std::mem::take(&mut self.astray) {
+        for (cpu, thread) in std::mem::take(&mut self.elsewhere) {
             // It may have gone elsewhere since, and another be told to leave that core.
-            if self.threads[thread.index()].place == Place::Astray(self.core(cpu)) {
+            if self.threads[thread.index()].location == Location::Elsewhere(self.core(cpu)) {
                 self.orders.stop(cpu, self.threads[thread.index()].tid);
             }
         }
@@ -253,7 +253,7 @@ impl<O: Orders> Books<O> {
     /// 1/HZ has passed.
     pub(crate) fn tick(&mut self, now: Ns) {
         self.now = self.now.max(now);
-        self.astray.append(&mut self.rescued);
+        self.elsewhere.append(&mut self.rescued);
         self.rescue();
         self.account_running(|host, core| {
             protocol::tick(host, core);
@@ -284,7 +284,7 @@ impl<O: Orders> Books<O> {
     }
 }
 
-impl<O: Orders> Host for Books<O> {
+impl<O: Orders> Host for Driver<O> {
     type Error = Infallible;
 
     fn scheduler(&self) -> &Scheduler {
@@ -304,7 +304,7 @@ impl<O: Orders> Host for Books<O> {
     }
 
     fn waiting(&self, thread: ThreadId) -> bool {
-        self.threads[thread.index()].place == Place::Waiting
+        self.threads[thread.index()].location == Location::Waiting
     }
 
     fn preempt(&mut self, request: &Request) -> Result<Progress, Infallible> {
@@ -329,10 +329,10 @@ impl<O: Orders> Host for Books<O> {
     }
 
     fn dispatch(&mut self, core: CoreId, thread: ThreadId, slice: Ns) -> Result<Progress, Infallible> {
-        if self.threads[thread.index()].place != Place::Waiting {
+        if self.threads[thread.index()].location != Location::Waiting {
             return Ok(Progress::Stale);
         }
-        self.threads[thread.index()].place = Place::Sent(core);
+        self.threads[thread.index()].location = Location::Sent(core);
         let core = &mut self.cores[core.index()];
         (core.sent, core.unsent) = (Some(thread), Some(slice));
         Ok(Progress::Late)
@@ -340,12 +340,12 @@ impl<O: Orders> Host for Books<O> {
 
     fn begin(&mut self, core: CoreId, thread: ThreadId) -> Result<(), Infallible> {
         self.cores[core.index()].running = Some(thread);
-        self.threads[thread.index()].place = Place::Running(core);
+        self.threads[thread.index()].location = Location::Running(core);
         Ok(())
     }
 
     fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        let (cores, level) = speed::asked(&self.sched.state().machine, cluster, frequency);
+        let (cores, level) = speed::level(&self.sched.state().machine, cluster, frequency);
         for core in cores.iter() {
             self.orders.perform(self.cpus[core.index()], level);
         }

@@ -1,4 +1,4 @@
-//! The part in the kernel, as this process sees it: events come from it, mail and orders to stop go to it.
+//! The part in the kernel, as this process sees it: events come from it, assignments and orders to stop go to it.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::mask;
 use libbpf_rs::{Link, MapMut};
 
-use crate::host::{Mail, Orders};
+use crate::host::{Assignment, Orders};
 use crate::loading::{self, Loaded, Memory, PARTIAL, Skeleton, long, word};
 use crate::skeleton::{ScxSkel, ScxSkelBuilder};
 use crate::{Bounds, Error};
@@ -40,7 +40,7 @@ impl Kernel {
     /// Loads the scheduler of these CPUs.
     pub(crate) fn of(cpus: &[u16], bounds: &Bounds, partial: bool) -> Result<Self, Error> {
         Self::load(ScxSkelBuilder::default(), |open| {
-            let places = open.maps.bss_data.as_deref().map_or(0, |memory| memory.mails.len());
+            let places = open.maps.bss_data.as_deref().map_or(0, |memory| memory.assignments.len());
             loading::room(places)?;
             if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
                 settings.machine = mask::words(&mask::of(cpus.iter().copied()));
@@ -55,7 +55,7 @@ impl Kernel {
         })
     }
 
-    /// Has a core look at its mail, or a thread leave it.
+    /// Has a core check its assignment, or a thread leave it.
     fn kick(&mut self, cpu: u16, leaves: Tid) {
         loading::order(&self.skeleton.progs.kick, cpu, leaves);
     }
@@ -67,12 +67,12 @@ impl Kernel {
 }
 
 impl Orders for Kernel {
-    fn send(&mut self, cpu: u16, mail: Mail) {
+    fn send(&mut self, cpu: u16, assignment: Assignment) {
         let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
-        let Some(place) = memory.mails.get_mut(usize::from(cpu)) else { return };
-        long(&mut place.slice).store(mail.slice.0, Ordering::Relaxed);
-        word(&mut place.tid).store(mail.tid, Ordering::Relaxed);
-        word(&mut place.number).store(mail.number, Ordering::Release);
+        let Some(place) = memory.assignments.get_mut(usize::from(cpu)) else { return };
+        long(&mut place.slice).store(assignment.slice.0, Ordering::Relaxed);
+        word(&mut place.tid).store(assignment.tid, Ordering::Relaxed);
+        word(&mut place.number).store(assignment.number, Ordering::Release);
         self.kick(cpu, 0);
     }
 

@@ -1,5 +1,5 @@
-//! Host 3: the Linux kernel itself. A scheduler of sched_ext asks this process where each thread is to run, and does it: every
-//! policy of the scheduler core schedules the whole machine, or some processes of it.
+//! Host 3: the Linux kernel itself. Through sched_ext every policy of the scheduler core schedules the whole machine, or some
+//! processes of it: it decides in this process, or inside the kernel.
 
 mod event;
 mod follow;

@@ -170,7 +170,7 @@ pub(crate) fn refused(error: libbpf_rs::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Beyond that CPUs would share their mail.
+    /// Beyond that CPUs would share assignments.
     #[test]
     fn a_machine_with_more_cpus_than_there_is_room_for_is_refused() {
         assert!(enough(1024, 1024).is_ok());

@@ -12,15 +12,15 @@ use evenkeel_sched::Setup;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
-use crate::host::{Books, Figures};
+use crate::host::{Driver, Figures};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
 use crate::{Bounds, Ended, Error};
 
-/// How often the scheduler has a look at what runs: HZ of Debian's kernels.
+/// How often the scheduler has its tick: HZ of Debian's kernels.
 const TICK: Ns = Ns::from_ms(4);
-/// How often it looks whether it is to end: no user notices that. Where nothing happens these are its only wake-ups.
-pub(crate) const LOOK: Ns = Ns::from_ms(50);
+/// How often it checks whether it is to end, which no user notices. Where nothing happens these are its only wake-ups.
+pub(crate) const POLL: Ns = Ns::from_ms(50);
 
 /// What is to be scheduled, and how.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl Session {
             };
             let _ = begins.send(None);
             while !until.load(Ordering::Relaxed) {
-                let ended = scheduling.run_until(clock::clock() + LOOK)?;
+                let ended = scheduling.run_until(clock::clock() + POLL)?;
                 if let Ok(mut shared) = shared.lock() {
                     *shared = Account { figures: scheduling.figures(), missing: scheduling.missing() };
                 }
@@ -165,7 +165,7 @@ pub(crate) fn come_first(machine: &Machine, cpus: &[u16]) -> Result<(), Error> {
 
 /// What the thread that decides has.
 struct Scheduling {
-    books: Books<Kernel>,
+    driver: Driver<Kernel>,
     ticked: Ns,
     refreshed: Ns,
 }
@@ -175,10 +175,10 @@ impl Scheduling {
         let kernel = Kernel::of(&cpus, bounds, partial)?;
         come_first(&machine, &cpus)?;
         let now = clock::clock();
-        let mut books = Books::new(kernel, machine, cpus, policy, now);
-        books.count_by(ThreadCounters::of_this_machine());
-        books.orders.take_over()?;
-        let mut scheduling = Self { books, ticked: now, refreshed: now };
+        let mut driver = Driver::new(kernel, machine, cpus, policy, now);
+        driver.count_by(ThreadCounters::of_this_machine());
+        driver.orders.take_over()?;
+        let mut scheduling = Self { driver, ticked: now, refreshed: now };
         // Until something has been heard cores help themselves.
         scheduling.run_until(now)?;
         Ok(scheduling)
@@ -186,11 +186,11 @@ impl Scheduling {
 
     /// How long nothing has to be done, if nothing happens.
     fn pause(&self, now: Ns) -> Ns {
-        if !self.books.busy() {
-            return LOOK;
+        if !self.driver.busy() {
+            return POLL;
         }
         let due = |last: Ns, period: Ns| Ns(period.0.saturating_sub(now.since(last).0));
-        let refresh = self.books.period().map_or(TICK, |period| due(self.refreshed, period));
+        let refresh = self.driver.period().map_or(TICK, |period| due(self.refreshed, period));
         due(self.ticked, TICK).min(refresh)
     }
 }
@@ -199,33 +199,33 @@ impl Turn for Scheduling {
     fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error> {
         loop {
             let now = clock::clock();
-            for event in self.books.orders.events() {
-                self.books.hear(&event);
+            for event in self.driver.orders.events() {
+                self.driver.hear(&event);
             }
             if now.since(self.ticked) >= TICK {
                 self.ticked = now;
-                self.books.tick(now);
+                self.driver.tick(now);
             }
-            if self.books.period().is_some_and(|period| now.since(self.refreshed) >= period) {
+            if self.driver.period().is_some_and(|period| now.since(self.refreshed) >= period) {
                 self.refreshed = now;
-                self.books.refresh(now);
+                self.driver.refresh(now);
             }
-            self.books.tell();
-            let ended = self.books.orders.heard(now)?;
+            self.driver.tell();
+            let ended = self.driver.orders.heard(now)?;
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }
             let rest = until.since(now).min(self.pause(now));
             // A signal ends the wait, too.
-            let _ = wait::poll(&[self.books.orders.ready().as_fd()], rest);
+            let _ = wait::poll(&[self.driver.orders.ready().as_fd()], rest);
         }
     }
 
     fn figures(&self) -> Figures {
-        Figures { taken_late: self.books.orders.taken_late(), ..self.books.figures() }
+        Figures { taken_late: self.driver.orders.taken_late(), ..self.driver.figures() }
     }
 
     fn missing(&self) -> Option<String> {
-        self.books.missing()
+        self.driver.missing()
     }
 }

@@ -74,6 +74,6 @@ fn chosen(text: &str) -> Result<Chosen, String> {
 pub enum Path {
     /// In the kernel; what takes longer, such as labels, in this process once a period
     Kernel,
-    /// In this process, which the kernel asks
+    /// In this process
     Daemon,
 }

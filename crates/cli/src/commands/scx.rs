@@ -130,10 +130,10 @@ fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()
 fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'static> {
     let seconds = |time: Ns| time.0 as f64 / 1e9;
     // What the process knows only if it decides itself.
-    let asked = path == Path::Process;
+    let in_process = path == Path::Process;
     json::Scheduled {
         policy: None,
-        path: if asked { "daemon" } else { "kernel" },
+        path: if in_process { "daemon" } else { "kernel" },
         elapsed_s: seconds(elapsed),
         living: figures.living,
         threads: figures.threads,
@@ -142,11 +142,11 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
         switches: figures.switches,
         stops: figures.stops,
         stale: figures.stale,
-        taken_late: asked.then_some(figures.taken_late),
+        taken_late: in_process.then_some(figures.taken_late),
         longest_wait_s: seconds(figures.longest_wait),
         longest_idle_s: seconds(figures.longest_idle),
         longest_misplaced_s: seconds(figures.longest_misplaced),
-        left_out: (!asked).then_some(figures.left_out),
+        left_out: (!in_process).then_some(figures.left_out),
         events: figures.events,
         missing: None,
     }

@@ -34,10 +34,10 @@ pub struct Scheduled<'a> {
     /// The longest time for which a thread waited for a core, in seconds.
     pub longest_wait_s: f64,
     /// The longest time for which a core had nothing to run while a thread waited that may use it, in seconds; where
-    /// the kernel decides it looks every 4 ms.
+    /// the kernel decides it is checked every 4 ms.
     pub longest_idle_s: f64,
     /// The longest time for which a core of the fastest type had nothing to run while a slower one ran one and the same thread
-    /// that may use it, in seconds; where the kernel decides it looks every 4 ms.
+    /// that may use it, in seconds; where the kernel decides it is checked every 4 ms.
     pub longest_misplaced_s: f64,
     /// How many threads the kernel's part had no room for, beside 32,767 others: the kernel's own rules schedule them; null
     /// where the process decides.

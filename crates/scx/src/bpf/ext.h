@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What sched_ext declares: its operations, as far as they are used here, its constants, and the kernel's functions for
- * schedulers. What a kernel lacks is weak, and asked for before it is used. */
+ * schedulers. What a kernel lacks is weak, and checked before it is used. */
 #pragma once
 
 /* Queues. */
@@ -98,7 +98,7 @@ extern __u64 scx_bpf_now(void) __ksym;
 extern void scx_bpf_error_bstr(char *, unsigned long long *, __u32) __ksym;
 extern void scx_bpf_cpuperf_set(__s32, __u32) __ksym;
 extern __u32 scx_bpf_reenqueue_local(void) __ksym;
-/* From Linux 6.19 on the same can be asked for anywhere: libbpf looks for the name without its last ending. */
+/* From Linux 6.19 on the same can be called anywhere: libbpf looks for the name without its last ending. */
 extern void scx_bpf_reenqueue_local___v2___anywhere(void) __ksym __weak;
 /* Who runs on a CPU: from Linux 6.18 on; before, and for some time beside it, by the CPU's queue. */
 extern struct task_struct *scx_bpf_cpu_curr(__s32) __ksym __weak;

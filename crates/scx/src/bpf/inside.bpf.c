@@ -6,8 +6,8 @@
  * Each core has a queue, ordered by vruntime. A thread that becomes ready and finds its core idle goes there at once. One that
  * is to leave its core for another one (`goes`) is stopped, and queued there when it has.
  *
- * Here is what the kernel asks, in the order of a thread's life. What is known of threads and cores is in inside/books.h and
- * inside/use.h, how decisions are carried out in inside/orders.h, what is looked at without being asked in inside/waits.h and
+ * Here is what the kernel calls, in the order of a thread's life. What is known of threads and cores is in inside/slots.h and
+ * inside/use.h, how decisions are carried out in inside/orders.h, what is done without a call of the kernel in inside/waits.h and
  * inside/beat.h, and the decisions themselves are in policy/hooks.h. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -23,7 +23,7 @@
 #include "taken.h"
 #include "policy/hooks.h"
 #include "inside/use.h"
-#include "inside/books.h"
+#include "inside/slots.h"
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"
@@ -135,7 +135,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		why = own->yields ? YIELDED : PREEMPTED;
 	}
 	if ((why == NEW || why == WOKEN) && !own->dealt) {
-		/* It may use one CPU only, and was not asked where it should be. */
+		/* It may use one CPU only, and select_cpu was not called. */
 		waker = waker_slot();
 		near = waker ? thread_at(waker)->core : NO_CORE;
 		end_wait(own, waker, now);

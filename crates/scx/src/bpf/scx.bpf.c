@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A scheduler of sched_ext that does what a process tells it: threads that become ready wait in queues of this program until
- * the process has sent a core one of them by mail. What happens to threads becomes events for the process.
+ * the process has assigned one of them to a core. What happens to threads becomes events for the process.
  *
  * A running thread stays where it is until it blocks, gives up its core, may not use it any more, or the process has it
  * stopped: what only interrupts it, such as a thread of the kernel, is no event. If the process is late, idle cores take
@@ -23,16 +23,16 @@ char LICENSE[] SEC("license") = "GPL";
 /* A thread waits in the queue of its number, which is searched for it: with 64 queues a machine on which 500 threads wait
  * searches eight of them. A power of two. */
 #define QUEUES 64
-/* A running thread is looked at again after so long, in ns: a tick of Debian's kernels (250 Hz), since less cannot be had. */
+/* A running thread is checked again after so long, in ns: a tick of Debian's kernels (250 Hz), since less cannot be had. */
 #define SLICE 4000000
-/* How often lateness is looked for, in ns: a tenth of the time after which the process is late. */
+/* How often lateness is checked, in ns: a tenth of the time after which the process is late. */
 #define BEAT 2000000
 
 /* Of a READY event. */
 enum { WOKEN = 1, YIELDED = 2 };
 
 /* To a core: the thread that it is to run. The number is written last. */
-struct mail {
+struct assignment {
 	__u64 slice;
 	__u32 tid;
 	__u32 number;
@@ -45,15 +45,15 @@ const volatile __u64 late_after = 0;
 const volatile __u64 machine[MAX_CPUS / 64] = {};
 
 /* Written by the process. */
-struct mail mails[MAX_CPUS] = {};
+struct assignment assignments[MAX_CPUS] = {};
 
 /* Read by the process. */
 /* Threads that cores took because the process was late. */
 __u64 taken_late = 0;
 
-/* The number of the last mail that each core has taken. */
+/* The number of the last assignment that each core has taken. */
 static __u32 taken[MAX_CPUS];
-/* Where late cores look first: after the queue that one was last taken from, so that each has its turn. */
+/* Where late cores search first: after the queue that one was last taken from, so that each has its turn. */
 static __u32 first_queue;
 
 struct thread {
@@ -204,7 +204,7 @@ static bool waits(__u32 tid)
 	return found;
 }
 
-/* Gives a core the thread of its mail, if it still waits and may run there. */
+/* Gives a core the thread of its assignment, if it still waits and may run there. */
 static enum delivered deliver(__u32 cpu, __u32 tid, __u64 slice)
 {
 	struct bpf_iter_scx_dsq iterator;
@@ -249,9 +249,9 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 {
 	__u32 core = cpu & (MAX_CPUS - 1);
-	struct mail *mail = &mails[core];
+	struct assignment *assignment = &assignments[core];
 	struct thread *thread = 0;
-	__u32 number = mail->number;
+	__u32 number = assignment->number;
 	bool back = is_back(cpu), runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	enum delivered delivered;
 
@@ -259,10 +259,10 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 		set_taken(cpu, false);
 	if (number != taken[core]) {
 		taken[core] = number;
-		delivered = deliver(cpu, mail->tid, mail->slice);
+		delivered = deliver(cpu, assignment->tid, assignment->slice);
 		if (delivered == MOVED)
 			return;
-		tell_of_cpu(delivered == KEPT || waits(mail->tid) ? KEEPS : REFUSED, cpu, mail->tid, number);
+		tell_of_cpu(delivered == KEPT || waits(assignment->tid) ? KEEPS : REFUSED, cpu, assignment->tid, number);
 	}
 	if (runnable) {
 		thread = of(prev);
@@ -280,7 +280,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 		refill(prev, SLICE);
 	} else if (runnable) {
 		/* Should the kernel keep the thread here after all, since it exits or must not migrate now, the CPU would go idle beside it: it
-		 * looks again (as SCX_ENQ_LAST calls for). */
+		 * dispatches again (as SCX_ENQ_LAST calls for). */
 		scx_bpf_kick_cpu(cpu, 0);
 	}
 }
@@ -438,7 +438,7 @@ void BPF_PROG(scx_exit, struct scx_exit_info *info)
 	note_exit(info);
 }
 
-/* Makes a core look at its mail, or a thread leave it, if it is still there. */
+/* Makes a core check its assignment, or a thread leave it, if it is still there. */
 struct kick {
 	__s32 cpu;
 	__s32 tid;

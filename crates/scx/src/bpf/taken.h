@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* CPUs that sched_ext does not have: threads of programs in a real-time class come first. The kernel tells only of those that
- * displace a thread of sched_ext, so CPUs are looked at. Threads of the kernel, and the process that decides, have a CPU for
+ * displace a thread of sched_ext, so CPUs are checked. Threads of the kernel, and the process that decides, have a CPU for
  * moments. Include report.h first. */
 #pragma once
 
@@ -63,7 +63,7 @@ static void look_for_real_time(__s32 cpu)
 	}
 }
 
-/* A thread that comes first displaces one of sched_ext: what waits in the CPU's own queue, where no other one looks, is queued
+/* A thread that comes first displaces one of sched_ext: what waits in the CPU's own queue, where no other one searches, is queued
  * again. */
 static __always_inline void make_room(struct scx_cpu_release_args *args)
 {

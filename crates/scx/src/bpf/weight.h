@@ -8,7 +8,7 @@
 #define SCHED_IDLE 5
 /* Of a group whose weight was not set. */
 #define DEFAULT_SHARE 100
-/* Groups within groups that are looked at (assumed: systemd's are five deep). */
+/* Groups within groups that are read (assumed: systemd's are five deep). */
 #define DEPTH 8
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -5,9 +5,9 @@ use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_sched::Span;
 use evenkeel_sched::protocol;
 
-use super::{Books, Orders};
+use super::{Driver, Orders};
 
-impl<O: Orders> Books<O> {
+impl<O: Orders> Driver<O> {
     /// Reports what each running thread did until now. After each comes `then`, which may change what later cores run.
     pub(super) fn account_running(&mut self, mut then: impl FnMut(&mut Self, CoreId)) {
         for core in (0..self.cores.len() as u16).map(CoreId) {

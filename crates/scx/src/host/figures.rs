@@ -2,7 +2,7 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::{Books, Orders, Place};
+use super::{Driver, Location, Orders};
 
 /// What the host has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,12 +36,12 @@ pub struct Figures {
     pub little: Ns,
 }
 
-impl<O: Orders> Books<O> {
+impl<O: Orders> Driver<O> {
     /// What has been done so far.
     pub(crate) fn figures(&self) -> Figures {
         let now = self.now;
         let threads = self.by_tid.values().map(|id| &self.threads[id.index()]);
-        let waits = threads.filter(|thread| matches!(thread.place, Place::Waiting | Place::Sent(_)));
+        let waits = threads.filter(|thread| matches!(thread.location, Location::Waiting | Location::Sent(_)));
         let longest_wait = waits.map(|thread| now.since(thread.since)).max().unwrap_or_default();
         let longest_wait = self.figures.longest_wait.max(longest_wait);
         Figures { stale: self.requests.stale(), living: self.by_tid.len() as u64, longest_wait, ..self.figures }
@@ -52,8 +52,9 @@ impl<O: Orders> Books<O> {
         let s = self.sched.state();
         for (id, core) in self.cores.iter_mut().enumerate() {
             let id = CoreId(id as u16);
-            core.astray = core.astray.filter(|thread| self.threads[thread.index()].place == Place::Astray(Some(id)));
-            let has = core.running.or(core.sent).or(core.astray);
+            core.elsewhere =
+                core.elsewhere.filter(|thread| self.threads[thread.index()].location == Location::Elsewhere(Some(id)));
+            let has = core.running.or(core.sent).or(core.elsewhere);
             let free = has.is_none() && self.online.contains(id);
             let may_use = |thread: ThreadId| s.thread(thread).may_run_on(id);
             let waits = || s.queued_cores().iter().any(|other| s.core(other).queue.iter().any(may_use));

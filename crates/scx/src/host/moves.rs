@@ -4,19 +4,19 @@ use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Progress};
 use evenkeel_sched::{Run, Scheduler, Wait, Why};
 
-use super::{Books, Orders, Place, Stop};
+use super::{Driver, Location, Orders, Stop};
 
-impl<O: Orders> Books<O> {
+impl<O: Orders> Driver<O> {
     /// A thread waits for a core.
     pub(super) fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
         let thread = &mut self.threads[id.index()];
-        let before = std::mem::replace(&mut thread.place, Place::Waiting);
+        let before = std::mem::replace(&mut thread.location, Location::Waiting);
         (thread.begun, thread.rescued) = (true, false);
-        if !matches!(before, Place::Waiting | Place::Sent(_)) {
+        if !matches!(before, Location::Waiting | Location::Sent(_)) {
             thread.since = self.now;
         }
         match before {
-            Place::Running(core) => {
+            Location::Running(core) => {
                 self.count(id, core, ran);
                 self.cores[core.index()].running = None;
                 if !self.stopped(id, false) {
@@ -24,19 +24,19 @@ impl<O: Orders> Books<O> {
                     self.requests.vacated(core);
                 }
             }
-            Place::Sent(core) => {
+            Location::Sent(core) => {
                 self.cores[core.index()].sent = None;
                 protocol::refuse(self, core, id);
             }
-            Place::Astray(on) => {
+            Location::Elsewhere(on) => {
                 if let Some(core) = on {
                     self.count(id, core, ran);
                 }
                 protocol::ready(self, id, Why::Woken { by: None });
             }
-            Place::Blocked => protocol::ready(self, id, why),
+            Location::Blocked => protocol::ready(self, id, why),
             // It was only queued again.
-            Place::Waiting => {}
+            Location::Waiting => {}
         }
     }
 
@@ -46,12 +46,12 @@ impl<O: Orders> Books<O> {
         let now = self.now;
         let thread = &mut self.threads[id.index()];
         let waited = now.since(thread.since);
-        let sent = thread.place == Place::Sent(core);
-        if matches!(thread.place, Place::Waiting | Place::Sent(_)) {
+        let sent = thread.location == Location::Sent(core);
+        if matches!(thread.location, Location::Waiting | Location::Sent(_)) {
             self.figures.longest_wait = self.figures.longest_wait.max(waited);
         }
         (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
-        if let Place::Sent(other) = std::mem::replace(&mut thread.place, Place::Waiting) {
+        if let Location::Sent(other) = std::mem::replace(&mut thread.location, Location::Waiting) {
             self.cores[other.index()].sent = None;
             if !sent {
                 protocol::refuse(self, other, id);
@@ -60,20 +60,20 @@ impl<O: Orders> Books<O> {
         if sent {
             let Ok(()) = protocol::arrive(self, core, id);
         }
-        if self.threads[id.index()].place == Place::Waiting {
+        if self.threads[id.index()].location == Location::Waiting {
             // The scheduler has changed its mind, or it never decided this.
-            self.goes_astray(id, Some(core));
-            // Where it went astray last is where it is.
-            self.astray.retain(|(_, thread)| *thread != id);
-            let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.astray };
+            self.runs_elsewhere(id, Some(core));
+            // Older entries are out of date.
+            self.elsewhere.retain(|(_, thread)| *thread != id);
+            let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.elsewhere };
             list.push((cpu, id));
-            self.cores[core.index()].astray = Some(id);
+            self.cores[core.index()].elsewhere = Some(id);
         }
     }
 
-    /// Until a thread that is somewhere else waits for a core again, the scheduler has nothing to decide about it.
-    fn goes_astray(&mut self, id: ThreadId, on: Option<CoreId>) {
-        self.threads[id.index()].place = Place::Astray(on);
+    /// The scheduler treats a thread that runs elsewhere as blocked until it waits for a core again.
+    fn runs_elsewhere(&mut self, id: ThreadId, on: Option<CoreId>) {
+        self.threads[id.index()].location = Location::Elsewhere(on);
         self.sched.blocked(self.now, id, Wait::Sleep);
         protocol::collect(self);
     }
@@ -82,34 +82,34 @@ impl<O: Orders> Books<O> {
     pub(super) fn refused(&mut self, cpu: u16, number: u32, waits: bool) {
         let Some(core) = self.core(cpu) else { return };
         let place = &mut self.cores[core.index()];
-        // It may have been about older mail.
+        // It may have been about an older assignment.
         let Some(id) = place.sent.filter(|_| place.number == number && place.unsent.is_none()) else { return };
         place.sent = None;
-        if self.threads[id.index()].place == Place::Sent(core) {
+        if self.threads[id.index()].location == Location::Sent(core) {
             if waits {
-                self.threads[id.index()].place = Place::Waiting;
+                self.threads[id.index()].location = Location::Waiting;
             } else {
                 // Its own event says later where it is.
-                self.goes_astray(id, None);
+                self.runs_elsewhere(id, None);
             }
         }
         protocol::refuse(self, core, id);
     }
 
     /// A thread has nothing to run, whatever it did before.
-    pub(super) fn leaves(&mut self, id: ThreadId, ran: Ns, to: Place, report: impl FnOnce(&mut Scheduler, Ns)) {
-        let before = std::mem::replace(&mut self.threads[id.index()].place, to);
-        if let Place::Running(core) | Place::Astray(Some(core)) = before {
+    pub(super) fn leaves(&mut self, id: ThreadId, ran: Ns, to: Location, report: impl FnOnce(&mut Scheduler, Ns)) {
+        let before = std::mem::replace(&mut self.threads[id.index()].location, to);
+        if let Location::Running(core) | Location::Elsewhere(Some(core)) = before {
             self.count(id, core, ran);
         }
-        if let Place::Running(core) = before {
+        if let Location::Running(core) = before {
             self.cores[core.index()].running = None;
         }
         report(&mut self.sched, self.now);
         protocol::collect(self);
         match before {
-            Place::Running(core) if !self.stopped(id, true) => self.requests.vacated(core),
-            Place::Sent(core) => {
+            Location::Running(core) if !self.stopped(id, true) => self.requests.vacated(core),
+            Location::Sent(core) => {
                 self.cores[core.index()].sent = None;
                 protocol::refuse(self, core, id);
             }
@@ -117,7 +117,7 @@ impl<O: Orders> Books<O> {
         }
     }
 
-    /// A thread has left its core. Returns whether that was asked for.
+    /// A thread has left its core. Returns whether it was told to.
     fn stopped(&mut self, id: ThreadId, by_itself: bool) -> bool {
         let Some(place) = self.stops.iter().position(|stop| stop.left.contains(&id)) else { return false };
         let stop = &mut self.stops[place];
@@ -139,7 +139,7 @@ impl<O: Orders> Books<O> {
                     // It was not told to leave.
                     continue;
                 }
-                let waits = self.threads[thread.index()].place == Place::Waiting;
+                let waits = self.threads[thread.index()].location == Location::Waiting;
                 if waits && self.sched.state().thread(thread).run == Run::Running {
                     protocol::ready(self, thread, Why::Preempted);
                 }

@@ -1,4 +1,4 @@
-//! The books against a model of the part in the kernel.
+//! The driver against a model of the part in the kernel.
 
 mod bounds;
 mod conformance;
@@ -20,22 +20,22 @@ impl Draw {
     }
 }
 
-fn books(policy: &str) -> Books<Kernel> {
+fn driver(policy: &str) -> Driver<Kernel> {
     let machine = machines::by_name("2B2S").unwrap();
-    Books::new(Kernel::new(4), machine, (0..4).collect(), &Setup::parse(policy).unwrap(), Ns::ZERO)
+    Driver::new(Kernel::new(4), machine, (0..4).collect(), &Setup::parse(policy).unwrap(), Ns::ZERO)
 }
 
 /// The process acts on everything that it has heard of.
-fn listen(books: &mut Books<Kernel>, tick: bool, refresh: bool) {
-    while let Some(event) = books.orders.events.pop_front() {
-        books.hear(&event);
+fn listen(driver: &mut Driver<Kernel>, tick: bool, refresh: bool) {
+    while let Some(event) = driver.orders.events.pop_front() {
+        driver.hear(&event);
     }
-    let now = books.orders.now;
+    let now = driver.orders.now;
     if tick {
-        books.tick(now);
+        driver.tick(now);
     }
     if refresh {
-        books.refresh(now);
+        driver.refresh(now);
     }
-    books.tell();
+    driver.tell();
 }

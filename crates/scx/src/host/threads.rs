@@ -7,7 +7,7 @@ use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Ns, ThreadId};
 use evenkeel_sched::NewThread;
 use evenkeel_sched::protocol;
 
-use super::{Books, Orders, Place};
+use super::{Driver, Location, Orders};
 use crate::event::{Described, Event};
 use crate::speedups::Measured;
 
@@ -15,7 +15,7 @@ use crate::speedups::Measured;
 pub(super) struct Thread {
     pub(super) tid: Tid,
     pub(super) process: Tid,
-    pub(super) place: Place,
+    pub(super) location: Location,
     /// A core was told to run it because it had waited for too long.
     pub(super) rescued: bool,
     pub(super) begun: bool,
@@ -33,7 +33,7 @@ pub(super) struct Thread {
     pub(super) measured: Measured,
 }
 
-impl<O: Orders> Books<O> {
+impl<O: Orders> Driver<O> {
     pub(super) fn begin_thread(&mut self, event: &Event, described: &Described) {
         let mask = described.cores(&self.cpus);
         let id = self.sched.create(&NewThread {
@@ -47,7 +47,7 @@ impl<O: Orders> Books<O> {
         let thread = Thread {
             tid: event.tid,
             process: described.process,
-            place: Place::Blocked,
+            location: Location::Blocked,
             rescued: false,
             begun: false,
             weight: event.weight,
@@ -69,17 +69,17 @@ impl<O: Orders> Books<O> {
 
     /// A thread has exited, or is another scheduler's.
     pub(super) fn end(&mut self, id: ThreadId, ran: Ns) {
-        self.leaves(id, ran, Place::Blocked, |sched, now| sched.exited(now, id));
+        self.leaves(id, ran, Location::Blocked, |sched, now| sched.exited(now, id));
         let Thread { tid, process, .. } = self.threads[id.index()];
         self.by_tid.remove(&tid);
         self.speedups.gone(tid);
-        self.astray.retain(|(_, thread)| *thread != id);
+        self.elsewhere.retain(|(_, thread)| *thread != id);
         self.rescued.retain(|(_, thread)| *thread != id);
         self.programs.end(process);
         self.sched.forget(id);
     }
 
-    /// A thread has the number of its process's first one, if that has not ended yet: then it does now.
+    /// After exec a thread gets the number of its process's first thread. If that thread still exists, it ends now.
     pub(super) fn rename(&mut self, before: Tid, tid: Tid, first: Option<ThreadId>) {
         // Told twice, the first one is the thread itself.
         let Some(id) = self.by_tid.remove(&before) else { return };
@@ -110,7 +110,7 @@ impl<O: Orders> Books<O> {
         protocol::collect(self);
     }
 
-    /// A core can be used again, or not: it is switched off, or a real-time thread has it. What it had mail about goes elsewhere.
+    /// A core can be used again, or not: it is switched off, or a real-time thread has it. The thread of its assignment waits again.
     pub(super) fn switch(&mut self, cpu: u16, on: bool) {
         let Some(core) = self.core(cpu) else { return };
         let mut left = self.online;
@@ -128,7 +128,7 @@ impl<O: Orders> Books<O> {
         living.into_iter().for_each(|id| self.set_params(id));
         if let Some(id) = self.cores[core.index()].sent.filter(|_| !on) {
             self.cores[core.index()].sent = None;
-            self.threads[id.index()].place = Place::Waiting;
+            self.threads[id.index()].location = Location::Waiting;
             protocol::refuse(self, core, id);
         }
     }

@@ -2,7 +2,7 @@
 //! (`bpf/policy`). This process only writes beside each thread, once a period, what the policy thinks of it.
 
 mod describe;
-mod ledger;
+mod labeler;
 mod part;
 
 use std::os::fd::AsFd;
@@ -14,15 +14,15 @@ use evenkeel_sched::Setup;
 
 use crate::event::What;
 use crate::host::Figures;
-use crate::session::{LOOK, Turn, come_first};
+use crate::session::{POLL, Turn, come_first};
 use crate::{Bounds, Ended, Error};
-use ledger::Ledger;
+use labeler::Labeler;
 use part::Part;
 
 /// The kernel's part, and what is written beside its threads.
 pub(crate) struct Inside {
     part: Part,
-    ledger: Ledger,
+    labeler: Labeler,
     events: u64,
     refreshed: Ns,
     cpus: Vec<u16>,
@@ -37,14 +37,14 @@ impl Inside {
         bounds: &Bounds,
         partial: bool,
     ) -> Result<Self, Error> {
-        let mut ledger = Ledger::new(machine, policy);
-        ledger.count_by(ThreadCounters::of_this_machine());
+        let mut labeler = Labeler::new(machine, policy);
+        labeler.count_by(ThreadCounters::of_this_machine());
         let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
-        let described = describe::described(ledger.state(), &cpus, policy);
+        let described = describe::described(labeler.state(), &cpus, policy);
         let mut part = Part::of(&described, reads_usage, &cpus, bounds, partial)?;
-        come_first(&ledger.state().machine, &cpus)?;
+        come_first(&labeler.state().machine, &cpus)?;
         part.take_over()?;
-        Ok(Self { part, ledger, events: 0, refreshed: clock::clock(), cpus })
+        Ok(Self { part, labeler, events: 0, refreshed: clock::clock(), cpus })
     }
 
     fn hear(&mut self) {
@@ -53,17 +53,17 @@ impl Inside {
             match event.what {
                 What::Enabled(described) => {
                     let slot = described.slot;
-                    self.ledger.begin(slot, event.tid, event.weight, &described, &self.cpus);
+                    self.labeler.begin(slot, event.tid, event.weight, &described, &self.cpus);
                     self.tell(slot);
                 }
                 What::Disabled { slot } => {
                     if let Some(seen) = self.part.read(slot) {
-                        self.ledger.end(slot, &seen, event.at);
+                        self.labeler.end(slot, &seen, event.at);
                     }
                     self.part.free(slot, event.tid);
                 }
                 What::Mask(described) => {
-                    self.ledger.set_mask(event.weight, &described, &self.cpus);
+                    self.labeler.set_mask(event.weight, &described, &self.cpus);
                     self.tell(described.slot);
                 }
                 _ => {}
@@ -72,24 +72,24 @@ impl Inside {
     }
 
     fn refresh(&mut self, now: Ns) {
-        for slot in self.ledger.slots() {
+        for slot in self.labeler.slots() {
             if let Some(seen) = self.part.read(slot) {
-                self.ledger.see(slot, &seen, now);
+                self.labeler.see(slot, &seen, now);
             }
         }
-        for (cluster, level) in self.ledger.refresh(now) {
+        for (cluster, level) in self.labeler.refresh(now) {
             for core in cluster.iter() {
                 self.part.perform(self.cpus[core.index()], level);
             }
         }
-        for slot in self.ledger.slots() {
+        for slot in self.labeler.slots() {
             self.tell(slot);
         }
     }
 
     /// Writes what the policy thinks of a thread, if that has changed.
     fn tell(&mut self, slot: u32) {
-        if let Some(labels) = self.ledger.labels(slot) {
+        if let Some(labels) = self.labeler.labels(slot) {
             self.part.write(slot, &labels);
         }
     }
@@ -100,7 +100,7 @@ impl Turn for Inside {
         loop {
             let now = clock::clock();
             self.hear();
-            let period = self.ledger.period();
+            let period = self.labeler.period();
             if period.is_some_and(|period| now.since(self.refreshed) >= period) {
                 self.refreshed = now;
                 self.refresh(now);
@@ -109,22 +109,22 @@ impl Turn for Inside {
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }
-            let refresh = period.map_or(LOOK, |period| Ns(period.0.saturating_sub(now.since(self.refreshed).0)));
+            let refresh = period.map_or(POLL, |period| Ns(period.0.saturating_sub(now.since(self.refreshed).0)));
             // A signal ends the wait, too.
-            let _ = wait::poll(&[self.part.ready().as_fd()], until.since(now).min(refresh).min(LOOK));
+            let _ = wait::poll(&[self.part.ready().as_fd()], until.since(now).min(refresh).min(POLL));
         }
     }
 
     fn figures(&self) -> Figures {
         Figures {
             events: self.events,
-            living: self.ledger.living(),
-            threads: self.ledger.threads(),
+            living: self.labeler.living(),
+            threads: self.labeler.threads(),
             ..self.part.figures()
         }
     }
 
     fn missing(&self) -> Option<String> {
-        self.ledger.missing()
+        self.labeler.missing()
     }
 }

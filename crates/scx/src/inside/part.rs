@@ -8,7 +8,7 @@ use evenkeel_linux::event::Tid;
 use evenkeel_model::Ns;
 use libbpf_rs::{Link, MapMut};
 
-use super::ledger::{Labels, Seen, TYPES, number};
+use super::labeler::{Labels, Seen, TYPES, number};
 use crate::host::Figures;
 use crate::loading::{self, Loaded, Memory, PARTIAL, Skeleton, long, word};
 use crate::skeleton::inside::types::{self, thread};

@@ -38,14 +38,14 @@ impl Twin {
         if !std::mem::replace(&mut self.begun, true) {
             write_machine(&self.library, s, &self.setup);
         }
-        self.look(s);
+        self.write_threads(s);
     }
 
     fn reads_usage(&self) -> bool {
         self.setup.description().in_kernel.is_some_and(|policy| policy.reads_usage)
     }
 
-    fn look(&self, s: &State) {
+    fn write_threads(&self, s: &State) {
         write(&self.library, s, self.reads_usage(), |thread| self.inner.standing(s, thread));
     }
 
@@ -130,7 +130,7 @@ impl Policy for Twin {
     fn slice(&self, s: &State, thread: ThreadId, core: CoreId) -> Ns {
         let slice = self.inner.slice(s, thread, core);
         if self.begun {
-            self.look(s);
+            self.write_threads(s);
             let kernel = self.library.slice(slot(thread), core.0.into());
             let near = slice.0.abs_diff(kernel) <= 1 + slice.0 / 500;
             self.compare(s, "slice", slice.0, if near { slice.0 } else { kernel });
@@ -167,7 +167,7 @@ impl Policy for Twin {
     }
 
     fn expired(&self, s: &State, running: ThreadId, core: CoreId) -> bool {
-        self.look(s);
+        self.write_threads(s);
         let kernel = self.library.expired(slot(running), core.0.into());
         let expired = self.inner.expired(s, running, core);
         self.compare(s, "expired", expired, kernel);
@@ -179,7 +179,7 @@ impl Policy for Twin {
     }
 
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
-        self.look(s);
+        self.write_threads(s);
         let kernel = self.library.preempts(slot(woken), slot(running), core.0.into());
         let preempts = self.inner.preempts(s, woken, running, core);
         self.compare(s, "preempts", preempts, kernel);
@@ -190,7 +190,7 @@ impl Policy for Twin {
         self.write(s);
         let kernel = self.library.balance(core.0.into());
         let chosen = self.inner.balance(s, core);
-        // Bias scheduling has a history of who ran on a core; the kernel looks who is there.
+        // Bias scheduling has a history of who ran on a core; the kernel searches those that are there.
         let exchanges = matches!(chosen, Pick::Exchange(_)) || kernel >> 32 == 3;
         if self.setup.name() == "bias" && exchanges {
             return chosen;

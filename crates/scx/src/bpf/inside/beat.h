@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is looked at every few milliseconds, because the kernel asks nothing then: idle cores have no tick. */
+/* What is checked every few milliseconds, because the kernel calls nothing then: idle cores have no tick. */
 #pragma once
 
 /* Whether an idle core has something to fetch, as far as that can be told without looking into queues: some thread waits, it

@@ -2,7 +2,7 @@
 /* Decisions carried out: threads stopped, fetched and moved. */
 #pragma once
 
-/* A running thread that no other one comes before is looked at again after so long, in ns: the kernel's SCX_SLICE_DFL. */
+/* A running thread that no other one comes before is checked again after so long, in ns: the kernel's SCX_SLICE_DFL. */
 #define SLICE 20000000
 /* After so many intervals in vain a running thread is moved: `PATIENCE` of sched/src/policy/parts/fair.rs. */
 #define IN_VAIN 3

@@ -6,13 +6,13 @@
 #define PATIENCE 1000000000ULL
 /* How often a core's queue is searched for one, in ns (assumed: a quarter of that), until one is found. */
 #define SEARCH (PATIENCE / 4)
-/* So many pairs of cores are looked at a beat for work that one of them lacks: all of 64 cores. */
+/* So many pairs of cores are checked a beat for work that one of them lacks: all of 64 cores. */
 #define PAIRS 4096
 
 /* By core: when its queue was searched last. */
 static __u64 searched[CORES];
-/* When cores were looked at that lack work. */
-static __u64 looked;
+/* When cores that lack work were last checked. */
+static __u64 checked;
 /* Since when a core has been seen to lack a thread that waits and may use it, or one that a slower core runs. */
 static __u64 lacks_since[CORES];
 static __u64 misplaced_since[CORES];
@@ -107,7 +107,7 @@ static __always_inline void note(__u64 *seen_since, bool lasts, __u64 from, __u6
 		*longest = since(now, from);
 }
 
-/* For how long a core has been left without work that it could do. Between two looks it may have had some: it counts from when it
+/* For how long a core has been left without work that it could do. Between two checks it may have had some: it counts from when it
  * had none, and of the threads that slower cores run the one that has run there longest. */
 DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
 {
@@ -130,13 +130,13 @@ DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
 	return free ? machine.cores : 0;
 }
 
-/* The same of all cores, once a beat. Asked at ticks of cores that run something: the kernel lets no timer walk a queue. */
+/* The same of all cores, once a beat. Called at ticks of cores that run something: the kernel lets no timer walk a queue. */
 static void note_lacks(__u64 now)
 {
 	__u32 core, pairs = ANY(PAIRS), seen;
-	__u64 before = looked;
+	__u64 before = checked;
 
-	if (since(now, before) < BEAT || __sync_val_compare_and_swap(&looked, before, now) != before)
+	if (since(now, before) < BEAT || __sync_val_compare_and_swap(&checked, before, now) != before)
 		return;
 	bpf_for(core, 0, machine.cores) {
 		seen = note_lacks_of(core, now, pairs);

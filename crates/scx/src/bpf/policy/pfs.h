@@ -43,7 +43,7 @@ DECISION int pfs_catch_up(__u32 slot)
 	struct thread *t = thread_at(slot);
 
 	FOR(core, 0, machine.cores) {
-		/* Nearly always one of the first that are asked says so. */
+		/* Nearly always it is one of the first. */
 		if (pfs_near(slot, core_at(core)->current))
 			return 0;
 		if (core_at(core)->current && core_at(core)->current != slot)

@@ -158,7 +158,7 @@ __u64 away[CORES / 64] = {};
 static __u32 slot_of(struct task_struct *p);
 /* The verifier checks such functions once, not for each call: they take and return numbers. */
 #define DECISION __noinline
-/* A number that the verifier takes for any: what a loop changes looks the same to it in every round, so that it stops looking. */
+/* A number that the verifier takes for any: what a loop changes is the same to it in every round, so that it stops exploring. */
 static volatile __u64 nothing;
 #define ANY(number) ((number) + nothing)
 
@@ -264,7 +264,7 @@ static __u64 move_takes;
 
 /* Whether it is worth while to move a running thread. How long it still runs is not known: if it has run for as long as a move
  * costs, no other rule loses less in the worst case (ski rental). It costs the core that it leaves and the one that it goes to.
- * An idle core looks again at the next beat. */
+ * An idle core picks again at the next beat. */
 static __always_inline bool worth_moving(__u32 slot)
 {
 	struct thread *t = thread_at(slot);

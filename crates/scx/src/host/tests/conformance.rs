@@ -1,4 +1,4 @@
-//! The books do what every host must, over a model of the part in the kernel that has a clock: cores of two speeds, events
+//! The driver does what every host must, over a model of the part in the kernel that has a clock: cores of two speeds, events
 //! that the process hears of some time after they happened, and kicks that reach a core some time after they were sent.
 
 use std::cmp::Reverse;
@@ -11,11 +11,11 @@ use proptest::prelude::*;
 use super::kernel::Kernel;
 use super::*;
 
-/// How often a busy core has a look at its orders, and an idle one whether the process is late.
+/// How often a busy core checks its orders, and an idle one whether the process is late.
 const BEAT: Ns = Ns::from_ms(2);
 /// The process is late when an event has waited for so long: cores take what waits by themselves.
 const LATE: Ns = Ns::from_ms(20);
-/// How often the process has a look at what runs.
+/// How often the process accounts for what runs.
 const TICK: Ns = Ns::from_ms(4);
 const FIRST: Tid = 100;
 
@@ -57,7 +57,7 @@ struct Body {
 
 /// A kernel with a clock, and the process that schedules it.
 struct World {
-    books: Books<Kernel>,
+    driver: Driver<Kernel>,
     delays: Delays,
     big: usize,
     draw: Draw,
@@ -73,9 +73,9 @@ impl World {
     fn new(scenario: &Scenario, policy: &Setup, delays: Delays, seed: u64) -> Self {
         let machine = scenario.machine();
         let cpus = machine.cores.len();
-        let books = Books::new(Kernel::new(cpus), machine, (0..cpus as u16).collect(), policy, Ns::ZERO);
+        let driver = Driver::new(Kernel::new(cpus), machine, (0..cpus as u16).collect(), policy, Ns::ZERO);
         let mut world = Self {
-            books,
+            driver,
             delays,
             big: usize::from(scenario.big),
             draw: Draw(seed),
@@ -87,7 +87,7 @@ impl World {
         };
         for (number, script) in scenario.threads.iter().enumerate() {
             world.bodies.push(Body { steps: script.steps.iter().copied().collect(), ..Body::default() });
-            world.books.orders.begin(FIRST + number as Tid, bits(script.cores));
+            world.driver.orders.begin(FIRST + number as Tid, bits(script.cores));
             world.at(script.begins, Moment::Begins(number));
         }
         world.at(TICK, Moment::Tick);
@@ -96,7 +96,7 @@ impl World {
     }
 
     fn now(&self) -> Ns {
-        self.books.orders.now
+        self.driver.orders.now
     }
 
     fn at(&mut self, at: Ns, moment: Moment) {
@@ -156,13 +156,13 @@ impl World {
                 played.cores.insert(CoreId(cpu as u16));
             }
         }
-        self.books.orders.now = until;
+        self.driver.orders.now = until;
     }
 
     /// The thread that a core runs has done its work: it goes on to its next.
     fn proceed(&mut self, cpu: usize) {
         let Some(thread) = self.runs(cpu) else { return };
-        let kernel = &mut self.books.orders;
+        let kernel = &mut self.driver.orders;
         match self.bodies[thread].steps.pop_front() {
             Some(Step::Work(work)) => self.bodies[thread].left = work.0 * RATIO,
             Some(Step::Restrict(cores)) => {
@@ -188,7 +188,7 @@ impl World {
 
     fn happens(&mut self, moment: Moment) {
         let now = self.now();
-        let kernel = &mut self.books.orders;
+        let kernel = &mut self.driver.orders;
         match moment {
             Moment::Begins(thread) | Moment::Wakes(thread) => kernel.ready(FIRST + thread as Tid, 0, true),
             Moment::Kick { cpu, preempt } => {
@@ -217,27 +217,27 @@ impl World {
 
     /// What the process does in one turn.
     fn listen(&mut self, tick: bool) {
-        while let Some(event) = self.books.orders.events.pop_front() {
-            self.books.hear(&event);
+        while let Some(event) = self.driver.orders.events.pop_front() {
+            self.driver.hear(&event);
         }
         let now = self.now();
         if tick {
-            self.books.tick(now);
+            self.driver.tick(now);
         }
-        if self.books.period().is_some_and(|period| now.since(self.refreshed) >= period) {
+        if self.driver.period().is_some_and(|period| now.since(self.refreshed) >= period) {
             self.refreshed = now;
-            self.books.refresh(now);
+            self.driver.refresh(now);
         }
-        self.books.tell();
+        self.driver.tell();
     }
 
     /// Events and kicks are on their way.
     fn spread(&mut self) {
-        for (cpu, preempt) in std::mem::take(&mut self.books.orders.kicks) {
+        for (cpu, preempt) in std::mem::take(&mut self.driver.orders.kicks) {
             let at = self.arrival(self.delays.kicks);
             self.at(at, Moment::Kick { cpu: cpu.into(), preempt });
         }
-        if !self.hears && !self.books.orders.events.is_empty() {
+        if !self.hears && !self.driver.orders.events.is_empty() {
             self.hears = true;
             let at = self.arrival(self.delays.events);
             self.at(at, Moment::Hears);
@@ -245,11 +245,11 @@ impl World {
     }
 
     fn cpus(&self) -> usize {
-        self.books.orders.cpus.len()
+        self.driver.orders.cpus.len()
     }
 
     fn runs(&self, cpu: usize) -> Option<usize> {
-        self.books.orders.cpus[cpu].runs.map(|tid| (tid - FIRST) as usize)
+        self.driver.orders.cpus[cpu].runs.map(|tid| (tid - FIRST) as usize)
     }
 
     fn speed(&self, cpu: usize) -> u64 {
@@ -290,7 +290,7 @@ impl Arm for Modelled {
         let mut world = World::new(scenario, policy, self.delays, self.seed);
         world.play()?;
         world.listen(false);
-        let Figures { stale, big, little, .. } = world.books.figures();
+        let Figures { stale, big, little, .. } = world.driver.figures();
         let played = |(body, script): (Body, &Script)| {
             let waited = script.waited(body.ended.since(script.begins), &body.played);
             PlayedThread { waited: Some(waited), ..body.played }
@@ -299,7 +299,7 @@ impl Arm for Modelled {
         let all = |time: fn(&PlayedThread) -> Ns| Ns(threads.iter().map(|thread| time(thread).0).sum());
         let ran = (all(|thread| thread.big), all(|thread| thread.little));
         if (big, little) != ran {
-            return Err(format!("{big} and {little} in the books, of {} and {} that threads ran", ran.0, ran.1));
+            return Err(format!("{big} and {little} in the figures, of {} and {} that threads ran", ran.0, ran.1));
         }
         Ok(Played { threads, stale })
     }

@@ -11,7 +11,7 @@ pub(super) struct Kernel {
     pub cpus: Vec<Cpu>,
     pub threads: BTreeMap<Tid, Task>,
     pub events: VecDeque<Event>,
-    /// Cores that were told to look at their mail, and whether to stop for it.
+    /// Cores that were told of their assignment, and whether to stop for it.
     pub kicks: Vec<(u16, bool)>,
     pub now: Ns,
 }
@@ -22,13 +22,13 @@ pub(super) struct Cpu {
     /// What ran before another thread of the local queue had its turn, which is no event.
     interrupted: Option<Tid>,
     local: VecDeque<Tid>,
-    mail: Option<Mail>,
+    assignment: Option<Assignment>,
 }
 
 /// A thread of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    pub place: Where,
+    pub location: Where,
     pub weight: u32,
     mask: u64,
     /// It is to leave its core.
@@ -47,9 +47,9 @@ pub(super) enum Where {
 }
 
 impl Orders for Kernel {
-    fn send(&mut self, cpu: u16, mail: Mail) {
-        // In place of older mail about a thread that another core has taken meanwhile.
-        self.cpus[usize::from(cpu)].mail = Some(mail);
+    fn send(&mut self, cpu: u16, assignment: Assignment) {
+        // In place of an older assignment of a thread that another core has taken meanwhile.
+        self.cpus[usize::from(cpu)].assignment = Some(assignment);
         self.kicks.push((cpu, false));
     }
 
@@ -69,7 +69,7 @@ impl Kernel {
     }
 
     fn tell(&mut self, tid: Tid, cpu: usize, what: What) {
-        let ran = self.threads.get(&tid).map_or(Ns::ZERO, |task| match task.place {
+        let ran = self.threads.get(&tid).map_or(Ns::ZERO, |task| match task.location {
             Where::Runs => task.ran + self.now.since(task.since),
             _ => task.ran,
         });
@@ -78,14 +78,14 @@ impl Kernel {
     }
 
     /// Where a thread is from now on.
-    fn place(&mut self, tid: Tid, place: Where) {
+    fn place(&mut self, tid: Tid, location: Where) {
         let now = self.now;
         let task = self.threads.get_mut(&tid).unwrap();
-        if task.place == Where::Runs {
+        if task.location == Where::Runs {
             task.ran += now.since(task.since);
         }
-        (task.place, task.since) = (place, now);
-        task.leaves &= place == Where::Runs;
+        (task.location, task.since) = (location, now);
+        task.leaves &= location == Where::Runs;
     }
 
     pub fn ready(&mut self, tid: Tid, cpu: usize, woken: bool) {
@@ -96,7 +96,7 @@ impl Kernel {
     pub fn begin(&mut self, tid: Tid, mask: u64) {
         self.threads.insert(
             tid,
-            Task { place: Where::Blocked, weight: 1024, mask, leaves: false, ran: Ns::ZERO, since: self.now },
+            Task { location: Where::Blocked, weight: 1024, mask, leaves: false, ran: Ns::ZERO, since: self.now },
         );
         self.tell(tid, mask.trailing_zeros() as usize, What::Enabled(described(mask)));
     }
@@ -106,7 +106,7 @@ impl Kernel {
     pub fn mask(&mut self, tid: Tid, mask: u64) {
         let task = self.threads.get_mut(&tid).unwrap();
         task.mask = mask;
-        let (waits, first) = (task.place == Where::Waits, mask.trailing_zeros() as usize);
+        let (waits, first) = (task.location == Where::Waits, mask.trailing_zeros() as usize);
         self.tell(tid, first, What::Mask(described(mask)));
         if waits {
             self.ready(tid, first, false);
@@ -135,8 +135,8 @@ impl Kernel {
 
     /// What a core does when it is kicked, or its thread's slice is over. If the process is late, it helps itself.
     pub fn dispatch(&mut self, cpu: usize, late: bool) {
-        if let Some(Mail { tid, number, .. }) = self.cpus[cpu].mail.take() {
-            match self.threads.get(&tid).map(|task| task.place) {
+        if let Some(Assignment { tid, number, .. }) = self.cpus[cpu].assignment.take() {
+            match self.threads.get(&tid).map(|task| task.location) {
                 Some(Where::Waits) if self.may_use(tid, cpu) => {
                     self.place(tid, Where::Local);
                     self.cpus[cpu].local.push_back(tid);
@@ -145,7 +145,7 @@ impl Kernel {
                 _ => self.tell(tid, cpu, What::Refused(number)),
             }
         } else if late && self.cpus[cpu].runs.is_none() {
-            let waits = |(tid, task): &(&Tid, &Task)| task.place == Where::Waits && self.may_use(**tid, cpu);
+            let waits = |(tid, task): &(&Tid, &Task)| task.location == Where::Waits && self.may_use(**tid, cpu);
             let waits = self.threads.iter().find(waits).map(|(tid, _)| *tid);
             if let Some(tid) = waits {
                 self.place(tid, Where::Local);

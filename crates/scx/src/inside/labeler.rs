@@ -1,7 +1,7 @@
 //! What the policy is told of threads that the kernel's part schedules, and what it makes of them.
 //!
 //! The scheduler core hears once a period what each thread has done since the last, as from a host whose kernel decides by
-//! itself; then it refreshes. It is asked nothing else.
+//! itself; then it refreshes. It decides nothing else.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(crate) struct Labels {
 }
 
 /// The scheduler core, and the threads of the kernel's part.
-pub(crate) struct Ledger {
+pub(crate) struct Labeler {
     sched: Scheduler,
     by_slot: BTreeMap<u32, Known>,
     programs: Programs,
@@ -69,7 +69,7 @@ struct Known {
     written: Option<Labels>,
 }
 
-impl Ledger {
+impl Labeler {
     pub(crate) fn new(machine: Machine, policy: &Setup) -> Self {
         let overrides = policy.description().overrides;
         Self {
@@ -218,7 +218,7 @@ impl Ledger {
         std::mem::take(&mut self.frequencies)
     }
 
-    /// What the policy thinks of a thread, if it has changed since this was last asked.
+    /// What the policy thinks of a thread, if it has changed since this was last called.
     pub(crate) fn labels(&mut self, slot: u32) -> Option<Labels> {
         let known = self.by_slot.get_mut(&slot)?;
         let thread = self.sched.state().thread(known.id);
@@ -234,11 +234,11 @@ impl Ledger {
         Some(labels)
     }
 
-    /// These actions need host-owned queues, so they are ignored here.
+    /// Ignores all but frequencies: queues are those of the kernel's part, and masks reach it with the labels.
     fn take_actions(&mut self) {
         while let Some(action) = self.sched.action() {
             if let Action::Frequency { cluster, frequency } = action {
-                self.frequencies.push(speed::asked(&self.sched.state().machine, cluster, frequency));
+                self.frequencies.push(speed::level(&self.sched.state().machine, cluster, frequency));
             }
         }
     }
@@ -268,13 +268,13 @@ mod tests {
 
     const CPUS: [u16; 4] = [0, 1, 2, 3];
 
-    fn ledger(policy: &str) -> Ledger {
-        Ledger::new(machines::by_name("2B2S").unwrap(), &Setup::parse(policy).unwrap())
+    fn labeler(policy: &str) -> Labeler {
+        Labeler::new(machines::by_name("2B2S").unwrap(), &Setup::parse(policy).unwrap())
     }
 
-    fn begin(ledger: &mut Ledger, slots: std::ops::Range<u32>) {
+    fn begin(labeler: &mut Labeler, slots: std::ops::Range<u32>) {
         let described = Described { process: 7, mask: [0xf; 16], name: "worker".into(), ..Described::default() };
-        slots.for_each(|slot| ledger.begin(slot, slot, 1024, &described, &CPUS));
+        slots.for_each(|slot| labeler.begin(slot, slot, 1024, &described, &CPUS));
     }
 
     fn ran(big: u64, little: u64, blame: u64) -> Seen {
@@ -285,61 +285,61 @@ mod tests {
 
     #[test]
     fn the_one_that_others_wait_for_comes_first() {
-        let mut ledger = ledger("colab");
-        begin(&mut ledger, 1..5);
-        (1..5).for_each(|slot| ledger.see(slot, &ran(5, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(10)));
-        ledger.refresh(Ns::from_ms(10));
-        let urgent: Vec<bool> = (1..5).map(|slot| ledger.labels(slot).unwrap().standing.urgency > 0.0).collect();
+        let mut labeler = labeler("colab");
+        begin(&mut labeler, 1..5);
+        (1..5).for_each(|slot| labeler.see(slot, &ran(5, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(10)));
+        labeler.refresh(Ns::from_ms(10));
+        let urgent: Vec<bool> = (1..5).map(|slot| labeler.labels(slot).unwrap().standing.urgency > 0.0).collect();
         assert_eq!(urgent, [false, false, true, false]);
-        assert_eq!(ledger.labels(3), None, "nothing has changed");
-        (1..5).for_each(|slot| ledger.see(slot, &ran(9, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(20)));
-        ledger.refresh(Ns::from_ms(20));
-        assert_eq!(ledger.labels(3).map(|labels| labels.standing.urgency), Some(4.5e6), "it halves");
+        assert_eq!(labeler.labels(3), None, "nothing has changed");
+        (1..5).for_each(|slot| labeler.see(slot, &ran(9, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(20)));
+        labeler.refresh(Ns::from_ms(20));
+        assert_eq!(labeler.labels(3).map(|labels| labels.standing.urgency), Some(4.5e6), "it halves");
     }
 
     #[test]
     fn where_instructions_are_counted_speedups_are_measured() {
-        let (mut ledger, pmu) = (ledger("colab"), Pmu::default());
-        ledger.count_by(pmu.counters());
-        begin(&mut ledger, 1..2);
+        let (mut labeler, pmu) = (labeler("colab"), Pmu::default());
+        labeler.count_by(pmu.counters());
+        begin(&mut labeler, 1..2);
         let mut speedup = |big: u64, little: u64, uncounted: u64| {
             // On the core where it ran last.
             let mut seen = ran(big, little, 0);
             (seen.core, seen.uncounted) = (if little > 0 { 3 } else { 0 }, Ns::from_ms(uncounted));
             let on = |time: u64, counted: bool| Ns::from_ms(time + if counted { uncounted } else { 0 }).0;
             pmu.set(4 * on(big, little == 0) + on(little, little > 0));
-            ledger.see(1, &seen, Ns::from_ms(big + little + uncounted));
-            ledger.refresh(Ns::from_ms(big + little + uncounted));
-            ledger.labels(1).map(|labels| labels.speedup)
+            labeler.see(1, &seen, Ns::from_ms(big + little + uncounted));
+            labeler.refresh(Ns::from_ms(big + little + uncounted));
+            labeler.labels(1).map(|labels| labels.speedup)
         };
         speedup(1, 0, 0);
         assert_eq!(speedup(20, 0, 3), None, "it has not run on a little core");
         assert_eq!(speedup(25, 10, 0), None, "on both: how much of it on which is not known");
         assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
-        assert_eq!(ledger.missing(), None);
+        assert_eq!(labeler.missing(), None);
     }
 
     /// The kernel's part itself keeps to what the program allows, also where labels are not written again.
     #[test]
     fn what_the_program_allows_is_not_what_the_policy_wants() {
-        let mut ledger = ledger("cfs");
+        let mut labeler = labeler("cfs");
         let one = Described { process: 7, mask: [1; 16], name: "worker".into(), ..Described::default() };
-        ledger.begin(1, 1, 1024, &one, &CPUS);
-        assert_eq!(ledger.labels(1).unwrap().wanted, ledger.state().machine.all());
-        ledger.set_mask(1024, &Described { slot: 1, mask: [3; 16], ..one }, &CPUS);
-        assert_eq!(ledger.labels(1), None);
+        labeler.begin(1, 1, 1024, &one, &CPUS);
+        assert_eq!(labeler.labels(1).unwrap().wanted, labeler.state().machine.all());
+        labeler.set_mask(1024, &Described { slot: 1, mask: [3; 16], ..one }, &CPUS);
+        assert_eq!(labeler.labels(1), None);
     }
 
     /// WASH binds: what is left to one application is the big cores, which the kernel's part is told.
     #[test]
     fn the_cores_that_a_policy_wants_are_said() {
-        let mut ledger = ledger("wash");
-        begin(&mut ledger, 1..2);
-        ledger.see(1, &ran(0, 5, 0), Ns::from_ms(5));
-        ledger.refresh(Ns::from_ms(40));
-        let wanted = ledger.labels(1).unwrap().wanted;
-        assert!(ledger.state().big.contains(wanted.lowest().unwrap()) && wanted.len() == 1, "{wanted:?}");
-        ledger.end(1, &ran(0, 6, 0), Ns::from_ms(50));
-        assert_eq!((ledger.living(), ledger.threads(), ledger.labels(1)), (0, 1, None));
+        let mut labeler = labeler("wash");
+        begin(&mut labeler, 1..2);
+        labeler.see(1, &ran(0, 5, 0), Ns::from_ms(5));
+        labeler.refresh(Ns::from_ms(40));
+        let wanted = labeler.labels(1).unwrap().wanted;
+        assert!(labeler.state().big.contains(wanted.lowest().unwrap()) && wanted.len() == 1, "{wanted:?}");
+        labeler.end(1, &ran(0, 6, 0), Ns::from_ms(50));
+        assert_eq!((labeler.living(), labeler.threads(), labeler.labels(1)), (0, 1, None));
     }
 }

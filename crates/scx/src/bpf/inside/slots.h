@@ -2,7 +2,7 @@
 /* Who is where: threads in task storage and their slots, cores and their queues. */
 #pragma once
 
-/* How often idle cores balance, and the process is looked for, in ns: a tick of Debian's kernels (250 Hz). */
+/* How often idle cores balance, and the process is checked, in ns: a tick of Debian's kernels (250 Hz). */
 #define BEAT 4000000
 
 /* Set before loading: the core that each CPU is, plus 1. */
@@ -38,7 +38,7 @@ struct own {
 	__u32 dealt;
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
-	/* What the kernel had counted at the last look. */
+	/* What the kernel had counted at the last account. */
 	__u64 counted;
 	/* Since when it is on its way to another core, if it is. */
 	__u64 moves_since;
@@ -215,7 +215,7 @@ DECISION int begins(__u32 slot, __u32 core, __u64 now)
 	return 0;
 }
 
-/* A span of running is over, or looked at. */
+/* A span of running is over, or is accounted for while it goes on. */
 static void account(struct task_struct *p, struct own *own, __u64 now)
 {
 	struct thread *t = thread_at(own->slot);
