@@ -13,7 +13,7 @@ use crate::{Error, Figures};
 /// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
 const POLL: Ns = Ns::from_ms(100);
 
-/// How often processes that have joined the control group are adopted.
+/// How often processes that have joined the control group are adopted, and a process or group that has gone is noticed.
 const JOIN: Ns = Ns::from_ms(500);
 
 /// What is scheduled, and until when.
@@ -78,12 +78,17 @@ impl Session {
                 told = now;
                 tell(&self.figures(), now.since(began))?;
             }
-            if let Some(only @ Only::Group(_)) = only
+            if let Some(only) = only
                 && now.since(adopted) >= JOIN
             {
                 adopted = now;
-                // Once it is gone nothing joins it.
-                let _ = adopt(only);
+                if only.gone(self.figures().living) {
+                    return Ok(status);
+                }
+                if let Only::Group(_) = only {
+                    // What joins it later. It may go in this moment.
+                    let _ = adopt(only);
+                }
             }
             let due = |since: Ns, every: Option<Ns>| every.map_or(POLL, |every| (since + every).since(now));
             let most = due(began, time).min(due(told, figures)).min(POLL);

@@ -1,7 +1,7 @@
 //! Scheduling a process or a control group, while the rest stays with the kernel's own scheduler.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use evenkeel_linux::event::Tid;
@@ -14,6 +14,16 @@ pub enum Only {
     Process(Tid),
     /// A control group, and all groups in it: its folder.
     Group(PathBuf),
+}
+
+impl Only {
+    /// Whether there is nothing left to schedule, with so many threads that are scheduled, and nothing can come.
+    pub(crate) fn gone(&self, living: u64) -> bool {
+        match self {
+            Self::Process(process) => living == 0 && !Path::new(&format!("/proc/{process}")).exists(),
+            Self::Group(folder) => !folder.exists(),
+        }
+    }
 }
 
 impl fmt::Display for Only {

@@ -32,9 +32,10 @@ pub struct Scx {
     #[arg(long, value_enum, value_name = "WHERE")]
     pub path: Option<Path>,
     /// List the policies, and where each can decide
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["policy", "big", "little", "ratio", "path", "only", "time", "stats", "quiet", "command"])]
     pub list: bool,
-    /// Schedule this process and what it starts, or this control group, only; the rest stays with the kernel's own scheduler
+    /// Schedule this process and what it starts, or this control group, only, until it is gone; the rest stays with the kernel's
+    /// own scheduler
     #[arg(long, value_name = "PID|CGROUP", conflicts_with = "command", value_parser = chosen)]
     pub only: Option<Chosen>,
     /// Give the machine back after this time; a command goes on without
@@ -49,7 +50,7 @@ pub struct Scx {
     #[command(flatten)]
     pub format: Output,
     /// A command: the machine is given back when it has ended
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -63,6 +64,9 @@ pub enum Chosen {
 }
 
 fn chosen(text: &str) -> Result<Chosen, String> {
+    if text.is_empty() {
+        return Err("expected a process's number or a control group".into());
+    }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return whole(text, 1..=4_194_304).map(Chosen::Process);
     }

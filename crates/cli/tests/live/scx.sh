@@ -92,8 +92,10 @@ only)
 
 	nice -n 5 "$programs" hog 1 & first=$!
 	"$programs" hog 1 & other=$!
-	begin --only $first; eventually is $first "7 nice 5"; echo "process: $(class $first), $(class $other)"; end process
-	kill $first
+	# It ends by itself when what it schedules is gone.
+	gone() { wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
+	begin --only $first; eventually is $first "7 nice 5"; echo "process: $(class $first), $(class $other)"
+	kill $first; gone process
 
 	nice -n 5 "$programs" hog 1 & first=$!
 	echo $first >$groups/light/cgroup.procs
@@ -103,8 +105,10 @@ only)
 	echo $joins >$groups/light/cgroup.procs
 	eventually is $joins "7 nice 3"
 	echo "group: $(class $first), $(class $joins), $(class $other)"
-	end group
 	kill $first $joins $other
+	wait $first $joins
+	rmdir $groups/light; gone group
+	mkdir $groups/light
 
 	# Both on one core: five times as much, whatever the policy makes of it.
 	for path in kernel daemon; do
