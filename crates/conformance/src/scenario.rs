@@ -343,8 +343,8 @@ fn restless(thread: u16) -> Vec<Step> {
     (0..60).flat_map(turn).collect()
 }
 
-/// Work of which so much is left on a little core when the big one goes idle after 45 ms that it ends in between a
-/// decision and its arrival.
+/// Work for a little core. When the big one goes idle (45 ms), what is left of it ends after the takeover is decided and
+/// before it arrives.
 fn in_flight(facts: &Facts) -> Ns {
     Ns((Ns::from_ms(45).0 + facts.delay.0 / 2) / crate::RATIO)
 }

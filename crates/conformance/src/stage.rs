@@ -115,8 +115,8 @@ impl Counted {
         Some(Self { ran: numbers.next()??, waited: numbers.next()?? })
     }
 
-    /// For how long it has waited since, without the time in which virtual CPUs stood still: the kernel counts that as running,
-    /// of which so much was real, and those that wait for that thread count it, too.
+    /// Time waited since `before`, without the time in which the virtual CPU stood still. The kernel counts that time as
+    /// running, of which only `real` was, and as waiting of the threads behind.
     fn waited_since(self, before: Self, real: Ns) -> Ns {
         let (ran, waited) = (self.ran.since(before.ran), self.waited.since(before.waited));
         if ran <= real { waited } else { Ns((waited.0 as f64 * real.0 as f64 / ran.0 as f64) as u64) }

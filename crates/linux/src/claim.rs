@@ -105,7 +105,7 @@ fn identity(process: Tid) -> String {
     format!("{process}-{}", process::started(process).unwrap_or_default())
 }
 
-/// The process that is claimed by a name, if it is still that one, and the Evenkeel that claims it.
+/// Parses a claim: the process, if its start time matches, and the Evenkeel that claims it.
 fn parse(name: &str) -> Option<(Tid, Tid)> {
     let (identity, holder) = name.rsplit_once('-')?;
     let process = identity.split_once('-')?.0.parse().ok()?;

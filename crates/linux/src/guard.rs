@@ -205,8 +205,8 @@ fn undo_all(records: &[Record], seen: Ns) {
         let known = recorded.get(&tid).is_some_and(|started| process::started(tid) == Some(*started));
         !known && *process::started_between(tid).end() >= seen
     };
-    // A thread may be on record twice: moved while it was bound. Only when it is bound again is it as the other record says.
-    // And while some get theirs back, others start more. What is given back is larger than what it replaces, so this ends.
+    // A thread has two records if it was moved while bound: undo the later one first. Repeat until nothing changes, because
+    // new threads may inherit meanwhile. It ends, because masks only widen.
     loop {
         let orphans = orphans(records, unseen);
         let mut families = BTreeMap::new();

@@ -54,8 +54,7 @@ fn neighbours(cpus: &[Cpu], to: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<(u16, u16)> 
     (0..cpus.len()).filter_map(next).collect()
 }
 
-/// What a switch costs on a CPU: two threads there that do nothing but leave it to each other. Of what a switch is, that lacks
-/// what it makes of caches.
+/// The cost of a switch between two threads that yield a CPU to each other. Cache effects are not included.
 fn switch(cpu: u16) -> Option<Ns> {
     const MINE: u8 = 0;
     const YOURS: u8 = 1;

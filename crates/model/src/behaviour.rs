@@ -93,8 +93,8 @@ impl Line {
 /// Smaller shares of a value are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Where a function that is straight between its kinks has a value, from the largest `x` down; else the kink at which it
-/// is nearest to it, if it is nearer there than where `x` is as usual.
+/// The largest `x` where the piecewise linear function has `value`. If there is none, the kink with the nearest value,
+/// unless that of `usual` is nearer.
 fn meet(function: impl Fn(f64) -> f64, mut kinks: [f64; 3], usual: f64, value: f64) -> f64 {
     kinks.sort_by(|a, b| b.total_cmp(a));
     for pair in kinks.windows(2) {

@@ -134,7 +134,7 @@ thread_local! {
 impl<'a> Binding<'a> {
     fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
         let before = pool.asymmetry.as_ref().and_then(|asymmetry| {
-            // A worker of another pool that is bound stays where that one has it, and moves it.
+            // A worker that another pool has bound keeps that binding; only that pool moves it.
             let outer = Worker::current().map(|outer| outer.slot().pool()).filter(|outer| !outer.is_lost());
             let free = outer.is_none_or(|outer| outer.asymmetry.is_none());
             let before = asymmetry.arrive(worker, free, activity);

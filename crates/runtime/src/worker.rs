@@ -164,7 +164,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Puts a job of a scope into the queue. Counted, other than the second half of a join: for that one it would be 15 % of what it costs.
+    /// Queues a job of a scope and counts it. The second half of a join is not counted, because counting would be 15 % of its cost.
     pub(crate) fn spawn(self, job: NonNull<Job>) {
         self.count_spawn();
         self.push(job);
@@ -405,7 +405,7 @@ impl Idle {
         self.failures.failed += 1;
         if let Some(asymmetry) = &worker.shared().asymmetry {
             let tasks = |other: usize| worker.shared().slots[other].deque.len();
-            // On the core that it goes to when it mugs it may have to wait until it runs. As a sleeper of the latch it is marked as active when that opens, and can be mugged back.
+            // After a mug the worker may wait for its new core. It counts as a sleeper of the latch, so it becomes active when the latch opens and can be mugged back.
             let away = || latch.doze(worker.index());
             let stays = asymmetry.failed(worker.index(), &mut self.failures, tasks, away);
             latch.rise(worker.index());

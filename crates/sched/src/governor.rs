@@ -6,7 +6,7 @@
 use evenkeel_model::names::suggestion;
 use evenkeel_model::{CoreType, Hz};
 
-/// What decides how fast clusters run. Those besides [`Governor::Schedutil`] decide once, before the first thread.
+/// Sets the frequency of clusters. All but [`Governor::Schedutil`] set it once, before the first thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Governor {
     /// Always the highest frequency.

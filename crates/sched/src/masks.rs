@@ -52,7 +52,7 @@ impl Masks {
         &self.affinity
     }
 
-    /// The same; what the program allows, where the policy is overruled.
+    /// The cores that the policy wants. If none of them is allowed, the cores that the program allows.
     pub(crate) fn wanted(&self) -> CoreSet {
         if self.affinity.and(*self.requested).is_empty() { *self.requested } else { *self.affinity }
     }

@@ -160,7 +160,7 @@ impl Thread {
         *self.masks.allowed()
     }
 
-    /// The cores that the policy wants, whatever the program allows; what that allows, where the policy is overruled.
+    /// The cores that the policy wants. If none of them is allowed, the cores that the program allows.
     pub fn wanted(&self) -> CoreSet {
         self.masks.wanted()
     }

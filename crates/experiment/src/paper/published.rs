@@ -49,8 +49,7 @@ pub struct Published {
     pub equal_classes: bool,
     /// Set if the paper gives a limit instead of a number.
     pub bound: Option<Bound>,
-    /// How near counts where the paper says that there is no difference: what it could measure, or else what its words mean, for
-    /// which the file gives a reason.
+    /// Tolerance where the paper reports no difference: its measurement error, or a value that the file justifies.
     pub within: Option<f64>,
     /// Why the row misses, as far as it is known.
     pub note: Option<String>,

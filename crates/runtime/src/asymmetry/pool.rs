@@ -83,8 +83,8 @@ impl Asymmetry {
         }))
     }
 
-    /// A worker has failed once more to find a task. Returns whether it has a reason to stay awake: a worker to mug. Before it leaves its core for that,
-    /// `away` is called, which forbids it by false.
+    /// Notes a failed search. Returns true if the worker should stay awake to mug. Calls `away` before it leaves its core; if `away` returns false, it does
+    /// not mug.
     pub fn failed(
         &self,
         worker: usize,

@@ -8,14 +8,13 @@
 //!
 //! Threads that no sample has seen live less than the time from one sample to the next. So the first of them was copied no
 //! earlier than at the sample before the thread itself was, or at the one before that if a fork was in flight meanwhile. Every
-//! new thread whose mask was granted to any thread since then counts as one that has inherited it. Only a thread whose process,
-//! or whose parent's process, was seen before all that descends from a thread of that process, so that no other grants count.
+//! new thread whose mask was granted to any thread since then counts as one that has inherited it. If the thread's process or
+//! parent process was seen before that, only grants to that process count.
 //! A thread that has inherited a mask has had it since it was born: until it is widened it has a grant of its own. One case is
 //! not found: a process of the program that adopts orphans (`PR_SET_CHILD_SUBREAPER`) is taken for their parent.
 //!
-//! What cannot be told apart is decided for inheritance: a thread that chose its mask, and chose just the one that a thread
-//! which may be its ancestor was given at that time, loses it. A thread that stayed bound by mistake would stay so for life.
-//! eBPF tells the program's own mask of each thread, so that none of this is needed.
+//! If both are possible, the mask counts as inherited. A thread that chose that very mask then loses it; otherwise a thread
+//! could stay bound for life. eBPF reports the program's own mask of each thread, so that none of this is needed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
