@@ -5,7 +5,7 @@
 //! same expectations. The arms: the simulator without and with delays (`sim/tests/it/conformance.rs`), the affinity host over
 //! a modelled kernel and over this one (`linux`), the kernel host over a model of its part in the kernel (`scx`) and over the
 //! kernel of a guest (`cli/tests/live/scx_conformance.rs`), and a model of a host that is late everywhere
-//! (`tests/asynchronous.rs` here), which shows what a host outside the kernel's scheduler must cope with. A new host
+//! (`tests/it/asynchronous.rs` here), which shows what a host outside the kernel's scheduler must cope with. A new host
 //! implements [`Arm`] and passes [`check`]; one whose threads are real has them play on a [`Stage`].
 //!
 //! Units: work is time on a big core; a little core takes [`RATIO`] times as long.

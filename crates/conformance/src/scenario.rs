@@ -41,7 +41,7 @@ pub struct Facts {
     pub displaces: bool,
     /// It plays under these policies only.
     pub policies: Option<&'static [&'static str]>,
-    /// It tells the future ([`evenkeel_sched::Scheduler::wants_foresight`]).
+    /// It knows the future ([`evenkeel_sched::Scheduler::wants_foresight`]).
     pub foretells: bool,
 }
 
@@ -155,8 +155,8 @@ pub struct PlayedThread {
     pub big: Ns,
     /// Time on little cores.
     pub little: Ns,
-    /// For how long it could run and did not, altogether; `None` if this host cannot tell, or leaves that to a kernel which is
-    /// a mock.
+    /// How long it could run and did not, altogether; `None` if this host cannot measure that, or leaves it to a mock of a
+    /// kernel.
     pub waited: Option<Ns>,
     /// The cores that it ran on.
     pub cores: CoreSet,

@@ -1,5 +1,5 @@
 //! A model of a host that is late everywhere: the scheduler runs in one program, the cores are somewhere else, such as
-//! inside a kernel, and everything that one says to the other takes up to half a millisecond. Cores never wait for the
+//! inside a kernel, and a message between them takes up to half a millisecond. Cores never wait for the
 //! scheduler: a thread that blocks or exits leaves at once. Messages keep their order. This is what a host for a
 //! scheduler inside the kernel must cope with, whatever that kernel is.
 
@@ -184,7 +184,7 @@ impl Late {
                     self.plan(core, thread);
                 }
             }
-            _ => self.hear(event),
+            _ => self.receive(event),
         }
     }
 
@@ -261,7 +261,7 @@ impl Late {
     }
 
     /// A message reaches the scheduler's side.
-    fn hear(&mut self, event: Event) {
+    fn receive(&mut self, event: Event) {
         match event {
             Event::Settled(request, progress) => {
                 let never_stale = matches!(request.action(), Action::Reschedule(_));
@@ -322,7 +322,7 @@ impl Late {
         assert_eq!(self.book_cores[core.index()].take(), Some(thread), "messages keep their order");
     }
 
-    /// Says what a thread ran since the last time. The cores count; the count itself is never late.
+    /// Reports what a thread ran since the last time. The cores count; the count itself is never late.
     fn report(&mut self, thread: ThreadId) {
         if let Some(core) = self.core_of(thread) {
             self.account(core, thread);

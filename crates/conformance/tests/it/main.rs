@@ -1,0 +1,3 @@
+//! The suite over a model of a host.
+
+mod asynchronous;
