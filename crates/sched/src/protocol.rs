@@ -1,9 +1,9 @@
 //! The protocol between the scheduler and its hosts: what becomes of an [`Action`], and when it is stale.
 //!
-//! Problem: the scheduler decides from what it was told; when its decision reaches a core, the thread may have blocked,
-//! exited or moved. Every host must then do the same, or a policy is not the same policy in each of them. So the rules
-//! are here, once, over the trait [`Host`], which a host implements for what only it can do: take a thread off a core,
-//! switch a core to a thread, set a mask or a frequency.
+//! Problem: the scheduler decides from past reports. When its decision reaches a core, the thread may have blocked, exited or
+//! moved. Every host must then do the same, or a policy is not the same policy in each of them. So the rules are here, once,
+//! over the trait [`Host`], which a host implements for what only it can do: take a thread off a core, switch a core to a
+//! thread, set a mask or a frequency. The protocol itself is in `docs/ARCHITECTURE.md`, "What a host owes the scheduler".
 //!
 //! An action is stale if it no longer fits what runs where *in the host's books*. Then:
 //!
@@ -16,7 +16,8 @@
 //! | [`Action::Affinity`], [`Action::Frequency`] | never | | done |
 //!
 //! Actions are carried out in the order in which they were made; what they lead to comes after them ([`drain`]). One about
-//! a core whose switch is still under way waits for it, if it was made after the pick.
+//! a core whose switch is still under way waits for it, if it was made after the pick. Otherwise it would be stale at once,
+//! be made again, and so on. Messages keep their order.
 //!
 //! A host may be late in three places, each of which it chooses for itself: an action can reach it late
 //! ([`Host::send`] keeps it, [`Requests::arrived`] brings it back), a stop can be requested now and reported later
@@ -58,7 +59,7 @@ pub trait Host {
     /// The scheduler is about to decide something: the last moment to report what its policy must know.
     fn before_decision(&mut self) {}
 
-    /// A thread waits for a core from now on; the scheduler hears of it next.
+    /// A thread waits for a core from now on; the report to the scheduler follows.
     fn waits(&mut self, _thread: ThreadId) {}
 
     /// The scheduler has put a waiting thread into the queue of a core.

@@ -1,21 +1,12 @@
 //! Bias scheduling (Koufaty, Reddy, Hahn: Bias scheduling in heterogeneous multi-core architectures, EuroSys 2010).
 //!
 //! Problem: what a big core gives a thread depends on what the thread spends its cycles on, and finding out by trying both
-//! kinds of cores costs moves. Bias scheduling infers it where the thread happens to run. Cycles are lost inside a core,
-//! for want of instructions to issue, or outside, waiting for the last-level cache and memory; a thread that is dominated
-//! by either gains little from a big core and has a *small core bias*, any other a *big core bias* (3.2, 3.3). The bias
-//! then only influences load balancing, and never when a thread runs (5.2):
+//! kinds of cores costs moves. Bias scheduling infers it where the thread happens to run, from internal and external stalls
+//! (3.2, 3.3). The bias then only influences load balancing, and never when a thread runs (5.2).
 //!
-//! - unbalanced: of the threads that the busiest core could give away, the one with the highest bias towards the other core
-//!   goes, or any if none has such a bias;
-//! - balanced: a thread on the wrong kind of core is exchanged for one with the opposite bias, running or not.
-//!
-//! Everything else is faster core first ([`super::fcf`]), which the paper takes for granted in a fair evaluation.
-//!
-//! Where the paper is silent: the bias is as high as the more dominant kind of stall is far from its threshold. The paper
-//! begins exchanges on big cores only, which are fewer, and says that it works similarly from little ones; here both do,
-//! since an exchange gives away the thread that runs, and the one in the wrong place may be waiting. A host that finds
-//! that an exchange has become stale drops it: this is the paper's handshake, one exchange a core at a time (6.2).
+//! Everything else is faster core first ([`super::fcf`]), which the paper takes for granted in a fair evaluation. A host that
+//! finds that an exchange has become stale drops it: this is the paper's handshake, one exchange a core at a time (6.2).
+//! The rules, and where the paper is silent: `docs/policies/bias.md`.
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, ThreadId};
 
@@ -49,7 +40,7 @@ const KNOBS: &[Knob] = &[
     Knob { name: "stay-on-node", summary: "no thread leaves its memory node", value: Value::Switch },
 ];
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "faster core first; a thread that stalls much on a big core changes places with one on a little core that does not",
     source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010",

@@ -5,13 +5,8 @@
 //! waiting thread runs next follows from how long others have waited for it; and equal progress follows from shorter
 //! slices on big cores (sections 3 and 4, Algorithm 1).
 //!
-//! Where the paper is silent: "high" and "low" mean half a standard deviation above and below the mean of all living
-//! threads, and at least 5 % of it, so that equal threads get no label (assumed); blame halves from one labelling to the
-//! next, so that it tells of the present phase (assumed); and a thread that is a whole latency ahead of the queue's
-//! vruntime floor lets the others go first, without which `max_block` would starve them (3.1 wants fairness in the
-//! selector). Section 4.1 says that vruntime is *divided* by the speedup on big cores; what it explains, shorter slices
-//! there and equal progress, needs the charge multiplied and the slice divided, and that is what is done here. The check at
-//! a wake-up (`wakeup_preempt_entity`) then compares what has been scaled already, and is Linux's own.
+//! Where the paper is silent or contradicts itself: the table in `docs/policies/colab.md`. Since vruntime is scaled when it is
+//! charged, the check at a wake-up (`wakeup_preempt_entity`) compares scaled values, and is Linux's own.
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
@@ -26,11 +21,11 @@ use crate::span::Span;
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean.
+/// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean (assumed).
 const LABEL_DEVIATIONS: f64 = 0.5;
 const LABEL_MARGIN: f64 = 0.05;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
     source: "Yu, Petoumenos, Janjic, Leather, Thomson, \"COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors\", CGO 2020, sections 3 and 4",

@@ -1,24 +1,15 @@
 //! EEVDF: today's Linux, as a second baseline.
 //!
-//! Since 6.6 Linux's fair class runs the *earliest eligible virtual deadline first* (Stoica and Abdel-Wahab, "Earliest
-//! Eligible Virtual Deadline First: a flexible and accurate mechanism for proportional share resource allocation", Old
-//! Dominion University TR-95-22, 1995). A thread requests a slice at a time. It is eligible while it has had no more than
-//! its share, which is while its virtual time is not past the weighted average of all on its core; and of the eligible ones
-//! that with the earliest virtual deadline runs, its virtual time plus the slice divided by its weight. What a thread is
-//! owed, its lag, is kept when it sleeps or moves.
+//! Problem: threads of one core should get their shares, and a thread that wakes up should run soon. Since 6.6 Linux's fair
+//! class runs the *earliest eligible virtual deadline first* (Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline
+//! First: a flexible and accurate mechanism for proportional share resource allocation", Old Dominion University TR-95-22,
+//! 1995).
 //!
 //! Constants and rules are those of Linux 6.12 (kernel/sched/fair.c, kernel/sched/features.h: PLACE_LAG,
 //! PLACE_DEADLINE_INITIAL, PLACE_REL_DEADLINE, RUN_TO_PARITY), the base slice is the 0.7 ms that came with 6.13, and a thread
-//! that yields forfeits the rest of its request, as since 6.18. Left out: delayed dequeue (as in 6.6, a thread that had too
-//! much sleeps with its debt), slices that a program sets for itself, groups.
-//!
-//! Which core a thread waits for is CFS's business, and so is who moves, but for two things since 5.10: busy cores balance
-//! twice as often, and where one core has a thread more than another, it gives that one after attempts in vain
-//! (migrate_load of calculate_imbalance and detach_tasks), so that nine threads on four cores have their turns on all of
-//! them. As a stock kernel where the firmware tells no
-//! capacities, it takes all cores for equal. With the knob `asym` it knows them: a woken thread goes to an idle core that
-//! is big enough for it (select_idle_capacity), and a thread that its core is too small for is taken over by an idle
-//! bigger one (misfit migration).
+//! that yields forfeits the rest of its request, as since 6.18. Placement and balancing are CFS's, but for two things since
+//! 5.10: the busy factor, and threads that are left over (migrate_load of calculate_imbalance and detach_tasks). What is
+//! decided, what the knob `asym` changes and what is left out: `docs/policies/linux.md`.
 
 use evenkeel_model::{Class, CoreId, CoreSet, NICE_0_WEIGHT, Ns, ThreadId};
 
@@ -31,7 +22,7 @@ use crate::state::{LEVELS, State};
 use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "today's Linux: the earliest virtual deadline of those that have not had their share; all cores count as equal",
     source: "Linux 6.12, kernel/sched/fair.c and kernel/sched/features.h; Stoica and Abdel-Wahab, \"Earliest Eligible Virtual Deadline First: a flexible and accurate mechanism for proportional share resource allocation\", Old Dominion University TR-95-22, 1995",

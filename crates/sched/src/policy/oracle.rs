@@ -1,19 +1,14 @@
 //! The oracle: list scheduling with full knowledge, to see how much room there is above a policy. No contestant.
 //!
-//! It is told what cannot be known: the true speedup of every thread, and its *level*, the longest path from where it is to
+//! It reads what cannot be known: the true speedup of every thread, and its *level*, the longest path from where it is to
 //! the end ([`crate::Future`]). A level algorithm (Horvath, Lam and Sethi, JACM 24(1), 1977) runs the threads with the
-//! highest levels, on the fastest cores, and lets those with equal levels take turns there; for independent threads on
-//! cores that differ by a factor it ends as early as is possible. With threads that gain differently and wait for each
-//! other it is a heuristic like every list scheduling (Graham, 1969): something to compare with, not a proven bound.
+//! highest levels, on the fastest cores, and lets those with equal levels take turns there. It is optimal for independent
+//! threads on cores that differ by a factor, and otherwise a heuristic like every list scheduling (Graham, 1969).
 //!
 //! How it is approximated: levels are compared at wake-ups and ticks. A level counts on a core by what the core does for
-//! the thread, so that those that gain most get the big cores. Threads change places when that brings the later of them
-//! to its end sooner by more than a tick, or by a quarter of what they have before them until they wait, since equal
-//! threads need be equal only there; and no thread moves for a stretch that gains less than the move costs.
-//!
-//! Several programs are one for the goal `makespan`. For `turnaround`, the mean of how much slower each gets, those with
-//! the least left go first (Smith's rule: what is left times what there was, as each counts relative to its length), and
-//! with them all their threads, not only those on the longest path.
+//! the thread, so that those that gain most get the big cores. Equal threads need be equal only when they wait: hence the
+//! margin of a quarter of what is left until then. Smith's rule multiplies what is left by what there was, because each
+//! program counts relative to its length. What is decided, and how good a bound it is: `docs/policies/oracle.md`.
 
 use std::cmp::Ordering;
 
@@ -32,7 +27,7 @@ const LEAST: f64 = 1e5;
 /// A thread whose future is unknown is taken to be so far from the end, as a share of the longest path of its program.
 const UNKNOWN: f64 = 0.5;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "knows the future: the longest way to the end goes first, on the fastest core; to compare with, no contestant",
     source: "Graham, \"Bounds on multiprocessing timing anomalies\", SIAM Journal on Applied Mathematics 17(2), 1969; Horvath, Lam and Sethi, \"A level algorithm for preemptive scheduling\", JACM 24(1), 1977",
@@ -93,7 +88,7 @@ impl Policy for Oracle {
         let allowed = s.thread(thread).allowed();
         let idle = fastest_idle(s, thread);
         let faster = allowed.iter().filter(|core| idle.is_none_or(|idle| faster(s, *core, idle)));
-        // One at a time: who waits there already is to have it.
+        // One at a time: a thread that waits there already comes first.
         let free = faster.filter(|core| s.core(*core).queue.is_empty());
         let yielding = free.filter(|core| view.gives_way(*core, thread, idle));
         let end = |core: CoreId| s.core(core).current.map_or(0.0, |running| view.end(running, core));

@@ -1,8 +1,8 @@
 //! Changes affinity masks, and gives them back.
 //!
 //! A move narrows the mask to one CPU, which makes the kernel move the thread at once, and widens it again right after:
-//! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that asks for its mask
-//! later sees its own. Only policies that bind threads leave masks behind, and those are given back at the end.
+//! the thread stays where it is, the kernel stays free to use an idle CPU for it, and a program that reads its mask later
+//! sees its own. Only masks of policies that bind threads stay, and those are given back at the end.
 //!
 //! # The program's own masks
 //! A mask that the program sets wins. With eBPF every such call is seen when it begins, before the mask is in place
@@ -11,15 +11,13 @@
 //! not what it was left as is the program's.
 //!
 //! # No thread stays bound
-//! A thread that is started while its parent's mask is changed inherits the changed mask, at any depth, and before anything
-//! can be seen of it. So a new thread's mask says nothing about what the program wants. With eBPF the kernel part keeps the
-//! program's own mask of every thread: it is copied at a fork, as the kernel copies masks, and replaced when the program sets
-//! one. A new thread with another mask has inherited one of these, and gets its own at once. Without eBPF
-//! [`inherit`] decides, and errs on the side of the wider mask.
+//! A thread that is started while its parent's mask is changed inherits the changed mask, at any depth, and before a sample
+//! can see it (`docs/run.md`). So a new thread's mask says nothing about what the program wants. With eBPF the kernel part
+//! keeps the program's own mask of every thread. Without eBPF [`inherit`] decides, and errs on the side of the wider mask.
 //!
-//! At the end every mask is given back, and new threads are looked for until none can be in flight any more that was copied
-//! before ([`Affinity::settled`]). After `kill -9` the guard does the same, by what is on record: a change stays on record
-//! until no thread can be in flight any more that has inherited it.
+//! At the end every mask is given back. Then new threads are searched for until none that was copied before can be in flight
+//! ([`Affinity::settled`]). After `kill -9` the guard does the same by its records: a change stays recorded until no thread
+//! that has inherited it can be in flight.
 
 mod inherit;
 
@@ -54,7 +52,7 @@ const YOUNG: Ns = Ns::from_ms(30);
 pub struct Affinity {
     guard: Guard,
     cpus: Vec<u16>,
-    /// What all threads are given of which nothing better is known: the mask of the first one.
+    /// The mask of the first thread: for threads of which nothing better is known.
     first: CpuSet,
     bound: BTreeMap<Tid, Bound>,
     wanted: BTreeMap<Tid, Wanted>,
@@ -112,7 +110,7 @@ impl Affinity {
     }
 
     /// Takes note of new threads and the cores that the program allows each. What has inherited a mask gets its own at once.
-    /// `processes` tells since when a process has been known. Returns whether any thread had inherited a mask.
+    /// `processes` has since when each process has been known. Returns whether any thread had inherited a mask.
     ///
     /// # Errors
     /// The guard has gone.
@@ -246,7 +244,7 @@ impl Affinity {
         self.wanted.insert(tid, Wanted { cores, process, due: process_since + GRACE });
     }
 
-    /// Binds what is due. `changed` hears of threads whose program has set a mask of its own.
+    /// Binds what is due. `changed` is called for threads whose program has set a mask of its own.
     ///
     /// # Errors
     /// The guard has gone.
