@@ -125,7 +125,7 @@ pub enum Command {
     Scx(Scx),
     /// Record what a program does, to play it on any machine
     ///
-    /// Writes down how much each thread and child process computes, whom it wakes, what it waits for and how long it
+    /// Writes down how much each thread and child process computes, what it wakes, what it waits for and how long it
     /// sleeps. `evenkeel sim` and `evenkeel compare` play it. Standard streams, signals and the exit status are the
     /// program's. Needs eBPF, and so root.
     #[command(after_help = RECORD_EXAMPLES)]

@@ -1,5 +1,5 @@
 //! Whether standard output was closed when this process began (`>&-`). Rust's runtime puts `/dev/null` in its place before
-//! `main`, which cannot be told from one that the caller put there: so this checks earlier.
+//! `main`, where the caller may have put it as well. So this checks earlier.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};

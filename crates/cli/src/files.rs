@@ -42,14 +42,14 @@ enum Sink {
     Direct(fs::File),
 }
 
-/// A result that cannot be written, after all the work. Where it was to be written is to blame, not the request.
+/// A result that cannot be written, after all the work. Its place is wrong, not the request.
 #[derive(Debug)]
 pub struct Unwritten {
     path: PathBuf,
     error: io::Error,
     /// Where it is instead.
     instead: Option<PathBuf>,
-    /// What the command found out all the same, which is printed.
+    /// The command's report, which is printed all the same.
     pub report: String,
 }
 

@@ -53,7 +53,7 @@ pub fn guard() -> Result<Guard> {
 }
 
 /// Writes an account to its file, or to standard error if there is none or it cannot be written.
-pub fn tell(text: &str, output: Option<files::Target>, quiet: bool) -> Result<()> {
+pub fn write(text: &str, output: Option<files::Target>, quiet: bool) -> Result<()> {
     let written = output.map(|target| target.write(text.as_bytes()));
     let needed = !quiet && !matches!(written, Some(Ok(())));
     let said = if needed { messages::account(text) } else { Ok(()) };
@@ -61,8 +61,8 @@ pub fn tell(text: &str, output: Option<files::Target>, quiet: bool) -> Result<()
     Ok(said?)
 }
 
-/// One of this program's commands, told what the machine is; more options, or `--` and a command, are to follow.
-pub fn told(command: &[&str], big: &[u16], little: &[u16], ratio: f64) -> Result<Vec<String>> {
+/// One of this program's commands, with the options for a machine. More options, or `--` and a command, are to follow.
+pub fn for_machine(command: &[&str], big: &[u16], little: &[u16], ratio: f64) -> Result<Vec<String>> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut words = vec![program.display().to_string()];
     words.extend(command.iter().map(|word| (*word).to_owned()));

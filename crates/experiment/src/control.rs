@@ -39,14 +39,14 @@ impl Progress for () {}
 pub struct Control<'a> {
     /// Is called as the work proceeds.
     pub progress: &'a dyn Progress,
-    /// Counts the events of runs. Once it is told to stop no further run begins, and the work ends with [`Error::Stopped`].
+    /// Counts the events of runs. Once it is stopped no further run begins, and the work ends with [`Error::Stopped`].
     pub meter: Option<&'a Arc<Meter>>,
     /// A run that has more events ends with an error.
     pub max_events: u64,
 }
 
 impl Default for Control<'_> {
-    /// Reports nothing, and is never stopped.
+    /// Without reports, and never stopped.
     fn default() -> Self {
         Self { progress: &(), meter: None, max_events: evenkeel_sim::MAX_EVENTS }
     }

@@ -60,7 +60,7 @@ pub struct Measurement {
     pub wakeups: Latency,
     /// Timer expiries that had passed before the thread waited for them.
     pub missed_timers: u64,
-    /// Actions of the scheduler that no longer made sense when they were carried out.
+    /// Actions of the scheduler that were stale when they were to be carried out.
     pub stale_answers: u64,
     /// Programs that came to their end before the run did.
     pub finished_programs: u64,

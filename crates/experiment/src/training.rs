@@ -16,7 +16,7 @@ use crate::reference::run_alone;
 /// The seed of the counters' noise in training. A constant, so that a machine has one predictor.
 const SEED: u64 = 1;
 
-/// A thread whose counters say too little: less than this does not outweigh its start.
+/// A thread with fewer instructions gives no sample: its start would outweigh the rest.
 const FEW_INSTRUCTIONS: Instructions = Instructions(1_000_000);
 
 /// How many counters a model reads (COLAB 4.1).

@@ -1,7 +1,7 @@
 //! Which Evenkeel follows which process: two that move the same threads would undo each other's moves.
 //!
-//! An Evenkeel that follows a process says so by a name ([`presence`]), which holds for all descendants of the process as
-//! well. So a process that is to be followed may neither have an ancestor nor a descendant that is followed, and the guard of
+//! An Evenkeel that follows a process claims it by a name ([`presence`]). The claim covers all descendants of the process.
+//! So a process that is to be followed may neither have an ancestor nor a descendant that is followed, and the guard of
 //! an Evenkeel that was killed leaves alone what the next one follows.
 
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ impl Claim {
 pub struct Followed(BTreeSet<Tid>);
 
 impl Followed {
-    /// Those of now.
+    /// The processes that are claimed now.
     pub fn now() -> Self {
         Self(claims().into_iter().map(|(claimed, _)| claimed).collect())
     }
@@ -148,7 +148,7 @@ mod tests {
             child = descendants(shell.id());
         }
         let (shell_id, child) = (shell.id(), child[0]);
-        // As another Evenkeel does it, whose number is that of the first process here.
+        // Stands for another Evenkeel, with the number of the first process here.
         let other = |process| presence::take(&format!("{NAME}{}-1", identity(process))).unwrap();
         let taken = |process| match Claim::new(process) {
             Err(Error::Taken { claimed, holder, .. }) => Some((claimed, holder)),

@@ -53,8 +53,8 @@ pub struct Slot(u32);
 pub struct Change {
     /// The thread.
     pub tid: Tid,
-    /// When it started, in clock ticks since boot (`/proc/TID/stat`, field 22): tells it from a later thread of the same
-    /// number.
+    /// When it started, in clock ticks since boot (`/proc/TID/stat`, field 22). A later thread of the same number has another
+    /// start.
     pub started: u64,
     /// Its process.
     pub process: Tid,
@@ -224,7 +224,7 @@ fn undo_all(records: &[Record], seen: Ns) {
     }
 }
 
-/// Whether there was something to be undone: for the thread itself, and for those of others that are `unseen`.
+/// Undoes a change, for the thread itself and for those of `others` that are `unseen`. Returns whether a mask was changed.
 fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
     let Change { tid, started, before, after, inherited, .. } = record.change;
     if before == after {
@@ -237,7 +237,7 @@ fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
     };
     let same = process::started(tid) == Some(started);
     if inherited && !same {
-        // The process that the command was to be is another one by now.
+        // The process that was to become the command has gone; its number may be that of another.
         return false;
     }
     let itself = same && !record.over && give_back(&tid);
@@ -246,8 +246,8 @@ fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
     itself || others > 0
 }
 
-/// Processes that began unseen in the session of one on record, whose parents may have ended: the session of each, and its
-/// threads. What another Evenkeel has started there meanwhile, and bound, is none of them.
+/// Processes that began unseen in the session of a recorded one, and whose parents may have ended: the session of each, and its
+/// threads. Processes that another Evenkeel follows are not among them.
 fn orphans(records: &[Record], unseen: impl Fn(Tid) -> bool) -> Vec<(Tid, Vec<Tid>)> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<Tid>().ok());
@@ -330,7 +330,7 @@ mod tests {
             line.trim().parse().unwrap()
         };
         let early = child();
-        // The kernel tells starts to a hundredth of a second.
+        // The kernel reports starts to a hundredth of a second.
         std::thread::sleep(std::time::Duration::from_millis(50));
         let seen = crate::clock::clock();
         let late = child();
@@ -344,7 +344,7 @@ mod tests {
         shell.wait().unwrap();
     }
 
-    /// Started from the same shell at once, it may give its threads the very masks that the one before gave to its own.
+    /// An Evenkeel started from the same shell right after another may set the same masks as that one.
     #[test]
     fn what_the_next_evenkeel_follows_is_left_alone() {
         if evenkeel_testing::skips(&[&evenkeel_testing::needs::two_cpus]) {

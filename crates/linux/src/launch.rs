@@ -1,5 +1,5 @@
 //! Starts a program that does nothing until it is released, so that everything can be in place before its first
-//! instruction; passes signals on; tells how it ended.
+//! instruction; passes signals on; returns how it ended.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -49,7 +49,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit status that says so.
+    /// Its exit status.
     pub fn code(&self) -> u8 {
         match self {
             Self::NotFound(_) => NOT_FOUND,
@@ -99,7 +99,7 @@ pub struct Launched {
     child: Child,
     end: OwnedFd,
     gate: Option<io::PipeWriter>,
-    /// Says that the process has its name, and later why it cannot become the command; ends when it has.
+    /// Reports that the process has its name, and later why it cannot become the command. Ends when it has become it.
     heard: io::PipeReader,
     signals: Signals,
 }
@@ -121,7 +121,7 @@ impl Signals {
         Self::of(&ENDING)
     }
 
-    /// Those that this process was told to ignore stay ignored, here and in what it starts: a shell's background job, or
+    /// Signals that this process ignored when it began stay ignored, here and in what it starts: a shell's background job, or
     /// one under `nohup`, is not ended by them.
     fn of(signals: &[i32]) -> io::Result<Self> {
         let ignored = ignored();
@@ -144,7 +144,7 @@ impl Signals {
         ending.filter(|(_, arrived)| arrived.load(Ordering::Relaxed)).map(|(signal, _)| *signal).next()
     }
 
-    /// Those that arrived since the last call.
+    /// The signals that arrived since the last call.
     fn take(&self) -> impl Iterator<Item = i32> + '_ {
         self.0.iter().filter(|(_, arrived)| arrived.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
     }
@@ -228,7 +228,7 @@ impl Launched {
         }
     }
 
-    /// Passes on what arrived, and tells whether the command has ended, and how.
+    /// Passes on the signals that arrived. Returns how the command ended, if it has.
     ///
     /// # Errors
     /// None in practice.

@@ -39,7 +39,7 @@ pub fn limit() -> CpuSet {
     static LIMIT: OnceLock<CpuSet> = OnceLock::new();
     *LIMIT.get_or_init(|| {
         let all = of(0..CpuSet::MAX_CPU as u16);
-        // The mask of a thread of its own, which takes it along when it ends.
+        // In a thread of its own, whose mask ends with it.
         let tried = std::thread::spawn(move || {
             let _ = sched_setaffinity(None, &all);
             sched_getaffinity(None)
@@ -68,7 +68,7 @@ pub fn of_words(words: [u64; 16]) -> CpuSet {
     of((0..CpuSet::MAX_CPU as u16).filter(|cpu| words[usize::from(*cpu) / 64] >> (cpu % 64) & 1 == 1))
 }
 
-/// Whether this process may change the masks of a process, as far as its owner and this user's privileges tell.
+/// Whether this process may change the masks of a process, by its owner and this user's privileges.
 pub fn changeable(process: Tid) -> bool {
     let privileged = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();

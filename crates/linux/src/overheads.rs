@@ -45,7 +45,7 @@ pub fn measure(topology: &Topology) -> Overheads {
     }
 }
 
-/// From each CPU the next one, in a circle, of those that a thread may be moved to.
+/// For each CPU the next one, in a circle, to which `to` allows a move.
 fn neighbours(cpus: &[Cpu], to: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<(u16, u16)> {
     let next = |at: usize| {
         let mut others = (1..cpus.len()).map(|step| &cpus[(at + step) % cpus.len()]);
@@ -123,7 +123,7 @@ fn moves(pairs: &[(u16, u16)], bytes: usize) -> Option<Move> {
         let there = one(|there, _, _| there.0 as f64)?;
         Some(Move { there, cold: one(|_, cold, warm| cold.0 as f64 - warm.0 as f64)? })
     };
-    // A thread of its own, which takes its mask along when it ends.
+    // In a thread of its own, whose mask ends with it.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measured).ok()?.join().ok()?)
 }
 
@@ -136,7 +136,7 @@ fn sweep(bytes: &mut [u64]) -> Ns {
     clock().since(began)
 }
 
-/// What something costs each time, if it is done for some windows, in ns; `None` if it cannot be done, or not in time.
+/// The mean cost of one `once`, in ns, measured over some windows; `None` if it fails, or not in time.
 fn per_time(until: Ns, mut once: impl FnMut() -> Option<f64>) -> Option<Ns> {
     let window = || {
         let (began, mut sum, mut times) = (clock(), 0.0, 0.0);

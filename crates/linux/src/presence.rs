@@ -1,5 +1,5 @@
-//! What Evenkeels tell each other: names of sockets in the kernel's abstract name space. A name can be had once, is free again
-//! as soon as the process that has it ends, however it ends, and can be read by all in `/proc/net/unix`.
+//! How Evenkeels know of each other: names of sockets in the kernel's abstract name space. Only one process can have a name, which
+//! is free again as soon as that process ends, however it ends. All processes can read the names in `/proc/net/unix`.
 
 use std::fs;
 use std::io;
@@ -14,19 +14,19 @@ pub fn take(name: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Tells the process that has a name something, if it still has it and room for it.
-pub fn tell(name: &str, text: &str) {
+/// Sends text to the process that has a name. The text is lost if the process has gone or its buffer is full.
+pub fn send(name: &str, text: &str) {
     let sent = SocketAddr::from_abstract_name(name).and_then(|address| {
         let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;
         socket.send_to_addr(text.as_bytes(), &address)
     });
-    // It has gone, or was told often.
+    // The process has gone, or its buffer is full.
     let _ = sent;
 }
 
-/// What a socket was told so far.
-pub fn told(socket: &UnixDatagram) -> Vec<String> {
+/// What was sent to a socket since the last call.
+pub fn received(socket: &UnixDatagram) -> Vec<String> {
     let mut all = Vec::new();
     let mut bytes = [0; 64];
     while socket.set_nonblocking(true).is_ok()
@@ -37,7 +37,7 @@ pub fn told(socket: &UnixDatagram) -> Vec<String> {
     all
 }
 
-/// The names that begin so, without that beginning.
+/// The names in use that begin with `beginning`, without that beginning.
 pub fn taken(beginning: &str) -> Vec<String> {
     let text = fs::read("/proc/net/unix").unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

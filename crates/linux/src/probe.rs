@@ -1,5 +1,5 @@
-//! What this user can see and control on this machine, and what is lost where not. Each ability is tried by using it, as
-//! far as that changes nothing: what files and privileges promise is not always kept.
+//! What this user can see and control on this machine, and what is lost otherwise. Each capability is probed by use, as far as
+//! that changes nothing, because files and privileges are not always right.
 
 use std::fs;
 use std::io;
@@ -23,14 +23,14 @@ use crate::watch::{self, Counters, Options, Watch};
 
 /// Something that Evenkeel uses where it can.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ability {
+pub struct Capability {
     /// Its name: eBPF, KVM, counters, ...
     pub name: &'static str,
     /// Whether it can be used.
     pub available: bool,
-    /// How it stands, or why it cannot be used.
+    /// Its present state, or why it cannot be used.
     pub detail: String,
-    /// What to do to have it; `None` where it is there, or where nothing helps.
+    /// What to do to get it; `None` if it is available, or if nothing helps.
     pub remedy: Option<String>,
     /// What is lost without it.
     pub without: &'static str,
@@ -47,7 +47,7 @@ type Probe = Result<String, Refusal>;
 const AS_ROOT: &str = "run as root";
 const NOT_PERMITTED: &str = "this user may not";
 
-/// What cannot be used, where nothing helps.
+/// A refusal without a remedy.
 fn lacks(why: impl Into<String>) -> Refusal {
     Refusal { why: why.into(), remedy: None }
 }
@@ -67,9 +67,9 @@ impl Refusal {
     }
 }
 
-/// All abilities, in a fixed order. `online` has the CPUs of this machine.
-pub fn abilities(online: &[u16]) -> Vec<Ability> {
-    let all = [
+/// All capabilities, in a fixed order. `online` has the CPUs of this machine.
+pub fn all(online: &[u16]) -> Vec<Capability> {
+    let probes = [
         ("CPUs", cpus(online), "programs started here cannot use the others"),
         ("other users", other_users(), "only programs of this user can be followed"),
         ("frequencies", governors(), "frequencies cannot be set, and every core counts as running at its highest one"),
@@ -85,23 +85,23 @@ pub fn abilities(online: &[u16]) -> Vec<Ability> {
         ("SCHED_DEADLINE", deadline(), "`vm` cannot make its cores unequal, only --symmetric"),
         ("KVM", kvm(), "`vm` translates every instruction: about ten times slower"),
     ];
-    let ability = |(name, probe, without): (_, Probe, _)| {
+    let capability = |(name, probe, without): (_, Probe, _)| {
         let available = probe.is_ok();
         let (detail, remedy) = match probe {
             Ok(detail) => (detail, None),
             Err(Refusal { why, remedy }) => (why, remedy),
         };
-        Ability { name, available, detail, remedy, without }
+        Capability { name, available, detail, remedy, without }
     };
-    all.into_iter().map(ability).collect()
+    probes.into_iter().map(capability).collect()
 }
 
-/// What a thread of its own does to itself.
+/// Runs `act` in a thread of its own, because it changes that thread.
 fn in_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
     thread::scope(|scope| scope.spawn(act).join()).map_err(|_| lacks("cannot be tried"))
 }
 
-/// A thread goes to each CPU by its mask, as followed threads do.
+/// Moves a thread to each CPU by its mask, as followed threads are moved.
 fn cpus(online: &[u16]) -> Probe {
     let reached = in_a_thread(|| -> io::Result<Vec<u16>> {
         let set = sched_getaffinity(None)?;
@@ -119,7 +119,7 @@ fn cpus(online: &[u16]) -> Probe {
     }
 }
 
-/// A process of another user gets the mask that it has.
+/// Sets the mask of another user's process to what it is.
 fn other_users() -> Probe {
     /// Linux's user without rights.
     const OTHER_USER: u32 = 65534;
@@ -127,7 +127,7 @@ fn other_users() -> Probe {
     let mut sleep = Command::new("sleep");
     sleep.arg("10").uid(OTHER_USER).gid(OTHER_USER).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = sleep.spawn() else {
-        // Without another user's process there is only what is promised.
+        // This user cannot start such a process: the privilege has to do.
         let held = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
         return if held { Ok("CAP_SYS_NICE is held".into()) } else { Err(refused()) };
     };
@@ -138,7 +138,7 @@ fn other_users() -> Probe {
     set.map(|()| "their programs can be moved".into()).map_err(|_| refused())
 }
 
-/// The governor is set to what it is.
+/// Sets the governor to what it is.
 fn governors() -> Probe {
     let policies = fs::read_dir("/sys/devices/system/cpu/cpufreq").into_iter().flatten().flatten();
     let mut policies: Vec<PathBuf> =
@@ -166,7 +166,7 @@ struct Clamps {
     most: u32,
 }
 
-/// This thread's clamps are set to the whole range.
+/// Sets this thread's clamps to the whole range.
 fn clamp() -> io::Result<()> {
     // SCHED_FLAG_KEEP_ALL, SCHED_FLAG_UTIL_CLAMP
     let flags = 0x08 | 0x10 | 0x20 | 0x40;
@@ -280,18 +280,18 @@ fn kvm() -> Probe {
 mod tests {
     use super::*;
 
-    /// What is said of eBPF is what happens to who uses it.
+    /// The probe and the use of eBPF agree.
     #[test]
     fn ebpf_is_available_exactly_where_a_watch_can_be_had() {
-        let ability = abilities(&[]).into_iter().find(|ability| ability.name == "eBPF").unwrap();
-        assert_eq!(ability.available, Watch::new(Options::default()).is_ok(), "{ability:?}");
+        let capability = all(&[]).into_iter().find(|capability| capability.name == "eBPF").unwrap();
+        assert_eq!(capability.available, Watch::new(Options::default()).is_ok(), "{capability:?}");
     }
 
     #[test]
     fn what_is_not_available_says_what_is_lost() {
-        for ability in abilities(&mask::own().unwrap()) {
-            assert!(ability.available || !ability.without.is_empty(), "{ability:?}");
-            assert!(!ability.detail.is_empty(), "{ability:?}");
+        for capability in all(&mask::own().unwrap()) {
+            assert!(capability.available || !capability.without.is_empty(), "{capability:?}");
+            assert!(!capability.detail.is_empty(), "{capability:?}");
         }
     }
 }

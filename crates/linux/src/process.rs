@@ -1,5 +1,5 @@
-//! What `/proc` says of a process: its threads and children, its parent and session, and when it began, which tells it from a
-//! later one of the same number.
+//! What `/proc` says of a process: its threads and children, its parent and session, and its start, by which it differs from
+//! a later process of the same number.
 
 use std::fs;
 use std::io;
@@ -52,7 +52,7 @@ pub fn started_between(tid: Tid) -> RangeInclusive<Ns> {
     let (now, boot) = (read(ClockId::Monotonic), read(ClockId::Boottime));
     let tick = Ns(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1));
     let Some(started) = started(tid) else { return now..=now };
-    // The one clock counts suspended time as well.
+    // Only the clock since boot counts suspended time.
     let began = Ns((started * tick.0).saturating_sub(boot.since(now).0));
     began..=began + tick
 }

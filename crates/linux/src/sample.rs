@@ -37,7 +37,7 @@ pub struct Sample {
 pub struct Inside {
     /// Since when it has been on its CPU, or off.
     pub turn: Turn,
-    /// How often it left a CPU though it could have gone on.
+    /// How often it was preempted.
     pub preempted: u64,
     /// All time that it waited in the futex system call.
     pub waited: Ns,
@@ -78,21 +78,21 @@ pub enum ThreadState {
 /// A wait of one thread for another that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blame {
-    /// Who ended it.
+    /// The thread that ended it.
     pub waker: Tid,
     /// How long it was.
     pub waited: Ns,
 }
 
-/// What one thread's waits for another came to.
+/// The sum of all waits of one thread for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairWaits {
-    /// Who waited.
+    /// The thread that waited.
     pub waiter: Tid,
-    /// Who ended the waits.
+    /// The thread that ended the waits.
     pub waker: Tid,
-    /// How long they were, together.
+    /// The sum of the waits.
     pub waited: Ns,
-    /// How many they were.
+    /// The number of the waits.
     pub times: u64,
 }

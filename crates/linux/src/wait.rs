@@ -7,8 +7,8 @@ use evenkeel_model::Ns;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-/// Waits until one of these is readable, or the time is over; returns whether the first one is, or a signal arrived. Another
-/// thread of this process may get a signal: who waits for one waits no longer than it may go unnoticed.
+/// Waits until one of these is readable, or the time is over. Returns whether the first one is, or a signal arrived. Another
+/// thread of this process may get the signal, so a caller that waits for signals must choose a short time.
 ///
 /// # Errors
 /// None in practice.

@@ -1,4 +1,4 @@
-//! How something is measured on CPUs that a host may hold to their shares of time, and that others want, too.
+//! How to measure on CPUs that a hypervisor may limit to a share of the time, and that other programs use, too.
 
 use evenkeel_model::Ns;
 use rustix::process::setpriority_process;
@@ -6,7 +6,7 @@ use rustix::thread::sched_setaffinity;
 
 use crate::mask;
 
-/// A host that holds CPUs to their shares does so within periods of some 10 ms. A window is one of those.
+/// A hypervisor enforces such shares within periods of some 10 ms. A window is one of those.
 pub const WINDOW: Ns = Ns::from_ms(10);
 /// The middle one counts, so that what disturbs one window or two is of no account.
 const WINDOWS: usize = 5;
@@ -15,7 +15,7 @@ pub const MOST: Ns = Ns::from_ms(250);
 /// Before ordinary work, where this user may, so that it is over soon.
 const NICE: i32 = -20;
 
-/// What the middle one of some windows tells; `None` if one of them tells nothing.
+/// The median of the values of some windows; `None` if a window has no value.
 pub fn middle(mut window: impl FnMut() -> Option<f64>) -> Option<f64> {
     let mut found = [0.0; WINDOWS];
     for one in &mut found {

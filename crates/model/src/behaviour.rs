@@ -39,8 +39,9 @@ impl Behaviour {
     /// machine at its highest frequency, in instructions per ns, `None` where it is not known.
     ///
     /// The rate on the biggest core type that is known comes back, unless no code is that fast there. So does the rate on
-    /// the smallest one, if both fit together; else that comes as near as it can. One rate alone does not tell why code
-    /// is slow or fast: what is slower than [`Self::REFERENCE`] waits for memory, what is faster has more parallelism.
+    /// the smallest one, if both fit together; else that comes as near as it can. One rate alone does not show why code
+    /// is slow or fast: what is slower than [`Self::REFERENCE`] is taken to wait for memory, what is faster to have more
+    /// parallelism.
     pub fn fitting(machine: &Machine, rates: &[Option<f64>]) -> Self {
         let mut known =
             machine.core_types.iter().zip(rates).filter_map(|(core, rate)| Some((Line::of(core), (*rate)?)));

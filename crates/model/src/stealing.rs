@@ -1,5 +1,5 @@
 //! The decisions of an asymmetry-aware work-stealing runtime (Torng et al., "Asymmetry-Aware Work-Stealing Runtimes",
-//! ISCA 2016, III). The runtime that real programs link and the simulated workers both ask here, so what is simulated is what runs.
+//! ISCA 2016, III). The runtime and the simulated workers both call these functions, so what is simulated is what runs.
 //!
 //! All functions are pure and allocate nothing. A caller passes what it can see of its workers at that moment, in any order.
 //! Core types are numbered from the biggest, [`CoreTypeId`] 0, to the smallest; there may be more than two.
@@ -9,11 +9,11 @@ use std::str::FromStr;
 
 use crate::CoreTypeId;
 
-/// After so many failed steals in a row a worker says that it waits, and a big one considers mugging (III.A, III.B).
+/// After so many failed steals in a row a worker counts as waiting, and a big one considers mugging (III.A, III.B).
 /// With the fullest queue as victim one failed steal is often bad luck, two are not.
 pub const HINT_AFTER: u32 = 2;
 
-/// Whether a worker counts as waiting, in the hint that it gives about itself.
+/// Whether a worker's hint is that it waits.
 pub const fn waits(failed_steals: u32) -> bool {
     failed_steals >= HINT_AFTER
 }
@@ -36,7 +36,7 @@ pub struct Techniques {
     pub mugging: bool,
 }
 
-/// What a parallel program is doing, as far as the hints tell (II, III.C).
+/// What a parallel program is doing, by the hints of its workers (II, III.C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// Outside of all parallel regions: one thread runs.
@@ -50,7 +50,7 @@ pub enum Region {
 /// A task queue that a thief may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Whose it is. Never the thief's own.
+    /// Its owner, never the thief.
     pub worker: usize,
     /// How many tasks are in it.
     pub tasks: usize,
@@ -116,13 +116,13 @@ impl Techniques {
     }
 
     /// Whether a worker on a core of type `thief` may steal, given the core types of all workers that wait: work-biasing keeps
-    /// smaller cores from it while a bigger one waits. If waiting workers sleep, who is refused has to wake a bigger one.
+    /// smaller cores from it while a bigger one waits. If waiting workers sleep, a refused worker has to wake a bigger one.
     pub fn may_steal(self, thief: CoreTypeId, waiting: impl IntoIterator<Item = CoreTypeId>) -> bool {
         !self.biasing || waiting.into_iter().all(|other| other >= thief)
     }
 
-    /// Whom a worker on a core of type `mugger` mugs, which has failed so often to steal: of all active workers one on the smallest
-    /// core type, and there the one with most before it. Never one of its own type or a bigger one.
+    /// The worker that one on a core of type `mugger`, which has failed so often to steal, mugs: of all active workers one on the
+    /// smallest core type, and there the one with the most load. Never one of its own type or a bigger one.
     pub fn muggee(
         self,
         mugger: CoreTypeId,
@@ -137,9 +137,9 @@ impl Techniques {
         smaller.max_by_key(key).map(|worker| worker.worker)
     }
 
-    /// With which worker logical thread 0, after a parallel region and on a core of type `own`, exchanges cores before it runs
-    /// serially: a worker on the biggest core type. `None` if no worker has a bigger core. After a parallel region all other workers
-    /// have nothing to run, whether they have said so yet or not.
+    /// The worker with which logical thread 0, on a core of type `own` after a parallel region, exchanges cores before it runs
+    /// serially: one on the biggest core type. `None` if no worker has a bigger core. After a parallel region all other workers
+    /// have nothing to run, whether their hints say so yet or not.
     ///
     /// Only mugging moves thread 0 away from the core where it began, so only with it there is anything to do.
     pub fn home(self, own: CoreTypeId, waiting: impl IntoIterator<Item = Waiting>) -> Option<usize> {

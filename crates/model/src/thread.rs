@@ -1,4 +1,4 @@
-//! How the operating system is asked to schedule a thread: the parameters that workloads give and the scheduler follows.
+//! The scheduling parameters of a thread, which workloads give and the scheduler follows.
 
 /// Application threads do the program's work; service threads serve its runtime system (WASH 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What parsers and numbers look like in messages for people: no names of types of the language, no hundreds of digits.
+//! Messages of parsers, and numbers, in words for people: no names of the language's types, no hundreds of digits.
 
 use crate::names::suggestion;
 

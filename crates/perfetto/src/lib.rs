@@ -15,7 +15,7 @@ use crate::proto::{
 
 /// All packets are of one sequence, since one writer writes them.
 const SEQUENCE: u32 = 1;
-/// SEQ_INCREMENTAL_STATE_CLEARED: the first packet tells readers that nothing came before it.
+/// SEQ_INCREMENTAL_STATE_CLEARED: marks the first packet, before which there is nothing.
 const STATE_CLEARED: u32 = 1;
 
 /// A track's number: whatever its owner chooses, as long as no two are the same.

@@ -119,8 +119,8 @@ impl PoolBuilder {
     /// Makes the pool.
     ///
     /// # Errors
-    /// A number of threads that makes no sense, here or in the environment, or such a name. If the system refuses threads the pool works with those it got and says so:
-    /// [`Pool::shortage`].
+    /// A number of threads or a name that cannot be, here or in the environment. If the system refuses threads the pool works with those it got, and
+    /// [`Pool::shortage`] returns why.
     pub fn build(&self) -> Result<Pool, BuildError> {
         self.build_for(Lifetime::Scoped)
     }
@@ -152,7 +152,7 @@ impl PoolBuilder {
         Ok(Pool::global())
     }
 
-    /// For the global pool that was not configured: there is no caller either to return an error to.
+    /// For the global pool that was not configured, where no caller could get an error.
     fn build_anyway(&self) -> Pool {
         self.build_for(Lifetime::Process).unwrap_or_else(|error| {
             let cores = cores();

@@ -63,7 +63,7 @@ pub(crate) fn cost() -> u64 {
 
 /// Begins with what it is on a quiet machine.
 static COST: AtomicU64 = AtomicU64::new(1000);
-/// A fence that took longer than this, in ns, was not to blame for it.
+/// If a fence took longer than this, in ns, something else delayed it.
 const LONGEST: u64 = 50_000;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
@@ -87,7 +87,7 @@ mod imp {
         }
     }
 
-    /// The first thread to learn it says it for all.
+    /// The first thread to find out decides for all.
     #[cold]
     fn register() -> bool {
         let agreed = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && barrier();

@@ -49,7 +49,7 @@ pub(crate) fn count_forks() {
         if COUNTED.load(Acquire) {
             return;
         }
-        // Two threads that come at once have each fork counted twice, which tells processes apart as well.
+        // Two threads that come at once have each fork counted twice. Processes still have different counts.
         // SAFETY: the handler only adds to an atomic, which a signal handler may do, too.
         if unsafe { libc::pthread_atfork(None, None, Some(child)) } == 0 {
             COUNTED.store(true, Release);

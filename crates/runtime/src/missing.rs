@@ -5,7 +5,7 @@ use std::fmt;
 /// Something that the machine or its privileges do not let a pool do. The pool works without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The ability that is missing.
+    /// The capability that is missing.
     pub what: &'static str,
     /// Why it is missing.
     pub why: String,

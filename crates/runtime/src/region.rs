@@ -64,7 +64,7 @@ impl<A: Uses + for<'t> Lend<'t>> Access for A {}
 
 /// Which regions an [`Access`] is about. No other crate can name this trait, so that only what is below is an access: references to it go to other threads.
 pub trait Uses {
-    /// Tells each of them.
+    /// Passes each region to `each`.
     #[doc(hidden)]
     fn each(&self, tell: &mut dyn FnMut(RegionUse));
 }

@@ -12,7 +12,7 @@ use crate::asymmetry::Asymmetry;
 use crate::fence;
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
-/// A worker sleeps, and none has been woken that has not found a task yet.
+/// A worker sleeps, and every worker that a push has woken has found a task.
 const WAKE: usize = 1;
 /// Fences are symmetric: every push has to go the long way.
 const SYMMETRIC: usize = 2;
@@ -80,7 +80,7 @@ impl Sleep {
         self.alarm.load(Relaxed) != 0
     }
 
-    /// Wakes one sleeper, unless one has been woken that has not found a task yet.
+    /// Wakes one sleeper, unless a woken worker has not found a task yet.
     #[cold]
     pub(crate) fn notify(&self) {
         fence::light();
@@ -168,7 +168,7 @@ impl Sleep {
         }
     }
 
-    /// Wakes all workers, so that they end. The latches that tell them so are open.
+    /// Wakes all workers, so that they end. Their latches are open by then.
     pub(crate) fn close(&self) {
         let woken = {
             let mut sleepers = lock(&self.sleepers);

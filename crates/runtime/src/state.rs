@@ -97,7 +97,7 @@ impl WorkerSlot {
         ptr::eq(self.pool, pool)
     }
 
-    /// Where the queue begins and ends, and how often its owner has stolen: as long as all are the same, the owner is likely at the same task.
+    /// Where the queue begins and ends, and how often its owner has stolen. While all stay the same, the owner probably runs the same task.
     pub(crate) fn marks(&self) -> (isize, isize, u64) {
         (self.deque.top(), self.deque.bottom(), self.counters.steals.load(Relaxed))
     }
@@ -130,7 +130,7 @@ impl PoolState {
     }
 
     pub(crate) fn arc(&self) -> Arc<PoolState> {
-        // Never the second: there is a `self`.
+        // Upgrading cannot fail: `self` exists.
         self.me.upgrade().unwrap_or_else(|| unreachable!("a pool that is used exists"))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A heavy fence interrupts every worker that runs: a third of a microsecond on a quiet machine, 15 us between the processors of a virtual one. A victim with small
 //! tasks pushes every few nanoseconds, and can then hand over its oldest task at once. A victim with large tasks does not, but beside those a
-//! fence is cheap. So a thief waits for a reply as long as a fence takes, and then takes by itself: at worst it takes twice as long as one that had known.
+//! fence is cheap. So a thief waits for a reply as long as a fence takes, and then takes by itself: at worst it takes twice as long as with the right choice.
 //!
 //! A task that is handed over counts as stolen for all others: it leaves the queue over `top`.
 
@@ -46,7 +46,7 @@ impl<T> StealRequest<T> {
         self.reply.store(task.map_or(nothing(), NonNull::as_ptr), Release);
     }
 
-    /// Requests a task from `victim` for this worker, which is number `me`, and waits while `wait` says so. `None`: there was no reply, and none will come.
+    /// Requests a task from `victim` for this worker, which is number `me`, and waits while `wait` returns true. `None`: there was no reply, and none will come.
     pub(crate) fn request(
         &self,
         victim: &StealRequest<T>,

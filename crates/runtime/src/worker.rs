@@ -85,7 +85,7 @@ impl<'a> Worker<'a> {
         Self::slots().last()
     }
 
-    /// The slots in other pools that this thread has left for the one where it is now: there it is missed.
+    /// The slots in other pools that this thread has left for the one where it is now. Those pools may wait for it.
     fn left() -> impl Iterator<Item = Worker<'a>> {
         let here = CURRENT.get();
         let other = move |slot: &&WorkerSlot| {
@@ -279,13 +279,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A job that was sent to a pool whose slot this thread has left. There may be no other worker that could run it, and the thread that sent it may be the one for which this
-    /// thread waits here.
+    /// A job that was sent to a pool whose slot this thread has left. There may be no other worker to run it, and this thread may wait for the thread that
+    /// sent it.
     fn missed() -> Option<(Worker<'a>, NonNull<Job>)> {
         Self::left().find_map(|left| Some((left, left.shared().injected.pop()?)))
     }
 
-    /// Does that. This is one of those that have been [left](Self::left).
+    /// Runs such a job. `self` is one of the workers that were [left](Self::left).
     fn catch_up(self, job: NonNull<Job>) {
         // SAFETY: this thread works in that slot, further down its stack; the job was in a queue.
         unsafe { Worker::enter(self.slot, |worker| Job::run(job, worker.slot)) };
@@ -325,7 +325,7 @@ impl<'a> Worker<'a> {
         self.shared().asymmetry.as_ref()?.holds_back(self.index(), failed)
     }
 
-    /// Whether the tasks of others are left to a worker on a bigger core. That one is woken if there are any.
+    /// Whether this worker leaves the tasks of others to a worker on a bigger core. If there are tasks, it wakes that worker.
     fn leaves_it(self, failed: u32) -> bool {
         let Some(bigger) = self.bigger_that_waits(failed) else { return false };
         if failed == WAITING_AFTER && self.sees_work() {
@@ -396,7 +396,7 @@ impl<'a> Worker<'a> {
 struct Idle {
     failures: Failures,
     backoff: Backoff,
-    /// It was woken for a task, and has to see to it that the next task wakes the next worker.
+    /// It was woken for a task: it owes a [`pass_on`](crate::sleep::Sleep::pass_on).
     woken: bool,
 }
 

@@ -127,7 +127,7 @@ impl PoolPlan {
         let mugs = state.asymmetry.as_deref().and_then(Asymmetry::uneven).is_some_and(Uneven::mugs);
         let own = Arc::clone(&state);
         let turns = (mugs && self.turns).then(|| spawn(format!("{name}-turns"), Box::new(move || own.take_turns())));
-        // Without that thread tasks stay where they are, which is said like the other threads that are missing.
+        // Without that thread tasks stay where they are. It counts as one of the missing threads.
         let turns = match turns {
             Some(Err(reason)) => {
                 shortage.get_or_insert(Shortage { got: threads.len() + 1, wanted, reason });

@@ -1,7 +1,7 @@
 //! What a forked process has of the runtime. One test, in a process of its own: a fork copies what all threads of the process are doing.
 #![cfg(unix)]
 #![expect(unsafe_code, reason = "forking is")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "support/forked.rs"]
 mod forked;

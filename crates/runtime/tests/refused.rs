@@ -1,6 +1,6 @@
 //! The system refuses threads. One test, because the limit is one for the whole process.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 

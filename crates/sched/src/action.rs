@@ -51,7 +51,7 @@ pub enum Next {
         /// How long it should run at most while others wait.
         slice: Ns,
     },
-    /// Nothing to run here now. If a running thread should be taken over, an [`Action::Take`] says so.
+    /// Nothing to run here now. If the core should take over a running thread, an [`Action::Take`] follows.
     Idle,
 }
 
@@ -60,12 +60,12 @@ pub enum Next {
 pub enum Why {
     /// It was just started, by a running thread or from outside.
     New {
-        /// Who started it.
+        /// The thread that started it.
         by: Option<ThreadId>,
     },
     /// What it waited for has come.
     Woken {
-        /// Who woke it; `None` for timers and devices.
+        /// The thread that woke it; `None` for timers and devices.
         by: Option<ThreadId>,
     },
     /// It ran and was stopped.

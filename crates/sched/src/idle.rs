@@ -18,7 +18,7 @@ pub(crate) struct IdleTurns {
 }
 
 impl IdleTurns {
-    /// Whether a core has to be told about with [`Self::put`] once it is idle.
+    /// Whether the caller must [`Self::put`] a core once it is idle.
     pub(crate) fn misses(&self, core: CoreId) -> bool {
         !self.listed.contains(core)
     }

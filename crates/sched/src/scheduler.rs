@@ -3,8 +3,8 @@
 //! A host reports what happened; the scheduler returns [`Next`], and [`Action`]s in an outbox that the host
 //! empties after every report. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
 //!
-//! Here are the reports. What they lead to is beside: where threads wait (`queues`), who gives way (`preemption`), what cores
-//! take from each other (`balance`), and how fast clusters run (`frequencies`).
+//! This file has the reports. What follows from them is in submodules: where threads wait (`queues`), which give way
+//! (`preemption`), what cores take from each other (`balance`), and how fast clusters run (`frequencies`).
 
 mod balance;
 mod frequencies;
@@ -94,7 +94,7 @@ impl Scheduler {
         self.policy.description().reads != Reads::Nothing
     }
 
-    /// Whether the host must tell the future: [`Self::foretell`] before every report after which something can be decided.
+    /// Whether the host must call [`Self::foretell`] before every report that can lead to a decision.
     pub fn wants_foresight(&self) -> bool {
         self.policy.description().foresight
     }
@@ -238,7 +238,7 @@ impl Scheduler {
         }
     }
 
-    /// A runnable thread began to wait for something. In a host that decides who runs, it ran until now.
+    /// A runnable thread began to wait for something. In a host that decides which thread runs, it ran until now.
     pub fn blocked(&mut self, now: Ns, thread: ThreadId, on: Wait) {
         self.state.now = now;
         self.leave(thread);
@@ -263,8 +263,8 @@ impl Scheduler {
         self.follow_usage(self.state.thread(thread).core);
     }
 
-    /// Nothing will be reported of a thread any more, which has exited: its number may be that of the next one. A host that
-    /// runs for long calls this, or what is kept of threads would grow for ever.
+    /// Ends the reports of a thread that has exited, whose number may be that of the next one. A host that runs for long calls
+    /// this, or the books of threads would grow for ever.
     pub fn forget(&mut self, thread: ThreadId) {
         debug_assert!(!self.state.thread(thread).alive(), "a thread that lives is forgotten");
         self.policy.forget(thread);
@@ -276,7 +276,7 @@ impl Scheduler {
         self.state.threads[waker.index()].blame += waited;
     }
 
-    /// A thread waited for others for so long, as a host says that counts it itself and reports those waits as
+    /// A thread waited for others for so long: for a host that counts this itself and reports those waits as
     /// [`Wait::Sleep`].
     pub fn contended(&mut self, thread: ThreadId, waited: Ns) {
         self.state.threads[thread.index()].contended += waited;

@@ -1,4 +1,4 @@
-//! What a policy sees: the machine, the threads, and who runs and waits where.
+//! What a policy sees: the machine, the threads, and which run and wait where.
 
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct State {
     pub(crate) busy_factor: u64,
     /// What decides how fast clusters run.
     pub governor: Governor,
-    /// The frequency that each cluster was last told to run at, and what its cores can do then.
+    /// The frequency that each cluster was last set to, and what its cores can do then.
     frequencies: Vec<Hz>,
     capacities_now: Vec<u32>,
     pub(crate) occupancy: Occupancy,
@@ -57,9 +57,9 @@ pub(crate) const LEVELS: usize = 3;
 /// One core as the scheduler sees it.
 #[derive(Clone, Debug, Default)]
 pub struct Core {
-    /// Who waits for it.
+    /// The threads that wait for it.
     pub queue: RunQueue,
-    /// Who runs on it or has been sent there.
+    /// The thread that runs on it or has been sent there.
     pub current: Option<ThreadId>,
     /// When it last balanced in each of its domains.
     pub(crate) balanced: [Ns; LEVELS],
@@ -127,13 +127,13 @@ impl State {
         self.threads.push(Thread::new(spec, &mut self.sets, &self.machine));
     }
 
-    /// The number of a thread that is gone is another one's.
+    /// Gives the number of a thread that is gone to a new one.
     pub(crate) fn reintroduce(&mut self, thread: ThreadId, spec: &NewThread) {
         self.threads[thread.index()] = Thread::new(spec, &mut self.sets, &self.machine);
         self.touch(thread);
     }
 
-    /// What the program allows a thread, and what the policy does, become these.
+    /// Sets the cores that the program allows a thread, and those that the policy allows.
     pub(crate) fn allow(&mut self, thread: ThreadId, requested: CoreSet, affinity: CoreSet) {
         self.threads[thread.index()].masks = Masks::new(&mut self.sets, requested, affinity);
     }
@@ -206,17 +206,17 @@ impl State {
         self.capacities[self.machine.cores[core.index()].core_type.index()]
     }
 
-    /// What a core can do at the frequency that its cluster was told to run at, taken as proportional to it.
+    /// What a core can do at its cluster's frequency, taken as proportional to it.
     pub fn capacity_now(&self, core: CoreId) -> u32 {
         self.capacities_now[self.machine.cores[core.index()].cluster.index()]
     }
 
-    /// The frequency that a cluster was last told to run at.
+    /// The frequency that a cluster was last set to.
     pub fn frequency(&self, cluster: ClusterId) -> Hz {
         self.frequencies[cluster.index()]
     }
 
-    /// A cluster is told to run at a frequency. Returns what it was told before.
+    /// Sets a cluster's frequency. Returns the one before.
     pub(crate) fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) -> Hz {
         let core_type = self.machine.clusters[cluster.index()].core_type;
         let (all, most) =

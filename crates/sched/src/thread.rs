@@ -95,14 +95,14 @@ pub struct Thread {
     pub future: Option<Future>,
 }
 
-/// What only a simulator can tell of a thread, and tells only to a policy that wants it ([`crate::Description::foresight`]).
+/// What is ahead of a thread. Only a simulator knows it, and only for a policy that wants it ([`crate::Description::foresight`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Future {
-    /// How long it takes at least until everything is done that it, or anyone who waits for it, has yet to do: the
-    /// longest path to the end, with each thread on the biggest core type at once. `None` if even the simulator cannot
-    /// tell: threads that share out work as they run may do more than was foreseen.
+    /// The longest path to the end: the least time until this thread, and all that wait for it, are done, if each runs on
+    /// the biggest core type at once. `None` if even the simulator cannot know it, since threads that share out work as they
+    /// run may do more than was foreseen.
     pub level: Option<Ns>,
-    /// For how long it now runs itself before it waits, or releases another one.
+    /// How long it runs now until it waits, or releases another thread.
     pub stretch: Ns,
     /// The true speedup of the biggest over the smallest core type for what it does in that time.
     pub speedup: f64,
@@ -175,7 +175,7 @@ impl Thread {
         self.load.load().min(self.clamp.max).max(self.clamp.min)
     }
 
-    /// How much of a core it used recently, seen from now. What it uses while it runs is known up to its last report.
+    /// How much of a core it used recently, up to `now`; while it runs, up to its last report.
     pub fn usage(&self, now: Ns) -> u32 {
         if self.run == Run::Running { self.usage.load() } else { self.usage.load_at(now) }
     }

@@ -1,4 +1,4 @@
-//! What tests may need. Each is found out by doing it, once in a binary, when a test needs it.
+//! What tests may need. Each need is probed by use, once in a binary, when a test has it.
 #![expect(non_upper_case_globals, reason = "the names stand in `#[test(two_cpus)]`")]
 
 use std::path::Path;
@@ -55,7 +55,7 @@ needs! {
     rt_app_files: || exists(RT_APP_FILES);
     /// Programs in the kernel that report on threads.
     #[cfg(feature = "linux")]
-    ebpf: || linux::ability("eBPF");
+    ebpf: || linux::capability("eBPF");
     /// A counter of the kernel's own for each thread and CPU.
     #[cfg(feature = "linux")]
     counting: linux::counting;
@@ -70,7 +70,7 @@ needs! {
     other_kernels: linux::other_kernels;
     /// CPU time that threads reserve (SCHED_DEADLINE), which makes virtual cores unequal.
     #[cfg(feature = "linux")]
-    reservations: || linux::ability("SCHED_DEADLINE");
+    reservations: || linux::capability("SCHED_DEADLINE");
 }
 
 /// Where rt-app's own files are.
@@ -119,19 +119,19 @@ fn exists(path: &str) -> Result<(), String> {
 #[cfg(feature = "linux")]
 mod linux {
     use evenkeel_linux::emulate::{Emulation, Plan};
-    use evenkeel_linux::probe::abilities;
+    use evenkeel_linux::probe;
     use evenkeel_linux::spec::Spec;
     use evenkeel_linux::vm::kernel;
     use evenkeel_model::Ns;
     use perf_event::Builder;
     use perf_event::events::Software;
 
-    /// By what `evenkeel topology` says, which tries it.
-    pub fn ability(name: &str) -> Result<(), String> {
-        let found = abilities(&[0]).into_iter().find(|ability| ability.name == name);
+    /// By the probes of `evenkeel topology`.
+    pub fn capability(name: &str) -> Result<(), String> {
+        let found = probe::all(&[0]).into_iter().find(|capability| capability.name == name);
         match found {
-            Some(ability) if ability.available => Ok(()),
-            Some(ability) => Err(ability.detail),
+            Some(capability) if capability.available => Ok(()),
+            Some(capability) => Err(capability.detail),
             None => Err("`evenkeel topology` does not mention it".into()),
         }
     }

@@ -103,7 +103,7 @@ impl Facts {
         self.designs.iter().find(fits).map(|design| design.name.clone())
     }
 
-    /// For every CPU those that it shares a last-level cache with; else its cluster; else its package.
+    /// The CPUs with which each shares a last-level cache; else its cluster; else its package.
     fn shared(&self) -> Vec<Shared> {
         let of = |one: fn(&CpuFacts) -> &Option<Shared>| {
             self.cpus.iter().map(|cpu| one(cpu).clone()).collect::<Option<Vec<Shared>>>()

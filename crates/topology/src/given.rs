@@ -1,6 +1,6 @@
 //! What a user says about the cores: `--big 0-3 --little 4-7 --ratio 3`, or `--big 4c:big,2c:little`.
 
-use crate::kinds::{CpuKind, of_capacities};
+use crate::kinds::{CpuType, of_capacities};
 use crate::{Cpu, Shared, Topology, UNKNOWN_RATIO, list};
 
 impl Topology {
@@ -82,7 +82,7 @@ impl Topology {
     }
 
     /// The kinds of two lists: as far apart as was said, else as they were found to be, else as far as is assumed.
-    fn two_kinds(&self, big: &[u16], little: &[u16], ratio: Option<f64>) -> Vec<CpuKind> {
+    fn two_kinds(&self, big: &[u16], little: &[u16], ratio: Option<f64>) -> Vec<CpuType> {
         if little.is_empty() {
             return of_capacities(&[1.0], &["given: --big".into()]);
         }
@@ -133,7 +133,7 @@ impl Topology {
         for part in text.split(',') {
             let (count, name) = part.trim().split_once("c:").ok_or_else(|| expected(part))?;
             let count: usize = count.parse().ok().filter(|count| *count > 0).ok_or_else(|| expected(part))?;
-            let named = |kind: &CpuKind| kind.design.as_deref() == Some(name);
+            let named = |kind: &CpuType| kind.design.as_deref() == Some(name);
             let kind = names.iter().position(|other| other == name).or_else(|| self.kinds.iter().position(named));
             let kind = kind.ok_or_else(|| {
                 format!("--big {text}: there is no kind of core {name:?}; this machine has {}", names.join(", "))
@@ -160,7 +160,7 @@ impl Topology {
     }
 
     /// The CPUs that have a kind, and the kinds that have a CPU.
-    fn only(&self, kind_of: impl Fn(&Cpu) -> Option<usize>, kinds: Vec<CpuKind>) -> Self {
+    fn only(&self, kind_of: impl Fn(&Cpu) -> Option<usize>, kinds: Vec<CpuType>) -> Self {
         let mut cpus: Vec<Cpu> = Vec::new();
         for cpu in &self.cpus {
             if let Some(kind) = kind_of(cpu) {

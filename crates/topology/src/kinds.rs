@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-/// A kind of core.
+/// A type of core, which the functions here call a kind, as `evenkeel topology` does.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CpuKind {
+pub struct CpuType {
     /// `big` for the fastest, `little` for the slowest of several, `middle` between.
     pub name: String,
     /// The kernel's name for the design, such as `cortex-a76`, where it has one.
@@ -47,7 +47,7 @@ pub struct Found {
     /// A position in `kinds` for every CPU.
     pub kind_of: Vec<usize>,
     /// The kinds, fastest first, without designs.
-    pub kinds: Vec<CpuKind>,
+    pub kinds: Vec<CpuType>,
     /// Sentences.
     pub notes: Vec<String>,
 }
@@ -97,12 +97,12 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
 }
 
 /// Kinds with capacities as shares of the fastest, fastest first, and what each is from.
-pub fn of_capacities(capacities: &[f64], from: &[String]) -> Vec<CpuKind> {
-    let mut kinds: Vec<CpuKind> = Vec::new();
+pub fn of_capacities(capacities: &[f64], from: &[String]) -> Vec<CpuType> {
+    let mut kinds: Vec<CpuType> = Vec::new();
     for (share, source) in capacities.iter().zip(from) {
         let slower = capacities.len() - kinds.len() - 1;
         let capacity = ((1024.0 * share).round() as u32).max(LEAST + slower as u32);
-        kinds.push(CpuKind {
+        kinds.push(CpuType {
             name: name(kinds.len(), capacities.len()),
             design: None,
             capacity: kinds.last().map_or(1024, |faster| capacity.min(faster.capacity - 1)),

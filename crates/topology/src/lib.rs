@@ -16,7 +16,7 @@ mod sysfs;
 
 use evenkeel_model::Hz;
 
-pub use kinds::CpuKind;
+pub use kinds::CpuType;
 pub use machine::Overheads;
 
 /// How many times slower a slower kind of core is where nothing says it.
@@ -34,7 +34,7 @@ pub struct Topology {
     /// The CPUs that are online, ascending by their number. Never empty.
     pub cpus: Vec<Cpu>,
     /// The kinds of cores, fastest first. Never empty.
-    pub kinds: Vec<CpuKind>,
+    pub kinds: Vec<CpuType>,
     /// The CPUs that share a last-level cache, or what comes nearest to it, ascending by their first CPU.
     pub clusters: Vec<Shared>,
     /// What a user should know of these facts, a sentence each: what contradicts them, what was assumed.

@@ -191,7 +191,7 @@ impl Topology {
     }
 
     fn description(&self) -> String {
-        let kind = |(position, kind): (usize, &crate::CpuKind)| {
+        let kind = |(position, kind): (usize, &crate::CpuType)| {
             let name = kind.design.as_deref().unwrap_or(&kind.name);
             format!("{} x {name} ({})", self.cpus_of(position).len(), kind.capacity)
         };
@@ -235,7 +235,7 @@ impl Topology {
 
     fn core_types(&self) -> Vec<CoreType> {
         let known = self.kinds.iter().all(|kind| !self.frequencies(&kind.name).is_empty());
-        let with = |frequencies: &dyn Fn(&crate::CpuKind) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
+        let with = |frequencies: &dyn Fn(&crate::CpuType) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
             let of: Vec<Vec<Hz>> = self.kinds.iter().map(frequencies).collect();
             // Capacity is what a core gets done in a cycle, times its frequency.
             let highest = |frequencies: &[Hz]| frequencies.last().map_or(1.0, |hz| hz.per_ns());
@@ -248,7 +248,7 @@ impl Topology {
         if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
             types = with(&|_| vec![FREQUENCY]);
         }
-        let core_type = |(kind, (frequencies, extract)): (&crate::CpuKind, (Vec<Hz>, f64))| CoreType {
+        let core_type = |(kind, (frequencies, extract)): (&crate::CpuType, (Vec<Hz>, f64))| CoreType {
             name: kind.name.clone(),
             width: WIDTH,
             extract,

@@ -1,5 +1,5 @@
 //! The examples, compiled by the system's compilers against the libraries that cargo has built for this test, installed as users do.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -43,7 +43,7 @@ pub struct Run {
     /// Write the summary to this file instead of standard error
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a page to this file: who ran where, who waited for whom, and a timeline
+    /// Write a page to this file: which threads ran where and waited for which, and a timeline
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     /// Write what ran where when, and what was moved, as a Perfetto trace
@@ -200,7 +200,7 @@ pub struct VmBench {
     /// How often each machine is booted
     ///
     /// How fast its cores are differs more between boots than between the runs of one boot. With several boots, the spread
-    /// that is told is that between boots.
+    /// shown is that between boots.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
     pub boots: u32,
     /// How long a program takes at best

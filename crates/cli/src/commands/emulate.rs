@@ -18,7 +18,7 @@ use crate::failed::Own;
 use crate::files::Target;
 use crate::{catalog, json, live, messages};
 
-/// A ratio that is further off than this part of it is worth a word, after so many cycles.
+/// A ratio that is off by more than this share of it causes a warning, after so many cycles.
 const TOLERANCE: f64 = 0.02;
 const SETTLED: u64 = 250;
 
@@ -34,12 +34,12 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let (code, summary) = launch(&plan, host.as_ref(), &args.command)?;
     let outcome = emulation.finish();
     if let (Some(host), Some(summary)) = (&host, &summary) {
-        live::tell(&live::Account::new(host, summary).text(args.format.format)?, None, args.quiet)?;
+        live::write(&live::Account::new(host, summary).text(args.format.format)?, None, args.quiet)?;
     }
     let report = Report { plan: &plan, outcome: &outcome };
     report.warn();
     let text = report.text(args.format.format)?;
-    live::tell(&text, output, args.quiet).map(|()| code)
+    live::write(&text, output, args.quiet).map(|()| code)
 }
 
 fn plan(args: &Emulate) -> Result<Plan> {

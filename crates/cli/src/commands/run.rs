@@ -38,7 +38,7 @@ pub fn run(args: &Run) -> Result<u8> {
     let account = Account::new(&plan, &summary);
     let text = account.text(args.format.format)?;
     // A run cannot be had again: one output that cannot be written does not cost the others.
-    let mut written = live::tell(&text, output, args.quiet);
+    let mut written = live::write(&text, output, args.quiet);
     if let Some(timeline) = &summary.timeline {
         if let Some(target) = report {
             let page = page::run(&account, timeline, &title(args));

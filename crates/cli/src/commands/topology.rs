@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, Error, Result};
-use evenkeel_linux::probe::{Ability, abilities};
+use evenkeel_linux::probe::{self, Capability};
 use evenkeel_linux::{mask, overheads};
 use evenkeel_model::Hz;
 use evenkeel_report::table;
-use evenkeel_topology::{Cpu, CpuKind, Shared, Topology, list};
+use evenkeel_topology::{Cpu, CpuType, Shared, Topology, list};
 
 use crate::args::{Format, Topology as Arguments};
 use crate::files::{Target, Unwritten};
@@ -33,19 +33,19 @@ pub fn run(args: &Arguments) -> Result<String> {
         let name = path.file_stem().map_or("machine".into(), |stem| stem.to_string_lossy());
         written = target.write(topology.to_toml(&name).map_err(Error::msg)?.as_bytes());
     }
-    let abilities = args.file.is_none().then(|| abilities(&found.ids()));
+    let capabilities = args.file.is_none().then(|| probe::all(&found.ids()));
     let report = match args.output.format {
-        Format::Json => json::print(&document(&topology, abilities.as_deref()))?,
+        Format::Json => json::print(&document(&topology, capabilities.as_deref()))?,
         Format::Table => {
             let name = topology.model.clone().or_else(|| Some(args.file.as_ref()?.display().to_string()));
-            text(&name.unwrap_or("this machine".into()), &topology, abilities.as_deref())
+            text(&name.unwrap_or("this machine".into()), &topology, capabilities.as_deref())
         }
     };
     Ok(Unwritten::report(written, report)?)
 }
 
 /// The topology for people.
-fn text(name: &str, topology: &Topology, abilities: Option<&[Ability]>) -> String {
+fn text(name: &str, topology: &Topology, capabilities: Option<&[Capability]>) -> String {
     let (cpus, cores, nodes) = (topology.cpus.len(), topology.cores(), topology.nodes().len());
     let some = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut text = table::heading(&format!(
@@ -57,12 +57,12 @@ fn text(name: &str, topology: &Topology, abilities: Option<&[Ability]>) -> Strin
     ));
     text += &kinds(topology);
     text += &clusters(topology);
-    if let Some(abilities) = abilities {
+    if let Some(capabilities) = capabilities {
         let mut rows = table::new(&["use", "", "state", "what helps", "without it"]);
-        for ability in abilities {
-            let (mark, without) = if ability.available { ("yes", "") } else { ("no", ability.without) };
-            let helps = ability.remedy.as_deref().unwrap_or_default();
-            rows.add_row([ability.name, mark, &ability.detail, helps, without]);
+        for capability in capabilities {
+            let (mark, without) = if capability.available { ("yes", "") } else { ("no", capability.without) };
+            let helps = capability.remedy.as_deref().unwrap_or_default();
+            rows.add_row([capability.name, mark, &capability.detail, helps, without]);
         }
         let _ = write!(text, "\n{}", table::text(&rows));
     }
@@ -124,8 +124,8 @@ fn clusters(topology: &Topology) -> String {
 }
 
 /// The document for programs.
-fn document<'a>(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> json::Topology<'a> {
-    let kind = |(position, kind): (usize, &'a CpuKind)| json::CoreKind {
+fn document<'a>(topology: &'a Topology, capabilities: Option<&'a [Capability]>) -> json::Topology<'a> {
+    let kind = |(position, kind): (usize, &'a CpuType)| json::CoreKind {
         name: &kind.name,
         design: kind.design.as_deref(),
         capacity: kind.capacity,
@@ -140,12 +140,12 @@ fn document<'a>(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> jso
         node: cpu.node,
         frequencies_hz: cpu.frequencies.iter().map(|hz| hz.0).collect(),
     };
-    let ability = |ability: &'a Ability| json::AbilityEntry {
-        name: ability.name,
-        available: ability.available,
-        detail: &ability.detail,
-        remedy: ability.remedy.as_deref(),
-        without: ability.without,
+    let capability = |capability: &'a Capability| json::AbilityEntry {
+        name: capability.name,
+        available: capability.available,
+        detail: &capability.detail,
+        remedy: capability.remedy.as_deref(),
+        without: capability.without,
     };
     let cluster = |shared: &'a Shared| json::SharingCpus { cpus: &shared.cpus, shared: &shared.what };
     json::Topology {
@@ -155,6 +155,6 @@ fn document<'a>(topology: &'a Topology, abilities: Option<&'a [Ability]>) -> jso
         clusters: topology.clusters.iter().map(cluster).collect(),
         cpus: topology.cpus.iter().map(cpu).collect(),
         notes: &topology.notes,
-        abilities: abilities.map(|abilities| abilities.iter().map(ability).collect()),
+        abilities: capabilities.map(|capabilities| capabilities.iter().map(capability).collect()),
     }
 }

@@ -130,7 +130,7 @@ pub fn under(spec: &Spec, host: &[&str], policy: &str, format: Format, command: 
 /// A command under this program, inside the guest, with the exact ratio of the cores.
 pub fn inside(spec: &Spec, this: &[&str], command: &[String]) -> Result<Vec<String>> {
     let cpus = |range: std::ops::Range<u16>| range.collect::<Vec<_>>();
-    let mut words = live::told(this, &cpus(0..spec.big), &cpus(spec.big..spec.cores()), spec.ratio)?;
+    let mut words = live::for_machine(this, &cpus(0..spec.big), &cpus(spec.big..spec.cores()), spec.ratio)?;
     words.push("--".into());
     words.extend(command.iter().cloned());
     Ok(words)

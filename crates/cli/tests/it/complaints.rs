@@ -3,7 +3,7 @@
 //!
 //! The figures are the table of `docs/complaints.md`; `SNAPSHOTS=overwrite cargo test --test it complaints` accepts new ones.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fmt::Write;
 use std::fs;
@@ -112,7 +112,7 @@ fn workload(name: &str) -> Workload {
     format::load(name, &fs::read_to_string(path).unwrap(), name, None).unwrap()
 }
 
-/// Every policy, and today's Linux where the firmware tells capacities.
+/// Every policy, and today's Linux where the firmware states capacities.
 fn policies() -> Vec<Setup> {
     let mut names: Vec<&str> = POLICIES.iter().map(|policy| policy.name).collect();
     let eevdf = names.iter().position(|name| *name == "eevdf").unwrap();
@@ -120,8 +120,8 @@ fn policies() -> Vec<Setup> {
     names.into_iter().map(|name| Setup::parse(name).unwrap()).collect()
 }
 
-/// A row for each policy: what came out, and whether it was what was wanted; `None` if it refuses the machine. Policies are
-/// told the true speedups.
+/// A row for each policy: what came out, and whether it was what was wanted; `None` if it refuses the machine. Policies see
+/// the true speedups.
 fn run(name: &str, on: &str, wanted: Wanted) -> Vec<Option<(String, bool)>> {
     let (machine, workload) = (machine(on), workload(name));
     let options = Options { oracle: true, ..Options::default() };

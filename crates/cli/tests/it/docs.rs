@@ -1,7 +1,7 @@
 //! The documentation's own structure: links lead somewhere, files that it names exist, the architecture is that of the
 //! crates' manifests.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

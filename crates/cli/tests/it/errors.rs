@@ -1,7 +1,7 @@
 //! What is wrong with a request is said in one message on standard error, with exit code 2 and nothing on standard
 //! output.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

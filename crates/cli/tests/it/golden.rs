@@ -2,7 +2,7 @@
 //! a change that was meant, and every machine prints the same. `SNAPSHOTS=overwrite cargo test --test it golden` accepts
 //! new results.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! The help texts, which `docs/commands.md` repeats word for word. `SNAPSHOTS=overwrite cargo test` rewrites the page.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::process::Command;
 

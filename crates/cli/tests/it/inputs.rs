@@ -1,7 +1,7 @@
 //! Whatever is wrong with an input is said in a person's words, with the place, and without names of types or hundreds of
 //! digits; and what is no file is read as far as it makes sense.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
 //! A run that would last for ever ends: by a limit, which the error names, or by Ctrl-C, which says what was reached.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io::Read;
 use std::path::Path;

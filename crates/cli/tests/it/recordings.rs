@@ -1,6 +1,6 @@
 //! Recordings on the command line.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The evaluations of the five papers, simulated once for all tests: every row as it was, to the last digit, and the figures
 //! that the documentation quotes. `make golden` accepts new ones.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! What comes out: the JSON fields that `docs/json.md` promises, the same bytes twice, colours only where they belong.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Figures in the documentation that `evenkeel compare` and `sim` print.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What `evenkeel vm` does where QEMU or its file server fails. Both are mocks here (`tests/mock`), so that each failure comes
 //! when it should, on every machine.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,7 +1,7 @@
 //! An asymmetric machine out of this one. Nothing here depends on how fast anything runs.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::process::Output;
 

@@ -1,6 +1,6 @@
 //! What is left of files that were not finished.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

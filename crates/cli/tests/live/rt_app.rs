@@ -1,6 +1,6 @@
 //! rt-app files of other people.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use assert_cmd::Command;
 use evenkeel_testing::needs::RT_APP_FILES;

@@ -1,7 +1,7 @@
 //! `evenkeel run` with real programs: their status and streams are their own, and whatever happens to Evenkeel, no
 //! affinity mask stays changed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -158,7 +158,7 @@ fn a_process_is_followed_by_one_evenkeel_at_a_time() {
     assert!(run(&["run", "-q", "--", "true"]).status.success(), "another process is none of its business");
 }
 
-/// A user that may not move a process hears of it at once, and not only at the end.
+/// A user that may not move a process sees a warning at once, and not only at the end.
 #[test(two_cpus, ebpf)]
 fn a_process_of_another_user_is_not_moved_and_that_is_said_at_once() {
     let mut other = Command::new("setpriv").args(["--reuid=65534", "--clear-groups", "sleep", "60"]).spawn().unwrap();
@@ -197,7 +197,7 @@ fn what_no_sample_saw_is_in_the_account() {
     let number = |field: &str| account[field].as_f64().unwrap();
     let seen: f64 = account["run_s"].as_array().unwrap().iter().map(|run| run.as_f64().unwrap()).sum();
     assert!((seen + number("unseen_s") - number("used_s")).abs() < 1e-6, "{account}");
-    // The shell counts in hundredths, of which each of its four numbers may lack one; it goes on for a moment.
+    // The shell counts in hundredths, of which each of its four numbers may lack one; it runs for a moment longer.
     assert!(number("used_s") > own - 0.001 && number("used_s") < own + 0.1, "{own}: {account}");
 }
 
@@ -299,7 +299,7 @@ fn a_process_that_has_ended_is_not_followed() {
     zombie.wait().unwrap();
 }
 
-/// The first thread ends; the other one says so, and ends when it is told to.
+/// The first thread ends; the other one reports it, and ends when its input does.
 const WITHOUT_ITS_FIRST: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -401,7 +401,7 @@ fn cpus() -> Vec<String> {
 }
 
 /// Forks and clones in all orders, from a seed, while masks change. The shell ends, and Evenkeel with it, before the storm is
-/// over; what lives on tells in the end whether its mask is the one that the program wants.
+/// over; the rest reports at the end whether its mask is the one that the program wants.
 #[test(ebpf, two_cpus)]
 fn no_thread_keeps_a_mask_that_the_program_does_not_want() {
     storms(&[], |lost| lost == 0);
@@ -471,7 +471,7 @@ int main(void) {
     printf("%d lost\n", lost);
 }"#;
 
-/// eBPF tells a mask of its own from an inherited one.
+/// With eBPF a chosen mask is not taken for an inherited one.
 #[test(two_cpus, ebpf)]
 fn masks_that_new_threads_give_themselves_are_respected() {
     let folder = tempfile::tempdir().unwrap();

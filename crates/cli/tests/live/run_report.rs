@@ -1,6 +1,6 @@
 //! `evenkeel run` with everything that it can write: the account, the page, the trace.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeSet;
 use std::path::Path;

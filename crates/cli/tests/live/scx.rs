@@ -1,6 +1,6 @@
 //! `evenkeel scx`: policies schedule a real kernel, the one of a guest, and give it back. What is done there is in scx.sh.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The kernel host does what every host must, with real threads, over the kernel of a guest whose cores are equally fast.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
-//! Signals to Evenkeel are the program's, and what it was told to ignore stays ignored.
+//! Signals to Evenkeel reach the program, and signals that it ignored at its start stay ignored.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `evenkeel vm`: a real kernel boots, runs commands on this machine's own files, and ends.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ fn vm(folder: &Path, args: &[&str]) -> Output {
     command.arg("vm").args(args).current_dir(folder).output().unwrap()
 }
 
-/// Status, streams and files come back; what the guest is, is what was asked for; the host's files cannot be changed.
+/// Status, streams and files come back; the guest is as requested; the host's files cannot be changed.
 #[test(vm)]
 fn a_command_runs_in_the_guest() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn peer(folder: &Path, script: &str) -> String {
     format!("other={}", path.display())
 }
 
-/// Ends a bench of a thousand repetitions in the second one: the first one is told, and how many there were to be.
+/// Ends a bench of a thousand repetitions in the second one: it prints the first one, and how many there were to be.
 #[test(vm, reservations)]
 fn a_bench_that_is_ended_early_tells_what_it_has() {
     let folder = tempfile::tempdir().unwrap();

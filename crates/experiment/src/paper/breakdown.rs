@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::file::Host;
+use super::file::Carrier;
 use super::metric::Metric;
 use super::ran::Ran;
 
@@ -41,7 +41,7 @@ pub struct Breakdown {
 /// Every kernel, machine and techniques of a set; nothing of a set that no workers ran.
 pub fn breakdown(ran: &Ran) -> Vec<Breakdown> {
     let mut found = Vec::new();
-    if !matches!(ran.set.host, Host::Workers(_)) {
+    if !matches!(ran.set.carrier, Carrier::Workers(_)) {
         return found;
     }
     for machine in &ran.set.machines {

@@ -22,7 +22,7 @@ pub struct Experiment {
     pub title: String,
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
-    /// What stands for a policy with its knobs where it would be long, as `wash:own`.
+    /// Short names for policies with long knobs, such as `wash:own`.
     #[serde(default)]
     pub shorthands: BTreeMap<String, String>,
     /// Whether the policies are listed from the worst to the best as published.
@@ -77,14 +77,14 @@ pub struct Set {
     #[serde(default = "h_antt")]
     pub overview: Metric,
     /// What carries it out.
-    #[serde(default)]
-    pub host: Host,
+    #[serde(default, rename = "host")]
+    pub carrier: Carrier,
 }
 
 /// What carries out a set.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Host {
+pub enum Carrier {
     /// Threads under an operating system's scheduler: policies are policies.
     #[default]
     Threads,
@@ -228,7 +228,7 @@ impl Experiment {
 
     /// Whether it has policies that see speedups of threads.
     pub fn knows_speedups(&self) -> bool {
-        self.sets.iter().any(|set| matches!(set.host, Host::Threads))
+        self.sets.iter().any(|set| matches!(set.carrier, Carrier::Threads))
     }
 
     /// The policies of a set.

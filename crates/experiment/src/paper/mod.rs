@@ -19,7 +19,7 @@ mod workers;
 
 pub use breakdown::{Breakdown, breakdown};
 pub use evaluate::Row;
-pub use file::{Experiment, Host, Member, PowerChart, PowerLine, Profile, Set, Workers};
+pub use file::{Carrier, Experiment, Member, PowerChart, PowerLine, Profile, Set, Workers};
 pub use judge::Verdict;
 pub use metric::Metric;
 pub use power::{MeasuredLine, Power};

@@ -4,7 +4,7 @@ use evenkeel_model::Behaviour;
 
 use super::equations;
 use super::evaluate::{self, Row};
-use super::file::{Experiment, Host, Set};
+use super::file::{Carrier, Experiment, Set};
 use super::metric::Metric;
 use super::power::{self, Power};
 use super::ran::Ran;
@@ -70,13 +70,13 @@ impl Reproduction {
         let mut sets = Vec::new();
         for (set, runner) in experiment.sets.iter().zip(&runners) {
             let policies = experiment.policies_of(set);
-            let (samples, processed) = match set.host {
-                Host::Threads => {
+            let (samples, processed) = match set.carrier {
+                Carrier::Threads => {
                     let results = runner.run_all(control)?;
                     (results.runs.into_iter().map(Sample::from).collect(), results.events)
                 }
-                Host::Workers(conditions) => workers::run(&experiment, set, conditions, runner.plan(), control)?,
-                Host::Equations => (equations::run(policies, set)?, 0),
+                Carrier::Workers(conditions) => workers::run(&experiment, set, conditions, runner.plan(), control)?,
+                Carrier::Equations => (equations::run(policies, set)?, 0),
             };
             events += processed;
             sets.push(ran(set, policies, samples, runner.plan()));
@@ -106,15 +106,15 @@ impl Reproduction {
     }
 }
 
-/// The plan of a set that threads run; of sets with another host the machines only.
+/// The plan of a set that threads run; of sets with another carrier the machines only.
 fn plan(experiment: &Experiment, set: &Set, oracle: bool) -> Result<Plan> {
-    let threads = matches!(set.host, Host::Threads);
+    let threads = matches!(set.carrier, Carrier::Threads);
     let names: Vec<&str> = set.workloads.iter().map(|member| member.name.as_str()).filter(|_| threads).collect();
     let tasks = Tasks { ready: set.tasks, main: set.main };
     Ok(Plan {
         workloads: catalog::once(&names).map(|name| Ok(catalog::workload(name)?.workload)).collect::<Result<_>>()?,
-        machines: match set.host {
-            Host::Equations => Vec::new(),
+        machines: match set.carrier {
+            Carrier::Equations => Vec::new(),
             _ => {
                 let machine = |name| Ok(catalog::machine(name)?.machine);
                 catalog::once(&set.machines).map(machine).collect::<Result<_>>()?
@@ -132,8 +132,8 @@ fn ran(set: &Set, policies: &[String], samples: Vec<Sample>, plan: &Plan) -> Ran
         set: set.clone(),
         policies: policies.to_vec(),
         samples,
-        cores: match set.host {
-            Host::Equations => set.machines.iter().map(|_| equations::CORES).collect(),
+        cores: match set.carrier {
+            Carrier::Equations => set.machines.iter().map(|_| equations::CORES).collect(),
             _ => plan.machines.iter().map(|machine| machine.cores.len() as u32).collect(),
         },
         capacity: plan.machines.iter().map(|machine| machine.throughput(&Behaviour::REFERENCE)).collect(),

@@ -5,7 +5,7 @@ use evenkeel_model::{CoreOrder, Machine, Ns};
 use evenkeel_sim::workers::{self, Options, Outcome, Watch};
 use evenkeel_workload::kernels::{Kernel, Table};
 
-use super::file::{Experiment, Host, Profile, Set, Workers};
+use super::file::{Carrier, Experiment, Profile, Set, Workers};
 use super::metric::Metric;
 use super::sample::{Measured, Sample};
 use crate::catalog;
@@ -66,7 +66,7 @@ pub fn run(
 /// Runs what a profile shows.
 pub fn profile(profile: &Profile, experiment: &Experiment, control: &Control<'_>) -> Result<Profiled> {
     let set = experiment.sets.iter().find(|set| set.name == profile.set);
-    let Some(Host::Workers(conditions)) = set.map(|set| set.host) else {
+    let Some(Carrier::Workers(conditions)) = set.map(|set| set.carrier) else {
         return Err(Error::ExperimentFile(format!("{}: no set {} of workers", profile.what, profile.set)));
     };
     let machine = catalog::machine(&profile.machine)?.machine;

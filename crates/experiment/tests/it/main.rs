@@ -1,6 +1,6 @@
 //! The library as its users see it: without the command.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod catalog;
 mod paper;

@@ -23,15 +23,15 @@ impl Neighbours {
         let mut all = Self { names: Vec::new(), known: BTreeSet::new() };
         for cpu in cpus {
             let beginning = format!("evenkeel-slows-{cpu}-");
-            // The own name comes first: of two that begin at the same time at least one finds the other and tells it.
-            // A process may do so twice, as tests do.
+            // The own name comes first: of two that begin at the same time at least one finds the other and informs it.
+            // One process may slow the same CPU down twice, as tests do.
             let name = (0..64).find_map(|number| presence::take(&format!("{beginning}{own}-{number}")).ok());
             all.names.push((*cpu, name.ok_or(io::ErrorKind::AddrInUse)?));
             for name in presence::taken(&beginning) {
                 let other = name.split('-').next().and_then(|pid| pid.parse().ok()).filter(|pid| *pid != own);
                 if let Some(other) = other {
                     all.known.insert((*cpu, other));
-                    presence::tell(&format!("{beginning}{name}"), &own.to_string());
+                    presence::send(&format!("{beginning}{name}"), &own.to_string());
                 }
             }
         }
@@ -41,7 +41,7 @@ impl Neighbours {
     /// The processes that have slowed a CPU down meanwhile as well.
     pub fn finish(mut self) -> BTreeSet<(u16, Tid)> {
         for (cpu, name) in &self.names {
-            self.known.extend(presence::told(name).iter().filter_map(|pid| Some((*cpu, pid.parse().ok()?))));
+            self.known.extend(presence::received(name).iter().filter_map(|pid| Some((*cpu, pid.parse().ok()?))));
         }
         self.known
     }
@@ -53,12 +53,12 @@ mod tests {
 
     #[test]
     fn of_two_that_slow_the_same_cpu_down_each_knows_the_other() {
-        // As another process would, whose number is that of the first process here.
+        // Stands for another process, with the number of the first process here.
         let other = presence::take("evenkeel-slows-1022-1-0").unwrap();
         let own = Neighbours::of(&[1021, 1022]).unwrap();
-        assert_eq!(presence::told(&other), [std::process::id().to_string()], "the one that was there first is told");
+        assert_eq!(presence::received(&other), [std::process::id().to_string()], "the first one receives it");
         let name = presence::taken("evenkeel-slows-1021-").pop().unwrap();
-        presence::tell(&format!("evenkeel-slows-1021-{name}"), "2");
+        presence::send(&format!("evenkeel-slows-1021-{name}"), "2");
         assert_eq!(own.finish(), BTreeSet::from([(1021, 2), (1022, 1)]));
         drop(other);
         assert!(Neighbours::of(&[1022]).unwrap().finish().is_empty(), "one that has ended is none");

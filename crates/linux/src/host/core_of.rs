@@ -7,7 +7,7 @@ use evenkeel_model::CoreId;
 pub struct CoreOf(Vec<Option<CoreId>>);
 
 impl CoreOf {
-    /// Of a machine whose core `i` is the CPU `cpus[i]`.
+    /// For a machine whose core `i` is the CPU `cpus[i]`.
     pub fn new(cpus: &[u16]) -> Self {
         let highest = cpus.iter().copied().max().unwrap_or_default();
         let mut cores = vec![None; usize::from(highest) + 1];

@@ -50,7 +50,7 @@ impl ThreadCounters {
         Self { source, open: BTreeMap::new(), refused: None }
     }
 
-    /// All that a living thread has retired since this was first asked; `None` if that cannot be counted.
+    /// All instructions that a living thread has retired since the first call for it; `None` if they cannot be counted.
     pub fn count(&mut self, tid: Tid) -> Option<Instructions> {
         let (source, refused) = (&mut self.source, &mut self.refused);
         let reader = self.open.entry(tid).or_insert_with(|| {
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Mocks a PMU, which no machine that tests run on need have: tells what it is given.
+    /// Mocks a PMU, which machines that run tests may lack: returns the counts that the test sets.
     #[derive(Clone, Default)]
     struct Mock(Rc<RefCell<BTreeMap<Tid, u64>>>);
 
@@ -188,7 +188,7 @@ mod tests {
         assert!(counters.missing().is_some_and(|why| why.starts_with("No hardware counters: Permission denied")));
     }
 
-    /// The kernel's own counters are nearly everywhere: a software event in the place of the hardware's.
+    /// Nearly every machine has software events, so one takes the place of the hardware's.
     #[test]
     fn the_kernel_counts_what_a_thread_does() {
         if evenkeel_testing::skips(&[&evenkeel_testing::needs::counting]) {

@@ -254,7 +254,7 @@ impl Driver {
         }
     }
 
-    /// Tells the scheduler where the runnable threads are.
+    /// Reports to the scheduler where the runnable threads are.
     fn find(&mut self, now: Ns, samples: &[Sample]) {
         for sample in samples {
             let Some(id) = self.thread(sample.tid) else { continue };
@@ -266,7 +266,7 @@ impl Driver {
             {
                 self.changed = true;
                 self.sched.found(now, id, core);
-                // Before an idle core is given a thread, which would be this one although it runs elsewhere.
+                // First, or the scheduler would give this thread to an idle core although it runs elsewhere.
                 self.dispatch_next(core);
             }
         }
@@ -302,7 +302,7 @@ impl Driver {
         }
     }
 
-    /// A core without a thread is given one.
+    /// Gives a core without a thread the next one.
     fn dispatch_next(&mut self, core: CoreId) {
         let Ok(()) = protocol::dispatch(self, core);
     }

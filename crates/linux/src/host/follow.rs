@@ -27,8 +27,8 @@ use crate::sample::{Blame, Sample};
 use crate::wait::poll;
 use crate::{mask, process};
 
-/// Sampling and deciding may use this share of the machine's time. The host keeps to that by sampling more rarely, but not
-/// more rarely than once in so many periods.
+/// Sampling and deciding may use this share of the machine's time. The host samples more rarely to keep to it, but not
+/// more rarely than once in [`STRETCH`] periods.
 const COST: f64 = 0.005;
 const STRETCH: u64 = 8;
 /// While nothing changes, samples become rarer: each that finds all as it was doubles the time to the next, up to so

@@ -4,7 +4,7 @@ use evenkeel_model::{Instructions, Ns};
 
 use crate::sample::MAX_TYPES;
 
-/// In less time a thread retires too few instructions to tell its rate.
+/// In less time a thread retires too few instructions to measure its rate.
 const MEASURABLE: Ns = Ns::from_ms(1);
 
 /// How fast a thread retires instructions on each core type.

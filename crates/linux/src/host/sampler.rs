@@ -28,7 +28,7 @@ pub(super) enum Sampler {
 impl Sampler {
     /// Follows a process. CPUs of `big` that go idle end a wait.
     pub fn open(process: Tid, type_of: Vec<u8>, big: Vec<u16>) -> io::Result<Self> {
-        match Watch::new(Options { type_of: type_of.clone(), tell_idle: big, ..Options::default() }) {
+        match Watch::new(Options { type_of: type_of.clone(), alarm_idle: big, ..Options::default() }) {
             Ok(mut watch) => {
                 watch.follow(process)?;
                 Ok(Self::Watch { watch: Box::new(watch), blame: BTreeMap::new() })
@@ -82,7 +82,7 @@ impl Sampler {
         }
     }
 
-    /// Who made others wait since the last call, as the last sample saw it.
+    /// Passes to `each` how long each thread made others wait since the last call, by the last sample.
     pub fn blame<'a>(&mut self, seen: impl Iterator<Item = &'a Sample>, mut each: impl FnMut(Blame)) {
         let Self::Watch { blame, .. } = self else { return };
         for sample in seen {
@@ -95,7 +95,7 @@ impl Sampler {
         }
     }
 
-    /// Who waited for whom since the beginning; `None` if it cannot be seen.
+    /// Which thread waited for which since the beginning; `None` if it cannot be seen.
     pub fn pairs(&self) -> Option<Vec<PairWaits>> {
         match self {
             Self::Watch { watch, .. } => Some(watch.pairs()),
@@ -103,7 +103,7 @@ impl Sampler {
         }
     }
 
-    /// Has something to say when a big core goes idle.
+    /// Becomes readable when a big core goes idle.
     pub fn alarm(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Watch { watch, .. } => Some(watch.alarm()),
@@ -111,7 +111,7 @@ impl Sampler {
         }
     }
 
-    /// Takes note of what the alarm said.
+    /// Resets the alarm.
     pub fn silence(&mut self) -> io::Result<()> {
         match self {
             Self::Watch { watch, .. } => watch.events(|_| {}),

@@ -1,4 +1,4 @@
-//! Threads that serve a language's runtime system, told by their names (WASH keeps them apart: CGO 2016, section 6).
+//! Threads that serve a language's runtime system, recognised by their names (WASH treats them apart: CGO 2016, section 6).
 
 use evenkeel_model::ThreadKind;
 

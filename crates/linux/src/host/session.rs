@@ -17,7 +17,7 @@ use crate::launch::{self, Launched, Signals};
 pub enum Target<'a> {
     /// A command that has been started and not been released.
     Command(&'a mut Launched),
-    /// A process that runs, until it has ended or this process is told to end.
+    /// A process that runs, until it has ended or a signal ends this process.
     Process(Tid),
 }
 
@@ -60,7 +60,7 @@ pub enum Error {
     Wait(io::Error),
 }
 
-/// Follows a program as planned until it ends, and returns the account. `say` is told at once what cannot be done.
+/// Follows a program as planned until it ends, and returns the account. `say` gets at once what cannot be done.
 ///
 /// # Errors
 /// There is no such program, it is followed already, or nothing can be changed safely.

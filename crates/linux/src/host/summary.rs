@@ -28,7 +28,7 @@ pub struct Summary {
     pub delay: Ns,
     /// How often a thread left a CPU, or came onto one.
     pub switches: u64,
-    /// Who waited for whom in the futex system call, the longest waits first; `None` if it could not be seen.
+    /// Which thread waited for which in the futex system call, the longest waits first; `None` if it could not be seen.
     pub pairs: Option<Vec<PairWaits>>,
     /// How often a thread was moved to another core type.
     pub moves: u64,
@@ -44,7 +44,7 @@ pub struct Summary {
     pub cost: Ns,
     /// What could not be observed, and why.
     pub missing: Vec<String>,
-    /// What ran where, if that was asked for.
+    /// What ran where, if the plan wants it.
     pub timeline: Option<Timeline>,
 }
 

@@ -130,7 +130,7 @@ impl Timeline {
         usize::from(core_type).min(MAX_TYPES - 1)
     }
 
-    /// Where and when a thread ran since the last sample, as far as it can be told.
+    /// Estimates where and when a thread ran since the last sample.
     fn guess(&self, now: Ns, sample: &Sample, mut each: impl FnMut(u16, Guess)) {
         let tid = sample.tid;
         let last = self.last.get(&tid).copied().unwrap_or(Last { cpu: sample.cpu, ..Last::default() });
@@ -163,8 +163,8 @@ impl Timeline {
         }
     }
 
-    /// Gives what ran on a CPU since the last sample a place of its own: the later one waits for the earlier one, and all make
-    /// way for the present.
+    /// Lays out what ran on a CPU since the last sample without overlaps: a slice begins no earlier than the one before it ends,
+    /// and all end by now.
     fn lay_out(&mut self, cpu: u16, mut guesses: Vec<Guess>, now: Ns) {
         guesses.retain(|guess| guess.time > Ns::ZERO);
         guesses.sort_by_key(|guess| (guess.from, guess.tid));
@@ -190,7 +190,7 @@ impl Timeline {
         }
     }
 
-    /// Keeps to so many slices.
+    /// Keeps at most so many slices.
     fn bound(&mut self, slices: usize) {
         let count = |lanes: &BTreeMap<u16, Vec<Slice>>| lanes.values().map(Vec::len).sum::<usize>();
         if count(&self.lanes) <= slices {

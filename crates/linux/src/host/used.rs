@@ -49,7 +49,7 @@ impl Used {
         }
     }
 
-    /// What of a thread that lives at the end is missing in the kernel's account.
+    /// The part of a living thread's time that the kernel's account lacks.
     pub fn of_living(&self, sample: &Sample) -> Ns {
         match self {
             Self::Process { process, .. } if sample.process == *process => Ns::ZERO,

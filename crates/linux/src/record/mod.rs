@@ -162,7 +162,7 @@ impl RecordingBuilder {
         if let Some(&known) = self.by_tid.get(&child) {
             let known = &self.threads[known];
             if known.exited.is_none() && known.start != Start::Spawned {
-                // It was seen before its fork, and starts by itself.
+                // An event came before that of its fork: it starts by itself.
                 return;
             }
         }

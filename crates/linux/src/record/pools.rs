@@ -1,4 +1,4 @@
-//! Work that threads share out as they run, found by what becomes of it.
+//! Finds work that threads share out as they run.
 //!
 //! Threads that take the next piece of a loop, a list of tiles or a queue of tasks whenever they have done one all end at about the
 //! same time, and a thread that was on a faster core, or less often made to wait for one, has done more. Threads whose parts
@@ -54,12 +54,11 @@ impl Stretch {
         self.of(threads).last().map_or(self.began, |last| last.at)
     }
 
-    /// Without what is only to tell others that it is over: from the first wake-up of a thread that is none of the team's.
-    /// `None` if much is done afterwards.
+    /// Without its tail: what follows its first wake-up of a thread outside the team. `None` if the tail has much work.
     fn without_tail(self, team: &BTreeSet<usize>, threads: &[ThreadRecord]) -> Option<Self> {
         let done = self.of(threads);
-        let tells = |done: &Done| matches!(done.step, Some(Step::Wake(other)) if !team.contains(&(other as usize)));
-        let length = done.iter().position(tells).map_or(done.len(), |last| last + 1);
+        let wakes = |done: &Done| matches!(done.step, Some(Step::Wake(other)) if !team.contains(&(other as usize)));
+        let length = done.iter().position(wakes).map_or(done.len(), |last| last + 1);
         let (own, tail) = done.split_at(length);
         (work(tail) <= TAIL * work(own)).then(|| Self { done: self.done.start..self.done.start + length, ..self })
     }
@@ -89,7 +88,7 @@ pub(super) fn find(threads: &mut [ThreadRecord]) {
             for position in done {
                 let done = &mut threads[thread].done[position];
                 done.pool = Some(pool);
-                // Whom else it meets there depends on who is first.
+                // Which others it meets there depends on which is first.
                 if position < last && !matches!(done.step, Some(Step::Sleep(_))) {
                     done.step = None;
                 }
@@ -165,7 +164,7 @@ fn deviation(values: &[f64]) -> f64 {
     variance.sqrt() / mean
 }
 
-/// Who started each thread.
+/// The thread that started each thread.
 fn parents(threads: &[ThreadRecord]) -> Vec<Option<usize>> {
     let mut parents = vec![None; threads.len()];
     for (parent, record) in threads.iter().enumerate() {

@@ -11,7 +11,7 @@ use evenkeel_workload::recording::Step;
 
 use super::thread::ThreadRecord;
 
-/// With fewer threads, one wake-up looks like another.
+/// With fewer threads, a barrier cannot be distinguished from a wake-up.
 const PARTIES: usize = 3;
 
 /// A position in the steps of a thread.
@@ -50,8 +50,8 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// A thread that had been blocked since a time was woken now by a call of another. The last step of both is about
-    /// that.
+    /// A thread that had been blocked since a time was woken now by a call of another. The last step of both is that wait and
+    /// that wake-up.
     pub(super) fn woken(
         &mut self,
         now: Ns,

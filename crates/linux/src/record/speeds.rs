@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::clock::clock;
 use crate::windows::{self, MOST, WINDOW};
 
-/// What noise there is lies below this ratio.
+/// Smaller ratios are noise.
 const LEAST: f64 = 1.3;
 
 /// CPUs that are slower than the others.
@@ -42,7 +42,7 @@ impl Uneven {
     }
 }
 
-/// Measures CPUs that look equal; `None` if they are, or if they are too busy to tell.
+/// Measures CPUs that the machine describes as equal; `None` if they are, or if they are too busy to measure.
 pub fn uneven(cpus: &[u16]) -> Option<Uneven> {
     split(cpus, &measure(cpus)?)
 }

@@ -329,7 +329,7 @@ fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     assert_eq!(found[0].iter().filter(|step| matches!(step, Wake(_))).count(), 4);
 }
 
-/// Three threads, of which the third is half as fast, compute until then and exit, which tells the first one.
+/// Three threads, of which the third is half as fast, compute until then and exit, which wakes the first one.
 fn until(ends: [u64; 3], unit: u64) -> Vec<Vec<Step>> {
     let mut events = vec![(0, 9, 3, On)];
     events.extend((1..=3).map(|child| (0, 9, 3, Forked { child, process: false })));

@@ -7,7 +7,7 @@ use evenkeel_workload::recording::{RecordedThread, Step};
 use super::cpus::Cpus;
 use super::work::{Moment, Total, Unit, Work};
 
-/// Where a thread is, as far as the events tell.
+/// The state of a thread, by the events so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunState {
     /// It was there before recording began, and nothing has happened to it.
@@ -103,7 +103,7 @@ impl ThreadRecord {
         self.done.push(Done { work: std::mem::take(&mut self.work), step, pool: None, at, until: now });
     }
 
-    /// What it did last, it could have left then.
+    /// Its last step, a wait, ended at `at`: it was woken then.
     pub(super) fn woken_at(&mut self, at: Ns) {
         if let Some(last) = self.done.last_mut() {
             last.until = at;

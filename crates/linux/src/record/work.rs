@@ -3,7 +3,7 @@
 use evenkeel_model::{Instructions, Ns};
 use evenkeel_workload::recording::rate;
 
-/// A recording counts instructions if no larger part of the work is without a count, and says so if a smaller one is not.
+/// A recording counts instructions if at most this share of the work has no count. A note reports a smaller share.
 const MOST_ESTIMATED: f64 = 0.1;
 const FEW_ESTIMATED: f64 = 0.01;
 /// A thread that was on a core type for a smaller part of its time has no rate there: most of it would be cold caches.

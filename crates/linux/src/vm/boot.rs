@@ -46,8 +46,8 @@ pub(super) fn again(error: &Error, boots: u32) -> String {
     format!("the guest {what}; booting it again ({} of {BOOTS})", boots + 1)
 }
 
-/// What [`accelerated`] decides about.
-trait Host {
+/// Boots guests; a mock in tests.
+trait Booter {
     type Guest;
     /// Why KVM does not run this guest.
     fn kvm(&self) -> Result<(), String>;
@@ -57,21 +57,21 @@ trait Host {
 }
 
 /// Starts a guest on an accelerator: the wanted one, else KVM where it works, else the translator.
-fn accelerated<H: Host>(
+fn accelerated<B: Booter>(
     wanted: Option<Accelerator>,
-    host: &mut H,
+    booter: &mut B,
     notice: &mut dyn FnMut(&str),
-) -> Result<H::Guest, Error> {
+) -> Result<B::Guest, Error> {
     if let Some(wanted) = wanted {
-        let guest = repeatedly(wanted, host, notice)?;
+        let guest = repeatedly(wanted, booter, notice)?;
         if wanted == Accelerator::Kvm {
-            host.remember(Ok(()));
+            booter.remember(Ok(()));
         }
         return Ok(guest);
     }
     let mut died = None;
-    if host.kvm().is_ok() {
-        match host.start(Accelerator::Kvm, KVM_LIMIT, notice) {
+    if booter.kvm().is_ok() {
+        match booter.start(Accelerator::Kvm, KVM_LIMIT, notice) {
             Err(Error::Guest { what, .. }) => {
                 notice(&format!(
                     "KVM does not run this guest, which {what}: QEMU translates its code instead (TCG), about \
@@ -82,18 +82,18 @@ fn accelerated<H: Host>(
             started => return started,
         }
     }
-    let guest = repeatedly(Accelerator::Tcg, host, notice)?;
+    let guest = repeatedly(Accelerator::Tcg, booter, notice)?;
     // Only now: a guest that dies on both is not KVM's fault.
     if let Some(what) = died {
-        host.remember(Err(&what));
+        booter.remember(Err(&what));
     }
     Ok(guest)
 }
 
-fn repeatedly<H: Host>(on: Accelerator, host: &mut H, notice: &mut dyn FnMut(&str)) -> Result<H::Guest, Error> {
+fn repeatedly<B: Booter>(on: Accelerator, booter: &mut B, notice: &mut dyn FnMut(&str)) -> Result<B::Guest, Error> {
     let mut boots = 1;
     loop {
-        match host.start(on, LIMIT, notice) {
+        match booter.start(on, LIMIT, notice) {
             Err(error) if error.emulators_fault() && boots < BOOTS => {
                 notice(&again(&error, boots));
                 boots += 1;
@@ -112,7 +112,7 @@ struct Real<'a> {
     signals: &'a Signals,
 }
 
-impl Host for Real<'_> {
+impl Booter for Real<'_> {
     type Guest = Vm;
 
     fn kvm(&self) -> Result<(), String> {
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    impl Host for Mock {
+    impl Booter for Mock {
         type Guest = Accelerator;
 
         fn kvm(&self) -> Result<(), String> {
@@ -228,18 +228,18 @@ mod tests {
 
     #[test]
     fn where_kvm_works_it_is_taken() {
-        let mut host = Mock::new(Ok(()), vec![Ok(())]);
-        assert_eq!(host.boot(None), (Ok(Kvm), vec![]));
-        assert_eq!((host.started, host.remembered), (vec![Kvm], vec![]));
+        let mut booter = Mock::new(Ok(()), vec![Ok(())]);
+        assert_eq!(booter.boot(None), (Ok(Kvm), vec![]));
+        assert_eq!((booter.started, booter.remembered), (vec![Kvm], vec![]));
     }
 
     #[test]
     fn a_guest_that_dies_on_kvm_is_translated_and_that_is_remembered() {
-        let mut host = Mock::new(Ok(()), vec![died("was stopped by QEMU: KVM internal error", false), Ok(())]);
-        let (booted, notices) = host.boot(None);
+        let mut booter = Mock::new(Ok(()), vec![died("was stopped by QEMU: KVM internal error", false), Ok(())]);
+        let (booted, notices) = booter.boot(None);
         assert_eq!((booted, notices.len()), (Ok(Tcg), 1));
         assert!(notices[0].contains("KVM internal error") && notices[0].contains("TCG"), "{notices:?}");
-        assert_eq!(host.remembered, [Err("was stopped by QEMU: KVM internal error".to_owned())]);
+        assert_eq!(booter.remembered, [Err("was stopped by QEMU: KVM internal error".to_owned())]);
         // As it is then, the next does not begin with KVM.
         let mut next = Mock::new(Err("a guest died on it".into()), vec![Ok(())]);
         assert_eq!(next.boot(None), (Ok(Tcg), vec![]));
@@ -248,38 +248,39 @@ mod tests {
 
     #[test]
     fn a_guest_that_dies_on_both_is_not_held_against_kvm() {
-        let mut host = Mock::new(Ok(()), vec![died("switched itself off", false), died("switched itself off", false)]);
-        assert!(host.boot(None).0.unwrap_err().contains("switched itself off"));
-        assert_eq!((host.started, host.remembered), (vec![Kvm, Tcg], vec![]));
+        let mut booter =
+            Mock::new(Ok(()), vec![died("switched itself off", false), died("switched itself off", false)]);
+        assert!(booter.boot(None).0.unwrap_err().contains("switched itself off"));
+        assert_eq!((booter.started, booter.remembered), (vec![Kvm, Tcg], vec![]));
     }
 
     #[test]
     fn where_qemu_crashes_another_boot_follows_and_not_for_ever() {
         let crash = || died("ended with a crash of QEMU (signal 6): iotlb_to_section", true);
-        let mut host = Mock::new(Err("none".into()), vec![crash(), crash(), Ok(())]);
-        let (booted, notices) = host.boot(None);
+        let mut booter = Mock::new(Err("none".into()), vec![crash(), crash(), Ok(())]);
+        let (booted, notices) = booter.boot(None);
         assert_eq!(booted, Ok(Tcg));
         assert!(notices[0].contains("iotlb_to_section") && notices[0].contains("(2 of 5)"), "{notices:?}");
-        let mut host = Mock::new(Err("none".into()), (0..BOOTS).map(|_| crash()).collect());
-        let (booted, notices) = host.boot(Some(Tcg));
+        let mut booter = Mock::new(Err("none".into()), (0..BOOTS).map(|_| crash()).collect());
+        let (booted, notices) = booter.boot(Some(Tcg));
         assert!(booted.unwrap_err().contains("crash of QEMU") && notices.len() as u32 == BOOTS - 1, "{notices:?}");
     }
 
     #[test]
     fn what_is_no_crash_is_not_tried_again() {
-        let mut host = Mock::new(Err("none".into()), vec![died("ended because QEMU could not continue", false)]);
-        assert!(host.boot(None).0.is_err());
-        let mut host = Mock::new(Ok(()), vec![Err(Error::Interrupted(2))]);
-        assert_eq!(host.boot(None).0, Err("interrupted".to_owned()));
-        assert_eq!(host.started, [Kvm]);
+        let mut booter = Mock::new(Err("none".into()), vec![died("ended because QEMU could not continue", false)]);
+        assert!(booter.boot(None).0.is_err());
+        let mut booter = Mock::new(Ok(()), vec![Err(Error::Interrupted(2))]);
+        assert_eq!(booter.boot(None).0, Err("interrupted".to_owned()));
+        assert_eq!(booter.started, [Kvm]);
     }
 
     #[test]
     fn kvm_that_is_wanted_and_works_is_no_longer_held_for_broken() {
-        let mut host = Mock::new(Err("a guest died on it".into()), vec![Ok(())]);
-        assert_eq!(host.boot(Some(Kvm)), (Ok(Kvm), vec![]));
-        assert_eq!(host.remembered, [Ok(())]);
-        let mut host = Mock::new(Ok(()), vec![died("was stopped by QEMU", false)]);
-        assert!(host.boot(Some(Kvm)).0.is_err(), "no other accelerator was wanted");
+        let mut booter = Mock::new(Err("a guest died on it".into()), vec![Ok(())]);
+        assert_eq!(booter.boot(Some(Kvm)), (Ok(Kvm), vec![]));
+        assert_eq!(booter.remembered, [Ok(())]);
+        let mut booter = Mock::new(Ok(()), vec![died("was stopped by QEMU", false)]);
+        assert!(booter.boot(Some(Kvm)).0.is_err(), "no other accelerator was wanted");
     }
 }

@@ -23,9 +23,9 @@ pub(super) const CONSOLE: &str = "console";
 /// A socket may be closed this long before its process has ended.
 const ENDING: Ns = Ns::from_secs(1);
 const POLL: Duration = Duration::from_millis(5);
-/// A guest that is not up after this time deserves a word.
+/// A notice follows if a guest is not up after this time.
 const LONG: Ns = Ns::from_secs(10);
-/// The signals by which a program ends that has found itself wrong. SIGKILL and SIGTERM come from others.
+/// The signals of a crash. SIGKILL and SIGTERM come from other processes.
 const CRASHES: [i32; 6] = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
 
 /// They end when this is dropped, and when this program ends.

@@ -44,9 +44,9 @@ pub struct Options {
     pub counters: Counters,
     /// The core type of each CPU.
     pub type_of: Vec<u8>,
-    /// CPUs that set off [`Watch::alarm`] when they go idle because a followed thread had to wait. So does, without `events`, a
-    /// thread that starts with other CPUs than the program wants.
-    pub tell_idle: Vec<u16>,
+    /// CPUs that set off [`Watch::alarm`] when they go idle because a followed thread had to wait. Without `events`, a thread
+    /// that starts with other CPUs than the program wants sets it off, too.
+    pub alarm_idle: Vec<u16>,
 }
 
 /// What was missed for lack of room.
@@ -113,8 +113,8 @@ impl Watch {
             for (place, core_type) in settings.type_of.iter_mut().zip(&options.type_of) {
                 *place = *core_type;
             }
-            for cpu in &options.tell_idle {
-                if let Some(place) = settings.tell_idle.get_mut(usize::from(*cpu)) {
+            for cpu in &options.alarm_idle {
+                if let Some(place) = settings.alarm_idle.get_mut(usize::from(*cpu)) {
                     *place = 1;
                 }
             }
@@ -269,7 +269,7 @@ impl Watch {
         map.keys().filter_map(pair).collect()
     }
 
-    /// Becomes readable when the host should sample soon ([`Options::tell_idle`]); [`Self::events`] resets it.
+    /// Becomes readable when the host should sample soon ([`Options::alarm_idle`]); [`Self::events`] resets it.
     pub fn alarm(&self) -> BorrowedFd<'_> {
         self.ring_fd.as_fd()
     }
@@ -323,7 +323,7 @@ impl Watch {
         self.skeleton.maps.records.max_entries()
     }
 
-    /// So many pairs of a thread that waited and one that ended the wait are told apart.
+    /// At most so many pairs of a thread that waited and one that ended the wait are counted.
     pub fn most_pairs(&self) -> u32 {
         self.skeleton.maps.pairs.max_entries()
     }

@@ -80,7 +80,7 @@ struct event {
 const volatile bool stream = false;
 const volatile bool counts = false;
 const volatile __u8 type_of[MAX_CPUS] = {};
-const volatile __u8 tell_idle[MAX_CPUS] = {};
+const volatile __u8 alarm_idle[MAX_CPUS] = {};
 /* The CPUs that a thread can be given: the kernel refuses a mask without any of them. */
 const volatile __u64 usable[MAX_CPUS / 64] = {};
 /* The thread of the host, whose masks are not the program's. */
@@ -162,7 +162,7 @@ static bool ends_wait(__u32 kind)
 	return kind == IDLE || kind == INHERITS;
 }
 
-static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
+static void emit_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 {
 	struct event *event;
 
@@ -184,9 +184,9 @@ static void tell_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 	bpf_ringbuf_submit(event, ends_wait(kind) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-static void tell(__u64 at, __u32 tid, __u32 other, __u32 kind)
+static void emit(__u64 at, __u32 tid, __u32 other, __u32 kind)
 {
-	tell_call(at, tid, other, kind, 0);
+	emit_call(at, tid, other, kind, 0);
 }
 
 /* An interrupt runs in the name of the thread that it interrupts: a wake-up there is not that thread's. Interrupts that can
@@ -310,9 +310,9 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	now = bpf_ktime_get_ns();
 	follow(now, child, record);
-	tell(now, parent->pid, child->pid, child->tgid == parent->tgid ? FORKED_THREAD : FORKED_PROCESS);
+	emit(now, parent->pid, child->pid, child->tgid == parent->tgid ? FORKED_THREAD : FORKED_PROCESS);
 	if (!stream && inherits(child, record))
-		tell(now, parent->pid, child->pid, INHERITS);
+		emit(now, parent->pid, child->pid, INHERITS);
 	return 0;
 }
 
@@ -338,7 +338,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	}
 	record = record_of(tid);
 	if (record)
-		tell(bpf_ktime_get_ns(), tid, 0, EXECUTED);
+		emit(bpf_ktime_get_ns(), tid, 0, EXECUTED);
 	return 0;
 }
 
@@ -351,7 +351,7 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (!record)
 		return 0;
 	record->exiting = 1;
-	tell(bpf_ktime_get_ns(), tid, 0, EXITS);
+	emit(bpf_ktime_get_ns(), tid, 0, EXITS);
 	return 0;
 }
 
@@ -392,7 +392,7 @@ static void runnable(struct task_struct *task)
 	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
 	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
-	tell_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && in_futex(waker) ? by->futex_calls : 0);
+	emit_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && in_futex(waker) ? by->futex_calls : 0);
 	if (record->state != IN_FUTEX && record->state != BLOCKED)
 		return;
 	waited = ago(now, record->since);
@@ -452,8 +452,8 @@ int ran(struct bpf_raw_tracepoint_args *args)
 	now = bpf_ktime_get_ns();
 	ran = count(record, task, now);
 	if (record->state != RUNNING) {
-		tell(ran < ago(now, record->since) ? now - ran : record->since, record->tid, 0, RUNS);
-		tell(now, record->tid, 0, ON);
+		emit(ran < ago(now, record->since) ? now - ran : record->since, record->tid, 0, RUNS);
+		emit(now, record->tid, 0, ON);
 		record->state = RUNNING;
 		record->since = now;
 		record->cpu = cpu;
@@ -505,9 +505,9 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 			off->voluntary++;
 		}
 		if (off->state != EXITED)
-			tell(now, prev->pid, 0, kind);
-		if (kind != PREEMPTED && !next->pid && tell_idle[cpu & (MAX_CPUS - 1)])
-			tell(now, prev->pid, 0, IDLE);
+			emit(now, prev->pid, 0, kind);
+		if (kind != PREEMPTED && !next->pid && alarm_idle[cpu & (MAX_CPUS - 1)])
+			emit(now, prev->pid, 0, IDLE);
 	}
 	if (on) {
 		if (on->state == READY)
@@ -516,7 +516,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 		on->state = RUNNING;
 		on->since = now;
 		on->counted_at = now;
-		tell(now, next->pid, 0, ON);
+		emit(now, next->pid, 0, ON);
 	}
 	return 0;
 }

@@ -230,8 +230,8 @@ fn what_threads_share_out_as_they_run_is_shared_out_anew() {
     }
 }
 
-/// Threads that ran on both core types tell what their code is like, and so how fast it is on a machine of other cores,
-/// which their time alone does not.
+/// The rates of threads on both core types show what their code is like, and so how fast it is on other cores. Their time
+/// alone does not.
 #[test]
 fn counted_programs_take_as_long_elsewhere_as_they_would() {
     let there = bundled("2B2S");

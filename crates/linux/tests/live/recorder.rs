@@ -1,6 +1,6 @@
 //! Recordings of real programs.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use evenkeel_workload::recording::{RecordedThread, Step};
 use perf_event::Builder;
 use perf_event::events::Software;
 
-/// Two processes that compute, and one that sleeps, when they are told to.
+/// Two processes that compute, and one that sleeps, once a line arrives.
 const PROGRAM: &str = "read go; count() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }; \
                        count 200000 & count 100000; sleep 0.05; count 100000; wait";
 

@@ -1,6 +1,6 @@
 //! What eBPF reports of threads of this process. None of it needs tracefs.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
@@ -61,7 +61,7 @@ fn blocks(watch: &mut Watch, state: ThreadState, wait: impl FnOnce() + Send, wak
     })
 }
 
-/// What the watch tells, twice, of the mask of a thread that has just given itself one by `set`.
+/// Returns what the watch has, twice, of the mask of a thread that has just given itself one by `set`.
 fn wishes(watch: &mut Watch, set: impl FnOnce() + Send) -> [Option<CpuSet>; 2] {
     thread::scope(|scope| {
         let ((tell, told), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());

@@ -44,7 +44,7 @@ pub enum NoMachine {
     /// No bundled machine has the name.
     #[error("unknown machine {name:?}: {hint}")]
     Unknown {
-        /// What was asked for.
+        /// The name.
         name: String,
         /// What may have been meant.
         hint: String,

@@ -61,7 +61,7 @@ impl Group {
         self.ipc * self.frequency(volts)
     }
 
-    /// Equation 4: the power of a core, `a IPC f V^2 + V I_leak`. A waiting core looks for work all the time, so it uses that, too.
+    /// Equation 4: the power of a core, `a IPC f V^2 + V I_leak`. A waiting core searches for work all the time, so it uses that, too.
     pub fn power(&self, volts: Volts) -> Watts {
         Watts(self.activity * self.throughput(volts) * volts.0 * volts.0 + volts.0 * self.leakage)
     }

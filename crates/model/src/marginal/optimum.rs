@@ -45,7 +45,7 @@ impl Range {
 
 impl System {
     /// The most throughput of so many active cores of each type, within the power target of Equation 6. If even the lowest
-    /// voltages need more than that, these are the answer.
+    /// voltages need more than that, returns these.
     pub fn optimum(&self, active: &[usize], range: Range) -> Optimum {
         self.optimum_within(self.target(), active, range)
     }

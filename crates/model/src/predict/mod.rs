@@ -44,7 +44,7 @@ pub enum PredictError {
         samples: usize,
         /// How many there should be.
         needed: usize,
-        /// How many counters were asked for.
+        /// How many counters the model is to have.
         counters: usize,
     },
     /// No counter varies from sample to sample.

@@ -1,7 +1,7 @@
 //! The page of papers' evaluations.
 
 use evenkeel_experiment::mean;
-use evenkeel_experiment::paper::{Host, Metric, Ran, Reproduction, Row, RowKind, Verdict};
+use evenkeel_experiment::paper::{Carrier, Metric, Ran, Reproduction, Row, RowKind, Verdict};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, Scale, dumbbell, figure};
@@ -30,7 +30,7 @@ fn one(reproduction: &Reproduction) -> Markup {
             h2 { "Power over time" }
             (super::power::draw(power))
         }
-        @if experiment.sets.iter().any(|set| matches!(set.host, Host::Equations)) {
+        @if experiment.sets.iter().any(|set| matches!(set.carrier, Carrier::Equations)) {
             h2 { "The first-order model" }
             (super::marginal::draw())
         }

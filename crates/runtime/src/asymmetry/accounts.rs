@@ -1,4 +1,4 @@
-//! What each worker did, when and where: for counters by core type, and for traces. Kept only where [`Record`](crate::Record) says so.
+//! What each worker did, when and where: for counters by core type, and for traces. Kept only if [`Record`](crate::Record) wants it.
 
 use std::sync::Mutex;
 

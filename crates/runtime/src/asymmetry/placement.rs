@@ -30,7 +30,7 @@ pub(crate) struct PoolCore {
 pub(crate) enum Exchange {
     /// It was done.
     Done,
-    /// It would not be what was meant any more, or another exchange is under way.
+    /// The situation has changed, or another exchange is under way.
     Stale,
     /// One of them cannot be moved: the kernel refuses, or its thread could not be bound when it came.
     Refused,
@@ -193,7 +193,7 @@ impl Placement {
     fn put_back(&self, moving: &[Option<Tid>], (gains, low): (usize, usize), (loses, high): (usize, usize)) {
         self.core_of[gains].store(low, Release);
         self.core_of[loses].store(high, Release);
-        // The thread of that worker by now: one that has left has its own mask back.
+        // The worker's present thread: one that has left has its own mask back.
         if let Some(thread) = moving[gains] {
             let _ = self.affinity.restrict(thread, &[self.cores[low].cpu]);
         }

@@ -1,6 +1,6 @@
 //! Decisions on machines that are not there: what a mock of the kernel's affinity and of a DVFS backend is made to set.
 #![allow(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::io;
@@ -379,7 +379,7 @@ fn voltages_follow_who_is_active() {
     let set = || clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>();
     let paced = set();
     assert!(paced[0] == paced[1] && paced[2] == paced[3], "{paced:?}");
-    // What a saved tree does not tell is assumed to be alike, so they differ by what leaks only: an instruction costs less of that on a big core.
+    // What a saved tree lacks is assumed equal for all cores, so they differ in leakage only: an instruction costs less of it on a big core.
     assert!(paced[0] > 1500 && paced[2] < 1500, "{paced:?}");
     asymmetry.set(2, Waiting);
     asymmetry.set(3, Waiting);

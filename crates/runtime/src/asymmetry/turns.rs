@@ -45,7 +45,7 @@ pub(crate) struct TaskSample {
     pub marks: (isize, isize, u64),
 }
 
-/// How far each task is, as far as samples tell.
+/// How far each task is, by the samples.
 pub(crate) struct Progress {
     /// The speed of each core type, 1 for the biggest.
     speeds: Vec<f64>,

@@ -15,15 +15,14 @@ use crate::clock;
 use crate::missing::Missing;
 use crate::sync::lock_std as lock;
 
-/// How long it takes until a task that is mugged runs on the bigger core, and so how long a worker searches for tasks before it mugs: by then what is left of
-/// the task is more likely than not to be worth it (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 40 to 90 us in a
-/// virtual machine.
+/// How long it takes until a mugged task runs on the bigger core. A worker searches for tasks for that long before it mugs: by then the rest of the
+/// task is probably worth it (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 40 to 90 us in a virtual machine.
 const EXCHANGE: Ns = Ns::from_us(50);
 /// For so many failed searches a worker on a smaller core leaves tasks to one that waits on a bigger core. If that one has not come by then the kernel runs
 /// another thread on its core, and a task should not wait for it.
 const LEAVES: u32 = 16;
 
-/// True for as long as an exchange takes, from the first call on: waiting costs at most as much again as what it is for.
+/// True for as long as an exchange takes, from the first call on: waiting at most doubles the cost.
 fn for_an_exchange() -> impl FnMut() -> bool {
     let mut until = None;
     move || {
@@ -246,7 +245,7 @@ impl Uneven {
         }
     }
 
-    /// An exchange for no reason.
+    /// Exchanges two workers without a reason.
     #[cfg(all(test, not(loom)))]
     pub fn exchange(&self, gains: usize, loses: usize) -> Exchange {
         self.placement.exchange(gains, loses, || true, || ())

@@ -1,6 +1,6 @@
 //! Work-pacing, work-sprinting and serial-sprinting: the lookup table of the paper's DVFS controller (III.A), and the workers that use it.
 //!
-//! There is no controller beside the workers. One that begins or ceases to wait finds the voltages in the table and sets them, or leaves that to a worker that is
+//! There is no controller beside the workers. A worker that begins or ceases to wait finds the voltages in the table and sets them, unless another worker is
 //! setting them already.
 
 use std::io;

@@ -55,7 +55,7 @@ fn several_threads_install_at_once() {
 
 #[test]
 fn a_thread_that_waits_for_the_first_slot_gets_it() {
-    // The pool has no thread of its own, so the second caller depends on the first one's leaving.
+    // The pool has no thread of its own, so the second caller waits until the first one leaves.
     let pool = Pool::new(1).unwrap();
     let (inside, is_inside) = mpsc::channel();
     thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! Four workers on each core, and the system takes them off at any moment: queues run full and empty, workers fall asleep and are called.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Four workers on each core, and the system takes them off at any moment: queues run full and empty, workers fall asleep and are woken.
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

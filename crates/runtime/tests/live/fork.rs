@@ -1,7 +1,7 @@
 //! Forks of a thread that a pool has bound.
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "forking is")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "../support/forked.rs"]
 mod forked;

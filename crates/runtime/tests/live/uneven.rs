@@ -1,7 +1,7 @@
 //! Pools on cores that are said to differ. This machine's may be equal: what is tested is what the pool does, not how fast it gets. With one CPU
 //! there is nothing to exchange.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -13,7 +13,7 @@ use super::parts::services::FIRST_PROGRAM;
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "application threads on big cores, a virtual machine's service threads on small ones",
     source: "Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 1, 2 and 7, its baseline after Cao et al., \"The yin and yang of power and performance for asymmetric hardware and managed software\", ISCA 2012",

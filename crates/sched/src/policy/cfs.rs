@@ -5,7 +5,7 @@ use super::hooks::Policy;
 use super::in_kernel::InKernel;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "Linux's fair scheduler, which takes all cores for equal; the baseline",
     source: "Linux 3.16, kernel/sched/fair.c, the kernel of COLAB's evaluation (section 4)",

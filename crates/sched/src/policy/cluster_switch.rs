@@ -13,7 +13,7 @@ use super::parts::switcher::{KNOBS, PERIOD, Switch, Thresholds, used};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "either the big or the little cores are active, by how much they are used",
     source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.A, after Chung, Kang and Cho, \"Heterogeneous Multi-Processing Solution of Exynos 5 Octa with ARM big.LITTLE Technology\", Samsung 2013",

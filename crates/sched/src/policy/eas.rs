@@ -21,7 +21,7 @@ use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
     source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst; \"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C, names it as the successor of GTS",

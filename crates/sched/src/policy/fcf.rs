@@ -21,7 +21,7 @@ use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "faster core first, and as many threads for each core as its capacity says",
     source: "Koufaty, Reddy, Hahn, \"Bias scheduling in heterogeneous multi-core architectures\", EuroSys 2010, sections 5.2 and 6.2, after Li, Baumberger, Koufaty, Hahn, \"Efficient operating system scheduling for performance-asymmetric multi-core architectures\", SC 2007",
@@ -48,7 +48,7 @@ impl Policy for Fcf {
         faster_first::pick(s, core, s.machine.all(), |candidates| candidates.next())
     }
 
-    /// Only waiting threads are balanced: which core a running one is on is decided by who goes idle.
+    /// Only waiting threads are balanced. A running thread moves only when a faster core goes idle.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         let mut due = faster_first::due(s, core, s.machine.all());
         let thread = due.find_map(|domain| faster_first::pull(s, core, domain, |candidates| candidates.next()));

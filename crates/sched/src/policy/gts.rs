@@ -24,7 +24,7 @@ const DOWN: u32 = 256;
 /// A thread that runs for no more than this share of the time in which it could, of 1024, starves (hmp_offload_down).
 const STARVING: u32 = 768;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "busy threads go to big cores, idle ones to little cores, by load average",
     source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C; the rules and thresholds are those of the kernel of that paper's board, Linaro's big.LITTLE MP in kernel/sched/fair.c of Linux 3.10 for the Odroid-XU3",

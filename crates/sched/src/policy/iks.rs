@@ -15,7 +15,7 @@ use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "in-kernel switch: little and big cores in pairs, of which one is active, by how much it is used",
     source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.B, after Poirier, \"In Kernel Switcher\", Embedded Linux Conference 2013",

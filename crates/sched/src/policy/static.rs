@@ -15,7 +15,7 @@ use crate::action::Why;
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "threads dealt to the cores one by one; none ever leaves its cluster",
     source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section V",

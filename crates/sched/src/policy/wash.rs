@@ -1,7 +1,7 @@
 //! WASH: a managed runtime's scheduler for asymmetric multicores (Jibaja et al., "Portable performance on asymmetric
 //! multicore processors", CGO 2016, section 6).
 //!
-//! Problem: threads differ in what a big core gives them, in who waits for them, and in how far they got. WASH ranks
+//! Problem: threads differ in what a big core gives them, in which others wait for them, and in how far they got. WASH ranks
 //! them once a quantum and binds the top ones to the big cores; everything else is left to the operating system (CFS).
 //! This file is Algorithm 1, with what the text says beyond it as knobs. Where both are silent: in mixes all application
 //! threads together are `T_A` (COLAB 5.1, "we use it for controlling all application threads"), and contended time is
@@ -53,7 +53,7 @@ const KNOBS: &[Knob] = &[
     FIRST_PROGRAM,
 ];
 
-/// What `evenkeel policies` tells of it, and how it is made.
+/// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "ranks threads by progress x predicted speedup and by lock blame, and binds the top ones to big cores",
     source: "Jibaja, Cao, Blackburn, McKinley, \"Portable performance on asymmetric multicore processors\", CGO 2016, section 6, Algorithm 1",
@@ -68,7 +68,7 @@ pub(super) static DESCRIPTION: Description = Description {
 pub struct Wash {
     /// How often threads are ranked: 10 ms in COLAB (4.1 and 4.2), 40 ms in WASH (section 7).
     quantum: Ns,
-    /// Whether those that others wait for longest are chosen. Not so: "no lock" (8.5).
+    /// Whether the threads that others wait for longest are chosen. If not: "no lock" (8.5).
     locks: bool,
     sets: Sets,
     predictor: Quality,
@@ -104,10 +104,10 @@ impl Wash {
     }
 }
 
-/// Who belongs to `T_A` and who to `T_V`.
+/// Which threads belong to `T_A` and which to `T_V`.
 #[derive(Clone, Copy, Debug)]
 struct Sets {
-    /// Whether application threads are told from service threads. Not so: "no App/VM" (8.5).
+    /// Whether application and service threads are treated differently. If not: "no App/VM" (8.5).
     priority: bool,
     /// Whether other programs than the first are left to the operating system, as a virtual machine leaves what it does
     /// not know of (8.6).

@@ -24,7 +24,7 @@ enum Blocking {
     Gamma,
 }
 
-/// A first period in which every thread ran once and the labeller learns who is sensitive and who blocks whom.
+/// A first period in which every thread ran once and the labeller learns which are sensitive and which block others.
 fn after_one_period(policy: &str, blocking: Blocking) -> Example {
     let machine = common::machine(1, 1);
     let policy = evenkeel_sched::Setup::parse(policy).expect("a policy of the registry");

@@ -1,7 +1,7 @@
 //! A host that runs for long forgets threads that are gone, and their numbers are those of later ones: no policy may take the
 //! new thread for the old one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use evenkeel_model::{Clamp, Class, CoreId, Ns, ProgramId, ThreadId, ThreadKind, machines};
 use evenkeel_sched::{NewThread, Next, POLICIES, Scheduler, Setup, Span, Wait, Why};

@@ -1,6 +1,6 @@
 //! `scripts/setup` and `scripts/tally`, with stand-ins for what they call.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs::{self, File};
 use std::io::Write;

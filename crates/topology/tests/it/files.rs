@@ -1,6 +1,6 @@
 //! Machines in files of other tools: hwloc's XML and devicetrees.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn text(name: &str) -> String {
 
 /// Kinds with capacities and CPUs.
 fn kinds(topology: &Topology) -> Vec<String> {
-    let kind = |(position, kind): (usize, &evenkeel_topology::CpuKind)| {
+    let kind = |(position, kind): (usize, &evenkeel_topology::CpuType)| {
         let design = kind.design.as_deref().unwrap_or("-");
         format!("{} {design} {} {}", kind.name, kind.capacity, list::text(&topology.cpus_of(position)))
     };

@@ -1,6 +1,6 @@
 //! What Evenkeel makes of saved sysfs trees: `tests/it/sysfs`, one readable file a machine.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn without(name: &str, words: &[&str]) -> Topology {
 
 /// Kinds with capacities and CPUs, then clusters, in a line each.
 fn shape(topology: &Topology) -> Vec<String> {
-    let kind = |(position, kind): (usize, &evenkeel_topology::CpuKind)| {
+    let kind = |(position, kind): (usize, &evenkeel_topology::CpuType)| {
         let design = kind.design.as_deref().unwrap_or("-");
         format!("{} {design} {} {}", kind.name, kind.capacity, list::text(&topology.cpus_of(position)))
     };

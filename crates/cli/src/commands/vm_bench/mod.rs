@@ -182,7 +182,7 @@ impl Caller for Command {
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.
-    fn goes_on_after(&self, error: &anyhow::Error) -> bool {
+    fn continues_after(&self, error: &anyhow::Error) -> bool {
         if let Some(error) = error.downcast_ref::<vm::Error>() {
             return matches!(error, vm::Error::Timeout(_) | vm::Error::Guest { .. });
         }
@@ -205,7 +205,7 @@ impl Caller for Command {
         messages::warning(text);
     }
 
-    /// All machines take long: what is known is printed.
+    /// Prints each machine when it is measured, since all take long.
     fn measured(&mut self, machine: Measured) -> Result<()> {
         if self.format == Format::Table {
             self.bar.suspend(|| anstream::stdout().write_all(report::table(&machine).as_bytes()))?;
@@ -288,7 +288,7 @@ mod tests {
     fn only_a_run_that_failed_by_itself_is_left_out() {
         let (command, signal) = (Command::new(&parsed(&[])).unwrap(), vm::Error::Interrupted(2));
         let failed = bench::Error::Failed { command: "x".into(), code: 125, errors: String::new() };
-        assert!(command.goes_on_after(&failed.into()) && command.goes_on_after(&anyhow::anyhow!("unusable")));
-        assert!(!command.goes_on_after(&signal.into()));
+        assert!(command.continues_after(&failed.into()) && command.continues_after(&anyhow::anyhow!("unusable")));
+        assert!(!command.continues_after(&signal.into()));
     }
 }

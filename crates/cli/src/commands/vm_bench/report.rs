@@ -18,7 +18,7 @@ fn shown(difference: Option<Difference>) -> String {
     error.map_or(percent.clone(), |error| format!("{percent} ±{:.1}", error * 100.0))
 }
 
-/// What compares a row with the guest's own scheduler says nothing in that one's own row.
+/// A comparison with the guest's own scheduler, left empty in that scheduler's row.
 fn against(row: &Row, difference: Option<Difference>) -> String {
     if row.scheduler.is_stock() { String::new() } else { shown(difference) }
 }

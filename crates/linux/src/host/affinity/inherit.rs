@@ -1,4 +1,4 @@
-//! Tells which masks of new threads are inherited from a thread whose mask Evenkeel had changed.
+//! Finds which masks of new threads are inherited from a thread whose mask Evenkeel had changed.
 //!
 //! A new thread has the mask that its parent had when the kernel copied it, at some moment `copied` of the fork. The thread
 //! has a start time, `born`, and can be seen, a little later: `copied <= born <= copied + IN_FLIGHT`. If the mask is one that
@@ -27,8 +27,8 @@ use crate::event::Tid;
 
 /// A fork takes no longer than this from the copy of the mask until the new thread can be seen.
 pub const IN_FLIGHT: Ns = Ns::from_ms(50);
-/// How many samples back the first thread may have been copied of which a new one descends unseen: the one before that was
-/// copied, and another one for forks in flight and for threads that a sample has missed.
+/// How many samples before a new thread its first unseen ancestor may have been copied: one, and another one for forks in
+/// flight and for threads that a sample has missed.
 const UNSEEN: usize = 2;
 /// The times of so many samples are remembered, for threads that several have missed.
 const SAMPLES: usize = 12;
@@ -62,7 +62,7 @@ pub struct Newborn {
 }
 
 impl Newborn {
-    /// The process of which it descends: its own, or that which started it.
+    /// The process that its parent belongs to: its own, or the one that started its process.
     fn family(&self) -> Option<Tid> {
         if self.tid == self.process { self.parent } else { Some(self.process) }
     }
@@ -89,8 +89,8 @@ impl Grants {
         }
     }
 
-    /// Finds those of new threads that have inherited a mask. `processes` tells since when a process has been known. `widen`
-    /// gives each thread its own mask and returns when that was done. The other threads are returned.
+    /// Finds the new threads that have inherited a mask. `processes` has since when each process has been known. `widen`
+    /// gives each of them its own mask and returns when that was done. Returns the other threads.
     ///
     /// # Errors
     /// Those of `widen`.
@@ -100,7 +100,7 @@ impl Grants {
         processes: &BTreeMap<Tid, Ns>,
         mut widen: impl FnMut(&Newborn, &CpuSet) -> io::Result<Ns>,
     ) -> io::Result<Vec<Newborn>> {
-        // One that has inherited a mask may have started others of these.
+        // A thread that has inherited a mask may have started others of these.
         loop {
             let (before, mut rest) = (newborn.len(), Vec::new());
             for thread in newborn {
@@ -122,7 +122,7 @@ impl Grants {
     /// What the program wants a new thread to have, if it has inherited a mask.
     fn own(&self, newborn: &Newborn, processes: &BTreeMap<Tid, Ns>) -> Option<CpuSet> {
         let (start, end) = (*newborn.born.start(), *newborn.born.end());
-        // The first that was not seen was not copied before this. Several samples may have been taken while it was in flight.
+        // The first unseen ancestor was not copied before this. Several samples may have been taken while it was in flight.
         let copied = start.since(IN_FLIGHT);
         let before = self.samples.iter().rev().filter(|at| at.0 <= copied.0);
         let since = before.copied().nth(UNSEEN - 1).unwrap_or(Ns::ZERO);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU8;
 
-use super::programs::{self, Kind, Program};
+use super::programs::{self, Program, ProgramType};
 use crate::spec::Spec;
 
 /// Programs that run at the same time.
@@ -62,7 +62,7 @@ pub enum Unknown {
     /// There is none of this name.
     #[error("no such program: {0}")]
     Name(String),
-    /// A program that is to run twice at the same time: its times could not be told apart.
+    /// A program that is to run twice at the same time: its two times would have the same name.
     #[error("{0:?}: a program can be in a mix only once")]
     Twice(String),
     /// No number of threads.
@@ -119,17 +119,17 @@ impl Bench {
 
     /// Whether all that it does is compute, so that a recording says what it does elsewhere.
     pub(super) fn computes(&self) -> bool {
-        self.all().all(|program| program.kind == Kind::Computes)
+        self.all().all(|program| program.program_type == ProgramType::Computes)
     }
 
-    /// Whether its time tells how much its programs got done.
+    /// Whether its time measures how much its programs got done.
     pub(super) fn is_work(&self) -> bool {
-        self.all().all(|program| program.kind != Kind::Sleeps)
+        self.all().all(|program| program.program_type != ProgramType::Sleeps)
     }
 
-    /// Its program that tells how long threads waited to run.
+    /// Its program that measures how long threads waited to run.
     pub(super) fn waits(&self) -> Option<&'static str> {
-        self.all().find(|program| program.kind == Kind::Sleeps).map(|program| program.name)
+        self.all().find(|program| program.program_type == ProgramType::Sleeps).map(|program| program.name)
     }
 
     /// How many of the machine's cores it can use.

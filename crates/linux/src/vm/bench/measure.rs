@@ -108,7 +108,7 @@ impl Plan {
                     let run = output.and_then(|output| Ok(Run::of(series.bench, &boot.alone, &output)?));
                     runs.push(match run {
                         Ok(run) => Some(run),
-                        Err(error) if !scheduler.is_stock() && caller.goes_on_after(&error) => {
+                        Err(error) if !scheduler.is_stock() && caller.continues_after(&error) => {
                             caller.warn(&format!("{} under {scheduler} is left out once: {error}", series.bench.name));
                             None
                         }
@@ -135,7 +135,7 @@ impl Plan {
         }
         match guest.predict(bench, rate, &policies, caller) {
             Ok(makespans) => Ok(Some(policies.into_iter().map(str::to_owned).zip(makespans).collect())),
-            Err(error) if caller.goes_on_after(&error) => {
+            Err(error) if caller.continues_after(&error) => {
                 caller.warn(&format!("a recording of {} is left out: {error}", bench.name));
                 Ok(None)
             }

@@ -22,7 +22,7 @@ pub use benches::{Bench, Member, Unknown};
 pub use difference::Difference;
 pub use error::Error;
 pub use plan::{Caller, Plan};
-pub use programs::{Kind, PROGRAMS, Program};
+pub use programs::{PROGRAMS, Program, ProgramType};
 pub use result::{Latency, Measured, Row};
 pub use scheduler::{Host, Scheduler};
 pub use totals::{Accuracy, Total};

@@ -19,7 +19,7 @@ pub struct Plan {
     pub specs: Vec<Spec>,
     /// What runs on each.
     pub benches: Vec<Bench>,
-    /// Who schedules, the guest's own scheduler first.
+    /// The schedulers, the guest's own first.
     pub schedulers: Vec<Scheduler>,
     /// How often each machine is booted. How fast its cores and its emulator are differs between boots.
     pub boots: u32,
@@ -48,15 +48,15 @@ pub trait Caller {
     /// There is none.
     fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// How long the recorded programs would say that they take under each policy, in seconds. The first one is the guest's own
+    /// The times that the recorded programs would print under each policy, in seconds. The first policy is the guest's own
     /// scheduler.
     ///
     /// # Errors
     /// The recording is unusable.
     fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<f64>, Self::Error>;
 
-    /// Whether other runs may go well after one that ended so.
-    fn goes_on_after(&self, error: &Self::Error) -> bool;
+    /// Whether to continue with other runs after one that ended with this error.
+    fn continues_after(&self, error: &Self::Error) -> bool;
 
     /// A run begins; what it is.
     fn begins(&mut self, what: &str);

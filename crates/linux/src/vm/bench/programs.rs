@@ -14,17 +14,17 @@ pub struct Program {
     pub name: &'static str,
     /// What it is like.
     pub about: &'static str,
-    /// What its time tells.
-    pub kind: Kind,
+    /// What its time measures.
+    pub program_type: ProgramType,
     made: Made,
 }
 
-/// What a program's time tells.
+/// What a program's time measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProgramType {
     /// How fast it computes.
     Computes,
-    /// How fast the kernel passes messages: a recording says nothing of that.
+    /// How fast the kernel passes messages, which no recording has.
     Passes,
     /// Nothing, as it sleeps for a part of it. It prints how long its threads waited to run.
     Sleeps,
@@ -44,7 +44,7 @@ const THREADS: &[&str] = &["-pthread"];
 const OPENMP: &str = include_str!("../../../programs/omp.c");
 
 const fn compiled(name: &'static str, about: &'static str, text: &'static str) -> Program {
-    Program { name, about, kind: Kind::Computes, made: Made::Compiled(text, THREADS) }
+    Program { name, about, program_type: ProgramType::Computes, made: Made::Compiled(text, THREADS) }
 }
 
 const fn openmp(
@@ -53,11 +53,11 @@ const fn openmp(
     text: &'static str,
     options: &'static [&'static str],
 ) -> Program {
-    Program { name, about, kind: Kind::Computes, made: Made::Compiled(text, options) }
+    Program { name, about, program_type: ProgramType::Computes, made: Made::Compiled(text, options) }
 }
 
 const fn installed(name: &'static str, about: &'static str, command: &'static str, bytes: u64) -> Program {
-    Program { name, about, kind: Kind::Computes, made: Made::Installed(command, bytes) }
+    Program { name, about, program_type: ProgramType::Computes, made: Made::Installed(command, bytes) }
 }
 
 /// Every program.
@@ -117,13 +117,13 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "messages",
         about: "groups of processes that send to each other (as hackbench)",
-        kind: Kind::Passes,
+        program_type: ProgramType::Passes,
         made: Made::Compiled(include_str!("../../../programs/messages.c"), &["-Wno-unused-function"]),
     },
     Program {
         name: "wakeup",
         about: "message threads wake workers (as schbench): how long until they run",
-        kind: Kind::Sleeps,
+        program_type: ProgramType::Sleeps,
         made: Made::Compiled(include_str!("../../../programs/wakeup.c"), THREADS),
     },
 ];
@@ -150,7 +150,7 @@ impl Program {
         }
     }
 
-    /// Whether it has one thread, whatever it is told.
+    /// Whether it always has one thread.
     pub(super) fn is_serial(&self) -> bool {
         matches!(self.made, Made::Installed(command, _) if !command.contains("{threads}"))
     }
@@ -184,7 +184,7 @@ pub(super) fn compile(folder: &Path, programs: &BTreeSet<&'static str>) -> Resul
     }
     if feeds {
         sources.push(("timed", TIMED, &["-Wno-unused-function"]));
-        // What this program is made of is like what people compress.
+        // This program's own file stands for data that people compress.
         let program = std::env::current_exe().map_err(Error::Folder)?;
         std::os::unix::fs::symlink(program, folder.join("input")).map_err(Error::Folder)?;
     }
@@ -232,7 +232,7 @@ mod tests {
             let output = Command::new("sh").args(["-c", &line]).output().unwrap();
             let found = super::super::output::Output::of(&String::from_utf8_lossy(&output.stdout));
             assert!(output.status.success() && found.time(name).is_ok(), "{line}: {output:?}");
-            assert_eq!(found.figure(name, "p99").is_some(), program.kind == Kind::Sleeps, "{name}");
+            assert_eq!(found.figure(name, "p99").is_some(), program.program_type == ProgramType::Sleeps, "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who schedules a run.
+//! What schedules a run.
 
 /// What carries a scheduler's decisions out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

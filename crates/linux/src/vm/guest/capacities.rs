@@ -1,6 +1,6 @@
 //! Publishes in sysfs how fast each core is, as kernels do where the firmware says it: `cpuN/cpu_capacity`, 1024 for the
-//! fastest. Here the kernel has no such file, or one that says 1024. So every program that reads it knows big from little, such as `evenkeel run`, schedulers for sched_ext and
-//! runtimes. The guest's kernel does not read it: its own scheduler stays oblivious.
+//! fastest. The guest's kernel has no such file, or one that says 1024. Programs that read it then distinguish big and little
+//! cores: `evenkeel run`, schedulers for sched_ext, runtimes. The kernel does not read it: its own scheduler stays oblivious.
 //!
 //! Files cannot be added to sysfs. So a folder in memory takes the place of `/sys/devices/system/cpu`. It has the new files,
 //! and through bind mounts all that was there, live and writable as before.

@@ -15,14 +15,14 @@ use crate::usage::Usages;
 /// The performance domains of a machine, by core type.
 #[derive(Debug)]
 pub(crate) struct Domains {
-    kinds: Vec<CoreKind>,
-    /// For each cluster its kind, and its place among those of the kind.
+    types: Vec<TypeClusters>,
+    /// For each cluster its core type, and its place among those of that type.
     places: Vec<(usize, usize)>,
 }
 
 /// The clusters of one core type.
 #[derive(Debug)]
-struct CoreKind {
+struct TypeClusters {
     capacity: u32,
     /// From which usage of the busiest core on the governor chooses a frequency, the power of a core that is always busy at
     /// it, and the capacity that it has there.
@@ -43,8 +43,8 @@ struct CoreKind {
 /// The frequencies that the governor chooses for cores of a type: from which usage of a cluster's busiest core on it does, and what
 /// a unit of usage costs there, in W.
 pub fn steps(s: &State, core_type: CoreTypeId) -> Vec<(u32, f64)> {
-    let kind = CoreKind::new(s, core_type.index());
-    kind.steps.iter().map(|(from, busy, there)| (*from, busy / there)).collect()
+    let of_type = TypeClusters::new(s, core_type.index());
+    of_type.steps.iter().map(|(from, busy, there)| (*from, busy / there)).collect()
 }
 
 /// Where a thread could go: what it adds to the machine's power, the cluster and the core.
@@ -52,20 +52,20 @@ type Candidate = (f64, ClusterId, CoreId);
 
 impl Domains {
     pub(crate) fn new(s: &State) -> Self {
-        let mut kinds: Vec<CoreKind> = (0..s.machine.core_types.len()).map(|id| CoreKind::new(s, id)).collect();
+        let mut types: Vec<TypeClusters> = (0..s.machine.core_types.len()).map(|id| TypeClusters::new(s, id)).collect();
         let mut places = Vec::new();
         for (id, cluster) in s.machine.clusters.iter().enumerate() {
-            let kind = &mut kinds[cluster.core_type.index()];
-            places.push((cluster.core_type.index(), kind.clusters.len()));
-            kind.clusters.push(ClusterId(id as u16));
-            kind.sums.push(0.0);
-            kind.powers.push(0.0);
-            kind.mosts.push(0);
-            kind.leasts.push(u32::MAX / 2);
-            kind.least_cores.push(CoreId(0));
-            kind.extras.push(0.0);
+            let of_type = &mut types[cluster.core_type.index()];
+            places.push((cluster.core_type.index(), of_type.clusters.len()));
+            of_type.clusters.push(ClusterId(id as u16));
+            of_type.sums.push(0.0);
+            of_type.powers.push(0.0);
+            of_type.mosts.push(0);
+            of_type.leasts.push(u32::MAX / 2);
+            of_type.least_cores.push(CoreId(0));
+            of_type.extras.push(0.0);
         }
-        Self { kinds, places }
+        Self { types, places }
     }
 
     /// The core on which a thread adds the least power: where it was, or the core with the most room of some cluster, if
@@ -83,9 +83,9 @@ impl Domains {
         // Its own cluster without what it used there itself, all others as they are.
         let own = s.machine.cores[waker.previous.index()].cluster;
         self.offer_cluster(s, usages, own, &waker, &mut best);
-        let (own_kind, own_place) = self.places[own.index()];
-        for (id, kind) in self.kinds.iter_mut().enumerate() {
-            kind.offer(&waker, (id == own_kind).then_some(own_place), &mut best);
+        let (own_type, own_place) = self.places[own.index()];
+        for (id, of_type) in self.types.iter_mut().enumerate() {
+            of_type.offer(&waker, (id == own_type).then_some(own_place), &mut best);
         }
         best.map(|(_, _, core)| core)
     }
@@ -95,13 +95,13 @@ impl Domains {
         while let Some(id) = usages.take_changed() {
             let usage = usages.cluster(s, id);
             let Some(core) = usage.least_core else { continue };
-            let (kind, place) = self.places[id.index()];
-            let kind = &mut self.kinds[kind];
-            kind.sums[place] = f64::from(usage.sum);
-            kind.powers[place] = kind.power(usage.most, f64::from(usage.sum));
-            kind.mosts[place] = usage.most;
-            kind.leasts[place] = usage.least;
-            kind.least_cores[place] = core;
+            let (core_type, place) = self.places[id.index()];
+            let of_type = &mut self.types[core_type];
+            of_type.sums[place] = f64::from(usage.sum);
+            of_type.powers[place] = of_type.power(usage.most, f64::from(usage.sum));
+            of_type.mosts[place] = usage.most;
+            of_type.leasts[place] = usage.least;
+            of_type.least_cores[place] = core;
         }
     }
 
@@ -109,13 +109,13 @@ impl Domains {
     fn offer_cluster(&self, s: &State, usages: &Usages, id: ClusterId, waking: &Waking, best: &mut Option<Candidate>) {
         let cluster = &s.machine.clusters[id.index()];
         let open = cluster.cores.and(waking.allowed);
-        let kind = &self.kinds[self.places[id.index()].0];
+        let of_type = &self.types[self.places[id.index()].0];
         let (mut most, mut sum) = (0, 0);
         let (mut roomiest, mut previous): (Option<(u32, CoreId)>, _) = (None, None);
         for core in cluster.cores.iter() {
-            let used = usages.of(core, Some(waking.thread), kind.capacity);
+            let used = usages.of(core, Some(waking.thread), of_type.capacity);
             (most, sum) = (used.max(most), sum + used);
-            if open.contains(core) && fits(used + waking.demand, kind.capacity) {
+            if open.contains(core) && fits(used + waking.demand, of_type.capacity) {
                 if core == waking.previous {
                     previous = Some((used, core));
                 }
@@ -125,15 +125,15 @@ impl Domains {
             }
         }
         for (used, core) in previous.into_iter().chain(roomiest) {
-            let with = kind.power(most.max(used + waking.demand), f64::from(sum + waking.demand));
-            waking.consider((with - kind.power(most, f64::from(sum)), id, core), best);
+            let with = of_type.power(most.max(used + waking.demand), f64::from(sum + waking.demand));
+            waking.consider((with - of_type.power(most, f64::from(sum)), id, core), best);
         }
     }
 
     /// The power of a cluster whose busiest core and all together are used so much.
     #[cfg(test)]
     pub(crate) fn power(&self, cluster: ClusterId, most: u32, sum: u32) -> f64 {
-        self.kinds[self.places[cluster.index()].0].power(most, f64::from(sum))
+        self.types[self.places[cluster.index()].0].power(most, f64::from(sum))
     }
 }
 
@@ -158,7 +158,7 @@ impl Waking {
     }
 }
 
-impl CoreKind {
+impl TypeClusters {
     fn new(s: &State, id: usize) -> Self {
         let (kind, id) = (&s.machine.core_types[id], CoreTypeId(id as u8));
         let capacity = s.machine.capacity(id);

@@ -5,7 +5,7 @@
 //! credited with half a latency, wake-affine placement among idle siblings, idle and periodic balancing that moves
 //! waiting threads, and a running one only from a cluster that stays overloaded while another has idle cores. A cluster
 //! here is what shares a last-level cache, whatever types its cores have. All capacities count the same, as on a machine
-//! whose firmware does not tell them. Simplified: groups are compared by runnable weight at this moment, not by its
+//! whose firmware does not state them. Simplified: groups are compared by runnable weight at this moment, not by its
 //! decayed average.
 
 use evenkeel_model::{Class, CoreId, CoreSet, NICE_0_WEIGHT, Ns, ThreadId};
@@ -170,7 +170,7 @@ pub(crate) fn busiest<L: PartialOrd>(
     }
     for other in domain.and(s.queued_cores()).without(core).around(core) {
         let load = load(other);
-        // Loads are known of all cores at once; threads are looked at only where that decides.
+        // The load of every core is at hand; threads are searched only where that decides.
         if busiest.as_ref().is_none_or(|(most, ..)| load > *most)
             && let Some(thread) = candidate(other)
         {
