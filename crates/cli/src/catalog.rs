@@ -49,10 +49,7 @@ pub fn live_policy(name: &str) -> Result<Setup> {
     let setup = policy(name)?;
     if setup.description().foresight {
         let simulate = "use it with `evenkeel sim` and `evenkeel compare`, and colab or pfs here";
-        bail!(
-            "policy {} must know the future, which only the simulator can tell: {simulate}",
-            setup.description().name
-        );
+        bail!("policy {} must know the future, which only the simulator knows: {simulate}", setup.description().name);
     }
     Ok(setup)
 }

@@ -5,7 +5,7 @@ use evenkeel_linux::{emulate, host, launch};
 
 use crate::files;
 
-/// Something that Evenkeel needs is not to be had.
+/// Something that Evenkeel needs is missing.
 #[derive(Debug)]
 pub struct Own(pub &'static str);
 
@@ -17,7 +17,7 @@ impl std::fmt::Display for Own {
 
 impl std::error::Error for Own {}
 
-/// The exit status for a failure that is none of the request; `None` for one that is.
+/// The exit status for a failure of Evenkeel's own; `None` for a mistake in the request.
 pub fn code(error: &Error) -> Option<u8> {
     if let Some(error) = error.downcast_ref::<launch::Error>() {
         return Some(error.code());

@@ -28,7 +28,7 @@ const LISTED_PAIRS: usize = 8;
 pub fn topology(cores: &Cores) -> Result<Topology> {
     let found = Topology::read(Path::new("/")).map_err(Error::msg)?;
     let chosen = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
-    let usable = mask::own().context("cannot tell which CPUs this process may use")?;
+    let usable = mask::own().context("cannot read which CPUs this process may use")?;
     let barred = chosen.ids().into_iter().find(|cpu| !usable.contains(cpu));
     if let Some(cpu) = barred.filter(|_| cores.big.is_some() || cores.little.is_some()) {
         let usable = list::text(&usable);

@@ -86,8 +86,8 @@ fn no_utf8() -> ExitCode {
     ExitCode::from(USER_ERROR)
 }
 
-/// The exit status of a command that starts another: that one's. The others are those that `env` and `timeout` use, so that
-/// they are not taken for the command's, but for what is wrong with the request itself.
+/// A command that starts another exits with that one's status. Evenkeel's own failures have those of `env` and `timeout`, and
+/// a mistake in the request has [`USER_ERROR`].
 fn status(result: anyhow::Result<u8>) -> ExitCode {
     let error = match result {
         Ok(code) => return ExitCode::from(code),
@@ -97,7 +97,7 @@ fn status(result: anyhow::Result<u8>) -> ExitCode {
     ExitCode::from(failed::code(&error).unwrap_or(USER_ERROR))
 }
 
-/// Says what went wrong.
+/// Prints what went wrong.
 fn failure(error: &anyhow::Error) -> ExitCode {
     if let Some(evenkeel_linux::vm::Error::Interrupted(signal)) = error.downcast_ref() {
         return ExitCode::from(evenkeel_linux::launch::killed_by(*signal));

@@ -164,8 +164,8 @@ pub struct PlayedThread {
 
 /// The longest that a thread runs beside others of its core before the next has its turn, under any policy.
 const SLICE: Ns = Ns::from_ms(20);
-/// What two threads that began on one core have left, so much that a slice and a decision are little beside it. Of more
-/// the oracle, which lets threads end at the same time, has one wait for longer than a slice.
+/// The work left to two threads that began on one core: large beside a slice and a decision. With more work the oracle, which
+/// lets threads end at the same time, has one wait for longer than a slice.
 const APART: Ns = Ns::from_ms(300);
 
 fn ms(tenths: u64) -> Ns {

@@ -116,7 +116,7 @@ impl Counted {
     }
 
     /// Time waited since `before`, without the time in which the virtual CPU stood still. The kernel counts that time as
-    /// running, of which only `real` was, and as waiting of the threads behind.
+    /// running, though only `real` of it was, and as waiting of the threads that waited meanwhile.
     fn waited_since(self, before: Self, real: Ns) -> Ns {
         let (ran, waited) = (self.ran.since(before.ran), self.waited.since(before.waited));
         if ran <= real { waited } else { Ns((waited.0 as f64 * real.0 as f64 / ran.0 as f64) as u64) }

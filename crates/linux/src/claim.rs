@@ -35,8 +35,8 @@ pub enum Error {
         /// The other Evenkeel.
         holder: Tid,
     },
-    /// No name to be had.
-    #[error("cannot tell other Evenkeels that process {process} is followed: {error}")]
+    /// The name cannot be taken.
+    #[error("cannot announce to other Evenkeels that process {process} is followed: {error}")]
     Name {
         /// The process.
         process: Tid,

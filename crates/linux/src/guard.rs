@@ -88,7 +88,7 @@ impl Guard {
     /// Starts the guard, which is this program with the argument [`COMMAND`].
     ///
     /// # Errors
-    /// No memory or process to be had, or this program's file is not readable.
+    /// There is no memory, no process can be started, or this program's file is not readable.
     pub fn spawn() -> io::Result<Self> {
         let records = File::from(memfd_create("evenkeel-guard", MemfdFlags::CLOEXEC)?);
         records.write_all_at(&Ns::NEVER.0.to_le_bytes(), 0)?;

@@ -43,7 +43,7 @@ pub enum Error {
     /// The process that was to become the command has gone.
     #[error("the process that was to become the command has gone")]
     Gone,
-    /// There is no process to be had.
+    /// No process can be started.
     #[error("cannot start a process: {0}")]
     Process(io::Error),
 }
@@ -170,7 +170,7 @@ impl Launched {
     /// Starts a process that will become the command. It keeps this process's standard streams.
     ///
     /// # Errors
-    /// No such command, or no process to be had.
+    /// There is no such command, or no process can be started.
     pub fn new(command: &[OsString]) -> Result<Self, Error> {
         command.first().map_or(Ok(()), |program| find(program))?;
         Self::start(command).map_err(Error::Process)

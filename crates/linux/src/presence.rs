@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// Takes a name for as long as the socket lives.
 ///
 /// # Errors
-/// Another process has it (`AddrInUse`), or there is no socket to be had.
+/// Another process has it (`AddrInUse`), or no socket can be opened.
 pub fn take(name: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }

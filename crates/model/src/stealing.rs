@@ -121,8 +121,8 @@ impl Techniques {
         !self.biasing || waiting.into_iter().all(|other| other >= thief)
     }
 
-    /// The worker that one on a core of type `mugger`, which has failed so often to steal, mugs: of all active workers one on the
-    /// smallest core type, and there the one with the most load. Never one of its own type or a bigger one.
+    /// The worker to mug, for one on a core of type `mugger` that has failed so often to steal: of all active workers one on the
+    /// smallest core type, and there the one with the most load. Never one on the mugger's type or a bigger one.
     pub fn muggee(
         self,
         mugger: CoreTypeId,

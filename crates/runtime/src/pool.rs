@@ -119,8 +119,7 @@ impl Pool {
         state.in_first_slot(f).unwrap_or_else(|f| send(state, f))
     }
 
-    /// Has `f` run by a worker some time, and does not wait: unless the pool has no threads of its own. Then it is run here, before the calling thread leaves the
-    /// pool.
+    /// Has a worker run `f` later, and does not wait. In a pool without threads of its own `f` is run here, before the calling thread leaves the pool.
     ///
     /// A panic in it ends `f` alone, as in a thread that is never joined.
     pub fn spawn<F>(&self, f: F)

@@ -84,8 +84,8 @@ impl Governor {
         }
     }
 
-    /// The frequency of a cluster whose busiest core of a capacity is used so much: one of the operating points, for
-    /// schedutil the lowest that is not below `1.25 max_freq usage / capacity` (get_next_freq).
+    /// The frequency of a cluster of cores with this capacity, of which the busiest has this usage: one of the operating points,
+    /// for schedutil the lowest that is not below `1.25 max_freq usage / capacity` (get_next_freq).
     pub fn frequency(self, kind: &CoreType, usage: u32, capacity: u32) -> Hz {
         let most = kind.max_frequency();
         let wanted = match self {

@@ -1,5 +1,5 @@
-//! The cores that a thread may run on. Most threads of a machine may run on the same ones: a set is kept once, and what a
-//! thread may do is worked out when it changes, not whenever it is read.
+//! The cores that a thread may run on. Most threads of a machine may run on the same ones, so each set is kept once, and the
+//! allowed cores are computed when they change, not whenever they are read.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// What the program allows, and the policy.
+    /// The masks of a thread from what its program and the policy allow.
     pub(crate) fn new(sets: &mut Sets, requested: CoreSet, affinity: CoreSet) -> Self {
         Self {
             // A policy that would leave none is overruled.
@@ -57,7 +57,7 @@ impl Masks {
         if self.affinity.and(*self.requested).is_empty() { *self.requested } else { *self.affinity }
     }
 
-    /// What counts.
+    /// The cores that the thread may run on.
     pub(crate) fn allowed(&self) -> &CoreSet {
         &self.allowed
     }

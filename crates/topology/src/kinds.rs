@@ -66,7 +66,7 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
     let chosen = &sources[decides];
     let mut notes = Vec::new();
     for (source, _) in sources.iter().zip(&groups).filter(|(_, groups)| !several(groups)) {
-        notes.push(format!("{} says that all cores are equal; {} tells them apart", source.name, chosen.name));
+        notes.push(format!("{} says that all cores are equal; {} distinguishes them", source.name, chosen.name));
     }
     for source in &sources[decides + 1..] {
         notes.extend(source.contradiction(&kind_of, chosen));
@@ -80,7 +80,7 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
         }
         None => {
             notes.push(format!(
-                "{} tells kinds of cores, but nothing says how fast each is; assumed that each is {} times as fast as \
+                "{} distinguishes kinds of cores, but nothing says how fast each is; assumed that each is {} times as fast as \
                  the next (--ratio says it)",
                 chosen.name,
                 crate::UNKNOWN_RATIO
@@ -147,7 +147,7 @@ impl Says {
                     sorted.windows(2).map(|pair| (pair[0] / pair[1], pair[1])).filter(|step| step.0 >= *gap).collect();
                 steps.sort_by(|a, b| b.0.total_cmp(&a.0));
                 steps.truncate(MOST - 1);
-                // A CPU is in the group that as many of the wide steps lie above.
+                // A CPU's group is the number of wide steps above it.
                 values.iter().map(|value| steps.iter().filter(|step| step.1 >= *value).count()).collect()
             }
         }

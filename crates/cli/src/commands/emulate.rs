@@ -75,7 +75,7 @@ fn launch(plan: &Plan, host: Option<&host::Plan>, command: &[OsString]) -> Resul
     Ok((launch::exit_code(launched.finish()?), None))
 }
 
-/// Says so where a little core shares its hardware with a big one: occupying the one slows the other down, too.
+/// Warns if a little core shares its hardware with a big one: occupying the one slows the other down, too.
 fn shared_cores(plan: &Plan) {
     let Ok(topology) = Topology::read(Path::new("/")) else { return };
     for little in &plan.little {

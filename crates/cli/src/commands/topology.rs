@@ -27,7 +27,7 @@ pub fn run(args: &Arguments) -> Result<String> {
     let mut written = Ok(());
     if let (Some(target), Some(path)) = (save, &args.save) {
         if args.file.is_none() {
-            let usable = mask::own().context("cannot tell which CPUs this process may use")?;
+            let usable = mask::own().context("cannot read which CPUs this process may use")?;
             topology.overheads = overheads::measure(&topology.within(&usable));
         }
         let name = path.file_stem().map_or("machine".into(), |stem| stem.to_string_lossy());

@@ -70,11 +70,11 @@ pub fn run(args: &VmRun) -> Result<u8> {
     ended.map(|ended| ended.code).or_else(status)
 }
 
-/// The exit status for what went wrong, which is said; `Err` for a mistake in the request.
+/// Prints what went wrong and returns its exit status; `Err` for a mistake in the request.
 fn status(error: Error) -> Result<u8> {
     let code = match &error {
         Error::NoSuchKernel(_) => return Err(error.into()),
-        // Without a word, as programs end whose output has no reader any more.
+        // Without a message, like other programs whose output has lost its reader.
         Error::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(launch::killed_by(libc::SIGPIPE));
         }

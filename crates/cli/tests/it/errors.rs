@@ -85,7 +85,7 @@ fn a_policy_that_must_know_the_future_schedules_no_real_program() {
         &["emulate", "1B1S:2", "--policy", "oracle"],
     ] {
         let message = refused(&[command, &["--", "true"]].concat());
-        assert!(message.contains("policy oracle must know the future, which only the simulator can tell"), "{message}");
+        assert!(message.contains("policy oracle must know the future, which only the simulator knows"), "{message}");
     }
     assert!(refused(&["vm", "bench", "--policy", "oracle"]).contains("only the simulator"));
 }

@@ -78,7 +78,7 @@ fn average(published: &Published, values: &[f64]) -> Option<f64> {
     }
 }
 
-/// What the values of all cells, by machine, come to.
+/// One number for the values of all cells, by machine.
 fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Option<f64> {
     let means = || by_machine.values().filter_map(|values| mean(values.iter().copied()));
     let mut all: Vec<f64> = by_machine.values().flatten().copied().collect();

@@ -89,7 +89,7 @@ impl Reproduction {
         Ok(Self { experiment, sets, rows, power, profiles, events })
     }
 
-    /// What the rows come to.
+    /// The counts of the rows.
     pub fn summary(&self) -> Summary {
         tally(&self.rows)
     }

@@ -30,7 +30,7 @@ pub struct Summary {
     pub rank_correlation: Option<f64>,
 }
 
-/// What the result rows of an experiment come to.
+/// Counts the result rows of an experiment.
 pub fn tally(rows: &[Row]) -> Summary {
     let results: Vec<&Row> = rows.iter().filter(|row| row.published.kind == RowKind::Result).collect();
     let count = |fits: &dyn Fn(&Row) -> bool| results.iter().filter(|row| fits(row)).count();

@@ -40,7 +40,7 @@ const MOST: f64 = 0.95;
 /// What of that is kept for making up for late timers.
 const RESERVE: f64 = 0.0025;
 
-/// Which CPUs are to be what.
+/// Which CPUs become big or little, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The CPUs that stay as they are.
@@ -58,11 +58,11 @@ pub struct Plan {
 pub enum Error {
     /// More cores than CPUs.
     #[error(
-        "{spec} needs {} CPUs, and this process may use {} ({}): ask for fewer cores, or let `evenkeel vm` make a machine \
+        "{spec} needs {} CPUs, and this process may use {} ({}): name fewer cores, or let `evenkeel vm` make a machine \
          with more cores than there are", spec.cores(), allowed.len(), list::text(allowed)
     )]
     TooFew {
-        /// What was asked for.
+        /// What was requested.
         spec: Spec,
         /// What there is.
         allowed: Vec<u16>,
@@ -85,7 +85,7 @@ pub enum Error {
         100.0 * (1.0 - 1.0 / ratio), 100.0 * most, (10.0 * highest(*most)).floor() / 10.0
     )]
     Ratio {
-        /// What was asked for.
+        /// What was requested.
         ratio: f64,
         /// The share that can be occupied.
         most: f64,
@@ -145,7 +145,7 @@ impl Plan {
     /// lives. Nothing changes if the machine is all that the process may use.
     ///
     /// # Errors
-    /// The process has gone, or there is no memory to be had.
+    /// The process has gone, or there is no memory.
     pub fn confine(&self, process: Tid, guard: &mut Guard) -> io::Result<()> {
         let pid = Pid::from_raw(process as i32);
         let (before, after) = (sched_getaffinity(pid)?, mask::of(self.cpus()));

@@ -17,7 +17,7 @@ impl Neighbours {
     /// Of these CPUs.
     ///
     /// # Errors
-    /// No socket to be had.
+    /// No socket can be opened.
     pub fn of(cpus: &[u16]) -> io::Result<Self> {
         let own = std::process::id();
         let mut all = Self { names: Vec::new(), known: BTreeSet::new() };

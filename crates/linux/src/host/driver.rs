@@ -316,7 +316,7 @@ impl Driver {
         self.requests.clear();
     }
 
-    /// Threads that the scheduler has on another core type than the kernel.
+    /// Orders a move for each thread that the scheduler has on another core type than the kernel.
     fn order_moves(&mut self, samples: &[Sample]) {
         if !self.moves {
             return;

@@ -237,7 +237,7 @@ impl Follow {
 
     /// Remembers a thread that is seen for the first time.
     fn introduce(&mut self, sample: &Sample, now: Ns) {
-        // A thread that has ended already is called like its process.
+        // A thread that has ended already gets the name of its process.
         let leader = |known: &BTreeMap<Tid, Known>| known.get(&sample.process).map(|leader| leader.name.clone());
         let name = name(sample).or_else(|| leader(&self.known)).unwrap_or_default();
         let started = process::started(sample.tid).unwrap_or_default();
@@ -325,7 +325,7 @@ impl Follow {
         }
     }
 
-    /// Brings what is remembered of each thread up to date.
+    /// Updates what is known of each thread.
     fn remember(&mut self, now: Ns) {
         for sample in &self.samples {
             let Some(known) = self.known.get_mut(&sample.tid) else { continue };

@@ -22,7 +22,7 @@ const NAMED_AFTER: Ns = Ns::from_ms(50);
 /// A CPU that the machine lacks.
 const NO_CORE: u16 = u16::MAX;
 
-/// So many bytes of events are kept until they are read, unless more are wanted: half a million events.
+/// By default so many bytes of events are kept until they are read: half a million events.
 pub const BUFFER: u32 = 32 << 20;
 
 /// A recording that is being made.

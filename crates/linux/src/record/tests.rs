@@ -352,11 +352,11 @@ fn unequal_parts_that_end_together_are_shared_out() {
     let found = until([100, 99, 101], ms);
     let last = [share(50 * ms + ms / 2), vec![Wake(0)]].concat();
     assert_eq!(found[1..], [share(100 * ms), share(99 * ms), last]);
-    // Equal parts, of which the slow thread needs longer for its own; and unequal ones that take as long as they are.
+    // Equal parts, for which the slow thread takes longer; and unequal ones, whose times differ as much.
     for ends in [[100, 100, 200], [100, 60, 90]] {
         assert!(until(ends, ms).iter().flatten().all(|step| !matches!(step, Step::Share { .. })), "{ends:?}");
     }
-    // What takes less than a slice is decided by who is first in the queue.
+    // Below a slice, the times depend on which thread is first in the queue.
     assert!(until([100, 99, 101], ms / 50).iter().flatten().all(|step| !matches!(step, Step::Share { .. })));
 }
 

@@ -109,7 +109,7 @@ fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
 
 /// The last words of a guest; all that its kernel says of its death, if it does.
 fn console_tail(console: &str) -> String {
-    // Assumed: what explains most ends; a report of the kernel's with its registers, its stack and those of an interrupt.
+    // Assumed: what explains most ends; and the length of a kernel's report with registers and stacks.
     const LINES: usize = 8;
     const DEATH: usize = 100;
     let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();

@@ -308,7 +308,7 @@ impl Watch {
             )
         });
         let waits = (waits > 0)
-            .then(|| format!("{waits} waits are in no pair of waiter and waker: eBPF tells {most_pairs} pairs apart."));
+            .then(|| format!("{waits} waits are in no pair of waiter and waker: eBPF counts {most_pairs} pairs."));
         let missing: Vec<String> = threads.into_iter().chain(waits).collect();
         (!missing.is_empty()).then(|| missing.join(" "))
     }

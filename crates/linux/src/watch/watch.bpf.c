@@ -438,7 +438,7 @@ static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 }
 
 /* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels start a thread on an
- * idle CPU without telling: it shows here, and what it has run by now says since when. */
+ * idle CPU without an event: it is seen here, and what it has run by now says since when. */
 SEC("raw_tp/sched_stat_runtime")
 int ran(struct bpf_raw_tracepoint_args *args)
 {

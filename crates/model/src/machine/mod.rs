@@ -148,7 +148,7 @@ impl Machine {
         nodes.len()
     }
 
-    /// How many times as long as with memory of its own node a core takes where memory is interleaved over all nodes.
+    /// The time of a memory access, relative to the core's own node, where memory is interleaved over all nodes.
     pub fn interleaved_memory(&self) -> f64 {
         let nodes = self.nodes() as f64;
         (1.0 + (nodes - 1.0) * self.costs.remote_memory) / nodes

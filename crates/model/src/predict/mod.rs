@@ -22,7 +22,7 @@ pub struct Sample {
     pub speedup: f64,
 }
 
-/// How good a model is made to be. How much depends on a prediction shows when there are worse ones (WASH 8.4).
+/// How good a model is to be. Worse models show how much depends on predictions (WASH 8.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quality {
     /// As good as can be.

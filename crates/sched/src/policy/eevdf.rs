@@ -32,7 +32,7 @@ pub(super) static DESCRIPTION: Description = Description {
             summary: "what a thread requests at a time, times 1 + log2 of the number of cores (base_slice_ns)",
             value: Value::Time(Ns::from_us(700)),
         },
-        Knob { name: "asym", summary: "the firmware tells capacities: misfit migration", value: Value::Switch },
+        Knob { name: "asym", summary: "the firmware states capacities: misfit migration", value: Value::Switch },
     ],
     ..Description::of::<Eevdf>("eevdf", |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))))
 };
@@ -49,7 +49,7 @@ const BUSY_FACTOR: u64 = 16;
 pub struct Eevdf {
     /// What a thread requests at a time, before scaling by the number of cores (sysctl_sched_base_slice).
     slice: Ns,
-    /// Whether the firmware tells capacities.
+    /// Whether the firmware states capacities.
     asym: bool,
     /// By thread.
     entities: Vec<Entity>,
@@ -185,7 +185,7 @@ impl Policy for Eevdf {
     }
 
     /// The woken thread is now the one to run, and the running one has had its request or more than its share
-    /// (RUN_TO_PARITY). One of the idle class is no match for any other.
+    /// (RUN_TO_PARITY). Any other thread preempts one of the idle class, which preempts none.
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
         let idle = |thread| s.thread(thread).class == Class::idle();
         if idle(woken) || idle(running) {
@@ -200,7 +200,7 @@ impl Policy for Eevdf {
 }
 
 impl Eevdf {
-    /// With slices of this length, before scaling; `asym` if the firmware tells capacities.
+    /// With slices of this length, before scaling; `asym` if the firmware states capacities.
     pub fn new(slice: Ns, asym: bool) -> Self {
         Self { slice, asym, entities: Vec::new(), failed: Vec::new() }
     }

@@ -29,7 +29,7 @@ fn facts(policy: &Description) -> String {
         }
     }
     if policy.foresight {
-        text += "- Must know the future, which only the simulator can tell.\n";
+        text += "- Must know the future, which only the simulator knows.\n";
     }
     if !policy.knobs.is_empty() {
         text += "\n| knob | default | what it sets |\n| --- | --- | --- |\n";

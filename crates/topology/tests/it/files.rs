@@ -44,7 +44,7 @@ fn hwloc_tells_kinds_caches_and_threads() {
     assert_eq!(topology.model.as_deref(), Some("Intel(R) Core(TM) 5 120U"));
     assert_eq!((topology.cores(), topology.clusters.len(), topology.cpus[3].siblings.clone()), (10, 1, vec![2, 3]));
     assert_eq!(topology.clusters[0].what, "L3Cache");
-    assert!(has(&topology.notes, "LinuxCapacity says that all cores are equal; CoreType tells them apart"));
+    assert!(has(&topology.notes, "LinuxCapacity says that all cores are equal; CoreType distinguishes them"));
     usable(&topology);
 }
 
@@ -58,7 +58,7 @@ fn hwloc_kinds_with_capacities_or_with_an_order_only() {
     let bare: String = text("core-5-120u.xml").lines().filter(|line| !line.contains("<info")).collect();
     let topology = Topology::from_hwloc(&bare).unwrap();
     assert_eq!(kinds(&topology), ["big - 1024 0-3", "little - 512 4-11"]);
-    assert!(has(&topology.notes, "order of the kinds tells kinds of cores, but nothing says how fast each is"));
+    assert!(has(&topology.notes, "order of the kinds distinguishes kinds of cores, but nothing says how fast each is"));
     let forced = bare.replacen("forced_efficiency=\"0\"", "forced_efficiency=\"9\"", 1);
     assert_eq!(kinds(&Topology::from_hwloc(&forced).unwrap()), ["big - 1024 4-11", "little - 512 0-3"]);
     let less = text("core-5-120u.xml").replace("allowed_cpuset=\"0x00000fff\"", "allowed_cpuset=\"0x000000fe\"");

@@ -127,7 +127,7 @@ fn alder_lake_is_told_apart_by_cppc_else_by_the_counters_devices_else_by_frequen
 
     let topology = without("i9-12900k", &["acpi_cppc"]);
     assert_eq!(shape(&topology)[..2], ["big cpu-core 1024 0-15", "little cpu-atom 779 16-23"]);
-    assert!(has(&topology.notes, "cpu_capacity says that all cores are equal; cpu_core/cpu_atom tells them apart"));
+    assert!(has(&topology.notes, "cpu_capacity says that all cores are equal; cpu_core/cpu_atom distinguishes them"));
 
     let topology = without("i9-12900k", &["acpi_cppc", "event_source"]);
     assert_eq!(shape(&topology)[..2], ["big - 1024 0-15", "little - 779 16-23"]);

@@ -171,7 +171,7 @@ fn latencies(machine: &Measured) -> Option<String> {
     (!previous.is_empty()).then(|| table::text(&rows))
 }
 
-/// What several rows come to.
+/// The table of totals.
 fn totals(machine: &Measured) -> Option<String> {
     let mut rows = table::new(&["all to stock", "host", ">programs, time", ">mixes, H_ANTT"]);
     for total in &machine.totals {

@@ -344,7 +344,7 @@ impl Affinity {
     /// Sees to it that there is a guard. Returns whether it had to be replaced.
     ///
     /// # Errors
-    /// There is no process to be had.
+    /// No process can be started.
     pub fn guarded(&mut self) -> io::Result<bool> {
         self.guard.renew()
     }

@@ -208,7 +208,7 @@ fn a_thread_inherits_from_one_that_was_never_seen() {
     assert!(grants.adopt(vec![unseen], &processes, |_, _| Ok(born)).unwrap().is_empty());
 }
 
-/// While its fork was in flight two samples were taken, one right after the other; who started it was never seen either.
+/// While its fork was in flight two samples were taken, one right after the other; its parent was never seen either.
 #[test]
 fn a_thread_inherits_although_samples_were_taken_while_it_was_started() {
     let mut grants = Grants::default();

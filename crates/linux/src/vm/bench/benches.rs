@@ -69,7 +69,7 @@ pub enum Unknown {
     #[error("{0:?}: expected the number of its threads after the colon, 1 to 255, such as lu:4")]
     Threads(String),
     /// A number of threads for a program that has one.
-    #[error("{0} has one thread, whatever is asked")]
+    #[error("{0} always has one thread")]
     Serial(&'static str),
     /// A program that is not on this machine.
     #[error("{0} is not installed, and the guest has what this machine has; on Debian: apt install {0}")]

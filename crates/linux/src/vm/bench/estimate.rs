@@ -10,7 +10,7 @@ const START_S: f64 = 1.5;
 const HOST_S: f64 = 4.0;
 /// Loading a policy into the guest's kernel, which checks it.
 const LOAD_S: f64 = 4.0;
-/// A run takes as many times as long as is ideal: twice under a scheduler that does not know the cores, less under others.
+/// The time of a run over the ideal: twice under a scheduler that does not know the cores, less under others.
 const OVER_IDEAL: f64 = 1.6;
 
 /// What is measured.

@@ -74,8 +74,8 @@ impl<'a> Guest<'a> {
         caller.predict(&file, policies)
     }
 
-    /// Runs a bench under a scheduler and returns what its programs print. A tenth of it runs before, whose times those of
-    /// the whole replace: an emulator translates the kernel anew, once, where a policy's host has put a probe.
+    /// Runs a bench under a scheduler and returns what its programs print. A tenth of the work runs first, and its times are
+    /// replaced: an emulator translates the kernel anew, once, where a policy's host has put a probe.
     pub(super) fn measure_under<C: Caller>(
         &mut self,
         scheduler: &Scheduler,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::error::Error;
 use super::programs;
 
-/// What the programs printed that ran, in seconds.
+/// The times that programs printed, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Output(BTreeMap<String, f64>);
 
 impl Output {
-    /// Of a name that stands there more than once, the last line counts. Other lines are others'.
+    /// If a name occurs more than once, its last line counts. Other lines are ignored.
     pub fn of(text: &str) -> Self {
         let figure = |line: &str| {
             let (name, seconds) = line.split_once(' ')?;

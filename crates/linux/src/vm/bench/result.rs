@@ -26,7 +26,7 @@ pub struct Measured {
     pub repetitions: usize,
     /// How often they were to run.
     pub wanted: usize,
-    /// What each scheduler's rows come to.
+    /// The total of each scheduler.
     pub totals: Vec<Total>,
     /// How far predictions were off, by host.
     pub accuracy: Vec<Accuracy>,
@@ -47,8 +47,8 @@ pub struct Row {
     pub makespan_s: f64,
     /// Their standard deviation; 0 for a single run.
     pub makespan_sd_s: f64,
-    /// All work, measured on one big core, divided by what as many cores achieve together as it has threads, or one program's, if
-    /// that takes longer; `None` where programs sleep.
+    /// The ideal makespan: all work, measured on one big core, divided by the capacity of as many cores as the bench has threads.
+    /// If one program alone would take longer, its time. `None` where programs sleep.
     pub ideal_s: Option<f64>,
     /// The makespan against that of the guest's own scheduler.
     pub against_stock: Option<Difference>,
@@ -56,11 +56,11 @@ pub struct Row {
     pub predicted_s: Option<f64>,
     /// The same against that of the guest's own scheduler: the geometric mean of the recordings' ratios.
     pub predicted_against_stock: Option<f64>,
-    /// The mean of how many times as long the programs take as each takes alone on a machine of as many big cores.
+    /// The mean of each program's time over its time alone on a machine of as many big cores.
     pub h_antt: f64,
     /// That against the guest's own scheduler.
     pub h_antt_against_stock: Option<Difference>,
-    /// The sum of the inverses.
+    /// The sum of the inverses of these ratios.
     pub h_stp: f64,
     /// How long woken threads waited to run, if a program measures that.
     pub latency: Option<Latency>,

@@ -1,10 +1,10 @@
-//! What all rows of a machine come to.
+//! Totals over all rows of a machine.
 
 use super::difference::Difference;
 use super::result::{Row, Run, Series};
 use super::scheduler::{Host, Scheduler};
 
-/// What a scheduler's rows come to, against the guest's own scheduler.
+/// A scheduler's rows together, against the guest's own scheduler.
 #[derive(Debug)]
 pub struct Total {
     /// The scheduler.

@@ -24,8 +24,8 @@ pub(crate) struct Domains {
 #[derive(Debug)]
 struct TypeClusters {
     capacity: u32,
-    /// From which usage of the busiest core on the governor chooses a frequency, the power of a core that is always busy at
-    /// it, and the capacity that it has there.
+    /// For each frequency of the governor: the least usage of the busiest core at which it is chosen, the power of a core that
+    /// is always busy at it, and the capacity that it has there.
     steps: Vec<(u32, f64, f64)>,
     /// The least power that a unit of usage adds, if no frequency is cheaper than a lower one.
     least_power: Option<f64>,
@@ -40,8 +40,8 @@ struct TypeClusters {
     extras: Vec<f64>,
 }
 
-/// The frequencies that the governor chooses for cores of a type: from which usage of a cluster's busiest core on it does, and what
-/// a unit of usage costs there, in W.
+/// The frequencies that the governor chooses for cores of a type: the least usage of a cluster's busiest core at which it does,
+/// and what a unit of usage costs there, in W.
 pub fn steps(s: &State, core_type: CoreTypeId) -> Vec<(u32, f64)> {
     let of_type = TypeClusters::new(s, core_type.index());
     of_type.steps.iter().map(|(from, busy, there)| (*from, busy / there)).collect()
@@ -169,7 +169,7 @@ impl TypeClusters {
             let busy = kind.power(opp, s.machine.rate(id, opp.frequency, &Behaviour::REFERENCE)).0;
             let there = f64::from(capacity) * opp.frequency.per_ns() / kind.max_frequency().per_ns();
             steps.push((usage, busy, there));
-            // More than a core can be used and a thread demand together.
+            // An upper bound of a core's usage and a thread's demand together.
             let (mut low, mut high) = (usage, 4 * FULL_LOAD);
             if at(high).frequency == opp.frequency {
                 break;

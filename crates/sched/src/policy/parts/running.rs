@@ -17,7 +17,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A thread runs on a core, or none does.
+    /// Sets the thread that runs on a core, or none.
     pub(crate) fn set(&mut self, cores: usize, core: CoreId, runs: Option<(ThreadId, Rank)>) {
         if self.levels.is_empty() {
             self.threads = vec![None; cores];
@@ -47,7 +47,7 @@ impl Running {
         Some((self.threads[core.index()]?, core))
     }
 
-    /// The thread that was last said to run on a core.
+    /// The thread that [`Self::set`] last had on a core.
     pub(crate) fn on(&self, core: CoreId) -> Option<ThreadId> {
         self.threads.get(core.index()).copied().flatten()
     }
