@@ -132,7 +132,7 @@ impl<'a> Account<'a> {
             let _ = writeln!(text, "... and {} more; --format json has all", summary.threads.len() - LISTED);
         }
         if let Some(pairs) = summary.pairs.as_ref().filter(|pairs| !pairs.is_empty()) {
-            let mut waits = table::new(&["who waited", "for whom", ">how long", ">times"]);
+            let mut waits = table::new(&["waiter", "waker", ">how long", ">times"]);
             for pair in pairs.iter().take(LISTED_PAIRS) {
                 waits.add_row([
                     self.thread_name(pair.waiter),
