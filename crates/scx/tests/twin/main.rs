@@ -2,7 +2,7 @@
 //! made by both, from the same state, and compared. The kernel's are compiled for this machine for that
 //! (`native.c`); how they are carried out in a real kernel is tested in a guest.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod library;
 mod state;
