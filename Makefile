@@ -54,6 +54,7 @@ test-full: test ## the slow rest: many more random cases, races in the runtime, 
 golden: ## accepts changed results, help texts and headers; look at what git says then
 	SNAPSHOTS=overwrite cargo test --locked --package evenkeel-cli --package evenkeel-capi --test it
 	SNAPSHOTS=overwrite cargo test --locked --package evenkeel-report --lib
+	SNAPSHOTS=overwrite cargo test --locked --package evenkeel-sched --test it pages
 
 fresh: ## `make test` and `make run` on a Debian 12 made for it, as a newcomer has them
 	@scripts/setup fresh

@@ -31,7 +31,7 @@ fn every_kernel_accepts_every_policy() {
     let folder = tempfile::tempdir().unwrap();
     let program = assert_cmd::cargo::cargo_bin!("evenkeel");
     let paths = policies_and_paths(&[]);
-    let knobs = ["colab:deal=load/kernel", "colab:takeover=blamed/kernel"];
+    let knobs = ["colab:deal=load/kernel", "colab:takeover=blamed/kernel", "pfs:lag=10ms/kernel"];
     let paths: Vec<&str> = paths.iter().map(String::as_str).chain(knobs).collect();
     for kernel in evenkeel_linux::vm::kernel::others() {
         let script = format!(

@@ -104,6 +104,8 @@ pub struct KnobEntry {
     pub summary: &'static str,
     /// Its value unless it is set.
     pub default: String,
+    /// The words that it may be; none if it is a switch, a time or a number.
+    pub words: &'static [&'static str],
 }
 
 /// A governor of frequencies.
@@ -128,7 +130,12 @@ impl Policies {
 
 impl PolicyEntry {
     fn of(policy: &Description) -> Self {
-        let knob = |knob: &Knob| KnobEntry { name: knob.name, summary: knob.summary, default: knob.value.to_string() };
+        let knob = |knob: &Knob| KnobEntry {
+            name: knob.name,
+            summary: knob.summary,
+            default: knob.value.to_string(),
+            words: knob.value.words(),
+        };
         let knobs = policy.knobs.iter().map(knob).collect();
         Self { name: policy.name, summary: policy.summary, source: policy.source, knobs }
     }

@@ -31,7 +31,9 @@ pub fn policies() -> String {
         rows.add_row([policy.name, policy.summary, policy.source]);
         for knob in &policy.knobs {
             any = true;
-            knobs.add_row([&format!("{}:{}", policy.name, knob.name), &knob.default, knob.summary]);
+            let words = if knob.words.is_empty() { String::new() } else { format!(" ({})", knob.words.join(", ")) };
+            let name = format!("{}:{}", policy.name, knob.name);
+            knobs.add_row([name, knob.default.clone(), format!("{}{words}", knob.summary)]);
         }
     }
     let mut text = table::text(&rows);

@@ -271,6 +271,11 @@ impl Setup {
 const SHORTEST: Ns = Ns::from_us(10);
 
 impl Value {
+    /// The words that it may be, the default first; none if it is no word.
+    pub fn words(&self) -> &'static [&'static str] {
+        if let Self::Word(words) = self { words } else { &[] }
+    }
+
     fn read(&self, text: Option<&str>) -> Result<Set, String> {
         match (self, text) {
             (Self::Switch, None) => Ok(Set::On),

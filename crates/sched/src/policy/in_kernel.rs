@@ -10,11 +10,13 @@ pub struct InKernel {
     /// The knobs that the program reads, switches and words, in its order ([`Setup::choice`](super::Setup::choice)). What other
     /// knobs change reaches it by what this policy says of a thread ([`Standing`](super::Standing)).
     pub choices: &'static [&'static str],
+    /// The knob of time that the program reads.
+    pub span: Option<&'static str>,
 }
 
 impl InKernel {
     /// One that reads neither usage nor knobs.
     pub const fn new(number: u32) -> Self {
-        Self { number, reads_usage: false, choices: &[] }
+        Self { number, reads_usage: false, choices: &[], span: None }
     }
 }

@@ -10,18 +10,14 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::description::{Description, Guarantee, Reads};
+use super::description::{Description, Guarantee, Knob, Reads, Value};
 use super::hooks::Policy;
 use super::in_kernel::InKernel;
 use super::parts::fair;
+use super::parts::faster_first::faster;
 use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
-
-/// How far, in time on a big core, a thread may fall behind one on a faster core before they are exchanged. Assumed:
-/// with a big core three times as fast, threads are then exchanged every 300 ms, which measured best on virtual machines,
-/// where moving costs milliseconds.
-const LAG: i64 = 100_000_000;
 
 /// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
@@ -29,13 +25,22 @@ pub(super) static DESCRIPTION: Description = Description {
     source: "the baseline of Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 2 and 7, after Saez et al., \"Leveraging core specialization via OS scheduling to improve performance on asymmetric multicore systems\", ACM TOCS 30(2), 2012, and Van Craeynest et al., \"Fairness-aware scheduling on single-ISA heterogeneous multi-cores\", PACT 2013",
     reads: Reads::Speedups,
     guarantees: &[Guarantee::TakesOver, Guarantee::Balances],
-    in_kernel: Some(InKernel::new(3)),
-    ..Description::of::<Pfs>("pfs", |_| Box::new(Pfs::default()))
+    in_kernel: Some(InKernel { span: Some("lag"), ..InKernel::new(3) }),
+    // Assumed: with a big core three times as fast, threads are then exchanged every 300 ms, which measured best on virtual
+    // machines, where moving costs milliseconds.
+    knobs: &[Knob {
+        name: "lag",
+        summary: "how far a thread may fall behind one on a faster core before they are exchanged, in time on a big core",
+        value: Value::Time(Ns::from_ms(100)),
+    }],
+    ..Description::of::<Pfs>("pfs", |setup| Box::new(Pfs { lag: setup.time("lag").0 as i64, progress: Vec::new() }))
 };
 
 /// Equal progress for all threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pfs {
+    /// How far a thread may fall behind, in ns on a big core.
+    lag: i64,
     /// What each thread has achieved, in ns on a big core, weighted as CFS weighs virtual time.
     progress: Vec<i64>,
 }
@@ -71,7 +76,7 @@ impl Policy for Pfs {
         if let Some(thread) = self.furthest_behind(waiting) {
             return Pick::Queued(thread);
         }
-        let running = others.iter().filter(|other| slower(s, *other, core));
+        let running = others.iter().filter(|other| faster(s, core, *other));
         let running = running.filter_map(|other| s.movable_current(other, core));
         self.furthest_behind(running).map_or(Pick::Idle, Pick::Running)
     }
@@ -109,7 +114,7 @@ impl Policy for Pfs {
         let slower = slower.filter(|other| s.thread(here).allowed().contains(*other));
         let there = slower.flat_map(|other| s.core(other).current.into_iter().chain(s.core(other).queue.iter()));
         match self.furthest_behind(there.filter(may_come)) {
-            Some(behind) if self.progress(here) - self.progress(behind) > LAG => Pick::Exchange(behind),
+            Some(behind) if self.progress(here) - self.progress(behind) > self.lag => Pick::Exchange(behind),
             _ => fair::balance(s, core),
         }
     }
@@ -144,16 +149,13 @@ impl Pfs {
     fn catch_up(&mut self, s: &State, thread: ThreadId) {
         let others = s.living().filter(|other| *other != thread && s.thread(*other).runnable());
         let Some(floor) = others.map(|other| self.progress(other)).min() else { return };
+        let least = floor - self.lag;
         let progress = self.progress_mut(thread);
-        *progress = (*progress).max(floor - LAG);
+        *progress = (*progress).max(least);
     }
 }
 
 /// The capacity that a core has for each of its threads.
 fn share(s: &State, core: CoreId) -> u32 {
     s.machine.capacity(s.machine.cores[core.index()].core_type) / s.occupancy(core).max(1) as u32
-}
-
-fn slower(s: &State, core: CoreId, than: CoreId) -> bool {
-    s.machine.cores[core.index()].core_type > s.machine.cores[than.index()].core_type
 }

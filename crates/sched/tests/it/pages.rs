@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenkeel_sched::POLICIES;
-use evenkeel_sched::policy::{Description, Reads, Value};
+use evenkeel_sched::policy::{Description, Reads};
 
 const END: &str = "<!-- end -->";
 
@@ -34,10 +34,8 @@ fn facts(policy: &Description) -> String {
     if !policy.knobs.is_empty() {
         text += "\n| knob | default | what it sets |\n| --- | --- | --- |\n";
         for knob in policy.knobs {
-            let words = match knob.value {
-                Value::Word(words) => format!(" (`{}`)", words.join("`, `")),
-                Value::Switch | Value::Time(_) | Value::Number { .. } => String::new(),
-            };
+            let words = knob.value.words();
+            let words = if words.is_empty() { String::new() } else { format!(" (`{}`)", words.join("`, `")) };
             let _ = writeln!(text, "| `{}` | {} | {}{words} |", knob.name, knob.value, knob.summary);
         }
     }
@@ -73,15 +71,11 @@ fn what_the_pages_say_of_a_policy_is_what_its_code_says() {
             wrong.push(format!("{name}: its section does not begin with its name"));
         }
         if text[from..to] != facts(policy) {
-            if std::env::var_os("EVENKEEL_WRITE").is_some() {
+            if std::env::var("SNAPSHOTS").is_ok_and(|word| word == "overwrite") {
                 let new = format!("{}{}{}", &text[..from], facts(policy), &text[to..]);
                 fs::write(&path, new).expect("the page can be written");
             } else {
-                wrong.push(format!(
-                    "{name}: {} differs; EVENKEEL_WRITE=1 writes it:\n{}",
-                    path.display(),
-                    facts(policy)
-                ));
+                wrong.push(format!("{name}: {} differs; `make golden` writes it:\n{}", path.display(), facts(policy)));
             }
         }
     }

@@ -24,6 +24,7 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
         least,
         speedup: 1024 * 1024 / least.max(1),
         scale: fair::latency(s).0 as u32 / 6_000_000,
+        span: in_kernel.span.map_or(0, |knob| policy.time(knob).0 as i64),
         ..machine::default()
     };
     for (place, knob) in described.choices.iter_mut().zip(in_kernel.choices) {

@@ -38,6 +38,7 @@ pub struct Machine {
     pub speedup: u32,
     pub scale: u32,
     pub choices: [u32; CHOICES],
+    pub span: i64,
     pub places: [Place; CORES],
     pub steps: [[Step; STEPS]; TYPES],
 }

@@ -30,6 +30,7 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
     for (place, knob) in machine.choices.iter_mut().zip(in_kernel.choices) {
         *place = policy.choice(knob);
     }
+    machine.span = in_kernel.span.map_or(0, |knob| policy.time(knob).0 as i64);
     machine.steps = [[Step::default(); STEPS]; TYPES];
     for (id, steps) in machine.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
         for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {

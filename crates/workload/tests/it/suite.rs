@@ -108,6 +108,39 @@ fn the_suite_is_table_3() {
 }
 
 #[test]
+fn the_page_lists_the_programs_as_they_are() {
+    let page = include_str!("../../../../docs/workloads.md");
+    let (_, table) = page.split_once("| n alone | structure |\n").unwrap();
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let mut programs = suite::table_3();
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let info = programs.next().unwrap();
+        let word = |level: Option<Level>| match level.unwrap() {
+            Low => "low",
+            Medium => "medium",
+            High => "high",
+            VeryHigh => "very high",
+        };
+        let n = info.default_threads;
+        // "3n + 3", or "n, at most 2".
+        let (formula, most) = cells[4].split_once(", at most ").unwrap_or((cells[4], ""));
+        let (times, more) = formula.split_once('n').unwrap();
+        let more = more.trim_start_matches([' ', '+']);
+        let number = |text: &str, none| if text.is_empty() { none } else { text.parse::<u32>().unwrap() };
+        let threads = number(times, 1) * n + number(more, 0);
+        assert_eq!(info.max_threads, most.parse().ok(), "{row}");
+        assert_eq!(suite::program(info.name, None).unwrap().threads.len(), threads as usize, "{row}");
+        assert_eq!(
+            cells[1..6],
+            [info.name, word(info.sync_rate), word(info.comm_comp), cells[4], &n.to_string()],
+            "docs/workloads.md"
+        );
+    }
+    assert!(programs.next().is_none());
+}
+
+#[test]
 fn sync_rates_fall_into_the_classes_of_table_3() {
     for (name, class, _) in TABLE_3 {
         let rate = suite::totals(name, None).unwrap().synchronisations_per_minst();

@@ -3,8 +3,8 @@
 #pragma once
 #include "fair.h"
 
-/* How far a thread may fall behind one on a faster core, in ns on a big core. */
-#define LAG 100000000LL
+/* The knob `lag`. */
+#define LAG machine.span
 
 static __always_inline __s64 progress_of(__u32 slot)
 {

@@ -69,6 +69,8 @@ struct machine {
 	__u32 scale;
 	/* What the policy's knobs are set to, which it lists itself. */
 	__u32 choices[CHOICES];
+	/* The same of its knob of time, in ns. */
+	__s64 span;
 	struct place places[CORES];
 	/* EAS: by core type; after the last one are zeros. */
 	struct step steps[TYPES][STEPS];
