@@ -183,8 +183,9 @@ fn stress_ng_ends(policies: &[&str]) {
         assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
         let told: Value = serde_json::from_str(told[1]).unwrap();
         assert!(told["longest_wait_s"].as_f64().unwrap() < 5.0, "{told}");
-        // The processes that it starts with; how many come and go after that depends on how fast the guest is.
-        assert!(told["threads"].as_u64().unwrap() > 20, "{told}");
+        // Policies that leave cores out, as `iks` does, get less far than those: some more than it starts with.
+        let least = if ["pfs", "colab"].iter().any(|name| policy.starts_with(name)) { 100 } else { 20 };
+        assert!(told["threads"].as_u64().unwrap() > least, "{told}");
     }
 }
 
