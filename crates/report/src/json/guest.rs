@@ -86,6 +86,9 @@ pub struct BenchRow {
     pub h_antt: f64,
     /// `h_antt` against that of `stock` in the same repetition.
     pub h_antt_against_stock: Option<BenchDifference>,
+    /// The same when the simulator plays recordings, against `stock` played from the same ones, with what programs take alone as
+    /// measured; `null` where it cannot know.
+    pub h_antt_predicted_against_stock: Option<f64>,
     /// How much of their speed alone on as many big cores programs keep, the sum over the programs.
     pub h_stp: f64,
     /// How long woken threads waited to run; `null` where no program measures that.
@@ -144,4 +147,6 @@ pub struct BenchAccuracy {
     pub rows: usize,
     /// The mean of how far `predicted_against_stock` is from `against_stock`: 0.1 is ten points.
     pub mean_absolute_error: f64,
+    /// The same of `h_antt_predicted_against_stock` and `h_antt_against_stock`.
+    pub h_antt_mean_absolute_error: Option<f64>,
 }

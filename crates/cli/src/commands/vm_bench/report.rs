@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::Cell;
-use evenkeel_linux::vm::bench::{Bench, Difference, Latency, Measured, Member, PROGRAMS, Row};
+use evenkeel_linux::vm::bench::{Bench, Difference, Latency, Measured, Member, PROGRAMS, Predicted, Row};
 use evenkeel_report::json::{BenchAccuracy, BenchDifference, BenchLatency, BenchMachine, BenchRow, BenchTotal};
 use evenkeel_report::table;
 
@@ -50,10 +50,11 @@ pub fn json(machines: &[Measured]) -> Result<String> {
         ideal_s: row.ideal_s,
         over_ideal: row.ideal_s.map(|ideal| row.makespan_s / ideal),
         against_stock: difference(row.against_stock),
-        predicted_s: row.predicted_s,
-        predicted_against_stock: row.predicted_against_stock,
+        predicted_s: row.predicted.map(|predicted| predicted.makespan_s),
+        predicted_against_stock: row.predicted.map(|predicted| predicted.against_stock),
         h_antt: row.h_antt,
         h_antt_against_stock: difference(row.h_antt_against_stock),
+        h_antt_predicted_against_stock: row.predicted.and_then(|predicted| predicted.h_antt_against_stock),
         h_stp: row.h_stp,
         latency: row.latency.as_ref().map(latency),
     };
@@ -81,6 +82,7 @@ pub fn json(machines: &[Measured]) -> Result<String> {
                 host: of.host.name(),
                 rows: of.rows,
                 mean_absolute_error: of.mean_absolute_error,
+                h_antt_mean_absolute_error: of.h_antt_mean_absolute_error,
             })
             .collect(),
     };
@@ -99,7 +101,9 @@ pub fn table(machine: &Measured) -> String {
     }
     for of in &machine.accuracy {
         let (host, points, rows) = (of.host.name(), of.mean_absolute_error * 100.0, of.rows);
-        let _ = writeln!(text, "{host}: predictions were off by {points:.1} points in the mean of {rows} rows");
+        let h_antt = of.h_antt_mean_absolute_error.map(|off| format!(", by {:.1} for H_ANTT,", off * 100.0));
+        let h_antt = h_antt.unwrap_or_default();
+        let _ = writeln!(text, "{host}: predictions were off by {points:.1} points{h_antt} in the mean of {rows} rows");
     }
     if !machine.accuracy.is_empty() {
         text.push('\n');
@@ -125,9 +129,10 @@ fn makespans(machine: &Measured) -> String {
         ">over ideal",
         ">to stock",
         ">predicted s",
-        ">to stock",
+        ">predicted",
         ">H_ANTT",
         ">to stock",
+        ">predicted",
         ">H_STP",
     ];
     let mut rows = table::new(&columns);
@@ -137,16 +142,20 @@ fn makespans(machine: &Measured) -> String {
         let best = machine.rows.iter().filter(|other| other.bench == row.bench);
         let best = best.map(|other| other.makespan_s).fold(f64::INFINITY, f64::min);
         let spread = table::spread(row.makespan_s, row.makespan_sd_s);
-        let predicted = row.predicted_against_stock.filter(|_| !row.scheduler.is_stock());
+        let predicted = |value: fn(&Predicted) -> Option<f64>| {
+            let predicted = row.predicted.as_ref().filter(|_| !row.scheduler.is_stock()).and_then(value);
+            Cell::new(predicted.map(table::percent).unwrap_or_default())
+        };
         rows.add_row(names(row, &mut previous).into_iter().chain([
             if row.makespan_s <= best { table::bold(spread) } else { Cell::new(spread) },
             Cell::new(optional(row.ideal_s)),
             Cell::new(optional(row.ideal_s.map(|ideal| row.makespan_s / ideal))),
             Cell::new(against(row, row.against_stock)),
-            Cell::new(optional(row.predicted_s)),
-            Cell::new(predicted.map(table::percent).unwrap_or_default()),
+            Cell::new(optional(row.predicted.map(|predicted| predicted.makespan_s))),
+            predicted(|of| Some(of.against_stock)),
             Cell::new(table::number(row.h_antt)),
             Cell::new(against(row, row.h_antt_against_stock)),
+            predicted(|of| of.h_antt_against_stock),
             Cell::new(table::number(row.h_stp)),
         ]));
     }

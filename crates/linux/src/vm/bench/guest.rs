@@ -60,14 +60,15 @@ impl<'a> Guest<'a> {
         Ok(self.measure(&shell(&line), caller)?.time(member.program)? / self.steps(rate, &bench) as f64)
     }
 
-    /// Records a bench under the guest's own scheduler, and has the recording played under each policy: makespans in seconds.
+    /// Records a bench under the guest's own scheduler, and has the recording played under each policy: the seconds of each
+    /// program.
     pub(super) fn predict<C: Caller>(
         &mut self,
         bench: &Bench,
         rate: f64,
         policies: &[&str],
         caller: &mut C,
-    ) -> Result<Vec<f64>, C::Error> {
+    ) -> Result<Vec<Vec<f64>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
         self.measure(&command, caller)?;

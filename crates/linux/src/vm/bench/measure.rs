@@ -6,6 +6,7 @@ use super::benches::{Bench, Member};
 use super::error::Error;
 use super::guest::Guest;
 use super::plan::{Caller, Plan};
+use super::predicted::Played;
 use super::programs;
 use super::result::{Alone, Boot, Measured, Run, Series};
 use crate::launch::Signals;
@@ -121,20 +122,20 @@ impl Plan {
         Ok(())
     }
 
-    /// Makespans in seconds by policy, if the simulator can know them.
+    /// The seconds of each program by policy, if the simulator can know them.
     fn predicted<C: Caller>(
         &self,
         guest: &mut Guest<'_>,
         bench: &Bench,
         rate: f64,
         caller: &mut C,
-    ) -> Result<Option<BTreeMap<String, f64>>, C::Error> {
+    ) -> Result<Option<Played>, C::Error> {
         let policies = self.policies();
         if !bench.computes() {
             return Ok(None);
         }
         match guest.predict(bench, rate, &policies, caller) {
-            Ok(makespans) => Ok(Some(policies.into_iter().map(str::to_owned).zip(makespans).collect())),
+            Ok(times) => Ok(Some(policies.into_iter().map(str::to_owned).zip(times).collect())),
             Err(error) if caller.continues_after(&error) => {
                 caller.warn(&format!("a recording of {} is left out: {error}", bench.name));
                 Ok(None)

@@ -48,12 +48,12 @@ pub trait Caller {
     /// There is none.
     fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// The times that the recorded programs would print under each policy, in seconds. The first policy is the guest's own
-    /// scheduler.
+    /// The times that the recorded programs would print under each policy, in seconds and in the order in which they were started.
+    /// The first policy is the guest's own scheduler.
     ///
     /// # Errors
     /// The recording is unusable.
-    fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<f64>, Self::Error>;
+    fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<Vec<f64>>, Self::Error>;
 
     /// Whether to continue with other runs after one that ended with this error.
     fn continues_after(&self, error: &Self::Error) -> bool;

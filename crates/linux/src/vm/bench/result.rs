@@ -1,13 +1,10 @@
 //! What was measured, beside what would be ideal.
 
-use std::collections::BTreeMap;
-
-use evenkeel_model::metrics::geometric_mean;
-
 use super::benches::Bench;
 use super::difference::Difference;
 use super::error::Error;
 use super::output::Output;
+use super::predicted::{Played, Predicted};
 use super::scheduler::Scheduler;
 use super::totals::{Accuracy, Total};
 use crate::spec::Spec;
@@ -52,10 +49,8 @@ pub struct Row {
     pub ideal_s: Option<f64>,
     /// The makespan against that of the guest's own scheduler.
     pub against_stock: Option<Difference>,
-    /// The makespan when a simulator plays recordings: their mean.
-    pub predicted_s: Option<f64>,
-    /// The same against that of the guest's own scheduler: the geometric mean of the recordings' ratios.
-    pub predicted_against_stock: Option<f64>,
+    /// What the simulator says, if it can know.
+    pub predicted: Option<Predicted>,
     /// The mean of each program's time over its time alone on a machine of as many big cores.
     pub h_antt: f64,
     /// That against the guest's own scheduler.
@@ -126,8 +121,8 @@ pub(super) struct Series<'a> {
 pub(super) struct Boot {
     /// By program.
     pub alone: Vec<Alone>,
-    /// Makespans in seconds by policy, from each recording.
-    pub predicted: Vec<BTreeMap<String, f64>>,
+    /// From each recording.
+    pub predicted: Vec<Played>,
     /// By scheduler, of which the first is the guest's own, then by repetition. `None` failed.
     pub runs: Vec<Vec<Option<Run>>>,
 }
@@ -164,9 +159,6 @@ impl Series<'_> {
         let scheduler = &schedulers[column];
         let tried = || self.boots.iter().flat_map(|boot| &boot.runs[column]);
         let runs: Vec<Run> = tried().flatten().copied().collect();
-        let predicted = self.boots.iter().flat_map(|boot| &boot.predicted);
-        let predicted = predicted.filter_map(|by| Some((*by.get(&scheduler.policy)?, *by.get(&schedulers[0].policy)?)));
-        let (predicted, ratios): (Vec<f64>, Vec<f64>) = predicted.map(|(time, stock)| (time, time / stock)).unzip();
         let (makespan_s, makespan_sd_s) = mean_and_deviation(&runs, |run| Some(run.makespan))?;
         let mean = |value: fn(&Run) -> Option<f64>| mean_and_deviation(&runs, value).map(|(mean, _)| mean);
         let latency = mean(|run| run.p50).zip(mean(|run| run.p99)).map(|(p50_s, p99_s)| Latency {
@@ -184,8 +176,7 @@ impl Series<'_> {
             makespan_sd_s,
             ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
-            predicted_s: (!predicted.is_empty()).then(|| predicted.iter().sum::<f64>() / predicted.len() as f64),
-            predicted_against_stock: geometric_mean(&ratios).map(|ratio| ratio - 1.0),
+            predicted: Predicted::of(&self.boots, &scheduler.policy, &schedulers[0].policy),
             h_antt: mean(|run| Some(run.h_antt))?,
             h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
             h_stp: mean(|run| Some(run.h_stp))?,
@@ -228,6 +219,8 @@ fn mean_and_deviation(runs: &[Run], value: impl Fn(&Run) -> Option<f64>) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::vm::bench::Host;
 
@@ -245,7 +238,7 @@ mod tests {
         let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.members.len()];
         let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
         let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
-        let recording = |stock, pfs| BTreeMap::from([("stock".into(), stock), ("pfs".into(), pfs)]);
+        let recording = |stock, pfs| BTreeMap::from([("stock".into(), vec![stock]), ("pfs".into(), vec![pfs])]);
         let predicted = vec![recording(8.0, 3.0), recording(2.0, 3.0)];
         Series { bench, boots: vec![Boot { alone, predicted, runs }] }
     }
@@ -271,8 +264,11 @@ mod tests {
         close(difference.error.unwrap(), 0.0);
         close(scx.against_stock.unwrap().value, -0.75);
         assert_eq!(scx.against_stock.unwrap().error, None);
-        close(run.predicted_against_stock.unwrap(), -0.25);
-        close(run.predicted_s.unwrap(), 3.0);
+        let predicted = run.predicted.unwrap();
+        close(predicted.against_stock, -0.25);
+        close(predicted.makespan_s, 3.0);
+        // Of one program, it is the same.
+        close(predicted.h_antt_against_stock.unwrap(), -0.25);
         close(run.h_antt, 2.0);
         close(run.h_stp, (1.5 / 2.0 + 1.5 / 4.0) / 2.0);
         assert!(Run::of(&bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
@@ -324,6 +320,17 @@ mod tests {
         close(run.makespan, 4.0);
         close(run.h_antt, f64::midpoint(3.0, 2.0));
         close(run.h_stp, 1.0 / 3.0 + 1.0 / 2.0);
+        let predicted = |programs: [&[f64]; 2]| {
+            let played = ["stock", "pfs"].map(str::to_owned).into_iter().zip(programs.map(<[f64]>::to_vec)).collect();
+            let boot = Boot { alone: alone.to_vec(), predicted: vec![played], runs: Vec::new() };
+            Predicted::of(&[boot], "pfs", "stock").unwrap()
+        };
+        // Slowdowns of 4 and 4 under one, of 2 and 4 under the other.
+        let found = predicted([&[4.0, 8.0], &[2.0, 8.0]]);
+        close(found.against_stock, 0.0);
+        close(found.h_antt_against_stock.unwrap(), -0.25);
+        // A recording without one of the programs.
+        assert_eq!(predicted([&[8.0], &[8.0]]).h_antt_against_stock, None);
     }
 
     #[test]

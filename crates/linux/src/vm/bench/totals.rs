@@ -1,6 +1,7 @@
 //! Totals over all rows of a machine.
 
 use super::difference::Difference;
+use super::predicted::Predicted;
 use super::result::{Row, Run, Series};
 use super::scheduler::{Host, Scheduler};
 
@@ -52,18 +53,32 @@ pub struct Accuracy {
     pub rows: usize,
     /// The mean of how far the predicted difference to the guest's own scheduler was from the measured one, as a share.
     pub mean_absolute_error: f64,
+    /// The same of the differences in H_ANTT.
+    pub h_antt_mean_absolute_error: Option<f64>,
 }
 
 impl Accuracy {
     /// For each host that has predictions.
     pub(super) fn by_host(rows: &[Row]) -> Vec<Self> {
         let of = |host: Host| {
-            let rows = rows.iter().filter(|row| row.scheduler.host == host);
-            let off = rows.filter_map(|row| Some((row.predicted_against_stock? - row.against_stock?.value).abs()));
-            let off: Vec<f64> = off.collect();
-            let mean_absolute_error = off.iter().sum::<f64>() / off.len() as f64;
-            (!off.is_empty()).then_some(Self { host, rows: off.len(), mean_absolute_error })
+            let of_host = rows.iter().filter(|row| row.scheduler.host == host);
+            let rows: Vec<(&Row, Predicted)> = of_host.filter_map(|row| Some((row, row.predicted?))).collect();
+            let time = |(row, predicted): &(&Row, Predicted)| Some(predicted.against_stock - row.against_stock?.value);
+            let h_antt = |(row, predicted): &(&Row, Predicted)| {
+                Some(predicted.h_antt_against_stock? - row.h_antt_against_stock?.value)
+            };
+            Some(Self {
+                host,
+                rows: rows.len(),
+                mean_absolute_error: mean_absolute(rows.iter().filter_map(time))?,
+                h_antt_mean_absolute_error: mean_absolute(rows.iter().filter_map(h_antt)),
+            })
         };
         [Host::Run, Host::Scx, Host::Daemon].into_iter().filter_map(of).collect()
     }
+}
+
+fn mean_absolute(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.map(f64::abs).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
