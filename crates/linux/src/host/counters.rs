@@ -3,9 +3,11 @@
 //! From them the speedup of a thread is measured rather than predicted ([`Rates`](super::Rates)). Machines with several core
 //! types have a PMU for each, which counts only while the thread runs on its cores.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
 
 use evenkeel_model::Instructions;
 use perf_event::Builder;
@@ -26,7 +28,8 @@ pub trait Source {
     /// Begins to count for a thread.
     ///
     /// # Errors
-    /// It cannot be counted: `ESRCH` if there is no such thread, anything else if no more are to be opened.
+    /// It cannot be counted: `ESRCH` if there is no such thread, `EMFILE` if too many are, anything else if no more are to be
+    /// opened.
     fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>>;
 }
 
@@ -35,8 +38,10 @@ pub struct ThreadCounters {
     source: Box<dyn Source>,
     /// Threads that cannot be counted have nothing to read.
     open: BTreeMap<Tid, Option<Box<dyn Read>>>,
-    /// Why nothing more is opened.
+    /// Why a thread is not counted.
     refused: Option<String>,
+    /// Nothing more is opened.
+    barred: bool,
 }
 
 impl ThreadCounters {
@@ -47,14 +52,14 @@ impl ThreadCounters {
 
     /// Those of another source.
     pub fn new(source: Box<dyn Source>) -> Self {
-        Self { source, open: BTreeMap::new(), refused: None }
+        Self { source, open: BTreeMap::new(), refused: None, barred: false }
     }
 
     /// All instructions that a living thread has retired since the first call for it; `None` if they cannot be counted.
     pub fn count(&mut self, tid: Tid) -> Option<Instructions> {
-        let (source, refused) = (&mut self.source, &mut self.refused);
+        let (source, refused, barred) = (&mut self.source, &mut self.refused, &mut self.barred);
         let reader = self.open.entry(tid).or_insert_with(|| {
-            if refused.is_some() {
+            if *barred {
                 return None;
             }
             match source.open(tid) {
@@ -62,6 +67,7 @@ impl ThreadCounters {
                 // The thread has gone meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
                 Err(error) => {
+                    *barred = error.raw_os_error() != Some(libc::EMFILE);
                     *refused = Some(error.to_string());
                     None
                 }
@@ -91,7 +97,7 @@ struct Perf {
     /// Only the program's own code is counted, which needs fewer privileges.
     event: fn() -> Builder<'static>,
     /// How many more files may be opened.
-    files: usize,
+    files: Rc<Cell<usize>>,
 }
 
 impl Perf {
@@ -101,7 +107,7 @@ impl Perf {
         if pmus.is_empty() {
             pmus.push(0);
         }
-        Self { pmus, event: || Builder::new(Hardware::INSTRUCTIONS), files: files() }
+        Self { pmus, event: || Builder::new(Hardware::INSTRUCTIONS), files: Rc::new(Cell::new(files())) }
     }
 }
 
@@ -112,7 +118,7 @@ fn files() -> usize {
 
 impl Source for Perf {
     fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>> {
-        self.files = self.files.checked_sub(self.pmus.len()).ok_or_else(|| io::Error::other("too many open files"))?;
+        let files = Files::of(&self.files, self.pmus.len())?;
         let open = |pmu: &u32| {
             let mut builder = (self.event)();
             builder.attrs_mut().config |= u64::from(*pmu) << 32;
@@ -120,16 +126,39 @@ impl Source for Perf {
             builder.observe_pid(tid as libc::pid_t).any_cpu().pinned(true).enabled(true).build()
         };
         let counters: io::Result<Vec<perf_event::Counter>> = self.pmus.iter().map(open).collect();
-        Ok(Box::new(Each(counters.map_err(pmu::refused)?)))
+        Ok(Box::new(Each { counters: counters.map_err(pmu::refused)?, _files: files }))
+    }
+}
+
+/// Files that may be opened, until this is dropped.
+struct Files {
+    left: Rc<Cell<usize>>,
+    count: usize,
+}
+
+impl Files {
+    fn of(left: &Rc<Cell<usize>>, count: usize) -> io::Result<Self> {
+        let rest = left.get().checked_sub(count).ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
+        left.set(rest);
+        Ok(Self { left: Rc::clone(left), count })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.left.set(self.left.get() + self.count);
     }
 }
 
 /// One of each PMU.
-struct Each(Vec<perf_event::Counter>);
+struct Each {
+    counters: Vec<perf_event::Counter>,
+    _files: Files,
+}
 
 impl Read for Each {
     fn read(&mut self) -> Option<Instructions> {
-        let counts = self.0.iter_mut().map(|counter| counter.read().ok());
+        let counts = self.counters.iter_mut().map(|counter| counter.read().ok());
         counts.sum::<Option<u64>>().map(Instructions)
     }
 }
@@ -151,8 +180,8 @@ mod tests {
 
     impl Source for Mock {
         fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>> {
-            if tid == 13 {
-                return Err(io::Error::from_raw_os_error(libc::EACCES));
+            if let Some(error) = [(13, libc::EACCES), (24, libc::EMFILE)].iter().find(|(of, _)| *of == tid) {
+                return Err(io::Error::from_raw_os_error(error.1));
             }
             Ok(Box::new(MockReader(self.clone(), tid)))
         }
@@ -182,6 +211,16 @@ mod tests {
     }
 
     #[test]
+    fn too_many_threads_at_a_time_are_said_and_later_ones_counted_again() {
+        let pmu = Mock::default();
+        let mut counters = ThreadCounters::new(Box::new(pmu.clone()));
+        pmu.0.borrow_mut().insert(1, 100);
+        assert_eq!(counted(&mut counters, &[24, 1]), [None, Some(100)]);
+        let missing = counters.missing().unwrap();
+        assert!(missing.starts_with("Hardware counters for some threads only: Too many open files"), "{missing}");
+    }
+
+    #[test]
     fn what_is_refused_is_said_once_and_not_tried_again() {
         let mut counters = ThreadCounters::new(Box::new(Mock::default()));
         assert_eq!(counted(&mut counters, &[13, 1]), [None, None]);
@@ -195,12 +234,15 @@ mod tests {
             return;
         }
         let tid = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
-        let mut perf = Perf { pmus: vec![0], event: || Builder::new(Software::TASK_CLOCK), files: 1 };
+        let mut perf =
+            Perf { pmus: vec![0], event: || Builder::new(Software::TASK_CLOCK), files: Rc::new(Cell::new(1)) };
         let mut reader = perf.open(tid).unwrap();
         let before = reader.read();
         let mut work = 1_u64;
         (0..20_000_000_u64).for_each(|i| work = std::hint::black_box(work.wrapping_mul(i | 1)));
         assert!(reader.read() > before && before.is_some());
-        assert!(perf.open(tid).is_err_and(|error| error.to_string().contains("too many open files")));
+        assert!(perf.open(tid).is_err_and(|error| error.raw_os_error() == Some(libc::EMFILE)));
+        drop(reader);
+        assert!(perf.open(tid).is_ok(), "the file of a thread that is gone is another one's");
     }
 }
