@@ -17,6 +17,7 @@ use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sch
 
 use crate::clock::clock;
 use crate::mask;
+use crate::process;
 use crate::realtime;
 use crate::vm::kvm;
 use crate::watch::{self, Counters, Options, Watch};
@@ -46,6 +47,8 @@ type Probe = Result<String, Refusal>;
 
 const AS_ROOT: &str = "run as root";
 const NOT_PERMITTED: &str = "this user may not";
+const NUMBERED_OTHERWISE: &str = "this container's PID namespace numbers threads otherwise than the kernel";
+const OUTSIDE: &str = "run outside of it (Docker, Podman: --pid=host)";
 
 /// A refusal without a remedy.
 fn lacks(why: impl Into<String>) -> Refusal {
@@ -224,6 +227,7 @@ fn ebpf() -> Probe {
         watch::Error::NotAllowed => {
             lacks(NOT_PERMITTED).but("run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE")
         }
+        watch::Error::Container => lacks(NUMBERED_OTHERWISE).but(OUTSIDE),
         watch::Error::Refused(_) => lacks(error.to_string()),
     };
     let mut watch = Watch::new(Options::default()).map_err(refused)?;
@@ -241,6 +245,7 @@ fn ebpf() -> Probe {
 
 fn sched_ext() -> Probe {
     match fs::read_to_string("/sys/kernel/sched_ext/state") {
+        Ok(_) if !process::numbered_by_kernel() => Err(lacks(NUMBERED_OTHERWISE).but(OUTSIDE)),
         Ok(state) => Ok(format!("the kernel has it, {}", state.trim())),
         Err(_) => Err(lacks("this kernel does not have it").but("a kernel from 6.12 on with CONFIG_SCHED_CLASS_EXT")),
     }

@@ -11,6 +11,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::Tid;
 
+/// The PID namespace where there are no others (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Whether threads have the numbers here that they have for the kernel, and so for the programs in it. In a container they have
+/// others.
+pub fn numbered_by_kernel() -> bool {
+    fs::read_link("/proc/self/ns/pid").map_or(true, |namespace| namespace.as_os_str() == FIRST_NAMESPACE)
+}
+
 /// The threads of a process.
 ///
 /// # Errors

@@ -36,3 +36,27 @@ fn what_was_recorded_is_told_to_programs_too() {
     let replayed = runs["runs"][0]["metrics"]["makespan_s"].as_f64().unwrap();
     assert!(replayed < 2.0 * account["makespan_s"].as_f64().unwrap(), "of the same thing: {account}");
 }
+
+/// Programs in the kernel see other numbers of threads than a container with a PID namespace of its own, in which they could be
+/// those of other processes.
+#[test(ebpf)]
+fn a_container_that_numbers_threads_otherwise_cannot_record_and_its_programs_run_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = |words: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        let output = unshare
+            .args(["--pid", "--fork", "--mount-proc"])
+            .arg(assert_cmd::cargo::cargo_bin!("evenkeel"))
+            .args(words)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, _, refused) = inside(&["record", "-o", "app.ek", "--", "true"]);
+    assert!(refused.contains("this container's PID namespace numbers threads otherwise"), "{refused}");
+    assert!(code == Some(125) && !folder.path().join("app.ek").exists(), "{code:?}");
+    let (code, output, errors) = inside(&["run", "--", "sh", "-c", "echo out; exit 7"]);
+    assert_eq!((code, output.as_str()), (Some(7), "out\n"), "{errors}");
+}

@@ -27,6 +27,7 @@ use rustix::thread::CpuSet;
 use crate::event::{Event, Tid};
 use crate::mask;
 use crate::numbers;
+use crate::process;
 use crate::refusal;
 use crate::sample::{PairWaits, Sample};
 use raw::RawEvent;
@@ -66,6 +67,11 @@ pub enum Error {
     /// The kernel has no description of its types.
     #[error("the kernel has no type information; expected one with CONFIG_DEBUG_INFO_BTF")]
     NoTypes,
+    /// It runs in a container whose PID namespace gives threads other numbers than the kernel's.
+    #[error(
+        "this container's PID namespace numbers threads otherwise than the kernel; expected to be run outside of it (Docker, Podman: --pid=host)"
+    )]
+    Container,
     /// This user may not.
     #[error("this user may not; it needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE")]
     NotAllowed,
@@ -95,6 +101,9 @@ impl Watch {
     pub fn new(options: Options) -> Result<Self, Error> {
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(Error::NoTypes);
+        }
+        if !process::numbered_by_kernel() {
+            return Err(Error::Container);
         }
         // What libbpf and the kernel's verifier have to say becomes a part of the error.
         refusal::listen();
