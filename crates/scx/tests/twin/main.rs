@@ -1,5 +1,5 @@
-//! The policies inside the kernel decide as the scheduler core's do: in simulated runs of many programs every single decision is
-//! made by both, from the same state, and compared. The kernel's are compiled for this machine for that
+//! The policies inside the kernel decide as the scheduler core's do: in simulated runs of many programs, and of some that a real
+//! kernel was recorded with, every single decision is made by both, from the same state, and compared. The kernel's are compiled for this machine for that
 //! (`native.c`); how they are carried out in a real kernel is tested in a guest.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
@@ -14,6 +14,7 @@ use evenkeel_model::{Class, Machine, Ns, machines};
 use evenkeel_sched::policy::by_name as policy_named;
 use evenkeel_sched::{Governor, POLICIES, Setup};
 use evenkeel_sim::{Options, run};
+use evenkeel_workload::recording::Recording;
 use evenkeel_workload::{Workload, by_name};
 
 use library::{Library, Pelt};
@@ -22,6 +23,10 @@ use twin::{Differences, Twin};
 /// What is played: locks, pipelines, barriers, data-parallel work, and mixes of programs of two and four.
 const WORKLOADS: [&str; 8] =
     ["blackscholes:4", "fluidanimate:8", "ferret:6", "dedup:6", "bodytrack:4", "Sync-2", "Comp-3", "Rand-7"];
+/// Recorded in a guest of two big and two little cores by `evenkeel vm bench --recordings`: barriers and neighbours that wait for each
+/// other in nine threads, pipelines and a queue in sixteen.
+const RECORDED: [(&str, &str); 2] =
+    [("sync-3", include_str!("recorded/sync-3.ek")), ("comm-2", include_str!("recorded/comm-2.ek"))];
 /// Equal speeds, and cores twice and four times as fast, which are exact in the kernel's numbers of 1024ths.
 fn machines_played() -> Vec<Machine> {
     let bundled = |name: &str| machines::by_name(name).unwrap();
@@ -43,7 +48,7 @@ fn workloads_played() -> Vec<Workload> {
 
 /// Plays a workload under a policy that is both. Returns how many decisions were compared, and those that differ.
 fn play(library: &Arc<Library>, machine: &Machine, workload: &Workload, policy: &str) -> (u64, Vec<String>) {
-    play_at(library, machine, workload, policy, Governor::Performance)
+    play_at(library, machine, workload, policy, Governor::Performance, Ns::from_ms(100))
 }
 
 fn play_at(
@@ -52,11 +57,12 @@ fn play_at(
     workload: &Workload,
     policy: &str,
     governor: Governor,
+    time: Ns,
 ) -> (u64, Vec<String>) {
     let setup = Setup::parse(policy).unwrap();
     let found = Arc::new(Mutex::new(Differences::default()));
     let twin = Twin::new(Arc::clone(library), &setup, machine, Arc::clone(&found));
-    let options = Options { max_time: Ns::from_ms(100), governor, ..Options::default() };
+    let options = Options { max_time: time, governor, ..Options::default() };
     let _ = run(machine, workload, Box::new(twin), None, &options, &mut ());
     let found = std::mem::take(&mut *found.lock().unwrap());
     (found.compared, found.different)
@@ -90,6 +96,30 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     assert!(report.is_empty(), "{}", report.join("\n"));
 }
 
+/// All of what a real kernel's threads did, waits and wake-ups as they came, on the machine that they were recorded on.
+#[test]
+fn decisions_are_the_same_for_what_a_real_kernel_was_recorded_with() {
+    let library = Arc::new(Library::build());
+    for (name, text) in RECORDED {
+        let recording = Recording::from_text(text, name).unwrap();
+        let machine = Machine::from_toml(recording.machine.as_ref().unwrap(), name).unwrap();
+        let workload = recording.workload(name, Some(&machine));
+        for policy in POLICIES.iter().filter(|policy| policy.in_kernel.is_some()) {
+            let governor = Governor::Performance;
+            let (compared, different) =
+                play_at(&library, &machine, &workload, policy.name, governor, Ns::from_secs(60));
+            assert!(compared > 1000, "{}, {name}: only {compared} decisions", policy.name);
+            assert!(
+                different.is_empty(),
+                "{}, {name}: {} of {compared} differ: {:#?}",
+                policy.name,
+                different.len(),
+                different.iter().take(3).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
 /// Threads that sleep most of the time, so that the machine has room and energy decides; one of them grows until it has not.
 const LIGHT: &str = r#"{ "tasks": {
     "small": { "instance": 5, "loop": -1, "run": 900, "timer": { "ref": "unique", "period": 9000 } },
@@ -107,7 +137,7 @@ fn energy_decides_inside_the_kernel_as_in_the_scheduler_core() {
         for name in ["odroid-xu3", "2B2S"] {
             for policy in ["eas", "gts"] {
                 let machine = machines::by_name(name).unwrap();
-                let (compared, different) = play_at(&library, &machine, &workload, policy, governor);
+                let (compared, different) = play_at(&library, &machine, &workload, policy, governor, Ns::from_ms(100));
                 assert!(compared > 500, "{policy} on {name}: only {compared} decisions");
                 assert!(
                     different.is_empty(),
