@@ -13,7 +13,7 @@ use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_report::table;
 use evenkeel_sched::ThreadKind;
-use evenkeel_sched::policy::Reads;
+use evenkeel_sched::policy::{Description, Reads};
 use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
@@ -204,13 +204,7 @@ impl<'a> Account<'a> {
         let unenforced = self.unenforced();
         let unenforced =
             (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
-        let policy = self.plan.policy.description();
-        let uncounted = match policy.reads {
-            Reads::Stalls { without } => {
-                Some(format!("No counters of stalls are read here: {} {without}.", policy.name))
-            }
-            Reads::Speedups | Reads::Nothing => None,
-        };
+        let uncounted = uncounted(self.plan.policy.description());
         self.summary.missing.iter().cloned().chain(unenforced).chain(uncounted).collect()
     }
 
@@ -301,5 +295,12 @@ impl<'a> Account<'a> {
             threads: summary.threads.iter().map(thread).collect(),
             waits: summary.pairs.as_ref().map(|pairs| pairs.iter().map(pair).collect()),
         }
+    }
+}
+/// What a policy reads that no host for real threads does, and what it does without.
+pub fn uncounted(policy: &Description) -> Option<String> {
+    match policy.reads {
+        Reads::Stalls { without } => Some(format!("No counters of stalls are read here: {} {without}.", policy.name)),
+        Reads::Speedups | Reads::Nothing => None,
     }
 }

@@ -25,7 +25,7 @@ use evenkeel_sched::{Action, Scheduler, Setup, Wait, Why};
 
 use crate::event::{Event, What};
 use crate::programs::Programs;
-use crate::speed;
+use crate::speed::{self, Speeds};
 use crate::speedups::Speedups;
 
 pub use figures::Figures;
@@ -38,7 +38,7 @@ pub(crate) trait Orders {
     fn send(&mut self, cpu: u16, assignment: Assignment);
     /// Has a thread leave a core, if it is still there then.
     fn stop(&mut self, cpu: u16, tid: Tid);
-    /// Sets how fast a core should be, of [`FULL_LOAD`].
+    /// Tells the governor of frequencies how much of a core is used.
     fn perform(&mut self, cpu: u16, level: u32);
 }
 
@@ -76,6 +76,7 @@ pub(crate) struct Driver<O> {
     rescued: Vec<(u16, ThreadId)>,
     patience: Ns,
     speedups: Speedups,
+    speeds: Speeds,
     figures: Figures,
 }
 
@@ -125,13 +126,13 @@ struct Stop {
 
 impl<O: Orders> Driver<O> {
     /// A host for a machine whose core `i` is the CPU `cpus[i]`.
-    pub(crate) fn new(orders: O, machine: Machine, cpus: Vec<u16>, policy: &Setup, now: Ns) -> Self {
+    pub(crate) fn new(orders: O, machine: Machine, cpus: Vec<u16>, policy: &Setup, speeds: Speeds, now: Ns) -> Self {
         Self {
             orders,
             requests: Requests::new(machine.cores.len()),
             online: machine.all(),
             cores: vec![Core::default(); machine.cores.len()],
-            sched: Scheduler::new(machine, policy.make(), None),
+            sched: Scheduler::new(machine, policy.make(), None).with_governor(speeds.governor()),
             now,
             core_of: CoreOf::new(&cpus),
             cpus,
@@ -143,7 +144,8 @@ impl<O: Orders> Driver<O> {
             rescued: Vec::new(),
             patience: PATIENCE,
             speedups: Speedups::default(),
-            figures: Figures::default(),
+            figures: Figures { frequencies: speeds.told(0), ..Figures::default() },
+            speeds,
         }
     }
 
@@ -193,6 +195,7 @@ impl<O: Orders> Driver<O> {
                 let by = by.and_then(|by| self.by_tid.get(&by).copied());
                 if let Some(by) = by.filter(|by| *by != id && waited > Ns::ZERO) {
                     self.sched.blame(by, waited);
+                    self.figures.blamed += waited;
                 }
                 let why = match self.threads[id.index()].begun {
                     false => Why::New { by },
@@ -345,9 +348,12 @@ impl<O: Orders> Host for Driver<O> {
     }
 
     fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        let (cores, level) = speed::level(&self.sched.state().machine, cluster, frequency);
-        for core in cores.iter() {
-            self.orders.perform(self.cpus[core.index()], level);
+        let machine = &self.sched.state().machine;
+        for core in machine.clusters[cluster.index()].cores.iter() {
+            // If no governor asks, nobody has to be told.
+            let Some(whole) = self.speeds.whole().get(core.index()) else { continue };
+            self.orders.perform(self.cpus[core.index()], speed::level(machine, cluster, frequency, *whole));
+            self.figures.frequencies = self.figures.frequencies.map(|told| told + 1);
         }
     }
 }

@@ -20,7 +20,7 @@ impl Skeleton for ScxSkel<'static> {
     }
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
-        let beside = [&self.progs.real_time_comes, &self.progs.becomes_first];
+        let beside = [&self.progs.first_comes, &self.progs.becomes_first];
         loading::take_over(&mut self.maps.evenkeel, &beside)
     }
 
@@ -37,8 +37,8 @@ impl Skeleton for ScxSkel<'static> {
 }
 
 impl Kernel {
-    /// Loads the scheduler of these CPUs.
-    pub(crate) fn of(cpus: &[u16], bounds: &Bounds, partial: bool) -> Result<Self, Error> {
+    /// Loads the scheduler of these CPUs, with their core types.
+    pub(crate) fn of(cpus: &[u16], types: &[u8], bounds: &Bounds, partial: bool) -> Result<Self, Error> {
         Self::load(ScxSkelBuilder::default(), |open| {
             let places = open.maps.bss_data.as_deref().map_or(0, |memory| memory.assignments.len());
             loading::room(places)?;
@@ -47,6 +47,12 @@ impl Kernel {
                 settings.late_after = bounds.late.0;
                 settings.gone_after = bounds.gone.0;
                 settings.decider = std::process::id();
+                settings.partial = partial;
+                for (place, core_type) in cpus.iter().zip(types) {
+                    if let Some(place) = settings.type_of.get_mut(usize::from(*place)) {
+                        *place = *core_type;
+                    }
+                }
             }
             if partial {
                 open.struct_ops.evenkeel_mut().flags |= PARTIAL;

@@ -28,7 +28,7 @@ pub use session::{Account, Path, Plan, Session};
 /// What happens when this process does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Idle cores take what has waited for so long by themselves.
+    /// Cores take what has waited for so long by themselves, in turn with what they run.
     pub late: Ns,
     /// The machine is given back.
     pub gone: Ns,
@@ -64,6 +64,12 @@ pub enum Error {
     /// It has another scheduler.
     #[error("the kernel is scheduled by {0:?} already: expected no other scheduler of sched_ext; end that one first")]
     Taken(String),
+    /// It runs in a container whose PID namespace gives threads other numbers than the kernel's.
+    #[error(
+        "this container's PID namespace numbers threads otherwise than the kernel; expected to be run outside of it (Docker, \
+         Podman: --pid=host)"
+    )]
+    Container,
     /// This user may not.
     #[error(
         "this user may not; it needs root, or the capabilities CAP_BPF, CAP_PERFMON, CAP_SYS_NICE and CAP_SYS_RESOURCE"

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use evenkeel_linux::refusal;
+use evenkeel_linux::{process, refusal};
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapMut, ProgramInput, ProgramMut};
@@ -97,6 +97,9 @@ impl<S: Skeleton> Loaded<S> {
 fn can_load() -> Result<(), Error> {
     if fs::metadata(PLACE).is_err() {
         return Err(Error::NoSchedExt);
+    }
+    if !process::numbered_by_kernel() {
+        return Err(Error::Container);
     }
     if let Some(other) = other() {
         return Err(Error::Taken(other));

@@ -15,6 +15,7 @@ use rustix::thread::sched_setaffinity;
 use crate::host::{Driver, Figures};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
+use crate::speed::Speeds;
 use crate::{Bounds, Ended, Error};
 
 /// How often the scheduler has its tick: HZ of Debian's kernels.
@@ -172,10 +173,12 @@ struct Scheduling {
 
 impl Scheduling {
     fn start(machine: Machine, cpus: Vec<u16>, policy: &Setup, bounds: &Bounds, partial: bool) -> Result<Self, Error> {
-        let kernel = Kernel::of(&cpus, bounds, partial)?;
+        let types: Vec<u8> = machine.cores.iter().map(|core| core.core_type.0).collect();
+        let kernel = Kernel::of(&cpus, &types, bounds, partial)?;
         come_first(&machine, &cpus)?;
         let now = clock::clock();
-        let mut driver = Driver::new(kernel, machine, cpus, policy, now);
+        let speeds = Speeds::of(&cpus);
+        let mut driver = Driver::new(kernel, machine, cpus, policy, speeds, now);
         driver.count_by(ThreadCounters::of_this_machine());
         driver.orders.take_over()?;
         let mut scheduling = Self { driver, ticked: now, refreshed: now };

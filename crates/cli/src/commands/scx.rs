@@ -26,11 +26,19 @@ pub fn run(args: &Scx) -> Result<u8> {
         Some(command) => End::Command(command),
         None => End::Signal(Signals::new().context("cannot listen to signals")?),
     };
-    let name = plan.policy.name().to_owned();
+    let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
     let session = Session::start(plan)?;
     let began = clock();
     let follow = Follow { end, only: only.as_ref(), time: args.time, figures: args.stats };
-    let status = session.follow(follow, |figures, elapsed| tell(path, figures, elapsed, args.format.format))?;
+    let mut before = (Figures::default(), Ns::ZERO);
+    let status = session.follow(follow, |figures, elapsed| {
+        let line = match args.format.format {
+            Format::Json => json::line(&document(path, figures, elapsed))?,
+            Format::Table => line(path, &before.0, figures, before.1, elapsed),
+        };
+        before = (*figures, elapsed);
+        tell(&line)
+    })?;
     let mut status = status.map(launch::exit_code);
     let elapsed = clock().since(began);
     let finished = session.finish();
@@ -47,6 +55,8 @@ pub fn run(args: &Scx) -> Result<u8> {
     }
     let Ok((Account { figures, missing }, None)) = finished else { return Ok(launch::OWN_FAILURE) };
     if !args.quiet {
+        let uncounted = live::uncounted(described);
+        let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
         let missing = missing.as_deref();
         let text = match args.format.format {
             Format::Json => {
@@ -101,25 +111,37 @@ fn path(args: &Scx, policy: &Setup) -> Result<Path> {
     }
 }
 
-/// One line of figures.
-fn tell(path: Path, figures: &Figures, elapsed: Ns, format: Format) -> Result<()> {
+/// A line of figures for people: what has happened since the last one.
+fn line(path: Path, before: &Figures, figures: &Figures, from: Ns, to: Ns) -> String {
+    let seconds = to.since(from).0.max(1) as f64 / 1e9;
+    let rate = |count: fn(&Figures) -> u64| (count(figures) - count(before)) as f64 / seconds;
+    let by_itself = match path {
+        Path::Process => format!("{} taken late", figures.taken_late - before.taken_late),
+        Path::Kernel => format!("{} left out", figures.left_out - before.left_out),
+    };
+    format!(
+        "{:>8.1} s  {} threads  {}  {:.0} switches/s  {:.0} stops/s  {:.0} stale/s  {by_itself}  longest wait so far {}",
+        to.0 as f64 / 1e9,
+        figures.living,
+        on_fast_cores(figures.big.since(before.big), figures.little.since(before.little)),
+        rate(|figures| figures.switches),
+        rate(|figures| figures.stops),
+        rate(|figures| figures.stale),
+        figures.longest_wait
+    )
+}
+
+/// Which part of their time threads ran on the fastest cores.
+fn on_fast_cores(big: Ns, little: Ns) -> String {
+    let share = 100.0 * big.0 as f64 / (big + little).0.max(1) as f64;
+    format!("{share:.0} % on the fastest cores")
+}
+
+fn tell(line: &str) -> Result<()> {
     use std::io::Write;
     if closed::output() {
         bail!(Own("cannot write figures: standard output is closed"));
     }
-    let line = match format {
-        Format::Json => json::line(&document(path, figures, elapsed))?,
-        Format::Table => format!(
-            "{:>8.1} s  {} threads  {} switches  {} stops  {} stale  {} taken late  longest wait {}",
-            elapsed.0 as f64 / 1e9,
-            figures.living,
-            figures.switches,
-            figures.stops,
-            figures.stale,
-            figures.taken_late,
-            figures.longest_wait
-        ),
-    };
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context(Own("cannot write figures")),
@@ -147,6 +169,8 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
         longest_idle_s: seconds(figures.longest_idle),
         longest_misplaced_s: seconds(figures.longest_misplaced),
         left_out: (!in_process).then_some(figures.left_out),
+        blamed_s: seconds(figures.blamed),
+        frequencies: figures.frequencies,
         events: figures.events,
         missing: None,
     }
@@ -155,11 +179,10 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
 fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Option<&str>) -> String {
     let mut facts = table::new(&["", ">", ""]);
     let all = figures.big + figures.little;
-    let share = if all > Ns::ZERO { 100.0 * figures.big.0 as f64 / all.0 as f64 } else { 0.0 };
-    let rows = [
+    let mut rows = vec![
         ("elapsed", elapsed.to_string(), String::new()),
         ("threads", figures.threads.to_string(), "scheduled at some time".into()),
-        ("time that they ran", all.to_string(), format!("{share:.0} % on the fastest cores")),
+        ("time that they ran", all.to_string(), on_fast_cores(figures.big, figures.little)),
         ("switches", figures.switches.to_string(), format!("{} of them stale", figures.stale)),
         ("threads stopped", figures.stops.to_string(), String::new()),
         ("longest wait for a core", figures.longest_wait.to_string(), String::new()),
@@ -169,13 +192,17 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Op
             figures.longest_misplaced.to_string(),
             "while a slower one ran one and the same thread that may use it".into(),
         ),
+        ("waited for others", figures.blamed.to_string(), "in futex calls, all threads together".into()),
         match path {
             Path::Process => {
-                ("taken by idle cores", figures.taken_late.to_string(), "because this process was late".into())
+                ("taken by cores themselves", figures.taken_late.to_string(), "because this process was late".into())
             }
             Path::Kernel => ("left out", figures.left_out.to_string(), "threads for which there was no room".into()),
         },
     ];
+    if let Some(told) = figures.frequencies {
+        rows.push(("frequencies", told.to_string(), "times that schedutil was told how much of a core is used".into()));
+    }
     for (name, value, remark) in rows {
         facts.add_row([name.to_owned(), value, remark]);
     }

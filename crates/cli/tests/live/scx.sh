@@ -110,6 +110,20 @@ only)
 	rmdir $groups/light; gone group
 	mkdir $groups/light
 
+	# Threads of the kernel's own scheduler come first: where they leave one core, it goes there.
+	for path in kernel daemon; do
+		"$programs" hog 1 & first=$!
+		begin --only $first --path $path
+		others=
+		for cpu in 0 1 2; do taskset -c $cpu "$programs" hog 1 & others="$others $!"; done
+		before=$(computed $first)
+		sleep 2
+		had=$(($(computed $first) - before))
+		end "beside others, $path"
+		if [ $had -ge 60 ]; then echo "it had a core"; else echo "it had $had ticks"; fi
+		kill $first $others
+	done
+
 	# Both on one core: five times as much, whatever the policy makes of it.
 	for path in kernel daemon; do
 		taskset -c 0 "$programs" hog 1 & light=$!

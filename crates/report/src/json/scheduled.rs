@@ -28,7 +28,7 @@ pub struct Scheduled<'a> {
     pub stops: u64,
     /// How many decisions were stale when they were to be carried out.
     pub stale: u64,
-    /// How many threads idle cores took by themselves, because the process that decides was late; null where the kernel
+    /// How many threads cores took by themselves, because the process that decides was late; null where the kernel
     /// decides.
     pub taken_late: Option<u64>,
     /// The longest time for which a thread waited for a core, in seconds.
@@ -42,6 +42,11 @@ pub struct Scheduled<'a> {
     /// How many threads the kernel's part had no room for, beside 32,767 others: the kernel's own rules schedule them; null
     /// where the process decides.
     pub left_out: Option<u64>,
+    /// How long threads waited in futex calls, together, for a thread that then woke them, in seconds.
+    pub blamed_s: f64,
+    /// How often the kernel's governor of frequencies, schedutil, was told how much of a core is used; null where it does not
+    /// set frequencies, since no other one asks.
+    pub frequencies: Option<u64>,
     /// How many events of the kernel were acted on.
     pub events: u64,
     /// What this machine cannot tell the policy, and why; absent if that is nothing, and from the lines of `--stats`.

@@ -19,11 +19,11 @@
 #include "weight.h"
 #include "report.h"
 #include "clock.h"
-#include "speed.h"
 #include "taken.h"
 #include "policy/hooks.h"
 #include "inside/use.h"
 #include "inside/slots.h"
+#include "inside/governed.h"
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"
@@ -54,8 +54,10 @@ static void end_wait(struct own *own, __u32 waker, __u64 now)
 	if (!waited)
 		return;
 	t->contended += waited;
-	if (waker && waker != own->slot)
+	if (waker && waker != own->slot) {
 		__sync_fetch_and_add(&thread_at(waker)->blame, waited);
+		__sync_fetch_and_add(&figures.blamed, waited);
+	}
 }
 
 SEC("struct_ops/select_cpu")
@@ -83,8 +85,8 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 	if (core == NO_CORE || !may_run_on(own->slot, core) || !may_use(p, cpu_of(core)))
 		return previous;
 	own->dealt = core + 1;
-	/* Where a real-time thread is, it waits in the core's queue, where others may fetch it. */
-	if (idle(core) && !has_real_time(cpu_of(core)) &&
+	/* Where a thread is that comes first, it waits in the core's queue, where others may fetch it. */
+	if (idle(core) && !is_occupied(cpu_of(core)) &&
 	    __sync_val_compare_and_swap(&core_at(core)->current, 0, own->slot) == 0) {
 		t->vruntime = hook_enter(own->slot, core, why);
 		t->since = now;
@@ -151,6 +153,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	if (core == NO_CORE || !may_use(p, cpu_of(core))) {
 		/* It may use no core of the machine's, or none that the policy wants. */
 		t->run = BLOCKED;
+		t->since = now;
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE, flags & ~SCX_ENQ_REENQ);
 		return;
 	}
@@ -172,7 +175,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 SEC("struct_ops/dispatch")
 void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 {
-	__u32 core = core_of(cpu), try, pick = IDLE, slot, ran;
+	__u32 core = core_of(cpu), try, pick = IDLE, slot, ran, had;
 	struct own *own = 0;
 	bool goes_on, runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	__u64 chosen;
@@ -190,8 +193,18 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		refill(prev, SLICE);
 		return;
 	}
+	had = core_at(core)->current;
+	if (had && (!own || own->slot != had)) {
+		if (is_on_its_way(had, core)) {
+			if (runnable && (!own || !own->slot))
+				refill(prev, SLICE);
+			return;
+		}
+		set_current(core, 0);
+		had = 0;
+	}
 	slot = take_next(core);
-	if (slot && move(slot, core))
+	if (slot && move(slot, core, had))
 		return;
 	/* Whether the thread that ran could go on: then it gives way only to one of its core that comes before it. */
 	ran = own && own->slot && !own->goes && may_run_on(own->slot, core) ? own->slot : 0;
@@ -204,11 +217,11 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		slot = (__u32)chosen;
 		if (pick == QUEUED && goes_on && (thread_at(slot)->core != core || hook_keeps(ran, slot)))
 			pick = IDLE;
-		if (pick != QUEUED || move(slot, core))
+		if (pick != QUEUED)
 			break;
+		if (move(slot, core, had))
+			return;
 	}
-	if (pick == QUEUED)
-		return;
 	if (own && ran && !own->goes) {
 		/* No thread comes before it, or none does any more. An order to go elsewhere may have come while a thread was moved here: for that the
 		 * kernel lets go of the core, and what is told then is told only once. */
@@ -221,9 +234,18 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		refill(prev, SLICE);
 		return;
 	}
-	if (own)
+	if (own) {
+		/* Should the kernel keep it here, since it must not migrate now, the CPU would go idle beside it. An order to go elsewhere
+		 * is looked after at the next beat. */
+		if (!own->goes)
+			kick(core, 0);
 		return;
-	set_current(core, 0);
+	}
+	if (waits_in_vain(core)) {
+		slot = take_next(core);
+		if (slot && move(slot, core, had))
+			return;
+	}
 	if (pick == TAKE)
 		fetch(slot, core);
 	else if (!prev)
@@ -236,6 +258,7 @@ void BPF_PROG(inside_running, struct task_struct *p)
 	__s32 cpu = scx_bpf_task_cpu(p);
 	__u32 core = core_of(cpu);
 	struct own *own = of(p);
+	struct thread *t;
 
 	if (!own || !own->slot || core == NO_CORE)
 		return;
@@ -259,9 +282,13 @@ void BPF_PROG(inside_running, struct task_struct *p)
 	own->dealt = 0;
 	if (core_at(core)->current != own->slot || thread_at(own->slot)->run != RUNNING) {
 		/* The kernel runs it on a core that it was not sent to. */
+		t = thread_at(own->slot);
+		t->vruntime = hook_enter(own->slot, core, t->run == BLOCKED ? WOKEN : TAKEN);
 		leave_queue(own->slot);
 		begins(own->slot, core, NOW);
 	}
+	if (governed)
+		tell_governor(core);
 }
 
 SEC("struct_ops/stopping")
@@ -349,6 +376,7 @@ void BPF_PROG(inside_cpu_online, __s32 cpu)
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(inside_cpu_offline, __s32 cpu)
 {
+	is_back(cpu);
 	set_taken(cpu, true);
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
 }

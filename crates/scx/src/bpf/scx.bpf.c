@@ -3,8 +3,8 @@
  * the process has assigned one of them to a core. What happens to threads becomes events for the process.
  *
  * A running thread stays where it is until it blocks, gives up its core, may not use it any more, or the process has it
- * stopped: what only interrupts it, such as a thread of the kernel, is no event. If the process is late, idle cores take
- * what waits, in no particular order. If it does not answer at all, the machine is given back. */
+ * stopped: what only interrupts it, such as a thread of the kernel, is no event. If the process is late, cores take
+ * what waits in turn, first what ran on their own type. If it does not answer at all, the machine is given back. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -41,8 +41,9 @@ struct assignment {
 /* Set before loading. */
 /* The process is late when an event has waited for so long, in ns. */
 const volatile __u64 late_after = 0;
-/* The CPUs that the process schedules. */
+/* The CPUs that the process schedules, and their core types. */
 const volatile __u64 machine[MAX_CPUS / 64] = {};
+const volatile __u8 type_of[MAX_CPUS] = {};
 
 /* Written by the process. */
 struct assignment assignments[MAX_CPUS] = {};
@@ -53,14 +54,16 @@ __u64 taken_late = 0;
 
 /* The number of the last assignment that each core has taken. */
 static __u32 taken[MAX_CPUS];
-/* Where late cores search first: after the queue that one was last taken from, so that each has its turn. */
-static __u32 first_queue;
+/* Where late cores search first: after the queue that each has last taken from, so that all have their turn. */
+static __u32 first_queue[MAX_CPUS];
 
 struct thread {
 	/* Its number, as the process was told. */
 	__u32 tid;
 	/* The core that it runs on by the process's word, plus 1. */
 	__u32 on;
+	/* The type of the core that it ran on last. */
+	__u32 type;
 	__u32 waker;
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
@@ -224,15 +227,38 @@ static enum delivered deliver(__u32 cpu, __u32 tid, __u64 slice)
 	return found;
 }
 
-static bool take_any(void)
+/* Takes the first thread of a queue that ran on this CPU's type last. */
+static bool take_from(__u32 queue, __u32 cpu)
 {
-	__u32 first = first_queue, queue;
+	struct bpf_iter_scx_dsq iterator;
+	struct thread *thread;
+	struct task_struct *p;
+	bool taken = false;
+
+	if (!bpf_iter_scx_dsq_new(&iterator, queue, 0)) {
+		while (!taken && (p = bpf_iter_scx_dsq_next(&iterator))) {
+			thread = of(p);
+			taken = thread && thread->type == type_of[cpu] && may_use(p, cpu) &&
+				scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0);
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&iterator);
+	return taken;
+}
+
+/* Takes a thread that waits: one that ran on this CPU's type last, if there is one. */
+static bool take_any(__u32 cpu)
+{
+	__u32 first = first_queue[cpu], queue;
 	int turn;
 
-	bpf_for(turn, 0, QUEUES) {
+	bpf_for(turn, 0, 2 * QUEUES) {
 		queue = (first + turn) & (QUEUES - 1);
-		if (scx_bpf_dsq_move_to_local(queue)) {
-			first_queue = queue + 1;
+		if (turn < QUEUES ? take_from(queue, cpu) : scx_bpf_dsq_move_to_local(queue)) {
+			first_queue[cpu] = queue + 1;
+			/* Before the process has begun, it is not late. */
+			if (heard)
+				__sync_fetch_and_add(&taken_late, 1);
 			return true;
 		}
 	}
@@ -267,16 +293,19 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	if (runnable) {
 		thread = of(prev);
 		if (thread && !thread->outside && !thread->yields && !thread->leaves) {
-			refill(prev, SLICE);
+			/* While the process is late, threads take turns. */
+			if (late() && take_any(core))
+				thread->leaves = true;
+			else
+				refill(prev, SLICE);
 			return;
 		}
 	}
 	/* The kernel lends a core that a real-time thread has for 50 ms a second, no more once it finds nothing to run there: its own
 	 * threads of that core would starve. */
-	if ((back || late()) && take_any()) {
-		if (heard)
-			__sync_fetch_and_add(&taken_late, 1);
-	} else if (runnable && (!thread || thread->outside)) {
+	if ((back || late()) && take_any(core))
+		return;
+	if (runnable && (!thread || thread->outside)) {
 		refill(prev, SLICE);
 	} else if (runnable) {
 		/* Should the kernel keep the thread here after all, since it exits or must not migrate now, the CPU would go idle beside it: it
@@ -307,6 +336,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 	thread->kicked = false;
 	thread->waits = false;
 	thread->on = cpu + 1;
+	thread->type = type_of[cpu];
 	tell(RUNS, p, 0, 0, 0);
 }
 
@@ -400,6 +430,7 @@ void BPF_PROG(scx_cpu_online, __s32 cpu)
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(scx_cpu_offline, __s32 cpu)
 {
+	is_back(cpu);
 	set_taken(cpu, true);
 }
 
@@ -410,7 +441,7 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 	if (gives_up(bpf_ktime_get_ns()))
 		return 0;
 	bpf_for(cpu, 0, cpus) {
-		look_for_real_time(cpu);
+		check_occupied(cpu);
 		if (late())
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How fast cores should be. */
+/* How fast cores should be: what the process tells schedutil, the kernel's governor of frequencies. */
 #pragma once
 
-/* Of 1024. */
-struct performance {
+/* How much of a CPU is used, of 1024. */
+struct usage {
 	__s32 cpu;
 	__u32 level;
 };
 
 SEC("syscall")
-int perform(struct performance *order)
+int perform(struct usage *usage)
 {
-	scx_bpf_cpuperf_set(order->cpu, order->level);
+	scx_bpf_cpuperf_set(usage->cpu, usage->level);
 	return 0;
 }

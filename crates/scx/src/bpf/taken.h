@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CPUs that sched_ext does not have: threads of programs in a real-time class come first. The kernel tells only of those that
- * displace a thread of sched_ext, so CPUs are checked. Threads of the kernel, and the process that decides, have a CPU for
- * moments. Include report.h first. */
+/* CPUs that sched_ext does not have: threads of programs in a real-time class come first, and where only some threads are
+ * scheduled those of the kernel's own scheduler do, too. The kernel tells only of those that displace a thread of sched_ext, so
+ * CPUs are checked. Threads of the kernel, and the process that decides, have a CPU for moments. Include report.h first. */
 #pragma once
 
 /* Lower numbers are those of real-time classes (include/linux/sched/prio.h). */
 #define MAX_RT_PRIO 100
 
-/* Set before loading: the process that decides. */
+/* The class of threads that are scheduled here (include/uapi/linux/sched.h). */
+#define SCHED_EXT 7
+
+/* Set before loading: the process that decides, and whether only threads of the class SCHED_EXT are scheduled. */
 const volatile __u32 decider = 0;
+const volatile bool partial = false;
 
 /* By CPU: at how many beats in a row such a thread had it, up to two (assumed: at one it may be there for a moment): then it is
  * taken. */
@@ -16,11 +20,11 @@ static __u32 beats_taken[MAX_CPUS];
 
 static __always_inline bool comes_first(struct task_struct *p)
 {
-	return p->prio < MAX_RT_PRIO && !of_kernel(p) && p->tgid != decider;
+	return (p->prio < MAX_RT_PRIO || (partial && p->policy != SCHED_EXT)) && !of_kernel(p) && p->tgid != decider;
 }
 
 /* Whether such a thread has a CPU now. */
-static bool has_real_time(__s32 cpu)
+static bool is_occupied(__s32 cpu)
 {
 	struct task_struct *p;
 	struct rq *rq;
@@ -53,9 +57,9 @@ static __always_inline bool becomes_taken(__s32 cpu)
 static void set_taken(__s32 cpu, bool is);
 
 /* Whether a CPU is to be used, as of this beat. */
-static void look_for_real_time(__s32 cpu)
+static void check_occupied(__s32 cpu)
 {
-	if (!has_real_time(cpu)) {
+	if (!is_occupied(cpu)) {
 		if (is_back(cpu))
 			set_taken(cpu, false);
 	} else if (becomes_taken(cpu)) {
@@ -73,7 +77,7 @@ static __always_inline void make_room(struct scx_cpu_release_args *args)
 
 /* It may also come to a CPU that has just been given a thread and has not begun it, of which the kernel does not tell. */
 SEC("tp_btf/sched_switch")
-int BPF_PROG(real_time_comes, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(first_comes, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2___anywhere) && comes_first(next) &&
 	    scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | bpf_get_smp_processor_id()) > 0)

@@ -30,6 +30,10 @@ pub struct Figures {
     /// The longest time that a core of the fastest type had nothing to run while a slower one ran one and the same thread that may
     /// use it.
     pub longest_misplaced: Ns,
+    /// How long threads waited in futex calls for others that are known, together.
+    pub blamed: Ns,
+    /// How often the governor of frequencies was told how much of a core is used; `None` if it does not ask.
+    pub frequencies: Option<u64>,
     /// Time that all threads together have run on cores of the fastest type.
     pub big: Ns,
     /// The same on all other cores.

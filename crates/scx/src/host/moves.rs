@@ -44,6 +44,14 @@ impl<O: Orders> Driver<O> {
     pub(super) fn runs(&mut self, id: ThreadId, cpu: u16, ran: Ns) {
         let Some(core) = self.core(cpu) else { return };
         let now = self.now;
+        match self.threads[id.index()].location {
+            Location::Running(same) if same == core => return,
+            // The kernel has moved it without a word.
+            Location::Running(_) => {
+                self.leaves(id, ran, Location::Blocked, |sched, now| sched.blocked(now, id, Wait::Sleep));
+            }
+            _ => {}
+        }
         let thread = &mut self.threads[id.index()];
         let waited = now.since(thread.since);
         let sent = thread.location == Location::Sent(core);

@@ -22,7 +22,7 @@ impl Draw {
 
 fn driver(policy: &str) -> Driver<Kernel> {
     let machine = machines::by_name("2B2S").unwrap();
-    Driver::new(Kernel::new(4), machine, (0..4).collect(), &Setup::parse(policy).unwrap(), Ns::ZERO)
+    Driver::new(Kernel::new(4), machine, (0..4).collect(), &Setup::parse(policy).unwrap(), Speeds::default(), Ns::ZERO)
 }
 
 /// The process acts on everything that it has heard of.

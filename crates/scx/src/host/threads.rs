@@ -133,8 +133,10 @@ impl<O: Orders> Driver<O> {
         }
     }
 
-    /// The cores of a mask that are on; all that are on, if it has none of this machine's.
+    /// The cores of a mask that are on, or that its thread has to wait for, if none is; all that are on, if it has none of this
+    /// machine's.
     pub(super) fn usable(&self, mask: CoreSet) -> CoreSet {
-        mask.within(self.online)
+        let own = mask.and(self.sched.state().machine.all());
+        if own.is_empty() || own.intersects(&self.online) { mask.within(self.online) } else { own }
     }
 }

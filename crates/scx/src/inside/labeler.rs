@@ -9,11 +9,10 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, ThreadCounters, kind};
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Group, Standing};
-use evenkeel_sched::{Action, NewThread, Scheduler, Setup, Span, State, Wait, Why};
+use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, State, Wait, Why};
 
 use crate::event::Described;
 use crate::programs::Programs;
-use crate::speed;
 use crate::speedups::{Measured, Speedups};
 
 /// What the kernel's part has counted of a thread.
@@ -55,7 +54,6 @@ pub(crate) struct Labeler {
     /// Whether the policy does anything at refreshes.
     labels: bool,
     speedups: Speedups,
-    frequencies: Vec<(CoreSet, u32)>,
 }
 
 struct Known {
@@ -70,16 +68,15 @@ struct Known {
 }
 
 impl Labeler {
-    pub(crate) fn new(machine: Machine, policy: &Setup) -> Self {
+    pub(crate) fn new(machine: Machine, policy: &Setup, governor: Governor) -> Self {
         let overrides = policy.description().overrides;
         Self {
-            sched: Scheduler::new(machine, policy.make(), None),
+            sched: Scheduler::new(machine, policy.make(), None).with_governor(governor),
             by_slot: BTreeMap::new(),
             programs: Programs::default(),
             threads: 0,
             labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
             speedups: Speedups::default(),
-            frequencies: Vec::new(),
         }
     }
 
@@ -211,11 +208,10 @@ impl Labeler {
         self.speedups.measure(known.tid, &mut known.rates, &ran, machine.core_types.len())
     }
 
-    /// The policy's period is over. Returns how fast the cores of clusters should be, of [`FULL_LOAD`], where that changes.
-    pub(crate) fn refresh(&mut self, now: Ns) -> Vec<(CoreSet, u32)> {
+    /// The policy's period is over.
+    pub(crate) fn refresh(&mut self, now: Ns) {
         self.sched.refresh(now);
         self.take_actions();
-        std::mem::take(&mut self.frequencies)
     }
 
     /// What the policy thinks of a thread, if it has changed since this was last called.
@@ -234,13 +230,9 @@ impl Labeler {
         Some(labels)
     }
 
-    /// Ignores all but frequencies: queues are those of the kernel's part, and masks reach it with the labels.
+    /// Ignores them: queues and how much cores are used are those of the kernel's part, and masks reach it with the labels.
     fn take_actions(&mut self) {
-        while let Some(action) = self.sched.action() {
-            if let Action::Frequency { cluster, frequency } = action {
-                self.frequencies.push(speed::level(&self.sched.state().machine, cluster, frequency));
-            }
-        }
+        while self.sched.action().is_some() {}
     }
 
     /// The cores that a program allows a thread; all, if those are none of this machine's.
@@ -269,7 +261,7 @@ mod tests {
     const CPUS: [u16; 4] = [0, 1, 2, 3];
 
     fn labeler(policy: &str) -> Labeler {
-        Labeler::new(machines::by_name("2B2S").unwrap(), &Setup::parse(policy).unwrap())
+        Labeler::new(machines::by_name("2B2S").unwrap(), &Setup::parse(policy).unwrap(), Governor::Performance)
     }
 
     fn begin(labeler: &mut Labeler, slots: std::ops::Range<u32>) {

@@ -15,6 +15,7 @@ use evenkeel_sched::Setup;
 use crate::event::What;
 use crate::host::Figures;
 use crate::session::{POLL, Turn, come_first};
+use crate::speed::Speeds;
 use crate::{Bounds, Ended, Error};
 use labeler::Labeler;
 use part::Part;
@@ -23,6 +24,7 @@ use part::Part;
 pub(crate) struct Inside {
     part: Part,
     labeler: Labeler,
+    speeds: Speeds,
     events: u64,
     refreshed: Ns,
     cpus: Vec<u16>,
@@ -37,14 +39,15 @@ impl Inside {
         bounds: &Bounds,
         partial: bool,
     ) -> Result<Self, Error> {
-        let mut labeler = Labeler::new(machine, policy);
+        let speeds = Speeds::of(&cpus);
+        let mut labeler = Labeler::new(machine, policy, speeds.governor());
         labeler.count_by(ThreadCounters::of_this_machine());
-        let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
         let described = describe::described(labeler.state(), &cpus, policy);
-        let mut part = Part::of(&described, reads_usage, &cpus, bounds, partial)?;
+        let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
+        let mut part = Part::of(&described, reads_usage, &speeds, &cpus, bounds, partial)?;
         come_first(&labeler.state().machine, &cpus)?;
         part.take_over()?;
-        Ok(Self { part, labeler, events: 0, refreshed: clock::clock(), cpus })
+        Ok(Self { part, labeler, speeds, events: 0, refreshed: clock::clock(), cpus })
     }
 
     fn hear(&mut self) {
@@ -77,11 +80,7 @@ impl Inside {
                 self.labeler.see(slot, &seen, now);
             }
         }
-        for (cluster, level) in self.labeler.refresh(now) {
-            for core in cluster.iter() {
-                self.part.perform(self.cpus[core.index()], level);
-            }
-        }
+        self.labeler.refresh(now);
         for slot in self.labeler.slots() {
             self.tell(slot);
         }
@@ -116,11 +115,13 @@ impl Turn for Inside {
     }
 
     fn figures(&self) -> Figures {
+        let counted = self.part.figures();
         Figures {
             events: self.events,
+            frequencies: counted.frequencies.and_then(|told| self.speeds.told(told)),
             living: self.labeler.living(),
             threads: self.labeler.threads(),
-            ..self.part.figures()
+            ..counted
         }
     }
 

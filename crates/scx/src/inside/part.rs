@@ -13,6 +13,7 @@ use crate::host::Figures;
 use crate::loading::{self, Loaded, Memory, PARTIAL, Skeleton, long, word};
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
+use crate::speed::Speeds;
 use crate::{Bounds, Error};
 
 /// `enum run`: it has a core.
@@ -27,7 +28,7 @@ impl Skeleton for InsideSkel<'static> {
     }
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
-        loading::take_over(&mut self.maps.evenkeel, &[&self.progs.real_time_comes])
+        loading::take_over(&mut self.maps.evenkeel, &[&self.progs.first_comes])
     }
 
     fn memory(&mut self) -> Option<Memory<'_>> {
@@ -47,6 +48,7 @@ impl Part {
     pub(super) fn of(
         machine: &types::machine,
         reads_usage: bool,
+        speeds: &Speeds,
         cpus: &[u16],
         bounds: &Bounds,
         partial: bool,
@@ -58,7 +60,12 @@ impl Part {
                 settings.gone_after = bounds.gone.0;
                 settings.decider = std::process::id();
                 settings.machine = *machine;
-                settings.reads_usage = reads_usage;
+                settings.partial = partial;
+                settings.governed = !speeds.whole().is_empty();
+                settings.reads_usage = reads_usage || settings.governed;
+                for (place, whole) in settings.whole.iter_mut().zip(speeds.whole()) {
+                    *place = *whole;
+                }
                 for (core, cpu) in cpus.iter().enumerate() {
                     if let Some(place) = settings.core_of_cpu.get_mut(usize::from(*cpu)) {
                         *place = core as u16 + 1;
@@ -116,11 +123,6 @@ impl Part {
         }
     }
 
-    /// Sets how fast a core should be, of 1024.
-    pub(super) fn perform(&mut self, cpu: u16, level: u32) {
-        loading::order(&self.skeleton.progs.perform, cpu, level);
-    }
-
     pub(super) fn figures(&self) -> Figures {
         let Some(memory) = self.skeleton.maps.bss_data.as_deref() else { return Figures::default() };
         let counted = &memory.figures;
@@ -129,6 +131,8 @@ impl Part {
             stops: counted.stops,
             stale: counted.stale,
             left_out: counted.without_slot,
+            blamed: Ns(counted.blamed),
+            frequencies: Some(counted.frequencies),
             longest_wait: Ns(counted.longest_wait),
             longest_idle: Ns(counted.longest_idle),
             longest_misplaced: Ns(counted.longest_misplaced),

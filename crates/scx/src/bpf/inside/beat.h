@@ -34,8 +34,10 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 	bpf_for(core, 0, machine.cores) {
 		if (reads_usage)
 			note_use(core, NOW);
+		if (governed)
+			tell_governor(core);
 		waits |= core_at(core)->queued;
-		look_for_real_time(cpu_of(core));
+		check_occupied(cpu_of(core));
 		/* A thread that was to go elsewhere, and must not migrate now, is kept here by the kernel, which does not wake the core up for it. */
 		if (core_at(core)->leaves)
 			kick(core, SCX_KICK_IDLE);
@@ -47,7 +49,9 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 	}
 	/* Idle cores have no tick of their own. */
 	bpf_for(core, 0, machine.cores) {
-		if (busy && idle(core) && may_fetch(core, waits, slowest))
+		if (core_at(core)->current)
+			continue;
+		if (core_at(core)->queued || (busy && may_fetch(core, waits, slowest)))
 			kick(core, SCX_KICK_IDLE);
 	}
 	bpf_timer_start(&beat->timer, BEAT, 0);

@@ -67,8 +67,15 @@ DECISION int check_preemption(__u32 slot, __u32 core)
 	return 0;
 }
 
-/* Gives a core a thread that waits, if it still does. */
-DECISION int move(__u32 slot, __u32 core)
+/* A thread was woken on a core that was idle, and is about to be there. */
+static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
+{
+	return thread_at(slot)->run == RUNNING && thread_at(slot)->core == core;
+}
+
+/* Gives a core, which had this thread or none, one that waits, if it still does. Returns whether the core has one: this one, or one
+ * that was woken there in the same moment. */
+DECISION int move(__u32 slot, __u32 core, __u32 had)
 {
 	struct thread *t = thread_at(slot);
 	struct bpf_iter_scx_dsq iterator;
@@ -77,6 +84,8 @@ DECISION int move(__u32 slot, __u32 core)
 	int moved = 0;
 	__s64 vruntime = from == core ? t->vruntime : hook_enter(slot, core, TAKEN);
 
+	if (__sync_val_compare_and_swap(&core_at(core)->current, had, slot) != had)
+		return true;
 	if (!bpf_iter_scx_dsq_new(&iterator, from, 0)) {
 		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
 			if (slot_of(p) != slot)
@@ -92,6 +101,7 @@ DECISION int move(__u32 slot, __u32 core)
 		t->vruntime = vruntime;
 		begins(slot, core, NOW);
 	} else {
+		__sync_val_compare_and_swap(&core_at(core)->current, slot, had);
 		__sync_fetch_and_add(&figures.stale, 1);
 	}
 	return moved;

@@ -18,6 +18,10 @@ struct {
 	__u64 longest_wait;
 	__u64 longest_idle;
 	__u64 longest_misplaced;
+	/* How long threads waited in futex calls for others that are known. */
+	__u64 blamed;
+	/* How often the governor of frequencies was told how much of a core is used. */
+	__u64 frequencies;
 	__u64 big;
 	__u64 little;
 } figures = {};

@@ -1,5 +1,7 @@
 //! What must stay within bounds, whatever the policy decides: memory, waits, and cores without work.
 
+use std::collections::BTreeSet;
+
 use evenkeel_sched::POLICIES;
 
 use super::*;
@@ -125,4 +127,78 @@ fn the_faster_core_of_an_exchange_goes_on_until_the_slower_one_has_let_go() {
     (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
     assert_eq!(driver.orders.cpus[from].runs, Some(before[usize::from(fast[0])]));
     assert_eq!(driver.orders.cpus[usize::from(fast[0])].runs, Some(before[from]));
+}
+
+/// Twice as many threads as cores: none waits for a process that does not answer, and once it does, it knows where all are.
+#[test]
+fn while_the_process_is_late_threads_take_turns() {
+    let mut driver = driver("pfs");
+    for tid in 100..108 {
+        driver.orders.begin(tid, u64::MAX);
+        driver.orders.ready(tid, 0, true);
+        listen(&mut driver, false, false);
+        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+    }
+    listen(&mut driver, false, false);
+    let mut ran = BTreeSet::new();
+    for _ in 0..8 {
+        driver.orders.now += Ns::from_ms(4);
+        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, true));
+        ran.extend(driver.orders.cpus.iter().filter_map(|cpu| cpu.runs));
+    }
+    assert_eq!(ran.len(), 8, "{ran:?}");
+    for _ in 0..4 {
+        listen(&mut driver, true, false);
+        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+    }
+    listen(&mut driver, false, false);
+    for (cpu, core) in driver.cores.iter().enumerate() {
+        let known = core.running.map(|id| driver.threads[id.index()].tid);
+        assert!(known.is_some() && known == driver.orders.cpus[cpu].runs, "{cpu}: {known:?}");
+    }
+}
+
+/// A thread that may use no other core waits for the one that something else has: it is sent to none that it may not use, time and
+/// again.
+#[test]
+fn a_thread_bound_to_a_core_that_is_taken_waits_for_it() {
+    let mut driver = driver("pfs");
+    driver.orders.begin(100, 1 << 3);
+    driver.orders.taken(3, true);
+    driver.orders.ready(100, 3, true);
+    for _ in 0..8 {
+        listen(&mut driver, true, false);
+        assert!(driver.orders.kicks.drain(..).all(|(cpu, _)| cpu == 3));
+        (0..3).for_each(|cpu| driver.orders.dispatch(cpu, false));
+    }
+    driver.orders.taken(3, false);
+    for _ in 0..4 {
+        listen(&mut driver, true, false);
+        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+    }
+    assert_eq!(driver.orders.cpu_of(100), Some(3));
+}
+
+/// The kernel moves a thread, one that exits for example, and tells only where it runs next: the core that it has left is free.
+#[test]
+fn a_thread_that_the_kernel_moves_without_a_word_leaves_its_core_free() {
+    let mut driver = driver("pfs");
+    let settle = |driver: &mut Driver<Kernel>| {
+        for _ in 0..4 {
+            listen(driver, false, false);
+            (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+        }
+    };
+    driver.orders.begin(100, u64::MAX);
+    driver.orders.ready(100, 0, true);
+    settle(&mut driver);
+    let first = driver.orders.cpu_of(100).unwrap();
+    driver.orders.moves(100, 3);
+    listen(&mut driver, false, false);
+    assert_eq!(driver.cores[first].running, None);
+    // What comes next has that core.
+    driver.orders.begin(101, 1 << first);
+    driver.orders.ready(101, first, true);
+    settle(&mut driver);
+    assert_eq!(driver.orders.cpu_of(101), Some(first));
 }

@@ -73,7 +73,8 @@ impl World {
     fn new(scenario: &Scenario, policy: &Setup, delays: Delays, seed: u64) -> Self {
         let machine = scenario.machine();
         let cpus = machine.cores.len();
-        let driver = Driver::new(Kernel::new(cpus), machine, (0..cpus as u16).collect(), policy, Ns::ZERO);
+        let driver =
+            Driver::new(Kernel::new(cpus), machine, (0..cpus as u16).collect(), policy, Speeds::default(), Ns::ZERO);
         let mut world = Self {
             driver,
             delays,

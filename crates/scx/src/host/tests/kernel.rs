@@ -13,6 +13,8 @@ pub(super) struct Kernel {
     pub events: VecDeque<Event>,
     /// Cores that were told of their assignment, and whether to stop for it.
     pub kicks: Vec<(u16, bool)>,
+    /// What the governor of frequencies was told last.
+    pub levels: BTreeMap<u16, u32>,
     pub now: Ns,
 }
 
@@ -60,7 +62,9 @@ impl Orders for Kernel {
         }
     }
 
-    fn perform(&mut self, _cpu: u16, _level: u32) {}
+    fn perform(&mut self, cpu: u16, level: u32) {
+        self.levels.insert(cpu, level);
+    }
 }
 
 impl Kernel {
@@ -91,6 +95,12 @@ impl Kernel {
     pub fn ready(&mut self, tid: Tid, cpu: usize, woken: bool) {
         self.place(tid, Where::Waits);
         self.tell(tid, cpu, What::Ready { woken, by: None, waited: Ns::ZERO, yielded: false });
+    }
+
+    /// Another thread wakes one that has waited for it in a futex call.
+    pub fn woken(&mut self, tid: Tid, by: Tid, waited: Ns) {
+        self.place(tid, Where::Waits);
+        self.tell(tid, 0, What::Ready { woken: true, by: Some(by), waited, yielded: false });
     }
 
     pub fn begin(&mut self, tid: Tid, mask: u64) {
@@ -124,6 +134,18 @@ impl Kernel {
         }
     }
 
+    /// A thread of another class keeps a core, or does no more.
+    pub fn taken(&mut self, cpu: usize, is: bool) {
+        self.tell(0, cpu, if is { What::Offline } else { What::Online });
+    }
+
+    /// A running thread goes on elsewhere.
+    pub fn moves(&mut self, tid: Tid, to: usize) {
+        let from = self.cpu_of(tid).unwrap();
+        (self.cpus[from].runs, self.cpus[to].runs) = (None, Some(tid));
+        self.tell(tid, to, What::Runs);
+    }
+
     /// The core that runs a thread.
     pub fn cpu_of(&self, tid: Tid) -> Option<usize> {
         self.cpus.iter().position(|cpu| cpu.runs == Some(tid) || cpu.interrupted == Some(tid))
@@ -144,12 +166,16 @@ impl Kernel {
                 Some(Where::Waits) => self.tell(tid, cpu, What::Keeps(number)),
                 _ => self.tell(tid, cpu, What::Refused(number)),
             }
-        } else if late && self.cpus[cpu].runs.is_none() {
+        } else if late {
             let waits = |(tid, task): &(&Tid, &Task)| task.location == Where::Waits && self.may_use(**tid, cpu);
-            let waits = self.threads.iter().find(waits).map(|(tid, _)| *tid);
+            let waits = self.threads.iter().filter(waits).min_by_key(|(_, task)| task.since).map(|(tid, _)| *tid);
             if let Some(tid) = waits {
                 self.place(tid, Where::Local);
                 self.cpus[cpu].local.push_back(tid);
+                // Threads take turns.
+                if let Some(task) = self.cpus[cpu].runs.and_then(|runs| self.threads.get_mut(&runs)) {
+                    task.leaves = true;
+                }
             }
         }
         if let Some(tid) = self.cpus[cpu].runs.filter(|tid| self.threads[tid].leaves) {
