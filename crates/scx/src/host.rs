@@ -7,6 +7,7 @@
 
 mod counts;
 mod figures;
+mod governed;
 mod moves;
 mod rescue;
 #[cfg(test)]
@@ -19,13 +20,13 @@ use std::convert::Infallible;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{CoreOf, ThreadCounters};
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, Scheduler, Setup, Wait, Why};
 
 use crate::event::{Event, What};
 use crate::programs::Programs;
-use crate::speed::{self, Speeds};
+use crate::speed::Speeds;
 use crate::speedups::Speedups;
 
 pub use figures::Figures;
@@ -38,7 +39,7 @@ pub(crate) trait Orders {
     fn send(&mut self, cpu: u16, assignment: Assignment);
     /// Has a thread leave a core, if it is still there then.
     fn stop(&mut self, cpu: u16, tid: Tid);
-    /// Tells the governor of frequencies how much of a core is used.
+    /// Tells the governor of frequencies how much of a core is used, in its own units.
     fn perform(&mut self, cpu: u16, level: u32);
 }
 
@@ -95,6 +96,8 @@ struct Core {
     idle_since: Option<Ns>,
     /// Since when it has had nothing to run while a slower core ran a thread that may use it.
     misplaced_since: Option<Ns>,
+    /// How much of it is used, as the governor of frequencies was told last.
+    told: u32,
 }
 
 /// Where a thread is.
@@ -262,6 +265,7 @@ impl<O: Orders> Driver<O> {
             protocol::tick(host, core);
             host.drain();
         });
+        self.tell_governor();
     }
 
     /// The policy's period is over.
@@ -345,15 +349,5 @@ impl<O: Orders> Host for Driver<O> {
         self.cores[core.index()].running = Some(thread);
         self.threads[thread.index()].location = Location::Running(core);
         Ok(())
-    }
-
-    fn set_frequency(&mut self, cluster: ClusterId, frequency: Hz) {
-        let machine = &self.sched.state().machine;
-        for core in machine.clusters[cluster.index()].cores.iter() {
-            // If no governor asks, nobody has to be told.
-            let Some(whole) = self.speeds.whole().get(core.index()) else { continue };
-            self.orders.perform(self.cpus[core.index()], speed::level(machine, cluster, frequency, *whole));
-            self.figures.frequencies = self.figures.frequencies.map(|told| told + 1);
-        }
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_model::{ClusterId, FULL_LOAD, Hz, Machine};
+use evenkeel_model::FULL_LOAD;
 use evenkeel_sched::Governor;
 
 /// What schedutil takes for all of each core, of [`FULL_LOAD`]; `None` if it does not set their frequencies.
@@ -48,18 +48,8 @@ impl Speeds {
     }
 }
 
-/// How much use of a core the governor has to be told of for it to choose this frequency: it adds a quarter (get_next_freq:
-/// `1.25 max_freq use / capacity`).
-pub(crate) fn level(machine: &Machine, cluster: ClusterId, frequency: Hz, whole: u32) -> u32 {
-    let kind = &machine.core_types[machine.clusters[cluster.index()].core_type.index()];
-    let most = u128::from(kind.max_frequency().0.max(1));
-    (u128::from(frequency.0) * u128::from(whole) * 4 / (most * 5)) as u32
-}
-
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::machines;
-
     use super::*;
 
     #[test]
@@ -78,19 +68,5 @@ mod tests {
         let speeds = Speeds::from(folder.path(), &[0, 1]);
         assert_eq!((speeds.governor(), speeds.whole()), (Governor::Performance, &[][..]));
         assert!(Speeds::from(folder.path(), &[2]).whole().is_empty(), "a machine without frequencies");
-    }
-
-    /// schedutil's own arithmetic leads back to the frequency, on cores of any capacity.
-    #[test]
-    fn what_the_governor_is_told_has_it_choose_the_frequency() {
-        let machine = machines::by_name("odroid-xu3").unwrap();
-        for (cluster, whole) in [(0, 1024), (1, 446), (1, 1024)] {
-            let kind = &machine.core_types[machine.clusters[cluster].core_type.index()];
-            for opp in &kind.opps {
-                let told = u64::from(level(&machine, ClusterId(cluster as u16), opp.frequency, whole));
-                let wanted = Hz(kind.max_frequency().0 * told * 5 / (4 * u64::from(whole)));
-                assert_eq!(kind.opp_at(wanted).frequency, opp.frequency, "{told} of {whole}");
-            }
-        }
     }
 }

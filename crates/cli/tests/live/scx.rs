@@ -133,6 +133,22 @@ fn threads_go_on_elsewhere_when_a_real_time_thread_has_their_core() {
     }
 }
 
+/// A mock only in that the guest's cores have no frequencies: the calls are the kernel's, which would end a scheduler that makes them
+/// where it may not.
+#[test(vm, reservations)]
+fn the_governor_of_frequencies_is_told_how_much_cores_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = ["pfs/kernel", "eas/kernel", "pfs/daemon"];
+    let (output, errors) = guest(folder.path(), "governor", &policies);
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
+    for (told, policy) in lines.chunks(2).zip(policies) {
+        assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
+        let told: Value = serde_json::from_str(told[1]).unwrap();
+        assert!(told["frequencies"].as_u64().is_some_and(|times| times > 4), "{told}");
+    }
+}
+
 /// Every policy for real kernels but these, with each place where it can decide: `pfs/daemon`, `pfs/kernel`.
 pub(super) fn policies_and_paths(but: &[&str]) -> Vec<String> {
     let policies = evenkeel_sched::POLICIES.iter().filter(|policy| !policy.foresight && !but.contains(&policy.name));

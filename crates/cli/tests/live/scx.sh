@@ -150,6 +150,20 @@ real-time)
 	done
 	;;
 
+# As if schedutil set the frequencies of the guest's cores, which have none: who decides tells the kernel how much they are used.
+governor)
+	for cpu in /sys/devices/system/cpu/cpu[0-3]; do
+		mkdir "$cpu/cpufreq"
+		echo schedutil >"$cpu/cpufreq/scaling_governor"
+	done
+	for policy; do
+		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- "$programs" cpu 2 200 2>/tmp/errors
+		echo "$policy $? $(state)"
+		document /tmp/errors
+		grep -v '^[{} ]' /tmp/errors >&2
+	done
+	;;
+
 # What others test schedulers with: threads that come and go, wait, wake each other, and change classes, masks and nice values.
 stress)
 	for policy; do
