@@ -284,6 +284,8 @@ void BPF_PROG(inside_running, struct task_struct *p)
 		/* The kernel runs it on a core that it was not sent to. */
 		t = thread_at(own->slot);
 		t->vruntime = hook_enter(own->slot, core, t->run == BLOCKED ? WOKEN : TAKEN);
+		if (t->run == RUNNING)
+			vacate(t->core, own->slot);
 		leave_queue(own->slot);
 		begins(own->slot, core, NOW);
 	}
