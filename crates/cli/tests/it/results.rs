@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use assert_cmd::Command;
+use evenkeel_sched::POLICIES;
 use serde_json::Value;
 
 use crate::reproductions;
@@ -207,6 +208,27 @@ fn lists_print_the_fields_that_are_documented() {
     fields(&workloads["mixes"][0], &["name", "class", "programs", "threads"]);
     assert_eq!(workloads["programs"].as_array().unwrap().len(), evenkeel_workload::suite::programs().count());
     assert_eq!(workloads["mixes"].as_array().unwrap().len(), evenkeel_workload::mix::mixes().count());
+}
+
+/// A policy that must know the future schedules no real kernel.
+#[test]
+fn every_policy_for_real_kernels_is_listed_with_where_it_can_decide() {
+    let listed = json(&["scx", "--list", "--format", "json"]);
+    fields(&listed, &["policies"]);
+    let listed = listed["policies"].as_array().unwrap();
+    listed.iter().for_each(|policy| fields(policy, &["name", "in_kernel", "summary"]));
+    let found = listed.iter().map(|policy| (policy["name"].as_str().unwrap(), policy["in_kernel"].as_bool().unwrap()));
+    let live = POLICIES.iter().filter(|policy| !policy.foresight);
+    let expected: Vec<_> = live.map(|policy| (policy.name, policy.in_kernel.is_some())).collect();
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    let text = stdout(&["scx", "--list"]);
+    // Behind the heading.
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), expected.len(), "{text}");
+    for (row, (name, in_kernel)) in rows.iter().zip(expected) {
+        let place = if in_kernel { ["in", "the", "kernel"] } else { ["in", "this", "process"] };
+        assert_eq!((row[0], &row[1..4]), (name, &place[..]), "{text}");
+    }
 }
 
 /// Two threads that never end, and a key that does not exist.

@@ -4,6 +4,7 @@
 extern crate evenkeel_testing_macros;
 
 mod emulate;
+mod fields;
 mod files;
 mod record;
 mod rt_app;

@@ -1,5 +1,6 @@
 /* Programs of all kinds, by name: each ends when its work is done. Words: a kind, how many threads, how much work. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -43,6 +44,17 @@ static void *barriers(void *number)
 {
 	for (long turn = 0; turn < work; turn++) {
 		compute(1 + (turn + (long)number) % 4 * 10);
+		pthread_barrier_wait(&barrier);
+	}
+	return number;
+}
+
+/* In each round every thread has another amount of work, of 1 to as many parts as there are threads: more of them wait for a core
+ * than run, then fewer, and the one with most is the last. */
+static void *uneven(void *number)
+{
+	for (long turn = 0; turn < 4; turn++) {
+		compute((1 + (3 * turn + (long)number) % threads) * work);
 		pthread_barrier_wait(&barrier);
 	}
 	return number;
@@ -186,6 +198,16 @@ static void *oust(void *number)
 	return number;
 }
 
+/* Whether a thread is on the only core that it may use. The kernel lets it use others when that core is switched off. */
+static int is_on(int cpu, const cpu_set_t *one)
+{
+	cpu_set_t allowed;
+	int here = sched_getcpu();
+
+	sched_getaffinity(0, sizeof allowed, &allowed);
+	return here == cpu || !CPU_EQUAL(&allowed, one);
+}
+
 /* Where it runs must be where it may, whenever that changes. */
 static void *wanders(void *number)
 {
@@ -197,11 +219,17 @@ static void *wanders(void *number)
 
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
-		if (sched_setaffinity(0, sizeof one, &one) || sched_getcpu() != cpu)
+		if (sched_setaffinity(0, sizeof one, &one)) {
+			/* It is switched off. */
+			if (errno != EINVAL)
+				abort();
+			continue;
+		}
+		if (!is_on(cpu, &one))
 			abort();
 		compute(10);
 		sched_yield();
-		if (sched_getcpu() != cpu)
+		if (!is_on(cpu, &one))
 			abort();
 	}
 	return number;
@@ -213,7 +241,7 @@ static const struct {
 } kinds[] = {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
-	{ "exec", becomes },
+	{ "exec", becomes }, { "uneven", uneven },
 };
 
 int main(int count, char **words)

@@ -8,6 +8,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::fields;
+
 /// What a guest says to standard output, and to standard error.
 fn guest(folder: &Path, what: &str, words: &[&str]) -> (String, String) {
     let (script, source, programs) = (folder.join("scx.sh"), folder.join("scx.c"), folder.join("programs"));
@@ -19,34 +21,62 @@ fn guest(folder: &Path, what: &str, words: &[&str]) -> (String, String) {
     let mut vm = Command::new(program);
     // Of unequal cores: their virtual ones run at the same time, and the guest is several times faster.
     vm.args(["vm", "-q", "-m", "2B2S:3", "--accel", "tcg", "--", "sh"]).arg(&script).arg(what);
-    let output = vm.arg(program).arg(&programs).args(words).current_dir(folder).output().unwrap();
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
+    said(vm.arg(program).arg(&programs).args(words).current_dir(folder))
 }
 
-/// What a kernel refuses of the programs inside it, it refuses here: every policy, by every path, in every kernel that can be had, and
-/// knobs that are constants to the verifier, which skips what they switch off.
-#[test(slow, vm, other_kernels)]
-fn every_kernel_accepts_every_policy() {
+/// What a guest says. While a kernel patches itself, as for each scheduler that comes or goes, QEMU's emulation sometimes runs into a
+/// breakpoint that is gone, of which the kernel dies: such a guest is booted again.
+fn said(vm: &mut Command) -> (String, String) {
+    for _ in 0..3 {
+        let output = vm.output().unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let (output, errors) = (text(&output.stdout), text(&output.stderr));
+        if !errors.contains("Oops: int3") {
+            return (output, errors);
+        }
+        println!("the emulator has killed the guest's kernel: {errors}");
+    }
+    panic!("three times");
+}
+
+/// A kernel, by default the one that guests have, schedules a command by each of these, and has its own scheduler back.
+fn kernel_accepts(kernel: Option<&Path>, policies: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let program = assert_cmd::cargo::cargo_bin!("evenkeel");
-    let paths = policies_and_paths(&[]);
-    let knobs = ["colab:deal=load/kernel", "colab:takeover=blamed/kernel", "pfs:lag=10ms/kernel"];
-    let paths: Vec<&str> = paths.iter().map(String::as_str).chain(knobs).collect();
+    let script = format!(
+        "for p; do {} scx -q --big 0-1 --little 2-3 --ratio 3 --policy ${{p%/*}} --path ${{p#*/}} -- seq 5 | tail -n 1; \
+         echo $p $(cat /sys/kernel/sched_ext/state); done",
+        program.display()
+    );
+    let mut vm = Command::new(program);
+    vm.args(["vm", "--symmetric", "-q", "-m", "2B2S:3", "--accel", "tcg"]);
+    vm.args(kernel.map(|kernel| [Path::new("--kernel"), kernel]).into_iter().flatten());
+    let vm = vm.args(["--", "sh", "-c", &script, "sh"]).args(policies).current_dir(folder.path());
+    let (output, errors) = said(vm);
+    let expected: String = policies.iter().map(|policy| format!("5\n{policy} disabled\n")).collect();
+    assert_eq!(output, expected, "{kernel:?}: {errors}");
+}
+
+/// What a kernel refuses of the programs inside it, it refuses here: each policy has its own code in the one that decides.
+#[test(vm)]
+fn the_kernel_accepts_every_policy_that_decides_in_it() {
+    let mut policies = policies_and_knobs();
+    policies.retain(|policy| policy.ends_with("/kernel"));
+    kernel_accepts(None, &policies);
+}
+
+/// Every policy, by every path, in every other kernel that can be had.
+#[test(slow, vm, other_kernels)]
+fn every_kernel_accepts_every_policy() {
     for kernel in evenkeel_linux::vm::kernel::others() {
-        let script = format!(
-            "for p; do {} scx -q --big 0-1 --little 2-3 --ratio 3 --policy ${{p%/*}} --path ${{p#*/}} -- seq 5 | tail -n 1; \
-             echo $p $(cat /sys/kernel/sched_ext/state); done",
-            program.display()
-        );
-        let mut vm = Command::new(program);
-        vm.args(["vm", "--symmetric", "-q", "-m", "2B2S:3", "--accel", "tcg", "--kernel"]).arg(&kernel);
-        let output =
-            vm.args(["--", "sh", "-c", &script, "sh"]).args(&paths).current_dir(folder.path()).output().unwrap();
-        let expected: String = paths.iter().map(|path| format!("5\n{path} disabled\n")).collect();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}: {errors}", kernel.display());
+        kernel_accepts(Some(&kernel), &policies_and_knobs());
     }
+}
+
+/// Every policy by every path, and knobs that are constants to the verifier, which skips what they switch off.
+fn policies_and_knobs() -> Vec<String> {
+    let knobs = ["colab:deal=load/kernel", "colab:takeover=blamed/kernel", "pfs:lag=10ms/kernel"];
+    policies_and_paths(&[]).into_iter().chain(knobs.map(String::from)).collect()
 }
 
 /// Threads that compute, processes that come and go, a pipe, a mask: each ends, and none runs where it may not. The exit status
@@ -78,7 +108,7 @@ fn policies_schedule_a_kernel_and_give_it_back() {
 }
 
 /// However it ends, the machine is given back and the command goes on: by a signal, after a time, when the process is killed or
-/// does not answer, and while programs run and a core goes and comes back.
+/// does not answer, and while programs run and cores go and come back.
 #[test(vm, reservations)]
 fn however_it_ends_the_machine_is_given_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,15 +117,72 @@ fn however_it_ends_the_machine_is_given_back() {
                     error: the kernel is scheduled by \"evenkeel\" already: expected no other scheduler of sched_ext; \
                     end that one first\n\
                     first: 7 disabled\n\
-                    killed: 137 disabled\n\
-                    stopped: 125 disabled\n\
+                    killed, kernel: 137 disabled\n\
+                    stopped, kernel: 125 disabled\n\
+                    the kernel took the machine back: scx_bpf_error: the process that decides has stopped\n\
+                    killed, daemon: 137 disabled\n\
+                    stopped, daemon: 125 disabled\n\
                     the kernel took the machine back: scx_bpf_error: the process that decides has stopped\n\
                     command interrupted: 130 disabled\n\
                     command's time: 7 disabled\n\
                     interrupted: 0 disabled\n\
                     interrupted: 0 disabled\n\
-                    hotplug: 7 disabled\n\
+                    hotplug, pfs/kernel: 7 disabled\n\
+                    hotplug, pfs/daemon: 7 disabled\n\
+                    hotplug, wash/kernel: 7 disabled\n\
+                    hotplug, colab/kernel: 7 disabled\n\
                     done\n";
+    assert_eq!(output, expected, "{errors}");
+}
+
+/// Figures come while it goes on, a JSON document a line, and stop when its time is over.
+#[test(vm, reservations)]
+fn figures_come_while_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = ["colab/kernel", "colab/daemon"];
+    let (output, errors) = guest(folder.path(), "figures", &policies);
+    let mut lines = output.lines();
+    for policy in policies {
+        let mut documented = fields::documented("evenkeel scx");
+        // What this machine cannot tell may be nothing.
+        documented.remove("missing");
+        let figures = lines.by_ref().take_while(|line| *line != format!("{policy} 0 disabled"));
+        let figures: Vec<Value> = figures.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut account: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+        account.as_object_mut().unwrap().remove("missing");
+        assert_eq!(fields::of(&account), documented, "{errors}");
+        let (name, path) = policy.split_once('/').unwrap();
+        assert_eq!((&account["policy"], &account["path"]), (&name.into(), &path.into()));
+        documented.remove("policy");
+        assert!(!figures.is_empty(), "a second has ten times 100 ms: {output}\n{errors}");
+        for line in &figures {
+            assert_eq!(fields::of(line), documented);
+            assert_eq!(line["path"], path);
+        }
+        let number = |of: &Value, field: &str| of[field].as_f64().unwrap();
+        for (before, after) in figures.iter().zip(&figures[1..]) {
+            assert!(number(after, "elapsed_s") - number(before, "elapsed_s") > 0.099, "{before}\n{after}");
+        }
+        // They only grow.
+        for (before, after) in figures.iter().zip(figures[1..].iter().chain([&account])) {
+            for field in ["elapsed_s", "threads", "switches", "events", "longest_wait_s"] {
+                assert!(number(after, field) >= number(before, field), "{field}: {before}\n{after}");
+            }
+        }
+    }
+    assert_eq!(lines.next(), None, "{output}\n{errors}");
+}
+
+/// One error each, and the machine stays with the kernel's own scheduler.
+#[test(vm, reservations)]
+fn what_is_not_there_cannot_be_scheduled() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = guest(folder.path(), "absent", &[]);
+    let expected = "error: cannot schedule process 4194304: No such file or directory (os error 2)\n\
+                    process: 2 disabled\n\
+                    error: there is no control group \"no/such.slice\": expected a process's number, or a group as in \
+                    /proc/PID/cgroup, such as user.slice or /sys/fs/cgroup/user.slice\n\
+                    group: 2 disabled\n";
     assert_eq!(output, expected, "{errors}");
 }
 
@@ -140,11 +227,7 @@ fn the_governor_of_frequencies_is_told_how_much_cores_are_used() {
     let folder = tempfile::tempdir().unwrap();
     let policies = ["pfs/kernel", "eas/kernel", "pfs/daemon"];
     let (output, errors) = guest(folder.path(), "governor", &policies);
-    let lines: Vec<&str> = output.lines().collect();
-    assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
-    for (told, policy) in lines.chunks(2).zip(policies) {
-        assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
-        let told: Value = serde_json::from_str(told[1]).unwrap();
+    for told in accounts(&output, &errors, &policies) {
         assert!(told["frequencies"].as_u64().is_some_and(|times| times > 4), "{told}");
     }
 }
@@ -159,22 +242,33 @@ pub(super) fn policies_and_paths(but: &[&str]) -> Vec<String> {
     policies.flat_map(paths).flatten().collect()
 }
 
+/// What `under` of scx.sh printed for each policy: its command has ended well, and the machine is given back.
+fn accounts(output: &str, errors: &str, policies: &[&str]) -> Vec<Value> {
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
+    let account = |(told, policy): (&[&str], &&str)| {
+        assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
+        serde_json::from_str(told[1]).unwrap()
+    };
+    lines.chunks(2).zip(policies).map(account).collect()
+}
+
+/// A thread that has waited for 1 s runs, whatever the policy decides; as much again is what this machine may be late by. The kernel
+/// would end it all after 5 s.
+const LONGEST_WAIT: f64 = 2.0;
+
 /// Programs that compute, wait for locks, barriers and pipes, fork, and change their masks, all at the same time: each ends
 /// well, none starves, and while a thread could use a core none is left idle.
 fn programs_of_all_kinds_end(policies: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "policies", &[&["50"], policies].concat());
-    let mut lines = output.lines();
-    for policy in policies {
-        assert_eq!(lines.next(), Some(format!("{policy} 0 disabled").as_str()), "{output}\n{errors}");
-        let told: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    for (told, policy) in accounts(&output, &errors, policies).iter().zip(policies) {
         let seconds = |field: &str| told[field].as_f64().unwrap();
         // 10 programs with at least 20 threads, and those that they start.
         assert!(told["threads"].as_u64().unwrap() > 40, "{policy}: {told}");
         // Some of them hold locks and come last to barriers.
         assert!(seconds("blamed_s") > 0.0, "{policy}: {told}");
-        // The kernel itself would end it after 5 s.
-        assert!(seconds("longest_wait_s") < 5.0, "{policy}: {told}");
+        assert!(seconds("longest_wait_s") < LONGEST_WAIT, "{policy}: {told}");
         // A second is far beyond what any policy intends, and what this machine may be late by.
         assert!(policy.starts_with("static/") || seconds("longest_idle_s") < 1.0, "{policy}: {told}");
         assert!(
@@ -182,7 +276,6 @@ fn programs_of_all_kinds_end(policies: &[&str]) {
             "{policy}: {told}"
         );
     }
-    assert_eq!(lines.next(), None, "{output}\n{errors}");
 }
 
 #[test(vm, reservations)]
@@ -197,19 +290,31 @@ fn programs_of_all_kinds_end_under_every_policy() {
     programs_of_all_kinds_end(&others.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
+/// What users of schedulers complain of (issues 3259, 938 and 3739 of sched-ext/scx): a hot thread that stays on a little core
+/// while a big one idles, threads piled up on one core while another idles, a thread that waits for long once it is woken. Seen in
+/// 20 runs: up to 20, 5 and 100 ms. Under `cfs`, which takes all cores for equal, half as much work leaves a big core idle for 160
+/// to 190 ms.
+#[test(vm, reservations)]
+fn what_users_complain_of_does_not_happen() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = ["pfs/daemon", "pfs/kernel", "colab/daemon", "colab/kernel"];
+    let (output, errors) = guest(folder.path(), "uneven", &[&["6000"], &policies[..]].concat());
+    for (told, policy) in accounts(&output, &errors, &policies).iter().zip(policies) {
+        for (field, most) in [("longest_misplaced_s", 0.1), ("longest_idle_s", 0.1), ("longest_wait_s", 0.5)] {
+            assert!(told[field].as_f64().unwrap() < most, "{policy}, {field}: {told}");
+        }
+    }
+}
+
 /// Thousands of threads and processes that do to a scheduler what stress-ng has for it.
 fn stress_ng_ends(policies: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "stress", policies);
-    let lines: Vec<&str> = output.lines().collect();
-    assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
-    for (told, policy) in lines.chunks(2).zip(policies) {
-        assert_eq!(told[0], format!("{policy} 0 disabled"), "{output}\n{errors}");
-        let told: Value = serde_json::from_str(told[1]).unwrap();
-        assert!(told["longest_wait_s"].as_f64().unwrap() < 5.0, "{told}");
+    for (told, policy) in accounts(&output, &errors, policies).iter().zip(policies) {
+        assert!(told["longest_wait_s"].as_f64().unwrap() < LONGEST_WAIT, "{policy}: {told}");
         // Policies that leave cores out, as `iks` does, get less far than those: some more than it starts with.
         let least = if ["pfs", "colab"].iter().any(|name| policy.starts_with(name)) { 100 } else { 20 };
-        assert!(told["threads"].as_u64().unwrap() > least, "{told}");
+        assert!(told["threads"].as_u64().unwrap() > least, "{policy}: {told}");
     }
 }
 
@@ -231,12 +336,9 @@ fn stress_ng_ends_under_every_policy() {
 fn storms_and_hogs_starve_no_thread() {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "storms", &["2500"]);
-    let lines: Vec<&str> = output.lines().collect();
-    assert_eq!(lines.len(), 8, "{output}\n{errors}");
-    for (told, (expected, threads)) in lines.chunks(2).zip([("storm", 10_000), ("hogs", 10)].into_iter().cycle()) {
-        assert_eq!(told[0], format!("{expected} 0 disabled"), "{output}\n{errors}");
-        let told: Value = serde_json::from_str(told[1]).unwrap();
-        assert!(told["longest_wait_s"].as_f64().unwrap() < 5.0, "{told}");
+    let policies = ["pfs/daemon", "pfs/daemon", "pfs/kernel", "pfs/kernel"];
+    for (told, threads) in accounts(&output, &errors, &policies).iter().zip([10_000, 10].into_iter().cycle()) {
+        assert!(told["longest_wait_s"].as_f64().unwrap() < LONGEST_WAIT, "{told}");
         assert!(told["threads"].as_u64().unwrap() >= threads, "{told}");
     }
 }

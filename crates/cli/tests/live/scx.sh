@@ -10,6 +10,15 @@ in_state() { [ "$(state)" = "$1" ]; }
 eventually() { for _ in $(seq 600); do "$@" && return; sleep 0.05; done; echo "never: $*"; }
 # A document, on one line.
 document() { sed -n '/^{/,/^}/p' "$1" | tr -d '\n'; echo; }
+# Schedules by a policy, a name and where it decides (pfs/kernel), with more words. Prints how that ended, and the account.
+under() {
+	policy=$1
+	shift
+	$scx --policy "${policy%/*}" --path "${policy#*/}" --format json "$@" 2>/tmp/errors
+	echo "$policy $? $(state)"
+	document /tmp/errors
+	grep -v '^[{} ]' /tmp/errors >&2
+}
 # How long a process has computed, in ticks.
 computed() { set -- $(cut -d' ' -f14,15 "/proc/$1/stat"); echo $(($1 + $2)); }
 
@@ -28,16 +37,18 @@ mix() {
 case $what in
 mix) mix "$1" ;;
 
-# Under each policy programs of all kinds; a policy is a name and where it decides: pfs/kernel.
+# Under each policy programs of all kinds.
 policies)
 	much=$1
 	shift
-	for policy; do
-		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- sh "$0" mix "$evenkeel" "$programs" "$much" 2>/tmp/errors
-		echo "$policy $? $(state)"
-		document /tmp/errors
-		grep -v '^[{} ]' /tmp/errors >&2
-	done
+	for policy; do under "$policy" -- sh "$0" mix "$evenkeel" "$programs" "$much"; done
+	;;
+
+# Under each policy more threads than cores, which have unequal work.
+uneven)
+	much=$1
+	shift
+	for policy; do under "$policy" -- "$programs" uneven 8 "$much"; done
 	;;
 
 # Every way in which the machine is given back.
@@ -53,28 +64,48 @@ ends)
 	$scx -q -- true 2>/tmp/second; echo "second: $? $(state)"; cat /tmp/second
 	on; ended first
 
-	begin -- sh -c "$command"; begun
-	kill -9 $pid; eventually in_state disabled; on; ended killed
+	for path in kernel daemon; do
+		begin --path $path -- sh -c "$command"; begun
+		kill -9 $pid; eventually in_state disabled; on; ended "killed, $path"
 
-	begin -- sh -c "$command"; begun
-	kill -STOP $pid; eventually in_state disabled
-	kill -CONT $pid; on; ended stopped
-	grep -o 'the kernel took the machine back: .*' /tmp/errors
+		begin --path $path -- sh -c "$command"; begun
+		kill -STOP $pid; eventually in_state disabled
+		kill -CONT $pid; on; ended "stopped, $path"
+		grep -o 'the kernel took the machine back: .*' /tmp/errors
+	done
 
 	begin -- sh -c "$command"; begun; kill -INT $pid; ended "command interrupted"
 	begin --for 300ms -- sh -c "$command"; begun; eventually in_state disabled; on; ended "command's time"
 
-	# While the same programs run, one policy comes after another, and a core goes and comes back.
-	(mix 100; echo done) >/tmp/mix & mix=$!
+	# While the same programs run, one policy comes after another, and a little core and a big one go and come back.
+	(mix 300; echo done) >/tmp/mix & mix=$!
 	begin --policy colab; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
 	begin --policy colab --path daemon; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
-	begin --policy pfs -- sh -c "$command"; begun
-	echo 0 >/sys/devices/system/cpu/cpu3/online; sleep 0.3; echo 1 >/sys/devices/system/cpu/cpu3/online
-	on; ended hotplug
+	switch() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online" || echo "cpu$1 cannot be $2"; }
+	for policy in pfs/kernel pfs/daemon wash/kernel colab/kernel; do
+		begin --policy ${policy%/*} --path ${policy#*/} -- sh -c "$command"; begun
+		for cpu in 3 1; do
+			switch $cpu 0; sleep 0.2; switch $cpu 1
+			# It is used again.
+			taskset -c $cpu true || echo "cpu$cpu: $?"
+		done
+		on; ended "hotplug, $policy"
+	done
 	wait $mix; cat /tmp/mix
 
 	# What the kernel itself complains of.
 	dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'
+	;;
+
+# Figures while it goes on, and the account.
+figures)
+	for policy; do under "$policy" --stats 100ms --for 1s; done
+	;;
+
+# A process and a control group that are not there.
+absent)
+	$scx --only 4194304 2>&1; echo "process: $? $(state)"
+	$scx --only no/such.slice 2>&1; echo "group: $? $(state)"
 	;;
 
 # A process or a control group alone; and how much threads have by the weights of their groups.
@@ -142,12 +173,7 @@ only)
 
 # A thread loses its core to a real-time one.
 real-time)
-	for policy; do
-		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- "$programs" oust 1 2>/tmp/errors
-		echo "$policy $? $(state)"
-		document /tmp/errors
-		grep -v '^[{} ]' /tmp/errors >&2
-	done
+	for policy; do under "$policy" -- "$programs" oust 1; done
 	;;
 
 # As if schedutil set the frequencies of the guest's cores, which have none: who decides tells the kernel how much they are used.
@@ -156,36 +182,22 @@ governor)
 		mkdir "$cpu/cpufreq"
 		echo schedutil >"$cpu/cpufreq/scaling_governor"
 	done
-	for policy; do
-		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- "$programs" cpu 2 200 2>/tmp/errors
-		echo "$policy $? $(state)"
-		document /tmp/errors
-		grep -v '^[{} ]' /tmp/errors >&2
-	done
+	for policy; do under "$policy" -- "$programs" cpu 2 200; done
 	;;
 
 # What others test schedulers with: threads that come and go, wait, wake each other, and change classes, masks and nice values.
 stress)
 	for policy; do
-		$scx --policy "${policy%/*}" --path "${policy#*/}" --format json -- stress-ng --temp-path /tmp --timeout 5s --cpu 2 \
-			--pthread 1 --fork 1 --zombie 1 --switch 1 --futex 1 --mutex 1 --sem 1 --pipe 1 --yield 1 --affinity 1 --nice 1 \
-			--schedpolicy 1 2>/tmp/errors
-		echo "$policy $? $(state)"
-		document /tmp/errors
-		grep -v '^[{} ]' /tmp/errors >&2
+		under "$policy" -- stress-ng --temp-path /tmp --timeout 5s --cpu 2 --pthread 1 --fork 1 --zombie 1 --switch 1 --futex 1 \
+			--mutex 1 --sem 1 --pipe 1 --yield 1 --affinity 1 --nice 1 --schedpolicy 1
 	done
 	;;
 
 # Many threads that come and go, and more that never sleep than there are cores.
 storms)
 	for policy in pfs/daemon pfs/kernel; do
-		scx_by="$scx --policy ${policy%/*} --path ${policy#*/}"
-		$scx_by --format json -- "$programs" storm 4 "$1" 2>/tmp/errors
-		echo "storm $? $(state)"
-		document /tmp/errors
-		$scx_by --format json -- sh "$0" hogs "$evenkeel" "$programs" 2>/tmp/errors
-		echo "hogs $? $(state)"
-		document /tmp/errors
+		under $policy -- "$programs" storm 4 "$1"
+		under $policy -- sh "$0" hogs "$evenkeel" "$programs"
 	done
 	;;
 

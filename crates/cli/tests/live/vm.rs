@@ -7,6 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
+
+use crate::fields;
+
 fn vm(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
     command.arg("vm").args(args).current_dir(folder).output().unwrap()
@@ -38,18 +42,37 @@ fn a_policy_runs_in_the_guest() {
     let output = vm(folder.path(), &[&args[..], &["-c", line]].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"done\n"[..]), "{errors}");
-    // What the kernel of the host lacks is said before.
-    let accounts = errors.get(errors.find('{').unwrap()..).unwrap();
-    let accounts = serde_json::Deserializer::from_str(accounts).into_iter::<serde_json::Value>();
-    let [threads, guest]: [serde_json::Value; 2] = accounts.collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
+    let [threads, guest] = accounts(&errors);
     assert_eq!((&threads["policy"], &guest["policy"]), (&"pfs".into(), &"pfs".into()));
     assert_eq!((&guest["machine"], &guest["status"]), (&"2B2S:3".into(), &0.into()));
     assert!(
         guest["big_share"].is_null() && guest["elapsed_s"].as_f64().unwrap() >= threads["elapsed_s"].as_f64().unwrap()
     );
-    let page = include_str!("../../../../docs/json.md");
-    let section = page.split("\n## ").find(|section| section.starts_with("`evenkeel vm`\n")).unwrap();
-    assert!(guest.as_object().unwrap().keys().all(|field| section.contains(&format!("`{field}`"))));
+    assert_eq!(fields::of(&guest), fields::documented("evenkeel vm"));
+}
+
+/// A policy schedules the guest's kernel. Output and exit status are the command's, and the account says where it decided.
+#[test(vm)]
+fn a_policy_schedules_the_kernel_of_the_guest() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "for i in 1 2 3 4; do (i=0; while [ $i -lt 999 ]; do i=$((i+1)); done) & done; wait; echo done; exit 7";
+    let args = ["--symmetric", "-m", "2B2S:3", "--accel", "tcg", "--scx", "--policy", "colab", "--format", "json"];
+    let output = vm(folder.path(), &[&args[..], &["--", "sh", "-c", line]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(7), &b"done\n"[..]), "{errors}");
+    let [scheduled, guest] = accounts(&errors);
+    assert_eq!((&scheduled["policy"], &scheduled["path"]), (&"colab".into(), &"kernel".into()));
+    // The shell and what it starts.
+    assert!(scheduled["threads"].as_u64().unwrap() >= 5, "{scheduled}");
+    assert_eq!((&guest["policy"], &guest["status"]), (&"colab".into(), &7.into()));
+}
+
+/// The policy's account, and the guest's, which comes after it.
+fn accounts(errors: &str) -> [Value; 2] {
+    // What the kernel of the host lacks is said before.
+    let accounts = errors.get(errors.find('{').unwrap()..).unwrap();
+    let accounts = serde_json::Deserializer::from_str(accounts).into_iter();
+    accounts.collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap()
 }
 
 /// Programs in the guest find in sysfs which cores are big. A recording made there has them, and comes back.
@@ -64,11 +87,11 @@ fn programs_in_the_guest_know_big_from_little() {
     let errors = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8(output.stdout).unwrap();
     let found = text.strip_prefix("1024\n1024\n341\n341\n").unwrap_or_else(|| panic!("{text}: {errors}"));
-    let found: serde_json::Value = serde_json::from_str(found).unwrap();
+    let found: Value = serde_json::from_str(found).unwrap();
     assert_eq!((&found["kinds"][0]["cpus"], &found["kinds"][1]["cpus"]), (&[0, 1].into(), &[2, 3].into()), "{found}");
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let recording = fs::read_to_string(folder.path().join("app.ek")).unwrap();
-    let machine: serde_json::Value = serde_json::from_str(recording.lines().next().unwrap()).unwrap();
+    let machine: Value = serde_json::from_str(recording.lines().next().unwrap()).unwrap();
     assert!(machine["machine"].as_str().unwrap().contains("[core.little]"), "{machine}");
 }
 
@@ -133,7 +156,7 @@ fn a_bench_that_is_ended_early_tells_what_it_has() {
     assert!(!far.contains("4000 of"), "{far}");
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143));
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let machine = &report["machines"][0];
     assert!((1..1000).contains(&machine["repetitions"].as_u64().unwrap()), "{machine}");
     assert_eq!(machine["repetitions_wanted"], 1000);
@@ -153,7 +176,7 @@ fn every_host_has_a_row_in_a_bench() {
     let output = vm(folder.path(), &[&args[..], &rest].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{errors}");
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = report["machines"][0]["rows"].as_array().unwrap();
     let hosts = [("stock", "stock"), ("pfs", "run"), ("pfs", "scx"), ("pfs", "scx daemon"), ("other", "peer")];
     let expected = ["lu", "wakeup"].iter().flat_map(|bench| hosts.map(|(policy, host)| (*bench, policy, host)));

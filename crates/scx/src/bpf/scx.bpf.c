@@ -442,7 +442,8 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 		return 0;
 	bpf_for(cpu, 0, cpus) {
 		check_occupied(cpu);
-		if (late())
+		/* A CPU that is only about to be online misses the kick for its assignment. */
+		if (late() || assignments[cpu & (MAX_CPUS - 1)].number != taken[cpu & (MAX_CPUS - 1)])
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	}
 	bpf_timer_start(&beat->timer, BEAT, 0);
