@@ -1,9 +1,9 @@
 //! `evenkeel scx`: this machine's threads, scheduled inside its kernel.
 
 use anyhow::{Context, Result, bail};
-use evenkeel_linux::cgroup;
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
+use evenkeel_linux::{cgroup, process};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
 use evenkeel_sched::{POLICIES, Setup};
@@ -73,7 +73,8 @@ pub fn run(args: &Scx) -> Result<u8> {
 /// What is scheduled, if it is there.
 fn only(chosen: &args::Chosen) -> Result<Only> {
     match chosen {
-        args::Chosen::Process(process) => Ok(Only::Process(*process)),
+        args::Chosen::Process(process) if process::started(*process).is_some() => Ok(Only::Process(*process)),
+        args::Chosen::Process(process) => bail!("there is no process {process}; `ps` lists those that there are"),
         args::Chosen::Group(name) => cgroup::find(name).map(Only::Group).with_context(|| {
             format!(
                 "there is no control group \"{name}\": expected a process's number, or a group as in /proc/PID/cgroup, \

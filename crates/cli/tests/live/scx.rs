@@ -127,11 +127,11 @@ fn however_it_ends_the_machine_is_given_back() {
                     command's time: 7 disabled\n\
                     interrupted: 0 disabled\n\
                     interrupted: 0 disabled\n\
+                    done\n\
                     hotplug, pfs/kernel: 7 disabled\n\
                     hotplug, pfs/daemon: 7 disabled\n\
                     hotplug, wash/kernel: 7 disabled\n\
-                    hotplug, colab/kernel: 7 disabled\n\
-                    done\n";
+                    hotplug, colab/kernel: 7 disabled\n";
     assert_eq!(output, expected, "{errors}");
 }
 
@@ -178,11 +178,12 @@ fn figures_come_while_it_goes_on() {
 fn what_is_not_there_cannot_be_scheduled() {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "absent", &[]);
-    let expected = "error: cannot schedule process 4194304: No such file or directory (os error 2)\n\
+    let expected = "error: there is no process 4194304; `ps` lists those that there are\n\
                     process: 2 disabled\n\
                     error: there is no control group \"no/such.slice\": expected a process's number, or a group as in \
                     /proc/PID/cgroup, such as user.slice or /sys/fs/cgroup/user.slice\n\
-                    group: 2 disabled\n";
+                    group: 2 disabled\n\
+                    loaded 0\n";
     assert_eq!(output, expected, "{errors}");
 }
 

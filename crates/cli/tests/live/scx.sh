@@ -77,21 +77,30 @@ ends)
 	begin -- sh -c "$command"; begun; kill -INT $pid; ended "command interrupted"
 	begin --for 300ms -- sh -c "$command"; begun; eventually in_state disabled; on; ended "command's time"
 
-	# While the same programs run, one policy comes after another, and a little core and a big one go and come back.
-	(mix 300; echo done) >/tmp/mix & mix=$!
+	# While the same programs run, one policy comes after another.
+	(mix 100; echo done) >/tmp/mix & mix=$!
 	begin --policy colab; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
 	begin --policy colab --path daemon; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
+	wait $mix; cat /tmp/mix
+
+	# Beside threads that never sleep, and some that change their masks, a little core and a big one go and come back.
 	switch() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online" || echo "cpu$1 cannot be $2"; }
 	for policy in pfs/kernel pfs/daemon wash/kernel colab/kernel; do
 		begin --policy ${policy%/*} --path ${policy#*/} -- sh -c "$command"; begun
+		"$programs" hog 4 & hogs=$!
+		"$programs" wander 2 3000 & wanders=$!
 		for cpu in 3 1; do
+			# One of them waits, and may use no other core.
+			taskset -c $cpu "$programs" hog 1 & one=$!
+			taskset -c $cpu "$programs" hog 1 & other=$!
 			switch $cpu 0; sleep 0.2; switch $cpu 1
+			kill $one $other
 			# It is used again.
 			taskset -c $cpu true || echo "cpu$cpu: $?"
 		done
+		kill $hogs $wanders
 		on; ended "hotplug, $policy"
 	done
-	wait $mix; cat /tmp/mix
 
 	# What the kernel itself complains of.
 	dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'
@@ -106,6 +115,7 @@ figures)
 absent)
 	$scx --only 4194304 2>&1; echo "process: $? $(state)"
 	$scx --only no/such.slice 2>&1; echo "group: $? $(state)"
+	echo "loaded $(cat /sys/kernel/sched_ext/enable_seq)"
 	;;
 
 # A process or a control group alone; and how much threads have by the weights of their groups.

@@ -378,9 +378,15 @@ void BPF_PROG(inside_cpu_online, __s32 cpu)
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(inside_cpu_offline, __s32 cpu)
 {
+	__u32 core = core_of(cpu);
+
 	is_back(cpu);
 	set_taken(cpu, true);
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
+	if (core == NO_CORE)
+		return;
+	give_up_bound(core, cpu);
+	kick(core, SCX_KICK_PREEMPT);
 }
 
 SEC("struct_ops.s/init")

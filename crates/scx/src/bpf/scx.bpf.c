@@ -430,8 +430,13 @@ void BPF_PROG(scx_cpu_online, __s32 cpu)
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(scx_cpu_offline, __s32 cpu)
 {
+	int queue;
+
 	is_back(cpu);
 	set_taken(cpu, true);
+	bpf_for(queue, 0, QUEUES)
+		give_up_bound(queue, cpu);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 static int beat(void *map, __u32 *key, struct beat *beat)

@@ -85,6 +85,22 @@ int BPF_PROG(first_comes, bool preempt, struct task_struct *prev, struct task_st
 	return 0;
 }
 
+/* A CPU is switched off, for which the kernel waits until it has no thread any more. It moves those that it finds in the CPU's own
+ * queue, and lets them use others: so that is where threads go that wait in a queue here and may use no other one. */
+static __always_inline void give_up_bound(__u64 queue, __s32 cpu)
+{
+	struct bpf_iter_scx_dsq iterator;
+	struct task_struct *p;
+
+	if (!bpf_iter_scx_dsq_new(&iterator, queue, 0)) {
+		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
+			if (p->nr_cpus_allowed == 1 && may_use(p, cpu))
+				scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&iterator);
+}
+
 /* Queues a thread that no policy decides about: where it is, or for any core that is free. */
 static void insert_outside(struct task_struct *p, __u64 slice, __u64 flags)
 {
