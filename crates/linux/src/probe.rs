@@ -47,8 +47,6 @@ type Probe = Result<String, Refusal>;
 
 const AS_ROOT: &str = "run as root";
 const NOT_PERMITTED: &str = "this user may not";
-const NUMBERED_OTHERWISE: &str = "this container's PID namespace numbers threads otherwise than the kernel";
-const OUTSIDE: &str = "run outside of it (Docker, Podman: --pid=host)";
 
 /// A refusal without a remedy.
 fn lacks(why: impl Into<String>) -> Refusal {
@@ -227,7 +225,7 @@ fn ebpf() -> Probe {
         watch::Error::NotAllowed => {
             lacks(NOT_PERMITTED).but("run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE")
         }
-        watch::Error::Container => lacks(NUMBERED_OTHERWISE).but(OUTSIDE),
+        watch::Error::Container => lacks(process::NUMBERED_OTHERWISE).but(process::OUTSIDE),
         watch::Error::Refused(_) => lacks(error.to_string()),
     };
     let mut watch = Watch::new(Options::default()).map_err(refused)?;
@@ -245,7 +243,7 @@ fn ebpf() -> Probe {
 
 fn sched_ext() -> Probe {
     match fs::read_to_string("/sys/kernel/sched_ext/state") {
-        Ok(_) if !process::numbered_by_kernel() => Err(lacks(NUMBERED_OTHERWISE).but(OUTSIDE)),
+        Ok(_) if !process::numbered_by_kernel() => Err(lacks(process::NUMBERED_OTHERWISE).but(process::OUTSIDE)),
         Ok(state) => Ok(format!("the kernel has it, {}", state.trim())),
         Err(_) => Err(lacks("this kernel does not have it").but("a kernel from 6.12 on with CONFIG_SCHED_CLASS_EXT")),
     }

@@ -14,6 +14,11 @@ use crate::event::Tid;
 /// The PID namespace where there are no others (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
+/// Why programs in the kernel are of no use where [`numbered_by_kernel`] says no, and what to do.
+pub const NUMBERED_OTHERWISE: &str = "this container's PID namespace numbers threads otherwise than the kernel";
+/// See [`NUMBERED_OTHERWISE`].
+pub const OUTSIDE: &str = "run outside of it (Docker, Podman: --pid=host)";
+
 /// Whether threads have the numbers here that they have for the kernel, and so for the programs in it. In a container they have
 /// others.
 pub fn numbered_by_kernel() -> bool {

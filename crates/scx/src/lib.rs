@@ -17,7 +17,7 @@ mod speedups;
 
 use std::io;
 
-use evenkeel_linux::launch;
+use evenkeel_linux::{launch, process};
 use evenkeel_model::Ns;
 
 pub use follow::{End, Follow};
@@ -65,10 +65,7 @@ pub enum Error {
     #[error("the kernel is scheduled by {0:?} already: expected no other scheduler of sched_ext; end that one first")]
     Taken(String),
     /// It runs in a container whose PID namespace gives threads other numbers than the kernel's.
-    #[error(
-        "this container's PID namespace numbers threads otherwise than the kernel; expected to be run outside of it (Docker, \
-         Podman: --pid=host)"
-    )]
+    #[error("{}; expected to be {}", process::NUMBERED_OTHERWISE, process::OUTSIDE)]
     Container,
     /// This user may not.
     #[error(

@@ -293,8 +293,8 @@ fn programs_of_all_kinds_end_under_every_policy() {
 
 /// What users of schedulers complain of (issues 3259, 938 and 3739 of sched-ext/scx): a hot thread that stays on a little core
 /// while a big one idles, threads piled up on one core while another idles, a thread that waits for long once it is woken. Seen in
-/// 20 runs: up to 20, 5 and 100 ms. Under `cfs`, which takes all cores for equal, half as much work leaves a big core idle for 160
-/// to 190 ms.
+/// 12 runs of half as much work: up to 20, 0 and 100 ms; under `cfs`, which takes all cores for equal, a big core idles for 160 to
+/// 190 ms.
 #[test(vm, reservations)]
 fn what_users_complain_of_does_not_happen() {
     let folder = tempfile::tempdir().unwrap();

@@ -68,9 +68,7 @@ pub enum Error {
     #[error("the kernel has no type information; expected one with CONFIG_DEBUG_INFO_BTF")]
     NoTypes,
     /// It runs in a container whose PID namespace gives threads other numbers than the kernel's.
-    #[error(
-        "this container's PID namespace numbers threads otherwise than the kernel; expected to be run outside of it (Docker, Podman: --pid=host)"
-    )]
+    #[error("{}; expected to be {}", process::NUMBERED_OTHERWISE, process::OUTSIDE)]
     Container,
     /// This user may not.
     #[error("this user may not; it needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE")]

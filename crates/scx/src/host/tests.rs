@@ -39,3 +39,11 @@ fn listen(driver: &mut Driver<Kernel>, tick: bool, refresh: bool) {
     }
     driver.tell();
 }
+
+/// Both act until nothing more comes of it.
+fn settle(driver: &mut Driver<Kernel>) {
+    for _ in 0..6 {
+        listen(driver, false, false);
+        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+    }
+}

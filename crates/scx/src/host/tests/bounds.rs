@@ -82,12 +82,6 @@ fn a_mask_that_grows_lets_an_idle_core_have_the_thread() {
         let mut driver = driver(policy);
         driver.orders.begin(100, 1 << 3);
         driver.orders.ready(100, 3, true);
-        let settle = |driver: &mut Driver<Kernel>| {
-            for _ in 0..6 {
-                listen(driver, false, false);
-                (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
-            }
-        };
         settle(&mut driver);
         assert_eq!(driver.orders.cpu_of(100), Some(3), "{policy}");
         driver.orders.mask(100, u64::MAX);
@@ -172,10 +166,7 @@ fn a_thread_bound_to_a_core_that_is_taken_waits_for_it() {
         (0..3).for_each(|cpu| driver.orders.dispatch(cpu, false));
     }
     driver.orders.taken(3, false);
-    for _ in 0..4 {
-        listen(&mut driver, true, false);
-        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
-    }
+    settle(&mut driver);
     assert_eq!(driver.orders.cpu_of(100), Some(3));
 }
 
@@ -183,12 +174,6 @@ fn a_thread_bound_to_a_core_that_is_taken_waits_for_it() {
 #[test]
 fn a_thread_that_the_kernel_moves_without_a_word_leaves_its_core_free() {
     let mut driver = driver("pfs");
-    let settle = |driver: &mut Driver<Kernel>| {
-        for _ in 0..4 {
-            listen(driver, false, false);
-            (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
-        }
-    };
     driver.orders.begin(100, u64::MAX);
     driver.orders.ready(100, 0, true);
     settle(&mut driver);
