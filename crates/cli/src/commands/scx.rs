@@ -164,6 +164,7 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
         little_s: seconds(figures.little),
         switches: figures.switches,
         stops: figures.stops,
+        exchanges: figures.exchanges,
         stale: figures.stale,
         taken_late: in_process.then_some(figures.taken_late),
         longest_wait_s: seconds(figures.longest_wait),
@@ -186,6 +187,7 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Op
         ("time that they ran", all.to_string(), on_fast_cores(figures.big, figures.little)),
         ("switches", figures.switches.to_string(), format!("{} of them stale", figures.stale)),
         ("threads stopped", figures.stops.to_string(), String::new()),
+        ("exchanges", figures.exchanges.to_string(), "of two threads' cores".into()),
         ("longest wait for a core", figures.longest_wait.to_string(), String::new()),
         ("longest idle core", figures.longest_idle.to_string(), "while a thread waited that may use it".into()),
         (

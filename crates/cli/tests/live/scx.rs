@@ -304,6 +304,8 @@ fn what_users_complain_of_does_not_happen() {
         for (field, most) in [("longest_misplaced_s", 0.1), ("longest_idle_s", 0.1), ("longest_wait_s", 0.5)] {
             assert!(told[field].as_f64().unwrap() < most, "{policy}, {field}: {told}");
         }
+        // Threads of little cores fall behind, and come to big ones in exchange.
+        assert!(!policy.starts_with("pfs") || told["exchanges"].as_u64().unwrap() > 0, "{policy}: {told}");
     }
 }
 
@@ -333,7 +335,7 @@ fn stress_ng_ends_under_every_policy() {
 
 /// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of
 /// the others those that are nice have less.
-#[test(slow, vm, reservations)]
+#[test(vm, reservations)]
 fn storms_and_hogs_starve_no_thread() {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "storms", &["2500"]);

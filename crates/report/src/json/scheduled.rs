@@ -26,6 +26,8 @@ pub struct Scheduled<'a> {
     pub switches: u64,
     /// How many running threads were stopped.
     pub stops: u64,
+    /// How many pairs of threads have exchanged their cores.
+    pub exchanges: u64,
     /// How many decisions were stale when they were to be carried out.
     pub stale: u64,
     /// How many threads cores took by themselves, because the process that decides was late; null where the kernel

@@ -212,12 +212,10 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	if (own && goes_on)
 		account(prev, own, NOW);
 	bpf_for(try, 0, TRIES) {
-		chosen = hook_pick(core);
+		chosen = goes_on ? picked(QUEUED, hook_next(core, ran)) : hook_pick(core);
 		pick = chosen >> 32;
 		slot = (__u32)chosen;
-		if (pick == QUEUED && goes_on && (thread_at(slot)->core != core || hook_keeps(ran, slot)))
-			pick = IDLE;
-		if (pick != QUEUED)
+		if (pick != QUEUED || slot == ran)
 			break;
 		if (move(slot, core, had))
 			return;

@@ -13,6 +13,8 @@ pub struct Figures {
     pub switches: u64,
     /// Threads that were stopped on a core.
     pub stops: u64,
+    /// Pairs of threads that have exchanged their cores.
+    pub exchanges: u64,
     /// Decisions that were stale when they were to be carried out.
     pub stale: u64,
     /// Threads that cores have taken by themselves, because this process was late.

@@ -2,7 +2,7 @@
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Progress};
-use evenkeel_sched::{Run, Scheduler, Wait, Why};
+use evenkeel_sched::{Action, Run, Scheduler, Wait, Why};
 
 use super::{Driver, Location, Orders, Stop};
 
@@ -140,6 +140,7 @@ impl<O: Orders> Driver<O> {
         }
         let Stop { request, stale, others, .. } = self.stops.remove(place);
         self.figures.stops += 1;
+        self.figures.exchanges += u64::from(matches!(request.action(), Action::Swap { .. }) && !stale);
         let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
         if stale {
             for (core, thread) in request.running() {

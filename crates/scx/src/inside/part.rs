@@ -129,6 +129,7 @@ impl Part {
         Figures {
             switches: counted.switches,
             stops: counted.stops,
+            exchanges: counted.exchanges,
             stale: counted.stale,
             left_out: counted.without_slot,
             blamed: Ns(counted.blamed),

@@ -189,6 +189,11 @@ impl Library {
         unsafe { self.call::<extern "C" fn(u32) -> u64>("twin_pick")(core) }
     }
 
+    pub fn next(&self, core: u32, ran: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32, u32) -> u32>("twin_next")(core, ran) }
+    }
+
     pub fn balance(&self, core: u32) -> u64 {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(u32) -> u64>("twin_balance")(core) }

@@ -27,10 +27,12 @@ const WORKLOADS: [&str; 8] =
 /// other in nine threads, pipelines and a queue in sixteen.
 const RECORDED: [(&str, &str); 2] =
     [("sync-3", include_str!("recorded/sync-3.ek")), ("comm-2", include_str!("recorded/comm-2.ek"))];
-/// Equal speeds, and cores twice and four times as fast, which are exact in the kernel's numbers of 1024ths.
-fn machines_played() -> Vec<Machine> {
+/// Equal speeds, and cores twice and four times as fast, which are exact in the kernel's numbers of 1024ths; and two memory nodes, for the policy that
+/// keeps threads on theirs.
+fn machines_played(policy: &str) -> Vec<Machine> {
     let bundled = |name: &str| machines::by_name(name).unwrap();
-    vec![bundled("2B2S"), bundled("4B4S"), evenkeel_conformance::machine(2, 3)]
+    let nodes = policy.starts_with("bias").then(|| bundled("x5560-2x1B3S"));
+    [bundled("2B2S"), bundled("4B4S"), evenkeel_conformance::machine(2, 3)].into_iter().chain(nodes).collect()
 }
 
 /// What is played, and the last of them again with threads of different nice values.
@@ -73,10 +75,10 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let library = Arc::new(Library::build());
     let mut report = Vec::new();
     let mut all = 0;
-    let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load", "pfs:lag=5ms"];
+    let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load", "pfs:lag=5ms", "bias:stay-on-node"];
     let policies = POLICIES.iter().filter(|policy| policy.in_kernel.is_some()).map(|policy| policy.name);
     for policy in policies.chain(knobs) {
-        for machine in machines_played() {
+        for machine in machines_played(policy) {
             for workload in workloads_played() {
                 let (compared, different) = play(&library, &machine, &workload, policy);
                 all += compared;

@@ -76,6 +76,11 @@ __u64 twin_pick(__u32 core)
 	return hook_pick(core);
 }
 
+__u32 twin_next(__u32 core, __u32 ran)
+{
+	return hook_next(core, ran);
+}
+
 __u64 twin_balance(__u32 core)
 {
 	return hook_balance(core);

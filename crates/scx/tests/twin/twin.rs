@@ -23,6 +23,8 @@ pub struct Twin {
     setup: Setup,
     library: Arc<Library>,
     begun: bool,
+    /// The thread that is back in its core's queue, which has not picked since.
+    ran: Option<ThreadId>,
     found: Arc<Mutex<Differences>>,
 }
 
@@ -31,7 +33,7 @@ const NO_CORE: u32 = u32::MAX;
 impl Twin {
     pub fn new(library: Arc<Library>, setup: &Setup, _machine: &Machine, found: Arc<Mutex<Differences>>) -> Self {
         library.begin();
-        Self { inner: setup.make(), setup: setup.clone(), library, begun: false, found }
+        Self { inner: setup.make(), setup: setup.clone(), library, begun: false, ran: None, found }
     }
 
     fn write(&mut self, s: &State) {
@@ -43,6 +45,23 @@ impl Twin {
 
     fn reads_usage(&self) -> bool {
         self.setup.description().in_kernel.is_some_and(|policy| policy.reads_usage)
+    }
+
+    /// In the kernel a thread that ran is queued after its core has picked.
+    fn compare_next(&mut self, s: &State, core: CoreId, chosen: Pick) {
+        let Some(ran) = self.ran.take().filter(|ran| s.core(core).queue.iter().any(|thread| thread == *ran)) else {
+            return;
+        };
+        let queue = s.core(core).queue.iter().filter(|thread| *thread != ran);
+        self.library.queue(core.index()).iter_mut().zip(queue).for_each(|(place, thread)| *place = slot(thread));
+        self.library.core(core.index()).queued -= 1;
+        let next = self.library.next(core.0.into(), slot(ran));
+        self.compare(
+            s,
+            &format!("next on {core:?}, {ran:?} ran"),
+            pick(chosen),
+            pick(Pick::Queued(ThreadId(next - 1))),
+        );
     }
 
     fn write_threads(&self, s: &State) {
@@ -124,6 +143,7 @@ impl Policy for Twin {
         let kernel = self.library.pick(core.0.into());
         let chosen = self.inner.pick(s, core);
         self.compare(s, &format!("pick of {core:?} {chosen:?}"), pick(chosen), kernel);
+        self.compare_next(s, core, chosen);
         chosen
     }
 
@@ -153,6 +173,7 @@ impl Policy for Twin {
         self.write(s);
         let kernel = self.library.enter(slot(thread), core.0.into(), why(reason));
         let vruntime = self.inner.enter(s, thread, core, reason);
+        self.ran = (reason == Why::Preempted).then_some(thread);
         let near = vruntime.abs_diff(kernel) <= 50_000;
         self.compare(s, &format!("enter, {reason:?}"), vruntime, if near { vruntime } else { kernel });
         vruntime

@@ -124,6 +124,7 @@ DECISION int swap(__u32 slot, __u32 core, __u32 runs, __u32 from)
 	if (core_at(core)->current == runs) {
 		next[core & (CORES - 1)] = slot;
 		stop(core, from, 0);
+		__sync_fetch_and_add(&figures.exchanges, 1);
 	}
 	return 0;
 }

@@ -12,6 +12,8 @@ const volatile __u16 core_of_cpu[MAX_CPUS];
 struct {
 	__u64 switches;
 	__u64 stops;
+	/* Pairs of threads that were told to exchange their cores. */
+	__u64 exchanges;
 	__u64 stale;
 	/* Threads for which there was no slot: the kernel's default queues have them. */
 	__u64 without_slot;
@@ -199,6 +201,13 @@ DECISION int join_queue(__u32 slot, __u32 core, __u64 now)
 	return 0;
 }
 
+/* A thread has waited for so long for a core. */
+static __always_inline void note_wait(__u64 waits)
+{
+	if (waits > figures.longest_wait)
+		figures.longest_wait = waits;
+}
+
 /* A thread is about to run, or was sent to run, on a core. */
 DECISION int begins(__u32 slot, __u32 core, __u64 now)
 {
@@ -206,8 +215,7 @@ DECISION int begins(__u32 slot, __u32 core, __u64 now)
 	__u64 waits = since(now, t->since);
 
 	t->waited += waits;
-	if (waits > figures.longest_wait)
-		figures.longest_wait = waits;
+	note_wait(waits);
 	if (reads_usage)
 		accrue(&t->load, now, PELT_FULL);
 	note_place(slot, core, true, now);

@@ -78,6 +78,9 @@ void BPF_PROG(inside_disable, struct task_struct *p)
 		return;
 	if (own->slot) {
 		t = thread_at(own->slot);
+		/* Who still waits when this scheduler ends counts, too. */
+		if (t->run == WAITING)
+			note_wait(since(NOW, t->since));
 		leave_queue(own->slot);
 		vacate(t->core, own->slot);
 		t->tid = p->pid;

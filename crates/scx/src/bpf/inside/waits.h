@@ -41,6 +41,9 @@ DECISION int waits_too_long(__u32 core)
 	if (!core_at(core)->queued || since(now, searched[i]) < SEARCH)
 		return false;
 	slot = longest_waiting(core);
+	/* It may wait for longer still, or not run any more. */
+	if (slot)
+		note_wait(since(now, thread_at(slot)->since));
 	if (!slot || since(now, thread_at(slot)->since) < PATIENCE) {
 		searched[i] = now;
 		return false;

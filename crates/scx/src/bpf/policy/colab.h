@@ -60,24 +60,22 @@ DECISION __u32 colab_place(__u32 slot, __u32 why, __u32 near)
 	return colab_deal(slot, thread_at(slot)->group);
 }
 
-/* The most blamed of the threads whose turn it may be. */
-DECISION __u32 colab_max_block_local(__u32 core)
+/* The most blamed of the threads whose turn it may be: of those that wait for a core, and of the one that ran there, if one could go
+ * on. */
+DECISION __u32 colab_max_block_local(__u32 core, __u32 ran)
 {
-	__u32 slot, best = ANY(0);
-	__s64 bound = ANY(0LL);
+	__u32 slot, first = fair_before(first_waiting(core), ran), best = ANY(0);
+	__s64 bound = thread_at(first)->vruntime + (__s64)fair_latency();
 
 	if (!core_at(core)->queued)
-		return 0;
+		return ran;
 	FOR_WAITING(slot, core) {
-		if (!best) {
+		if (thread_at(slot)->vruntime <= bound && (!best || thread_at(slot)->urgency > thread_at(best)->urgency))
 			best = slot;
-			bound = thread_at(slot)->vruntime + (__s64)fair_latency();
-		} else if (thread_at(slot)->vruntime <= bound &&
-			   thread_at(slot)->urgency > thread_at(best)->urgency) {
-			best = slot;
-		}
 	}
-	return best;
+	if (!ran || thread_at(ran)->vruntime > bound || (best && thread_at(best)->urgency > thread_at(ran)->urgency))
+		return best;
+	return best && thread_at(best)->urgency == thread_at(ran)->urgency ? fair_before(best, ran) : ran;
 }
 
 /* Which of two threads a core should fetch: the more blamed, else the one that gains more there, else the first. */
@@ -106,7 +104,7 @@ DECISION __u32 colab_max_block_waiting(__u32 best, __u32 core, __u32 other)
 
 DECISION __u64 colab_pick(__u32 core)
 {
-	__u32 level, other, running, domain, thread = colab_max_block_local(core);
+	__u32 level, other, running, domain, thread = colab_max_block_local(core, 0);
 
 	if (thread)
 		return picked(QUEUED, thread);

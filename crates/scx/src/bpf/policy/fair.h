@@ -239,6 +239,14 @@ DECISION __u32 first_waiting(__u32 core)
 	return 0;
 }
 
+/* Which of two threads comes first: one that waits, or one that ran. Either may be 0. */
+static __always_inline __u32 fair_before(__u32 waiting, __u32 ran)
+{
+	if (!waiting || !ran)
+		return waiting ? waiting : ran;
+	return thread_at(ran)->vruntime < thread_at(waiting)->vruntime ? ran : waiting;
+}
+
 DECISION __u64 fair_pick(__u32 core)
 {
 	__u32 level, thread = first_waiting(core);

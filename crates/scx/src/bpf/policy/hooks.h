@@ -104,15 +104,16 @@ DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
 	return fair_preempts(woken, running);
 }
 
-/* Whether a thread that ran would be picked before the one that was, if it were back in the queue: the kernel queues it later. */
-DECISION int hook_keeps(__u32 ran, __u32 picked)
+/* Which thread comes next on a core: one that waits there, or the one that ran and could go on, as if it were back in the queue. The
+ * kernel queues it later. */
+DECISION __u32 hook_next(__u32 core, __u32 ran)
 {
-	__s64 ahead = thread_at(ran)->vruntime - thread_at(picked)->vruntime;
-	__u64 own = thread_at(ran)->urgency, other = thread_at(picked)->urgency;
-
-	if (machine.policy == PFS)
-		return progress_of(ran) <= progress_of(picked);
-	if (machine.policy == COLAB && own != other)
-		return own > other ? ahead <= (__s64)fair_latency() : ahead < -(__s64)fair_latency();
-	return ahead <= 0;
+	switch (machine.policy) {
+	case COLAB:
+		return colab_max_block_local(core, ran);
+	case PFS:
+		return pfs_next(core, ran);
+	default:
+		return fair_before(first_waiting(core), ran);
+	}
 }

@@ -30,6 +30,16 @@ DECISION __u32 pfs_behind_waiting(__u32 best, __u32 core, __u32 to)
 	return best;
 }
 
+/* Of the threads that wait for a core and the one that ran there, the one that has achieved least. */
+DECISION __u32 pfs_next(__u32 core, __u32 ran)
+{
+	__u32 waiting = pfs_behind_waiting(0, core, core);
+
+	if (waiting && progress_of(waiting) == progress_of(ran))
+		return fair_before(waiting, ran);
+	return pfs_behind(waiting, ran);
+}
+
 /* Whether another thread is so little ahead that nothing is owed any more. */
 static __always_inline bool pfs_near(__u32 slot, __u32 other)
 {
