@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use evenkeel_model::Ns;
 use evenkeel_topology::list;
 use perf_event::Builder;
 use perf_event::events::Hardware;
@@ -18,7 +19,7 @@ use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sch
 use crate::clock::clock;
 use crate::mask;
 use crate::process;
-use crate::realtime;
+use crate::realtime::{self, Reservation};
 use crate::vm::kvm;
 use crate::watch::{self, Counters, Options, Watch};
 
@@ -257,7 +258,7 @@ fn fifo() -> Probe {
 }
 
 fn deadline() -> Probe {
-    match in_a_thread(|| realtime::reserve(0, 0.01))? {
+    match in_a_thread(|| realtime::reserve(0, Reservation::of(0.01, Ns::from_ms(10))))? {
         Ok(()) => Ok("allowed".into()),
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             Err(lacks("all CPU time that can be reserved is reserved")

@@ -2,10 +2,10 @@
 
 use std::io;
 
+use evenkeel_model::Ns;
+
 use crate::event::Tid;
 
-/// A reservation holds within every such span.
-const PERIOD_NS: u64 = 10_000_000;
 const SCHED_EXT: u32 = 7;
 const SCHED_DEADLINE: u32 = libc::SCHED_DEADLINE as u32;
 
@@ -61,23 +61,42 @@ pub fn ext(tid: Tid) -> io::Result<()> {
     set(tid, &libc::sched_attr { sched_policy: SCHED_EXT, sched_nice: now.sched_nice, ..EMPTY })
 }
 
-/// Gives a thread (0: this one) a share of a CPU, and no more.
-pub(crate) fn reserve(tid: Tid, share: f64) -> io::Result<()> {
-    let reservation = libc::sched_attr {
-        sched_policy: SCHED_DEADLINE,
-        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
-        sched_runtime: (share * PERIOD_NS as f64) as u64,
-        sched_deadline: PERIOD_NS,
-        sched_period: PERIOD_NS,
-        ..EMPTY
-    };
-    set(tid, &reservation)
+/// Time on a CPU in every such span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    pub(crate) runtime: Ns,
+    pub(crate) period: Ns,
 }
 
-/// The share of a CPU that a thread has reserved, if it has.
-pub(crate) fn reserved(tid: Tid) -> Option<f64> {
-    let attr = get(tid).ok()?;
-    (attr.sched_policy == SCHED_DEADLINE).then(|| attr.sched_runtime as f64 / attr.sched_period.max(1) as f64)
+impl Reservation {
+    /// A share of a CPU.
+    pub(crate) fn of(share: f64, period: Ns) -> Self {
+        Self { runtime: Ns((share * period.0 as f64) as u64), period }
+    }
+
+    /// The share that it is.
+    pub(crate) fn share(self) -> f64 {
+        self.runtime.0 as f64 / self.period.0.max(1) as f64
+    }
+}
+
+/// Gives a thread (0: this one) its time, and no more.
+pub(crate) fn reserve(tid: Tid, reservation: Reservation) -> io::Result<()> {
+    let attr = libc::sched_attr {
+        sched_policy: SCHED_DEADLINE,
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_runtime: reservation.runtime.0,
+        sched_deadline: reservation.period.0,
+        sched_period: reservation.period.0,
+        ..EMPTY
+    };
+    set(tid, &attr)
+}
+
+/// What a thread has reserved, if it has.
+pub(crate) fn reservation(tid: Tid) -> Option<Reservation> {
+    let attr = get(tid).ok().filter(|attr| attr.sched_policy == SCHED_DEADLINE)?;
+    Some(Reservation { runtime: Ns(attr.sched_runtime), period: Ns(attr.sched_period) })
 }
 
 fn get(tid: Tid) -> io::Result<libc::sched_attr> {

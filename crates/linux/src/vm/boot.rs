@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use evenkeel_model::Ns;
 
+use super::enforcement::Enforcement;
 use super::error::{Error, tried};
 use super::monitor::Monitor;
 use super::options::{Accelerator, Options};
@@ -158,13 +159,13 @@ impl Booter for Real<'_> {
         if !matches!(reply, Reply::Ready) {
             return Err(processes.lost("does not say that it is ready", signals));
         }
-        let shares = if options.shares { Some(reserve(options, &processes)?) } else { None };
+        let shares = options.shares.then(|| reserve(options, &processes)).transpose()?;
         Ok(Vm { processes, port, shares, accelerator, options: options.clone(), commands: 0, began: false })
     }
 }
 
 /// Holds the virtual cores to their shares.
-fn reserve(options: &Options, processes: &Processes) -> Result<Shares, Error> {
+fn reserve(options: &Options, processes: &Processes) -> Result<(Shares, Enforcement), Error> {
     let cores = shares::virtual_cores(processes.qemu()).map_err(Error::shares)?;
     shares::serve_first(processes.qemu(), &cores);
     shares::serve_first(processes.files.id(), &[]);

@@ -12,6 +12,7 @@ pub mod kvm;
 pub mod reservations;
 
 mod boot;
+mod enforcement;
 mod error;
 mod monitor;
 mod options;
@@ -29,6 +30,7 @@ use evenkeel_model::Ns;
 
 use crate::clock::clock;
 use crate::launch::Signals;
+use enforcement::Enforcement;
 use error::tried;
 use port::Port;
 use processes::Processes;
@@ -42,7 +44,7 @@ pub use shares::Shares;
 pub struct Vm {
     processes: Processes,
     port: Port,
-    shares: Option<Shares>,
+    shares: Option<(Shares, Enforcement)>,
     accelerator: Accelerator,
     options: Options,
     commands: u32,
@@ -95,7 +97,7 @@ impl Vm {
 
     /// The shares of a real core that its cores have; `None` if they are not limited.
     pub fn shares(&self) -> Option<Shares> {
-        self.shares
+        self.shares.as_ref().map(|(shares, _)| *shares)
     }
 
     /// What runs its code.

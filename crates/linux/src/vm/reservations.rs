@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 
 use crate::event::Tid;
-use crate::realtime;
+use crate::realtime::{self, Reservation};
 
 /// A process with a reservation.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +26,21 @@ impl fmt::Display for Holder {
     }
 }
 
-/// All of them that are visible here. The QEMU of an `evenkeel vm` counts as that.
+/// What the QEMU of a guest counts as, together with the process that has its shares enforced.
+const GUEST: &str = "evenkeel vm";
+
+/// All of them that are visible here.
 pub fn holders() -> Vec<Holder> {
-    let mut holders: Vec<Holder> = processes().filter_map(holder).collect();
+    let mut holders: Vec<Holder> = Vec::new();
+    for found in processes().filter_map(holder) {
+        match holders.iter_mut().find(|holder| holder.process == found.process) {
+            Some(holder) => {
+                holder.cpus += found.cpus;
+                holder.name = GUEST.to_owned();
+            }
+            None => holders.push(found),
+        }
+    }
     holders.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
     holders
 }
@@ -44,7 +56,8 @@ fn numbers(folder: &str) -> impl Iterator<Item = Tid> + use<> {
 }
 
 fn holder(process: Tid) -> Option<Holder> {
-    let cpus: f64 = numbers(&format!("/proc/{process}/task")).filter_map(realtime::reserved).sum();
+    let cpus: f64 =
+        numbers(&format!("/proc/{process}/task")).filter_map(realtime::reservation).map(Reservation::share).sum();
     // Kernel threads that set frequencies have this class, too, and no command line.
     let command = Command::of(process).filter(|_| cpus > 0.0)?;
     let guest = command.words.iter().any(|word| word.starts_with("evenkeel,")) && command.name().starts_with("qemu");
@@ -52,7 +65,7 @@ fn holder(process: Tid) -> Option<Holder> {
         Some(parent) => (command.parent, parent),
         None => (process, command),
     };
-    let name = if guest { "evenkeel vm".to_owned() } else { command.name() };
+    let name = if guest { GUEST.to_owned() } else { command.name() };
     Some(Holder { process, name, stopped: command.state == 'T', cpus })
 }
 
@@ -82,12 +95,16 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_model::Ns;
+
     use super::*;
 
     /// A thread of this process reserves a little and is found with it; without the privilege, nothing is.
     #[test]
     fn a_process_that_reserves_is_named() {
-        let tried = std::thread::spawn(|| (realtime::reserve(0, 0.02), holders())).join().unwrap();
+        let tried = std::thread::spawn(|| (realtime::reserve(0, Reservation::of(0.02, Ns::from_ms(10))), holders()))
+            .join()
+            .unwrap();
         let own = tried.1.iter().find(|holder| holder.process == std::process::id());
         let Some(own) = own.filter(|_| tried.0.is_ok()) else {
             assert!(tried.0.is_err() && own.is_none(), "{tried:?}");

@@ -5,13 +5,18 @@ use std::io;
 use std::sync::mpsc;
 use std::thread;
 
+use evenkeel_model::Ns;
+
+use super::enforcement::{self, Enforcement};
 use crate::event::Tid;
-use crate::realtime;
+use crate::realtime::{self, Reservation};
 use crate::spec::Spec;
 
-/// The kernel admits reservations up to 95 % of each CPU (sched_rt_runtime_us); the rest of this is left to QEMU's other
-/// threads and to Evenkeel.
-const RESERVED: f64 = 0.85;
+/// The kernel admits reservations up to 95 % of each CPU (sched_rt_runtime_us), and has reserved some of it itself for ordinary
+/// threads; what remains is left to QEMU's other threads, to the enforcement of shares, and to Evenkeel.
+const RESERVED: f64 = 0.85 - enforcement::SHARE;
+/// A reservation holds within every such span. Shorter ones would cost more, and not be finer, since they are enforced four times in it.
+const PERIOD: Ns = Ns::from_ms(2);
 /// No virtual core can use more than one real one, and a reservation must stay below all of it.
 const MOST: f64 = 0.95;
 /// How often smaller shares are tried when others have reserved CPU time, too.
@@ -58,25 +63,30 @@ impl Shares {
                 });
             }
             let tids: Vec<Tid> = tids.iter().take(held.len()).collect();
-            self.reserve(spec, &tids).map(|_| ())
+            self.reserve(spec, &tids).map(drop)
         })
     }
 
     /// Reserves the shares for the threads of the virtual cores, the big ones first, and returns what was reserved: less if
-    /// others have reservations as well.
+    /// others have reservations as well. They hold as long as what is returned with them.
     ///
     /// # Errors
     /// No privilege, or no time left to reserve.
-    pub fn reserve(mut self, spec: &Spec, cores: &[Tid]) -> io::Result<Self> {
+    pub fn reserve(mut self, spec: &Spec, cores: &[Tid]) -> io::Result<(Self, Enforcement)> {
+        let enforcement = Enforcement::begin(cores.len(), thread::available_parallelism().map_or(1, usize::from))?;
         for _ in 0..ATTEMPTS {
             let share = |core: usize| if core < usize::from(spec.big) { self.big } else { self.little };
-            let reserved: io::Result<()> =
-                cores.iter().enumerate().try_for_each(|(core, tid)| realtime::reserve(*tid, share(core)));
-            match reserved {
+            let with_shares = cores.iter().enumerate().map(|(core, tid)| (*tid, Reservation::of(share(core), PERIOD)));
+            let reservations: Vec<(Tid, Reservation)> = with_shares.collect();
+            match reservations.iter().try_for_each(|(tid, reservation)| realtime::reserve(*tid, *reservation)) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                     self = Self { big: self.big * 0.85, little: self.little * 0.85 };
                 }
-                reserved => return reserved.map(|()| self),
+                reserved => {
+                    reserved?;
+                    enforcement.enforce(reservations);
+                    return Ok((self, enforcement));
+                }
             }
         }
         Err(io::Error::from_raw_os_error(libc::EBUSY))
