@@ -52,9 +52,9 @@ impl Enforcement {
                     Err(RecvTimeoutError::Timeout) if begins => {}
                     Err(_) => return,
                 }
-                // The kernel looks only if something is new: a nanosecond.
-                for (tid, Reservation { runtime, period }) in &held {
-                    let _ = realtime::reserve(*tid, Reservation { runtime: *runtime + Ns(round % 2), period: *period });
+                // Once a thread is gone, its number may become another one's.
+                if held.iter().any(|(tid, reservation)| gone(again(*tid, *reservation, round))) {
+                    held.clear();
                 }
             }
         });
@@ -68,6 +68,15 @@ impl Enforcement {
             let _ = tell.send(reservations);
         }
     }
+}
+
+/// Gives a thread its reservation, in turn whole and without a nanosecond: the kernel looks only if something is new.
+fn again(tid: Tid, Reservation { runtime, period }: Reservation, round: u64) -> io::Result<()> {
+    realtime::reserve(tid, Reservation { runtime: Ns(runtime.0 - round % 2), period })
+}
+
+fn gone(given: io::Result<()>) -> bool {
+    given.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
 impl Drop for Enforcement {
@@ -100,8 +109,8 @@ mod tests {
         });
         let (tid, own) = (tids.recv().unwrap(), Reservation::of(0.02, Ns::from_ms(2)));
         enforcement.enforce(vec![(tid, own)]);
-        // It has its own, and a nanosecond more, in turn.
-        for wanted in [own.runtime, own.runtime + Ns(1), own.runtime] {
+        // It has its own, and a nanosecond less, in turn.
+        for wanted in [own.runtime, Ns(own.runtime.0 - 1), own.runtime] {
             while realtime::reservation(tid).map(|held| held.runtime) != Some(wanted) {
                 thread::yield_now();
             }

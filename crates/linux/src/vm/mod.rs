@@ -125,6 +125,7 @@ impl Vm {
                     boots += 1;
                     // The new one needs the reservations of the old one.
                     self.processes.end();
+                    self.shares = None;
                     *self = Self::boot(&self.options, signals, notice)?;
                 }
                 result => return result,

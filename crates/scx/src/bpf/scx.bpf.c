@@ -4,7 +4,10 @@
  *
  * A running thread stays where it is until it blocks, gives up its core, may not use it any more, or the process has it
  * stopped: what only interrupts it, such as a thread of the kernel, is no event. If the process is late, cores take
- * what waits in turn, first what ran on their own type. If it does not answer at all, the machine is given back. */
+ * what waits in turn, first what ran on their own type. If it does not answer at all, the machine is given back.
+ *
+ * Here is what the kernel calls, in the order of a thread's life. What is known of threads is in daemon/threads.h, where they wait and
+ * how cores get one in daemon/queues.h. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -17,112 +20,24 @@
 #include "clock.h"
 #include "speed.h"
 #include "taken.h"
+#include "daemon/threads.h"
+#include "daemon/queues.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* A thread waits in the queue of its number, which is searched for it: with 64 queues a machine on which 500 threads wait
- * searches eight of them. A power of two. */
-#define QUEUES 64
-/* A running thread is checked again after so long, in ns: a tick of Debian's kernels (250 Hz), since less cannot be had. */
-#define SLICE 4000000
 /* How often lateness is checked, in ns: a tenth of the time after which the process is late. */
 #define BEAT 2000000
 
 /* Of a READY event. */
 enum { WOKEN = 1, YIELDED = 2 };
 
-/* To a core: the thread that it is to run. The number is written last. */
-struct assignment {
-	__u64 slice;
-	__u32 tid;
-	__u32 number;
-};
-
-/* Set before loading. */
-/* The process is late when an event has waited for so long, in ns. */
+/* Set before loading: the process is late when an event has waited for so long, in ns. */
 const volatile __u64 late_after = 0;
-/* The CPUs that the process schedules, and their core types. */
-const volatile __u64 machine[MAX_CPUS / 64] = {};
-const volatile __u8 type_of[MAX_CPUS] = {};
-
-/* Written by the process. */
-struct assignment assignments[MAX_CPUS] = {};
-
-/* Read by the process. */
-/* Threads that cores took because the process was late. */
-__u64 taken_late = 0;
-
-/* The number of the last assignment that each core has taken. */
-static __u32 taken[MAX_CPUS];
-/* Where late cores search first: after the queue that each has last taken from, so that all have their turn. */
-static __u32 first_queue[MAX_CPUS];
-
-struct thread {
-	/* Its number, as the process was told. */
-	__u32 tid;
-	/* The core that it runs on by the process's word, plus 1. */
-	__u32 on;
-	/* The type of the core that it ran on last. */
-	__u32 type;
-	__u32 waker;
-	/* Since when it has waited in a futex call. */
-	__u64 futex_since;
-	bool yields;
-	/* It is to leave its core, and was kicked for that. */
-	bool leaves;
-	bool kicked;
-	/* It waits in a queue, or is about to: the kernel queues it after it has been told of. */
-	bool waits;
-	/* It may use none of the CPUs that the process schedules: it runs where it is, at once. */
-	bool outside;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread);
-} threads SEC(".maps");
-
-static struct thread *of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&threads, p, 0, 0);
-}
-
-/* The same, for telling of it. A thread that calls exec has the number of its process's first thread from then on, and that one,
- * which ends, has its number (de_thread): the process is told so, and no more of the first one. */
-static struct thread *named(struct task_struct *p)
-{
-	struct thread *thread = of(p);
-	__u32 before;
-
-	if (!thread || thread->tid == p->pid)
-		return thread;
-	if (p->pid != p->tgid)
-		return 0;
-	before = thread->tid;
-	thread->tid = p->pid;
-	tell(RENAMED, p, before, 0, 0);
-	return thread;
-}
 
 /* Cores help themselves: the process has not begun, or is late. */
 static bool late(void)
 {
 	return !heard || silent_for(bpf_ktime_get_ns(), late_after);
-}
-
-/* Tells of a thread, and notes whether it may use none of the CPUs that the process schedules. */
-static void introduce(enum kind kind, struct task_struct *p, struct thread *thread)
-{
-	__u64 mask[MAX_CPUS / 64], common = 0;
-	int word;
-
-	read_mask(p, mask);
-	for (word = 0; word < MAX_CPUS / 64; word++)
-		common |= mask[word] & machine[word];
-	thread->outside = !common;
-	describe(kind, p, 0);
 }
 
 SEC("struct_ops/select_cpu")
@@ -189,80 +104,6 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 	thread->waits = true;
 	scx_bpf_dsq_insert(p, p->pid & (QUEUES - 1), SLICE, flags & ~SCX_ENQ_REENQ);
 	tell(READY, p, told, waker, waited);
-}
-
-enum delivered { MOVED, ABSENT, KEPT };
-
-static bool waits(__u32 tid)
-{
-	struct task_struct *p = bpf_task_from_pid(tid);
-	struct thread *thread;
-	bool found = false;
-
-	if (p) {
-		thread = of(p);
-		found = thread && thread->waits;
-		bpf_task_release(p);
-	}
-	return found;
-}
-
-/* Gives a core the thread of its assignment, if it still waits and may run there. */
-static enum delivered deliver(__u32 cpu, __u32 tid, __u64 slice)
-{
-	struct bpf_iter_scx_dsq iterator;
-	struct task_struct *p;
-	enum delivered found = ABSENT;
-
-	if (!bpf_iter_scx_dsq_new(&iterator, tid & (QUEUES - 1), 0)) {
-		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
-			if (p->pid == tid) {
-				scx_bpf_dsq_move_set_slice(&iterator, slice < SLICE ? slice : SLICE);
-				found = may_use(p, cpu) && scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0) ? MOVED : KEPT;
-				break;
-			}
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&iterator);
-	return found;
-}
-
-/* Takes the first thread of a queue that ran on this CPU's type last. */
-static bool take_from(__u32 queue, __u32 cpu)
-{
-	struct bpf_iter_scx_dsq iterator;
-	struct thread *thread;
-	struct task_struct *p;
-	bool taken = false;
-
-	if (!bpf_iter_scx_dsq_new(&iterator, queue, 0)) {
-		while (!taken && (p = bpf_iter_scx_dsq_next(&iterator))) {
-			thread = of(p);
-			taken = thread && thread->type == type_of[cpu] && may_use(p, cpu) &&
-				scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0);
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&iterator);
-	return taken;
-}
-
-/* Takes a thread that waits: one that ran on this CPU's type last, if there is one. */
-static bool take_any(__u32 cpu)
-{
-	__u32 first = first_queue[cpu], queue;
-	int turn;
-
-	bpf_for(turn, 0, 2 * QUEUES) {
-		queue = (first + turn) & (QUEUES - 1);
-		if (turn < QUEUES ? take_from(queue, cpu) : scx_bpf_dsq_move_to_local(queue)) {
-			first_queue[cpu] = queue + 1;
-			/* Before the process has begun, it is not late. */
-			if (heard)
-				__sync_fetch_and_add(&taken_late, 1);
-			return true;
-		}
-	}
-	return false;
 }
 
 /* The process is to use a CPU again, or not any more. */
@@ -365,54 +206,6 @@ bool BPF_PROG(scx_yield, struct task_struct *from, struct task_struct *to)
 	if (thread && !to)
 		thread->yields = true;
 	return false;
-}
-
-SEC("struct_ops/enable")
-void BPF_PROG(scx_enable, struct task_struct *p)
-{
-	struct thread *thread;
-
-	if (of_kernel(p))
-		return;
-	thread = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (thread) {
-		thread->tid = p->pid;
-		introduce(ENABLED, p, thread);
-	}
-}
-
-SEC("struct_ops/disable")
-void BPF_PROG(scx_disable, struct task_struct *p)
-{
-	if (of_kernel(p))
-		return;
-	if (named(p))
-		tell(DISABLED, p, 0, 0, 0);
-	bpf_task_storage_delete(&threads, p);
-}
-
-/* The next event of a thread that has called exec may be long in coming. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(becomes_first, struct task_struct *p)
-{
-	named(p);
-	return 0;
-}
-
-SEC("struct_ops/set_cpumask")
-void BPF_PROG(scx_set_cpumask, struct task_struct *p, const struct cpumask *mask)
-{
-	struct thread *thread = named(p);
-
-	if (thread)
-		introduce(MASK, p, thread);
-}
-
-SEC("struct_ops/set_weight")
-void BPF_PROG(scx_set_weight, struct task_struct *p, __u32 weight)
-{
-	if (named(p))
-		tell(WEIGHT, p, 0, 0, 0);
 }
 
 SEC("struct_ops/cpu_release")
