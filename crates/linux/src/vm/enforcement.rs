@@ -111,9 +111,13 @@ mod tests {
         enforcement.enforce(vec![(tid, own)]);
         // It has its own, and a nanosecond less, in turn.
         for wanted in [own.runtime, Ns(own.runtime.0 - 1), own.runtime] {
-            while realtime::reservation(tid).map(|held| held.runtime) != Some(wanted) {
-                thread::yield_now();
-            }
+            let given = || realtime::reservation(tid).map(|held| held.runtime) == Some(wanted);
+            // On however slow a machine: some ten seconds.
+            let once = |_| {
+                thread::sleep(Duration::from_micros(100));
+                given()
+            };
+            assert!((0..100_000).any(once), "{wanted} was never given");
         }
         drop(enforcement);
         let left = realtime::reservation(tid);
