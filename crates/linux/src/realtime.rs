@@ -65,13 +65,20 @@ pub fn ext(tid: Tid) -> io::Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pub(crate) runtime: Ns,
+    /// From when it can run, it has that by then.
+    pub(crate) deadline: Ns,
     pub(crate) period: Ns,
 }
 
 impl Reservation {
     /// A share of a CPU.
     pub(crate) fn of(share: f64, period: Ns) -> Self {
-        Self { runtime: Ns((share * period.0 as f64) as u64), period }
+        Self { runtime: Ns((share * period.0 as f64) as u64), deadline: period, period }
+    }
+
+    /// The same, as soon as it can be had: of two reservations the one with the earlier deadline comes first.
+    pub(crate) fn at_once(self) -> Self {
+        Self { deadline: self.runtime, ..self }
     }
 
     /// The share that it is.
@@ -86,7 +93,7 @@ pub(crate) fn reserve(tid: Tid, reservation: Reservation) -> io::Result<()> {
         sched_policy: SCHED_DEADLINE,
         sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
         sched_runtime: reservation.runtime.0,
-        sched_deadline: reservation.period.0,
+        sched_deadline: reservation.deadline.0,
         sched_period: reservation.period.0,
         ..EMPTY
     };
@@ -96,7 +103,8 @@ pub(crate) fn reserve(tid: Tid, reservation: Reservation) -> io::Result<()> {
 /// What a thread has reserved, if it has.
 pub(crate) fn reservation(tid: Tid) -> Option<Reservation> {
     let attr = get(tid).ok().filter(|attr| attr.sched_policy == SCHED_DEADLINE)?;
-    Some(Reservation { runtime: Ns(attr.sched_runtime), period: Ns(attr.sched_period) })
+    let libc::sched_attr { sched_runtime, sched_deadline, sched_period, .. } = attr;
+    Some(Reservation { runtime: Ns(sched_runtime), deadline: Ns(sched_deadline), period: Ns(sched_period) })
 }
 
 fn get(tid: Tid) -> io::Result<libc::sched_attr> {

@@ -17,6 +17,8 @@ use crate::spec::Spec;
 const RESERVED: f64 = 0.85 - enforcement::SHARE;
 /// A reservation holds within every such span. Shorter ones would cost more, and not be finer, since they are enforced four times in it.
 const PERIOD: Ns = Ns::from_ms(2);
+/// The kernel takes no runtime below 1024 ns (DL_SCALE): small shares hold within longer spans.
+const LEAST: Ns = Ns::from_us(2);
 /// No virtual core can use more than one real one, and a reservation must stay below all of it.
 const MOST: f64 = 0.95;
 /// How often smaller shares are tried when others have reserved CPU time, too.
@@ -76,7 +78,7 @@ impl Shares {
         let enforcement = Enforcement::begin(cores.len(), thread::available_parallelism().map_or(1, usize::from))?;
         for _ in 0..ATTEMPTS {
             let share = |core: usize| if core < usize::from(spec.big) { self.big } else { self.little };
-            let with_shares = cores.iter().enumerate().map(|(core, tid)| (*tid, Reservation::of(share(core), PERIOD)));
+            let with_shares = cores.iter().enumerate().map(|(core, tid)| (*tid, reservation(share(core))));
             let reservations: Vec<(Tid, Reservation)> = with_shares.collect();
             match reservations.iter().try_for_each(|(tid, reservation)| realtime::reserve(*tid, *reservation)) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
@@ -91,6 +93,11 @@ impl Shares {
         }
         Err(io::Error::from_raw_os_error(libc::EBUSY))
     }
+}
+
+/// What gives a virtual core its share.
+fn reservation(share: f64) -> Reservation {
+    Reservation::of(share, PERIOD.max(Ns((LEAST.0 as f64 / share).ceil() as u64)))
 }
 
 /// Lets what serves the guest's devices and timers run before ordinary work of the host, or a busy host would make the
@@ -132,6 +139,17 @@ mod tests {
             let sum = shares.big * f64::from(spec.big) + shares.little * f64::from(spec.little);
             assert!(sum <= RESERVED * real as f64 + 1e-9 && shares.big <= MOST, "{word}: {shares:?}");
             assert!((shares.big / shares.little - spec.ratio).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_smallest_share_is_one_that_the_kernel_takes() {
+        for (word, longer) in [("2B2S:3", false), ("32B32S:100", true)] {
+            let spec: Spec = word.parse().unwrap();
+            let shares = Shares::of(&spec, 2);
+            let little = reservation(shares.little);
+            assert!(little.runtime.0 >= LEAST.0 - 1 && (little.period > PERIOD) == longer, "{word}: {little:?}");
+            assert!((little.share() / shares.little - 1.0).abs() < 1e-3, "{word}: {little:?}");
         }
     }
 }

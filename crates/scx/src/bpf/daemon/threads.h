@@ -6,6 +6,7 @@
 const volatile __u64 machine[MAX_CPUS / 64] = {};
 const volatile __u8 type_of[MAX_CPUS] = {};
 
+/* What this part knows of a thread. */
 struct thread {
 	/* Its number, as the process was told. */
 	__u32 tid;
