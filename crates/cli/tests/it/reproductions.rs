@@ -34,6 +34,23 @@ fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().unwrap()
 }
 
+/// The figures of a summary, those of the null models with dots in their names.
+fn summary(report: &Value) -> BTreeMap<String, f64> {
+    let mut figures = BTreeMap::new();
+    let mut open = vec![(String::new(), &report["summary"])];
+    while let Some((name, value)) = open.pop() {
+        match value {
+            Value::Object(parts) => {
+                open.extend(parts.iter().map(|(part, value)| (format!("{name}.{part}"), value)));
+            }
+            value => {
+                figures.insert(name.trim_start_matches('.').to_owned(), value.as_f64().unwrap());
+            }
+        }
+    }
+    figures
+}
+
 fn number(value: &Value) -> String {
     value.as_f64().map_or_else(|| value.to_string(), |number| format!("{number:.9}"))
 }
@@ -44,18 +61,22 @@ fn every_row_of_every_paper_is_the_known_one() {
     for report in all() {
         let _ = writeln!(text, "{}: {} events", report["experiment"], report["events"]);
         // In the order of the names, and to nine decimals: both are JSON's to choose.
-        let summary: BTreeMap<_, _> = report["summary"].as_object().unwrap().iter().collect();
-        for (name, value) in summary {
-            let _ = writeln!(text, "{name}: {}", number(value));
+        for (name, value) in summary(report) {
+            let _ = writeln!(text, "{name}: {value:.9}");
         }
         for row in rows(report) {
             let [id, kind] = ["id", "kind"].map(|field| row[field].as_str().unwrap());
+            let [published, simulated, constant, arithmetic] =
+                ["published", "simulated", "constant", "arithmetic"].map(|field| number(&row[field]));
             let _ = writeln!(
                 text,
-                "{id} ({kind}): published {}, simulated {}",
-                number(&row["published"]),
-                number(&row["simulated"])
+                "{id} ({kind}): published {published}, simulated {simulated}, constant {constant}, arithmetic {arithmetic}"
             );
+        }
+        for gap in report["separation"].as_array().unwrap() {
+            let [policy, against] = ["policy", "against"].map(|field| gap[field].as_str().unwrap());
+            let [effect, low, high] = ["effect", "low", "high"].map(|field| number(&gap[field]));
+            let _ = writeln!(text, "{policy} against {against}: {effect}, from {low} to {high}");
         }
         text.push('\n');
     }
@@ -79,17 +100,22 @@ const PAPERS: [(&str, &str); 5] = [
 #[test]
 fn the_table_of_reproductions_is_what_their_rows_add_up_to() {
     let mut table = String::from(
-        "| experiment | paper | results | right sign | within a third | close | within 10 % | rank correlation |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| experiment | paper | results | right sign | within a third | close | within 10 % | rank correlation | one effect for all: close | \
+         arithmetic: close | neither close | of these close here |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    let share = |sums: &BTreeMap<&str, f64>, part: &str, whole: &str| (100.0 * sums[part] / sums[whole]).round();
-    let line = |table: &mut String, names: &str, sums: &BTreeMap<&str, f64>, correlation: &str| {
-        let [sign, third] = [("sign", "compared"), ("within_a_third", "effects")].map(|(a, b)| share(sums, a, b));
-        let [close, tenth] = ["close", "within_ten_percent"].map(|part| share(sums, part, "results"));
+    let line = |table: &mut String, names: &str, sums: &BTreeMap<String, f64>, correlation: &str| {
+        let share = |part: &str, whole: &str| format!("{:.0} %", 100.0 * sums[part] / sums[whole]);
+        let [sign, third] = [("sign", "compared"), ("within_a_third", "effects")].map(|(a, b)| share(a, b));
+        let [close, tenth, constant, arithmetic] =
+            ["close", "within_ten_percent", "null.constant.close", "null.arithmetic.close"]
+                .map(|part| share(part, "results"));
         let _ = writeln!(
             table,
-            "| {names} | {} | {sign} % | {third} % | {close} % | {tenth} % |{correlation} |",
-            sums["results"]
+            "| {names} | {} | {sign} | {third} | {close} | {tenth} |{correlation} | {constant} | {arithmetic} | {} | {} |",
+            sums["results"],
+            sums["null.left"],
+            share("null.left_close", "null.left"),
         );
     };
     let mut sums = BTreeMap::new();
@@ -97,9 +123,7 @@ fn the_table_of_reproductions_is_what_their_rows_add_up_to() {
         if name == "aaws" {
             line(&mut table, "the four above | ", &sums, "");
         }
-        let summary = of(name)["summary"].as_object().unwrap();
-        let own: BTreeMap<&str, f64> =
-            summary.iter().map(|(key, value)| (key.as_str(), value.as_f64().unwrap())).collect();
+        let own = summary(of(name));
         line(&mut table, &format!("`{name}` | {paper}"), &own, &format!(" {:.2}", own["rank_correlation"]));
         for (key, value) in own {
             *sums.entry(key).or_default() += value;
@@ -228,7 +252,8 @@ fn without_takeovers_colab_gains_as_little_as_the_page_says() {
         let turnaround =
             lines.filter(|words| words.first() == Some(&policies[policy])).map(|words| words[1]).next_back();
         let percent: f64 = turnaround.unwrap().parse().unwrap();
-        format!("{:.0} %", -percent)
+        // Not -0.
+        format!("{:.0} %", 0.0 - percent.round())
     });
     let page = words(&fs::read_to_string(path("docs/reproductions.md")).unwrap());
     let expected = format!(

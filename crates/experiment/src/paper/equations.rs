@@ -44,6 +44,7 @@ pub fn run(policies: &[String], set: &Set) -> Result<Vec<Sample>> {
                     workload: member.name.clone(),
                     machine: machine.clone(),
                     policy: policy.clone(),
+                    seed: 0,
                     measured: Measured::Values(vec![
                         (Metric::Throughput, found.speedup),
                         (Metric::OverOneLittle, found.throughput / little),

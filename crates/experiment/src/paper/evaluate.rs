@@ -96,6 +96,10 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
             all.get(2).copied()
         }
         Aggregate::Smallest => all.into_iter().reduce(f64::min),
+        Aggregate::SecondSmallest => {
+            all.sort_by(f64::total_cmp);
+            all.get(1).copied()
+        }
         Aggregate::Best | Aggregate::Worst => {
             let most = published.metric.more_is_better() == (published.aggregate == Aggregate::Best);
             means().reduce(if most { f64::max } else { f64::min })

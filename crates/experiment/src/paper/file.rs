@@ -8,6 +8,7 @@ use evenkeel_workload::program::{MainThread, ReadyQueue};
 use serde::Deserialize;
 
 use super::metric::Metric;
+use super::null::arithmetic::Sharing;
 use super::published::Published;
 use crate::catalog;
 use crate::error::{Error, Result};
@@ -33,12 +34,18 @@ pub struct Experiment {
     pub orders: Vec<CoreOrder>,
     /// The seed of all runs.
     pub seed: u64,
+    /// For the null model of arithmetic: how policies share out cores, by their names without knobs.
+    #[serde(default)]
+    pub arithmetic: BTreeMap<String, Sharing>,
     /// What is run.
     #[serde(rename = "set")]
     pub sets: Vec<Set>,
     /// What was published.
     #[serde(rename = "row")]
     pub rows: Vec<Published>,
+    /// Whose effects are told apart from those of other policies.
+    #[serde(default, rename = "separation")]
+    pub separations: Vec<Separation>,
     /// Power over time.
     #[serde(default)]
     pub power: Vec<PowerChart>,
@@ -79,6 +86,18 @@ pub struct Set {
     /// What carries it out.
     #[serde(default, rename = "host")]
     pub carrier: Carrier,
+}
+
+/// A policy that is told apart from the others of a set.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Separation {
+    /// The set.
+    pub set: String,
+    /// The policy.
+    pub policy: String,
+    /// By what.
+    pub metric: Metric,
 }
 
 /// What carries out a set.
@@ -236,6 +255,12 @@ impl Experiment {
         set.policies.as_ref().unwrap_or(&self.policies)
     }
 
+    /// How a policy shares out cores, by arithmetic.
+    pub fn sharing(&self, policy: &str) -> Option<Sharing> {
+        let name = policy.split_once(':').map_or(policy, |(name, _)| name);
+        self.arithmetic.get(name).copied()
+    }
+
     /// The policies of a set as they are set up, under the names that rows use.
     ///
     /// # Errors
@@ -294,6 +319,25 @@ mod tests {
     #[test]
     fn every_row_of_the_bundled_experiments_can_be_computed() {
         Experiment::by_name(ALL).unwrap().iter().for_each(every_row_of);
+    }
+
+    #[test]
+    fn what_is_told_apart_is_run() {
+        for experiment in Experiment::by_name(ALL).unwrap() {
+            for wanted in &experiment.separations {
+                let set = experiment.sets.iter().find(|set| set.name == wanted.set).unwrap();
+                assert!(experiment.policies_of(set).contains(&wanted.policy), "{}", experiment.name);
+            }
+            let shares = |set: &&Set| matches!(set.carrier, Carrier::Threads);
+            for row in &experiment.rows {
+                let set = experiment.sets.iter().filter(shares).find(|set| set.name == row.select.set);
+                let policy = row.policy.as_ref().filter(|_| set.is_some());
+                assert!(
+                    policy.is_none_or(|policy| experiment.sharing(policy).is_some()),
+                    "{policy:?} shares out no cores"
+                );
+            }
+        }
     }
 
     #[test]

@@ -61,9 +61,14 @@ impl Published {
         self.baseline.is_some() && self.compare == Compare::Effect
     }
 
-    /// Whether the number is how many times its baseline something is.
+    /// Whether the number is how many times something else it is: its baseline, or what its metric is relative to ([`Metric::HAntt`]).
     pub fn is_ratio(&self) -> bool {
-        self.baseline.is_some() && self.compare == Compare::Ratio
+        self.compare == Compare::Ratio
+    }
+
+    /// Whether two things are compared, so that the number can have the wrong sign.
+    pub fn is_compared(&self) -> bool {
+        self.baseline.is_some() || self.is_ratio()
     }
 }
 
@@ -184,6 +189,8 @@ pub enum Aggregate {
     ThirdLargest,
     /// The smallest of them.
     Smallest,
+    /// The smallest but one of them: "all but one".
+    SecondSmallest,
     /// The mean over the workloads of each machine, on the machine where that is best.
     Best,
     /// The same, on the machine where that is worst.

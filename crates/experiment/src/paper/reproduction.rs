@@ -6,9 +6,11 @@ use super::equations;
 use super::evaluate::{self, Row};
 use super::file::{Carrier, Experiment, Set};
 use super::metric::Metric;
+use super::null::{Null, arithmetic};
 use super::power::{self, Power};
 use super::ran::Ran;
 use super::sample::Sample;
+use super::separation::{Separated, separated};
 use super::tally::{Summary, tally};
 use super::workers::{self, Profiled};
 use crate::catalog;
@@ -27,6 +29,10 @@ pub struct Reproduction {
     pub sets: Vec<Ran>,
     /// Its published numbers, in the order of the file.
     pub rows: Vec<Row>,
+    /// The same rows by null models.
+    pub null: Null,
+    /// Its policies beside others.
+    pub separated: Vec<Separated>,
     /// Its charts of power over time.
     pub power: Vec<Power>,
     /// Its activity profiles.
@@ -67,7 +73,7 @@ impl Reproduction {
         };
         let runners = experiment.sets.iter().map(runner).collect::<Result<Vec<_>>>()?;
         let mut events = 0;
-        let mut sets = Vec::new();
+        let (mut sets, mut reckoned) = (Vec::new(), Vec::new());
         for (set, runner) in experiment.sets.iter().zip(&runners) {
             let policies = experiment.policies_of(set);
             let (samples, processed) = match set.carrier {
@@ -80,18 +86,20 @@ impl Reproduction {
             };
             events += processed;
             sets.push(ran(set, policies, samples, runner.plan()));
+            reckoned.push(ran(set, policies, arithmetic::samples(&experiment, set, runner.plan())?, runner.plan()));
         }
         let charts = experiment.power.iter().map(|chart| power::measure(chart, &experiment, &runners));
         let power = charts.collect::<Result<_>>()?;
         let profiles = experiment.profiles.iter().map(|profile| workers::profile(profile, &experiment, control));
         let profiles = profiles.collect::<Result<_>>()?;
         let rows = evaluate::rows(&experiment, &sets);
-        Ok(Self { experiment, sets, rows, power, profiles, events })
+        let (null, separated) = (Null::of(&experiment, &reckoned), separated(&experiment, &sets));
+        Ok(Self { experiment, sets, rows, null, separated, power, profiles, events })
     }
 
     /// The counts of the rows.
     pub fn summary(&self) -> Summary {
-        tally(&self.rows)
+        tally(&self.rows, &self.null)
     }
 
     /// The policies by mean H_ANTT over everything that the first set ran, if the paper says in which order they come.

@@ -99,18 +99,22 @@ fn play<W: Watch>(
     Ok(outcome)
 }
 
-fn kernel(name: &str) -> Result<&'static Kernel> {
+/// A kernel of Table III.
+pub fn kernel(name: &str) -> Result<&'static Kernel> {
     let table = Table::iii();
     let names = table.kernels.iter().map(|kernel| kernel.name.as_str());
     table.kernel(name).ok_or_else(|| catalog::unknown("kernel", name, names))
 }
 
+/// Techniques by the name that sets use.
+pub fn techniques(name: &str) -> Result<Techniques> {
+    name.parse().map_err(|unknown: NoTechniques| Error::ExperimentFile(unknown.to_string()))
+}
+
 fn options(conditions: Workers, techniques: &str, seed: u64, control: &Control<'_>) -> Result<Options> {
-    let techniques: Techniques =
-        techniques.parse().map_err(|unknown: NoTechniques| Error::ExperimentFile(unknown.to_string()))?;
     let Workers { interrupt_cycles, step_ns } = conditions;
     Ok(Options {
-        techniques,
+        techniques: self::techniques(techniques)?,
         seed,
         interrupt_cycles,
         step: Ns(step_ns),
@@ -128,6 +132,7 @@ fn measured(kernel: &Kernel, machine: &Machine, policy: &str, options: &Options,
         workload: kernel.name.clone(),
         machine: machine.name.clone(),
         policy: policy.to_owned(),
+        seed: options.seed,
         measured: Measured::Values(vec![
             (Metric::Time, seconds),
             (Metric::Energy, outcome.energy.0),

@@ -27,6 +27,8 @@ pub struct Reproduction<'a> {
     pub rows: Vec<Row<'a>>,
     /// What every policy changes about every workload on every machine: the tables before the published numbers.
     pub effects: Vec<Effect<'a>>,
+    /// What separates its policy from others.
+    pub separation: Vec<Separation<'a>>,
     /// Power over time, where the paper shows it.
     pub power: Vec<Chart<'a>>,
     /// Where the time of every kernel goes; only where workers ran some.
@@ -52,6 +54,26 @@ pub struct Effect<'a> {
     pub metric: &'static str,
     /// A signed fraction: -0.11 is -11 %; `null` if there is nothing to compare.
     pub effect: Option<f64>,
+}
+
+/// A policy against another one, on the same workloads and machines with the same seeds.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Separation<'a> {
+    /// The set of the experiment.
+    pub set: &'a str,
+    /// The policy.
+    pub policy: &'a str,
+    /// The other one.
+    pub against: &'a str,
+    /// What is compared.
+    pub metric: &'static str,
+    /// The geometric mean over workloads and machines, less one: -0.1 is 10 % less than the other's.
+    pub effect: f64,
+    /// The lower end of its 95 % interval from seed to seed; `null` with one seed.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
 }
 
 /// Power over time.
@@ -92,6 +114,10 @@ pub struct Row<'a> {
     pub simulated: Option<f64>,
     /// `simulated - published`; `null` with `simulated`.
     pub difference: Option<f64>,
+    /// The number if every effect on this metric were the published one in the middle; `null` if fewer than three were published.
+    pub constant: Option<f64>,
+    /// The number if cores were shared out by a rule, and nothing else happened; `null` where there is no such rule.
+    pub arithmetic: Option<f64>,
     /// Section and figure of the paper.
     pub source: &'a str,
     /// `result` (comes out of the mechanisms), `calibration` (a constant was chosen with it) or `input` (was put in).
@@ -114,17 +140,32 @@ pub enum RowKind {
 impl<'a> Reproduction<'a> {
     /// Of a reproduction that took so many seconds.
     pub fn of(reproduction: &'a paper::Reproduction, seconds: f64) -> Self {
+        let paper::Null { constant, arithmetic } = &reproduction.null;
+        let row = |(at, row): (usize, &'a paper::Row)| Row::of(row, constant.get(at), arithmetic.get(at));
         Self {
             experiment: &reproduction.experiment.name,
             events: reproduction.events,
             seconds,
             summary: reproduction.summary(),
-            rows: reproduction.rows.iter().map(Row::from).collect(),
+            rows: (0..).zip(&reproduction.rows).map(row).collect(),
             effects: reproduction.sets.iter().flat_map(effects).collect(),
+            separation: reproduction.separated.iter().flat_map(separation).collect(),
             power: reproduction.power.iter().map(Chart::from).collect(),
             breakdown: reproduction.sets.iter().flat_map(paper::breakdown).collect(),
         }
     }
+}
+
+fn separation(separated: &paper::Separated) -> impl Iterator<Item = Separation<'_>> {
+    separated.others.iter().map(|gap| Separation {
+        set: &separated.set,
+        policy: &separated.policy,
+        against: &gap.policy,
+        metric: separated.metric.title(),
+        effect: gap.effect,
+        low: gap.interval.map(|(low, _)| low),
+        high: gap.interval.map(|(_, high)| high),
+    })
 }
 
 fn effects(ran: &paper::Ran) -> Vec<Effect<'_>> {
@@ -147,14 +188,17 @@ fn effects(ran: &paper::Ran) -> Vec<Effect<'_>> {
     effects
 }
 
-impl<'a> From<&'a paper::Row> for Row<'a> {
-    fn from(row: &'a paper::Row) -> Self {
+impl<'a> Row<'a> {
+    /// A row, and the same number by the null models.
+    fn of(row: &'a paper::Row, constant: Option<&paper::Row>, arithmetic: Option<&paper::Row>) -> Self {
         Self {
             id: &row.published.id,
             what: &row.published.what,
             published: row.published.published,
             simulated: row.simulated,
             difference: row.difference(),
+            constant: constant.and_then(|row| row.simulated),
+            arithmetic: arithmetic.and_then(|row| row.simulated),
             source: &row.published.source,
             kind: match row.published.kind {
                 paper::RowKind::Result => RowKind::Result,

@@ -1,7 +1,7 @@
 //! The page of papers' evaluations.
 
 use evenkeel_experiment::mean;
-use evenkeel_experiment::paper::{Carrier, Metric, Ran, Reproduction, Row, RowKind, Verdict};
+use evenkeel_experiment::paper::{Carrier, Metric, Ran, Reproduction, Row, RowKind, Separated, Summary, Verdict};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, Scale, dumbbell, figure};
@@ -18,14 +18,16 @@ fn one(reproduction: &Reproduction) -> Markup {
     let Reproduction { experiment, sets, rows, power, profiles, .. } = reproduction;
     html! {
         h1 { (experiment.title) }
-        p.lead { (text::summary(&reproduction.summary())) }
+        (summary(&reproduction.summary()))
         @if let Some(ranking) = reproduction.ranking() { p.soft { (text::order(&ranking)) } }
+        @for separated in &reproduction.separated { (separation(separated)) }
         h2 { "Every published number" }
         p.soft {
             "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
-            "Effects in percent of the baseline. Rows marked calibration were used to choose a constant, and do not count."
+            "Effects in percent of the baseline. Rows marked calibration were used to choose a constant, and do not count. "
+            "\"Arithmetic\" is what comes of cores shared out by a rule, without any mechanism."
         }
-        (published(rows))
+        (published(rows, &reproduction.null.arithmetic))
         @if !power.is_empty() {
             h2 { "Power over time" }
             (super::power::draw(power))
@@ -56,6 +58,39 @@ fn one(reproduction: &Reproduction) -> Markup {
             h2 { "Every workload: " (ran.set.name) }
             p.soft { (ran.set.overview.title()) " against " (ran.policies[0]) ", the mean over core orders and seeds." }
             (heat(ran))
+        }
+    }
+}
+
+/// How many rows came out, simulated and by null models.
+fn summary(summary: &Summary) -> Markup {
+    html! {
+        p.lead { (text::counted(summary)) }
+        table.rows {
+            tr { th { "" } th.n { "right sign" } th.n { "within a third" } th.n { "close" } th.n { "within 10 %" } }
+            @for (name, shares) in text::scores(summary) {
+                tr { td { (name) } @for share in shares { td.n { (share) } } }
+            }
+        }
+    }
+}
+
+/// A policy against the others of a set.
+fn separation(separated: &Separated) -> Markup {
+    let end = |end: Option<f64>| end.map_or_else(|| "-".to_string(), number::percent);
+    html! {
+        h2 { "What separates " (separated.policy) ": " (separated.metric.title()) " (" (separated.set) ")" }
+        table.rows {
+            tr { th { "against" } th.n { "effect" } th.n { "95 %, from" } th.n { "to" } th { "" } }
+            @for gap in &separated.others {
+                tr {
+                    td { (gap.policy) }
+                    td.n { (number::percent(gap.effect)) }
+                    td.n { (end(gap.interval.map(|(low, _)| low))) }
+                    td.n { (end(gap.interval.map(|(_, high)| high))) }
+                    td { @if !gap.is_clear() { "not told apart" } }
+                }
+            }
         }
     }
 }
@@ -98,7 +133,7 @@ fn classes(ran: &Ran, metric: Metric) -> Vec<Group> {
     classes.iter().flat_map(|class| ran.set.machines.iter().map(move |machine| group(class, machine))).collect()
 }
 
-fn published(rows: &[Row]) -> Markup {
+fn published(rows: &[Row], arithmetic: &[Row]) -> Markup {
     let on_scale = |row: &&Row| row.published.is_effect() && row.published.published.abs() <= 0.5;
     let ends = rows.iter().filter(on_scale).flat_map(|row| [Some(row.published.published), row.simulated]).flatten();
     let scale = Scale::of(ends);
@@ -106,15 +141,18 @@ fn published(rows: &[Row]) -> Markup {
         div.scroll {
             table.rows {
                 tr {
-                    th { "what" } th.n { "published" } th.n { "simulated" } th { "" } th { "" } th.where { "source" }
+                    th { "what" } th.n { "published" } th.n { "simulated" } th.n { "arithmetic" } th { "" } th { "" }
+                    th.where { "source" }
                 }
-                @for one in rows { (row(one, on_scale(&one).then_some(&scale))) }
+                @for (one, reckoned) in rows.iter().zip(arithmetic) {
+                    (row(one, reckoned.simulated, on_scale(&one).then_some(&scale)))
+                }
             }
         }
     }
 }
 
-fn row(row: &Row, scale: Option<&Scale>) -> Markup {
+fn row(row: &Row, reckoned: Option<f64>, scale: Option<&Scale>) -> Markup {
     let Row { published, simulated, verdict } = row;
     let show = |value: f64| text::published_value(published, value);
     let miss = *verdict == Verdict::Miss && published.kind == RowKind::Result;
@@ -128,6 +166,7 @@ fn row(row: &Row, scale: Option<&Scale>) -> Markup {
             }
             td.n { (show(published.published)) }
             td.n { (simulated.map_or_else(|| "-".to_string(), show)) }
+            td.n { (reckoned.map_or_else(|| "-".to_string(), show)) }
             td.dumbbell {
                 @if let Some(scale) = scale { (dumbbell(scale, published.published, *simulated, miss)) }
             }

@@ -10,5 +10,5 @@ mod run;
 pub use comparison::comparison;
 pub use lists::{machines, policies, workloads};
 pub use predictor::predictor;
-pub use reproduction::{order, published_value, remark, reproductions, summary};
+pub use reproduction::{counted, order, published_value, remark, reproductions, scores};
 pub use run::run;

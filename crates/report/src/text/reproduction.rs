@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use comfy_table::Cell;
-use evenkeel_experiment::paper::{Metric, Published, Ran, Ranking, Reproduction, Row, RowKind, Summary, Verdict};
+use evenkeel_experiment::paper::{
+    Metric, Published, Ran, Ranking, Reproduction, Row, RowKind, Score, Separated, Summary, Verdict,
+};
 
 use super::breakdown;
 use crate::table;
@@ -28,7 +30,9 @@ fn one(reproduction: &Reproduction) -> String {
     text += &published(&reproduction.rows);
     text.push('\n');
     text += &summary(&reproduction.summary());
-    text + &reproduction.ranking().as_ref().map(order).unwrap_or_default()
+    text += &reproduction.ranking().as_ref().map(order).unwrap_or_default();
+    reproduction.separated.iter().for_each(|one| text += &separation(one));
+    text
 }
 
 /// What each experiment came to.
@@ -40,6 +44,8 @@ fn together(all: &[Reproduction]) -> String {
         ">within a third",
         ">close",
         ">within 10 %",
+        ">left by null models",
+        ">close of these",
         ">rank correlation",
         "paper",
     ]);
@@ -49,10 +55,12 @@ fn together(all: &[Reproduction]) -> String {
         grid.add_row([
             reproduction.experiment.name.clone(),
             summary.results.to_string(),
-            share(summary.sign, summary.compared),
-            share(summary.within_a_third, summary.effects),
-            share(summary.close, summary.results),
-            share(summary.within_ten_percent, summary.results),
+            share(summary.score.sign, summary.compared),
+            share(summary.score.within_a_third, summary.effects),
+            share(summary.score.close, summary.results),
+            share(summary.score.within_ten_percent, summary.results),
+            summary.null.left.to_string(),
+            share(summary.null.left_close, summary.null.left),
             summary.rank_correlation.map_or("-".into(), |rank| format!("{rank:.2}")),
             reproduction.experiment.title.clone(),
         ]);
@@ -89,6 +97,25 @@ fn overview(ran: &Ran) -> String {
         grid.add_row(row);
     }
     format!("{}{}", table::heading(&title), table::text(&grid))
+}
+
+/// A policy against the others of a set.
+fn separation(separated: &Separated) -> String {
+    let Separated { set, policy, metric, others } = separated;
+    let mut grid = table::new(&["against", ">effect", ">95 %, from", ">to", ""]);
+    for gap in others {
+        let end =
+            |end: fn((f64, f64)) -> f64| gap.interval.map_or("-".into(), |interval| table::percent(end(interval)));
+        grid.add_row([
+            gap.policy.clone(),
+            table::percent(gap.effect),
+            end(|(low, _)| low),
+            end(|(_, high)| high),
+            if gap.is_clear() { String::new() } else { "not told apart".into() },
+        ]);
+    }
+    let title = format!("What separates {policy}: {} ({set})", metric.title());
+    format!("\n{}{}", table::heading(&title), table::text(&grid))
 }
 
 /// A value as a row's numbers are written.
@@ -153,24 +180,50 @@ fn published(rows: &[Row]) -> String {
     text
 }
 
-/// How many rows came out.
-pub fn summary(summary: &Summary) -> String {
-    let Summary { results, compared, sign, effects, within_a_third, close, within_ten_percent, rank_correlation } =
-        *summary;
-    let share = |count: usize, of: usize| format!("{count} ({:.0} %)", 100.0 * count as f64 / of.max(1) as f64);
+/// How many rows came out, and of how many of them that says something.
+fn summary(summary: &Summary) -> String {
+    let columns = ["", ">right sign", ">within a third", ">close", ">within 10 %"];
+    let mut grid = table::new(&columns);
+    scores(summary).into_iter().for_each(|(name, shares)| {
+        grid.add_row(std::iter::once(name.to_owned()).chain(shares));
+    });
+    format!("{}\n{}\n", table::text(&grid), counted(summary))
+}
+
+/// What came out, simulated and by null models: the right sign, within a third, close, within 10 %.
+pub fn scores(summary: &Summary) -> [(&'static str, [String; 4]); 3] {
+    let Summary { results, compared, effects, score, null, .. } = *summary;
+    let of = |score: Score| {
+        [
+            share(score.sign, compared),
+            share(score.within_a_third, effects),
+            share(score.close, results),
+            share(score.within_ten_percent, results),
+        ]
+    };
+    [("simulated", of(score)), ("one effect for all", of(null.constant)), ("arithmetic", of(null.arithmetic))]
+}
+
+/// A number with its share of all.
+fn share(count: usize, of: usize) -> String {
+    format!("{count} ({:.0} %)", 100.0 * count as f64 / of.max(1) as f64)
+}
+
+/// What the scores are of, and how many rows say something.
+pub fn counted(summary: &Summary) -> String {
+    let Summary { results, compared, effects, rank_correlation, null, .. } = *summary;
     let mut text = format!(
-        "Of {results} published results {compared} compare two things, of which {} have the right sign; {effects} are numbers other than \
-         0, of\nwhich {} are within a third of the published number. With limits that are kept and 0 where the paper saw nothing, {} are\n\
-         close. {} are within 10 % of the published ratio or amount.",
-        share(sign, compared),
-        share(within_a_third, effects),
-        share(close, results),
-        share(within_ten_percent, results)
+        "Of {results} published results {compared} compare two things, and can have the right sign; {effects} are numbers other than 0, and can be\n\
+         within a third. Close are also limits that are kept, and 0 where the paper saw nothing. Two null models have no scheduler: one\n\
+         puts the middle one of the published numbers of a metric in every row, the other shares out cores by a rule, and nothing else\n\
+         happens. To {} results neither comes close; of these {} are close when simulated.",
+        null.left,
+        share(null.left_close, null.left),
     );
     if let Some(rank) = rank_correlation {
-        let _ = write!(text, " Rank correlation of published and simulated ratios: {rank:.2}.");
+        let _ = write!(text, " Rank correlation of\npublished and simulated ratios within a metric: {rank:.2}.");
     }
-    text + "\n"
+    text
 }
 
 /// The policies by mean H_ANTT, and whether they come in the published order.

@@ -19,6 +19,7 @@ use super::parts::running::Running;
 use crate::action::{Pick, Why};
 use crate::span::Span;
 use crate::state::State;
+use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
 /// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean (assumed).
@@ -38,14 +39,20 @@ pub(super) static DESCRIPTION: Description = Description {
         },
         Knob {
             name: "deal",
-            summary: "to which core of its group a woken or new thread goes: each in turn (Algorithm 1), or the least loaded for what it can do",
-            value: Value::Word(&["turn", "load"]),
+            summary: "to which core of its group a woken or new thread goes: idle ones in turn, else all in turn; all in turn (Algorithm 1); the least loaded for what it can do",
+            value: Value::Word(&["idle", "turn", "load"]),
+        },
+        Knob {
+            name: "blame",
+            summary: "which waiting a thread is blamed for: recent, halved each period, or all since it began (4.1)",
+            value: Value::Word(&["recent", "all"]),
         },
     ],
     guarantees: &[Guarantee::TakesOver],
     in_kernel: Some(InKernel { choices: &["takeover", "deal"], ..InKernel::new(6) }),
     ..Description::of::<Colab>("colab", |setup| {
-        Box::new(Colab::new(Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal"))))
+        let (takeover, deal) = (Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal")));
+        Box::new(Colab::new(takeover, deal, Blame::named(setup.word("blame"))))
     })
 };
 
@@ -69,18 +76,39 @@ impl Takeover {
     }
 }
 
-/// Which core of a group the next thread is dealt to. Idle ones come before busy ones in either case.
+/// Which core of a group the next thread is dealt to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deal {
+    /// The next idle one, else the next one.
+    Idle,
     /// The next one, so that little cores are given as many threads as big ones.
     Turn,
-    /// The one that then has least to do for its capacity.
+    /// The one that then has least to do for its capacity, idle ones before busy ones.
     Load,
 }
 
 impl Deal {
     fn named(word: &str) -> Self {
-        if word == "load" { Self::Load } else { Self::Turn }
+        match word {
+            "turn" => Self::Turn,
+            "load" => Self::Load,
+            _ => Self::Idle,
+        }
+    }
+}
+
+/// How long a thread is blamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blame {
+    /// Half as much at each labelling, so that it is about the present phase.
+    Recent,
+    /// For ever: "the cumulative time" (4.1).
+    All,
+}
+
+impl Blame {
+    fn named(word: &str) -> Self {
+        if word == "all" { Self::All } else { Self::Recent }
     }
 }
 
@@ -89,6 +117,7 @@ impl Deal {
 pub struct Colab {
     takeover: Takeover,
     deal: Deal,
+    blame: Blame,
     labels: Vec<Labels>,
     /// The selector's priority of each thread, apart from the labels, since a core without a queue compares many: only threads
     /// with the label differ by how much they block.
@@ -101,10 +130,10 @@ pub struct Colab {
 /// What the labeller knows of a thread: one label for the allocator, one for the selector (3.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Labels {
-    /// Core sensitivity: high predicted speedup, big cores; low and no thread waits for it, little ones; the rest balances
-    /// the load.
+    /// Core sensitivity: high predicted speedup, big cores; low and little waiting for it, little ones; the rest balances the
+    /// load.
     group: Group,
-    /// For how long others waited for the thread in recent periods, in ns.
+    /// For how long others waited for the thread, in ns ([`Blame`]).
     block: f64,
     high_block: bool,
     /// The thread's blame at the last labelling.
@@ -149,10 +178,14 @@ impl Policy for Colab {
             return Pick::Queued(thread);
         }
         let queued = s.queued_cores();
+        let own = if s.big.contains(core) { s.big } else { s.little };
         for domain in s.domains[core.index()].iter().filter(|domain| domain.intersects(&queued)) {
-            let waiting = domain.and(queued).iter().flat_map(|other| s.core(other).queue.iter());
-            if let Some(thread) = self.max_block(s, core, waiting) {
-                return Pick::Queued(thread);
+            // Threads "have priority to be selected by the same type of cores" (3.2).
+            for cores in [domain.and(own), domain.minus(own)] {
+                let waiting = cores.and(queued).iter().flat_map(|other| s.core(other).queue.iter());
+                if let Some(thread) = self.max_block(s, core, waiting) {
+                    return Pick::Queued(thread);
+                }
             }
         }
         let takes = s.big.contains(core) && self.takeover != Takeover::None;
@@ -206,23 +239,27 @@ impl Policy for Colab {
         Pick::Idle
     }
 
-    /// The multi-factor labeller (Figure 3).
+    /// The multi-factor labeller (Figure 3): "periodically labeling ready threads", and running ones, since they may be taken over (3.2).
+    /// A thread that sleeps keeps its labels.
     fn refresh(&mut self, s: &State, _changes: &mut Changes) {
         self.labels.resize(s.threads.len(), Labels::default());
         for thread in s.living() {
             let labels = &mut self.labels[thread.index()];
             let blame = s.thread(thread).blame;
-            labels.block = labels.block / 2.0 + blame.since(labels.blame_then).0 as f64;
+            let before = if self.blame == Blame::All { labels.block } else { labels.block / 2.0 };
+            labels.block = before + blame.since(labels.blame_then).0 as f64;
             labels.blame_then = blame;
         }
-        let speedup = Spread::of(s.living().map(|thread| s.speedup(thread)));
-        let block = Spread::of(s.living().map(|thread| self.labels[thread.index()].block));
-        for thread in s.living() {
+        let ready = || s.living().filter(|thread| matches!(s.thread(*thread).run, Run::Ready | Run::Running));
+        let speedup = Spread::of(ready().map(|thread| s.speedup(thread)));
+        let block = Spread::of(ready().map(|thread| self.labels[thread.index()].block));
+        for thread in ready() {
             let labels = &mut self.labels[thread.index()];
             labels.high_block = block.high(labels.block);
+            let low_block = labels.block == 0.0 || block.low(labels.block);
             labels.group = match s.speedup(thread) {
                 value if speedup.high(value) => Group::Big,
-                value if speedup.low(value) && !labels.high_block => Group::Little,
+                value if speedup.low(value) && low_block => Group::Little,
                 _ => Group::Either,
             };
         }
@@ -237,10 +274,11 @@ impl Policy for Colab {
 }
 
 impl Colab {
-    fn new(takeover: Takeover, deal: Deal) -> Self {
+    fn new(takeover: Takeover, deal: Deal, blame: Blame) -> Self {
         Self {
             takeover,
             deal,
+            blame,
             labels: Vec::new(),
             urgencies: Vec::new(),
             round_robin: RoundRobin::default(),
@@ -268,11 +306,10 @@ impl Colab {
         Some(best)
     }
 
-    /// The most blamed thread that a core without a queue may and should fetch. For a big core equals are ordered by what they
-    /// gain there, "the speedup factors ... should be considered only in this case" (3.1); for a little core by the
-    /// reverse.
+    /// The most blamed thread that a core without a queue may fetch. For a big core equals are ordered by what they gain there: "the
+    /// speedup factors ... should be considered only in this case" (3.1).
     fn max_block(&self, s: &State, core: CoreId, threads: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
-        let sign = if s.big.contains(core) { 1.0 } else { -1.0 };
+        let gains = s.big.contains(core);
         let mut best: Option<(f64, f64, ThreadId)> = None;
         for thread in threads {
             let urgency = self.urgency(thread);
@@ -280,7 +317,7 @@ impl Colab {
             if best.is_some_and(|(most, ..)| urgency < most) {
                 continue;
             }
-            let gain = sign * s.speedup(thread);
+            let gain = if gains { s.speedup(thread) } else { 0.0 };
             let first = best.is_none_or(|best| (urgency, gain) > (best.0, best.1));
             if first && s.thread(thread).may_run_on(core) {
                 best = Some((urgency, gain, thread));
@@ -319,19 +356,19 @@ impl Colab {
     }
 }
 
-/// `rr_allocator_`: the next core of the group in turn, idle cores before busy ones (3.2, "if there exists a core of the
-/// same type with an empty runqueue"). A thread that may run on none of the group is dealt to all that it may run on.
+/// `rr_allocator_`: a core of the group. A thread that may run on none of the group is dealt to all that it may run on.
 fn deal(s: &State, by: Deal, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
     let from = CoreId(*turn);
     let group = if group.intersects(allowed) { group } else { allowed };
     let next = |among: &CoreSet| match by {
-        Deal::Turn => CoreSet::first_common([group, allowed, among], from),
+        Deal::Idle | Deal::Turn => CoreSet::first_common([group, allowed, among], from),
         Deal::Load => {
             let cores = group.and(*allowed).and(*among).around(from);
             cores.min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1))
         }
     };
-    let chosen = next(&s.idle_cores()).or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
+    let idle = if by == Deal::Turn { None } else { next(&s.idle_cores()) };
+    let chosen = idle.or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % s.cores.len() as u16;
     chosen
 }

@@ -6,7 +6,7 @@
 //! This file is Algorithm 1, with what the text says beyond it as knobs. Where both are silent: in mixes all application
 //! threads together are `T_A` (COLAB 5.1, "we use it for controlling all application threads"), and contended time is
 //! time blocked on futexes. The defaults are those of COLAB's use of WASH; the paper's own is
-//! `wash:quantum=40ms:fallback:rebind`.
+//! `wash:quantum=40ms:fallback:rebind:homogeneous`.
 
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
@@ -25,6 +25,11 @@ const LOCK_THRESHOLD: f64 = 0.5;
 /// A contended thread says something about its program if it does this share of all that is executed, divided by the number of
 /// cores: "1 % with 2 cores, 0.5 % with 4 cores, and so on" (section 4).
 const RESPONSIBLE: f64 = 0.02;
+
+/// Threads that do a fair share of the work are homogeneous if none is further from their mean than this share of it: in what it
+/// achieves while it could run, and in its predicted speedup (assumed for "about the same amount and type of work", section 4).
+const SAME_AMOUNT: f64 = 0.5;
+const SAME_TYPE: f64 = 0.25;
 
 /// What can be set.
 const KNOBS: &[Knob] = &[
@@ -49,6 +54,16 @@ const KNOBS: &[Knob] = &[
         name: "rebind",
         summary: "threads of scalable programs that are more than a quantum behind the pace of all go to big cores, one for each; on in the paper (6)",
         value: Value::Switch,
+    },
+    Knob {
+        name: "homogeneous",
+        summary: "a program without contended threads is scalable only if they do about the same amount and type of work; on in the paper (4)",
+        value: Value::Switch,
+    },
+    Knob {
+        name: "lock-rank",
+        summary: "of what the threads that others wait for longest are to make up the big cores' share: of all waiting, or of the contended threads (6)",
+        value: Value::Word(&["waiting", "threads"]),
     },
     FIRST_PROGRAM,
 ];
@@ -76,6 +91,9 @@ pub struct Wash {
     fallback: bool,
     /// Whether threads of a scalable program that fall behind are bound to big cores.
     rebind: bool,
+    /// Whether threads of a scalable program must be alike.
+    homogeneous: bool,
+    lock_rank: LockRank,
     /// By thread.
     histories: Vec<History>,
     ranked: Vec<(f64, ThreadId)>,
@@ -97,11 +115,23 @@ impl Wash {
             },
             fallback: setup.switch("fallback"),
             rebind: setup.switch("rebind"),
+            homogeneous: setup.switch("homogeneous"),
+            lock_rank: if setup.word("lock-rank") == "threads" { LockRank::Threads } else { LockRank::Waiting },
             histories: Vec::new(),
             ranked: Vec::new(),
             chosen: Vec::new(),
         }
     }
+}
+
+/// How LockRank's set is sized. "According to the fraction of cores that are big" can be read in both ways: for a share of the threads
+/// speaks line 17 (`LockRank < LRThresh |C_B|`); but line 16 has the same form, and its set is sized by an amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LockRank {
+    /// By that share of all waiting.
+    Waiting,
+    /// By that share of the contended threads.
+    Threads,
 }
 
 /// Which threads belong to `T_A` and which to `T_V`.
@@ -242,10 +272,7 @@ impl Wash {
         choose_top(&mut self.ranked, &mut self.chosen, share, |thread| self.histories[thread.index()].rate);
     }
 
-    /// The contended threads that others waited for longest, as many as make up the big cores' share of all such waiting,
-    /// `B / (B + S)`. Assumed: "we size this set according to the fraction of cores that are big" can also mean that share of the
-    /// threads, for which line 17 speaks (`LockRank < LRThresh |C_B|`); but line 16 has the same form, and its set is
-    /// sized by an amount.
+    /// The contended threads that others waited for longest, as many as make up the big cores' share, `B / (B + S)` ([`LockRank`]).
     fn lock_rank(&mut self, s: &State) {
         if !self.locks {
             return;
@@ -258,16 +285,26 @@ impl Wash {
             }
         }
         let share = s.big.len() as f64 / s.cores.len() as f64;
-        choose_top(&mut self.ranked, &mut self.chosen, share, blame);
+        match self.lock_rank {
+            LockRank::Waiting => choose_top(&mut self.ranked, &mut self.chosen, share, blame),
+            LockRank::Threads => choose_top(&mut self.ranked, &mut self.chosen, share, |_| 1.0),
+        }
     }
 
-    /// Whether no thread that does a fair share of the work is contended (section 4, and line 11 of Algorithm 1).
+    /// Whether no thread that does a fair share of the work is contended (section 4, and line 11 of Algorithm 1), and these are alike:
+    /// "a low locking ratio is necessary but not sufficient" (section 4).
     fn is_scalable(&self, s: &State) -> bool {
         let executed = |thread: ThreadId| s.thread(thread).executed.0 as f64;
         let all: f64 = self.sets.applications(s).map(executed).sum();
         let share = RESPONSIBLE / s.cores.len() as f64;
-        let contended = |thread| lock_share(s, thread) >= LOCK_THRESHOLD && executed(thread) >= share * all;
-        !self.sets.applications(s).any(contended)
+        let responsible = || self.sets.applications(s).filter(|thread| executed(*thread) >= share * all);
+        let contended = |thread| lock_share(s, thread) >= LOCK_THRESHOLD;
+        let pace = |thread: ThreadId| self.histories[thread.index()].achieved / wanted(s, thread).max(1.0);
+        let alike = || {
+            near_mean(responsible().map(pace), SAME_AMOUNT)
+                && near_mean(responsible().map(|thread| s.speedup(thread)), SAME_TYPE)
+        };
+        !responsible().any(contended) && (!self.homogeneous || alike())
     }
 
     /// The threads of a scalable program that are more than a quantum behind the pace of all of them (assumed: what
@@ -306,6 +343,12 @@ fn wanted(s: &State, thread: ThreadId) -> f64 {
     let t = s.thread(thread);
     let waits = if s.ready(thread) { s.now.since(t.since) } else { Ns::ZERO };
     (t.executed + t.waited + waits).0 as f64
+}
+
+/// Whether no value is further from their mean than this share of it.
+fn near_mean(mut values: impl Iterator<Item = f64> + Clone, share: f64) -> bool {
+    let mean = values.clone().sum::<f64>() / values.clone().count().max(1) as f64;
+    values.all(|value| (value - mean).abs() <= share * mean)
 }
 
 /// Time contended over time executing.

@@ -75,7 +75,15 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
     let library = Arc::new(Library::build());
     let mut report = Vec::new();
     let mut all = 0;
-    let knobs = ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=load", "pfs:lag=5ms", "bias:stay-on-node"];
+    let knobs = [
+        "colab:takeover=blamed",
+        "colab:takeover=none",
+        "colab:deal=turn",
+        "colab:deal=load",
+        "colab:blame=all",
+        "pfs:lag=5ms",
+        "bias:stay-on-node",
+    ];
     let policies = POLICIES.iter().filter(|policy| policy.in_kernel.is_some()).map(|policy| policy.name);
     for policy in policies.chain(knobs) {
         for machine in machines_played(policy) {

@@ -159,8 +159,13 @@ fn best_is_the_best_machine_and_not_the_best_workload() {
 fn bounds_judge_by_their_side() {
     let rows = evaluate(|_, _, policy, _| if policy == "colab" { 0.99 } else { 1.0 });
     assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Close, "1 % is less than 2 %");
-    assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Sign, "1 % is not more than 10 %");
+    assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Miss, "1 % is far from more than 10 %");
     assert_eq!(find(&rows, "2-programs-antt-wash-vs-cfs").1, Verdict::Miss, "no effect has no sign");
+    let rows = evaluate(|_, _, policy, _| if policy == "colab" { 0.95 } else { 1.0 });
+    assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Sign, "5 % is not less than 2 %");
+    assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Sign, "5 % is not more than 10 %");
+    let rows = evaluate(|_, _, policy, _| if policy == "colab" { 0.92 } else { 1.0 });
+    assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Miss, "8 % is far from less than 2 %");
 }
 
 /// Two sets with another form of the same program: the baseline is on another machine, in another set.

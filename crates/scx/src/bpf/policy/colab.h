@@ -6,7 +6,7 @@
 /* Which threads an idle big core takes over, and which core a thread is dealt to. */
 enum colab_choice { TAKEOVER, DEAL };
 enum takeover { ANY_THREAD, BLAMED, NO_THREAD };
-enum deal { IN_TURN, BY_LOAD };
+enum deal { IDLE_FIRST, IN_TURN, BY_LOAD };
 
 /* Comes after any load of an idle core. */
 #define BUSY (1ULL << 63)
@@ -19,8 +19,8 @@ static __always_inline bool in_group(__u32 group, __u32 core)
 	return group == EITHER || (group == TO_BIG) == is_big(core);
 }
 
-/* The next core of the group in turn, or the one with the least to do for its capacity, idle ones before busy ones; of all
- * cores, if the thread may run on none of the group. */
+/* The next core of the group in turn, or the next idle one, or the one with the least to do for its capacity; of all cores, if the
+ * thread may run on none of the group. */
 DECISION __u32 colab_deal(__u32 slot, __u32 group)
 {
 	__u32 step, core, from = colab_turns[group & 3], chosen = ANY(NO_CORE), any = ANY(1);
@@ -37,14 +37,14 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 		if (!may_run_on(slot, core) || (!any && !in_group(group, core)))
 			continue;
 		load = machine.choices[DEAL] == BY_LOAD ? scaled(core, occupancy(core) + 1) : 1;
-		if (!idle(core))
+		if (machine.choices[DEAL] != IN_TURN && !idle(core))
 			load |= BUSY;
 		if (chosen == NO_CORE || load < least) {
 			chosen = core;
 			least = load;
 		}
-		/* In turn none comes before the first idle one. */
-		if (machine.choices[DEAL] == IN_TURN && idle(core))
+		/* In turn none comes before the first. */
+		if (machine.choices[DEAL] != BY_LOAD && !(load & BUSY))
 			break;
 	}
 	if (chosen == NO_CORE)
@@ -78,11 +78,11 @@ DECISION __u32 colab_max_block_local(__u32 core, __u32 ran)
 	return best && thread_at(best)->urgency == thread_at(ran)->urgency ? fair_before(best, ran) : ran;
 }
 
-/* Which of two threads a core should fetch: the more blamed, else the one that gains more there, else the first. */
+/* Which of two threads a core should fetch: the more blamed, else for a big core the one that gains more there, else the first. */
 static __always_inline __u32 colab_more(__u32 core, __u32 best, __u32 slot)
 {
 	__u64 own = thread_at(slot)->urgency, most = thread_at(best)->urgency;
-	bool gains = is_big(core) ? speedup_of(slot) > speedup_of(best) : speedup_of(slot) < speedup_of(best);
+	bool gains = is_big(core) && speedup_of(slot) > speedup_of(best);
 
 	if (!best)
 		return slot;
@@ -104,16 +104,17 @@ DECISION __u32 colab_max_block_waiting(__u32 best, __u32 core, __u32 other)
 
 DECISION __u64 colab_pick(__u32 core)
 {
-	__u32 level, other, running, domain, thread = colab_max_block_local(core, 0);
+	__u32 step, other, running, domain, thread = colab_max_block_local(core, 0);
 
 	if (thread)
 		return picked(QUEUED, thread);
-	FOR(level, 0, LEVELS) {
-		if (thread || level >= place_of(core)->levels)
+	/* In each domain first what waits for cores of its own kind. */
+	FOR(step, 0, 2 * LEVELS) {
+		if (thread || step / 2 >= place_of(core)->levels)
 			break;
-		domain = place_of(core)->domains[level];
+		domain = place_of(core)->domains[step / 2];
 		FOR(other, 0, machine.cores) {
-			if (within(domain, core, other))
+			if (within(domain, core, other) && (is_big(other) == is_big(core)) == (step % 2 == 0))
 				thread = colab_max_block_waiting(thread, core, other);
 		}
 	}
