@@ -33,6 +33,9 @@ const COSTS: Costs = Costs {
     tick: Ns::from_ms(4),
     wake: Ns::ZERO,
     take: Ns::ZERO,
+    futex: Ns::ZERO,
+    line_in_cluster: Ns::ZERO,
+    line_across_clusters: Ns::ZERO,
 };
 
 /// What switching and moving threads was measured to cost. What is `None` is assumed.

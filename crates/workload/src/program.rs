@@ -51,6 +51,8 @@ pub struct Program {
     pub calibration: Calibration,
     /// Where its memory is.
     pub memory: Memory,
+    /// For how long a thread that waits for a lock or at a barrier polls before it leaves its core.
+    pub spin: Ns,
 }
 
 /// The memory nodes on which a program's memory is.

@@ -94,6 +94,12 @@ pub struct Costs {
     /// Taking a running thread off its core, for another core: interrupting it there and waking the other, without the switch
     /// and the caches.
     pub take: Ns,
+    /// Entering the kernel to wait for another thread, or to wake one up.
+    pub futex: Ns,
+    /// Fetching a cache line that another core wrote last which shares the last-level cache.
+    pub line_in_cluster: Ns,
+    /// The same from a core with another last-level cache.
+    pub line_across_clusters: Ns,
     /// Refilling private caches after a move to another core that shares the last-level cache.
     pub migrate_in_cluster: Ns,
     /// Refilling private and shared caches after a move to a core with another last-level cache.

@@ -288,7 +288,8 @@ impl<'a> Engine<'a> {
         if self.watched {
             self.observer.observe(self.now, &Event::Run { core, thread });
         }
-        if self.cores[core.index()].stall == Ns::ZERO && self.threads[thread.index()].remaining == 0 {
+        let t = &self.threads[thread.index()];
+        if self.cores[core.index()].stall + t.owes == Ns::ZERO && t.remaining == 0 {
             self.cores[core.index()].done_at = self.now;
             return self.advance(core);
         }
@@ -303,6 +304,10 @@ impl<'a> Engine<'a> {
         let Some(thread) = self.cores[core.index()].current else { return Ok(()) };
         if self.threads[thread.index()].remaining > 0 {
             self.set_completion(core);
+            return Ok(());
+        }
+        if let Some(on) = self.threads[thread.index()].polls.take() {
+            self.block(core, thread, on);
             return Ok(());
         }
         self.step(core, thread)?;

@@ -41,8 +41,10 @@ impl Engine<'_> {
         let done = if self.now >= c.done_at { t.remaining } else { (ran.0 as f64 * rate) as u64 };
         let done = done.min(t.remaining);
         t.remaining -= done;
-        t.work += done;
-        t.ops = if done > 0 { 0 } else { t.ops };
+        if t.polls.is_none() {
+            t.work += done;
+            t.ops = if done > 0 { 0 } else { t.ops };
+        }
         let retired = if spin { (done as f64 * reference) as u64 } else { done };
         t.instructions += Instructions(retired);
         if let Some(score) = &mut self.score {
@@ -97,6 +99,8 @@ impl Engine<'_> {
         let cluster = self.machine.cores[core.index()].cluster;
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current else { return };
+        let t = &mut self.threads[thread.index()];
+        c.stall += std::mem::take(&mut t.owes);
         let t = &self.threads[thread.index()];
         let rate = match t.phase {
             SPIN => 1.0,

@@ -21,6 +21,8 @@ impl Engine<'_> {
         let t = &mut self.threads[thread.index()];
         t.pc = self.code.threads[thread.index()].entry;
         t.home = None;
+        t.owes = Ns::ZERO;
+        t.polls = None;
         t.started = self.now;
         t.exited = None;
         self.write_down(thread, by, Ns::ZERO);
@@ -46,10 +48,14 @@ impl Engine<'_> {
 
     /// Ends a wait.
     pub(crate) fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
+        if self.threads[thread.index()].polls.is_some() {
+            return self.stop_polling(thread);
+        }
         let t = &mut self.threads[thread.index()];
         t.woken = true;
         let waited = self.now.since(t.since);
         if let Some(by) = by {
+            self.threads[by.index()].owes += self.machine.costs.futex;
             self.sched.blame(by, waited);
         }
         self.write_down(thread, by, waited);
@@ -69,6 +75,9 @@ impl Engine<'_> {
         self.stop(core, Stop::Blocked(&name));
         self.threads[thread.index()].state = RunState::Blocked(on);
         let wait = if on == On::Sleep { Wait::Sleep } else { Wait::Futex };
+        if wait == Wait::Futex {
+            self.threads[thread.index()].owes += self.machine.costs.futex;
+        }
         self.sched.blocked(self.now, thread, wait);
         self.requests.vacated(core);
     }

@@ -1,9 +1,10 @@
 //! What threads share: locks, barriers, queues, conditions, semaphores, events, timers. Who waits is kept in order of
-//! arrival; whether a woken thread gets the object is decided when it runs again, as with futexes.
+//! arrival; whether a woken thread gets the object is decided when it runs again, as with futexes. Each lock, barrier, queue and
+//! semaphore is a cache line, which is where it was written last.
 
 use std::collections::VecDeque;
 
-use evenkeel_model::{Ns, ThreadId};
+use evenkeel_model::{CoreId, Ns, ThreadId};
 
 use crate::threads::code::{Code, Extent};
 
@@ -11,12 +12,14 @@ use crate::threads::code::{Code, Extent};
 pub(crate) struct Lock {
     pub holder: Option<ThreadId>,
     pub waiters: VecDeque<ThreadId>,
+    pub written_on: Option<CoreId>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Barrier {
     pub parties: usize,
     pub waiters: VecDeque<ThreadId>,
+    pub written_on: Option<CoreId>,
 }
 
 #[derive(Debug)]
@@ -27,6 +30,7 @@ pub(crate) struct Queue {
     pub getters: VecDeque<ThreadId>,
     pub putters: VecDeque<ThreadId>,
     pub taken: u64,
+    pub written_on: Option<CoreId>,
     /// Items x time in the queue so far, in item-nanoseconds; by Little's law the sum of all waits.
     pub waited: u64,
     changed: Ns,
@@ -51,6 +55,7 @@ impl Queue {
 pub(crate) struct Semaphore {
     pub count: u64,
     pub waiters: VecDeque<ThreadId>,
+    pub written_on: Option<CoreId>,
 }
 
 /// All shared objects of a run.
@@ -68,7 +73,11 @@ pub(crate) struct Objects {
 
 impl Objects {
     pub(crate) fn new(code: &Code) -> Self {
-        let barrier = |(_, parties): &(String, u32)| Barrier { parties: *parties as usize, waiters: VecDeque::new() };
+        let barrier = |(_, parties): &(String, u32)| Barrier {
+            parties: *parties as usize,
+            waiters: VecDeque::new(),
+            written_on: None,
+        };
         let queue = |queue: &evenkeel_workload::program::Queue| Queue {
             items: queue.filled,
             capacity: queue.capacity,
@@ -76,10 +85,12 @@ impl Objects {
             getters: VecDeque::new(),
             putters: VecDeque::new(),
             taken: 0,
+            written_on: None,
             waited: 0,
             changed: Ns::ZERO,
         };
-        let semaphore = |(_, count): &(String, u64)| Semaphore { count: *count, waiters: VecDeque::new() };
+        let semaphore =
+            |(_, count): &(String, u64)| Semaphore { count: *count, waiters: VecDeque::new(), written_on: None };
         Self {
             locks: code.locks.iter().map(|_| Lock::default()).collect(),
             barriers: code.barriers.iter().map(barrier).collect(),

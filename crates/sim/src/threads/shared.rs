@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_model::ThreadId;
+use evenkeel_model::{CoreId, ThreadId};
 
 use crate::threads::code::Instr;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::objects::Objects;
 use crate::threads::report;
-use crate::threads::thread::On;
+use crate::threads::thread::{On, RunState};
 
 impl Engine<'_> {
     /// Carries out an operation on a shared object. Returns what the thread has to wait for, if it has to.
@@ -46,7 +46,18 @@ impl Engine<'_> {
         Ok(None)
     }
 
+    /// Charges a thread for writing to a cache line, which it fetches if another core wrote it last.
+    fn write(&mut self, thread: ThreadId, written_on: impl Fn(&mut Objects) -> &mut Option<CoreId>) {
+        let RunState::On(core) = self.threads[thread.index()].state else { return };
+        if let Some(last) = written_on(&mut self.objects).replace(core).filter(|last| *last != core) {
+            let costs = &self.machine.costs;
+            let near = self.sched.state().domains[core.index()][0].contains(last);
+            self.threads[thread.index()].owes += if near { costs.line_in_cluster } else { costs.line_across_clusters };
+        }
+    }
+
     fn lock(&mut self, thread: ThreadId, lock: u32) -> Option<On> {
+        self.write(thread, |objects| &mut objects.locks[lock as usize].written_on);
         let l = &mut self.objects.locks[lock as usize];
         if l.holder.is_some() {
             l.waiters.push_back(thread);
@@ -57,6 +68,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn unlock(&mut self, thread: ThreadId, lock: u32) -> Result<(), Error> {
+        self.write(thread, |objects| &mut objects.locks[lock as usize].written_on);
         let l = &mut self.objects.locks[lock as usize];
         if l.holder != Some(thread) {
             return Err(report::stranger(self, thread, lock));
@@ -70,6 +82,7 @@ impl Engine<'_> {
 
     /// The last party wakes the others.
     fn meet(&mut self, thread: ThreadId, barrier: u32) -> Option<On> {
+        self.write(thread, |objects| &mut objects.barriers[barrier as usize].written_on);
         let b = &mut self.objects.barriers[barrier as usize];
         if b.waiters.len() + 1 < b.parties {
             b.waiters.push_back(thread);
@@ -80,6 +93,7 @@ impl Engine<'_> {
     }
 
     fn put(&mut self, thread: ThreadId, queue: u32) -> Option<On> {
+        self.write(thread, |objects| &mut objects.queues[queue as usize].written_on);
         let q = &mut self.objects.queues[queue as usize];
         if q.items >= q.capacity {
             q.putters.push_back(thread);
@@ -94,6 +108,7 @@ impl Engine<'_> {
 
     /// Takes an item. If the queue is finished the thread continues at `exit`, or without an item.
     fn get(&mut self, thread: ThreadId, queue: u32, exit: Option<u32>) -> Option<On> {
+        self.write(thread, |objects| &mut objects.queues[queue as usize].written_on);
         let q = &mut self.objects.queues[queue as usize];
         if q.items > 0 {
             q.change(self.now, q.items - 1);
@@ -124,6 +139,7 @@ impl Engine<'_> {
     }
 
     fn post(&mut self, thread: ThreadId, semaphore: u32) {
+        self.write(thread, |objects| &mut objects.semaphores[semaphore as usize].written_on);
         let s = &mut self.objects.semaphores[semaphore as usize];
         s.count += 1;
         if let Some(waiter) = s.waiters.pop_front() {
@@ -132,6 +148,7 @@ impl Engine<'_> {
     }
 
     fn acquire(&mut self, thread: ThreadId, semaphore: u32) -> Option<On> {
+        self.write(thread, |objects| &mut objects.semaphores[semaphore as usize].written_on);
         let s = &mut self.objects.semaphores[semaphore as usize];
         if s.count == 0 {
             s.waiters.push_back(thread);

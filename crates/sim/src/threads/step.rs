@@ -10,7 +10,7 @@ use crate::threads::error::Error;
 use crate::threads::report;
 use crate::threads::spread::vary;
 use crate::threads::tasking::Then;
-use crate::threads::thread::{RunState, SPIN};
+use crate::threads::thread::{On, RunState, SPIN};
 
 /// So many operations in a row without any time passing mean that the thread loops over nothing.
 const ENDLESS: u32 = 1_000_000;
@@ -81,13 +81,39 @@ impl Engine<'_> {
                 }
                 shared => {
                     if let Some(on) = self.share(thread, shared)? {
-                        self.block(core, thread, on);
+                        if !self.poll(thread, on) {
+                            self.block(core, thread, on);
+                        }
                         return Ok(());
                     }
                 }
             }
         }
         Err(report::endless(self, thread))
+    }
+
+    /// Before a thread waits it may stay on its core for a while and look again and again, if its program does so.
+    fn poll(&mut self, thread: ThreadId, on: On) -> bool {
+        let t = &mut self.threads[thread.index()];
+        let spin = self.workload.programs[t.program].spin;
+        // What a rehearsal writes down is work.
+        let polls = matches!(on, On::Lock(_) | On::Barrier(_)) && spin > Ns::ZERO && self.score.is_none();
+        if polls {
+            (t.polls, t.phase, t.remaining) = (Some(on), SPIN, spin.0);
+        }
+        polls
+    }
+
+    /// What a thread polled for is there.
+    pub(crate) fn stop_polling(&mut self, thread: ThreadId) {
+        let core = match self.threads[thread.index()].state {
+            RunState::On(core) => Some(core),
+            _ => None,
+        };
+        core.into_iter().for_each(|core| self.settle(core));
+        let t = &mut self.threads[thread.index()];
+        (t.polls, t.remaining) = (None, 0);
+        core.into_iter().for_each(|core| self.set_completion(core));
     }
 
     /// The next expiry of a timer, and its new state. The grid begins when the thread that first uses it began.

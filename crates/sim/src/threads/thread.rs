@@ -60,6 +60,10 @@ pub(crate) struct Thread {
     /// Spawns that came while it was still there: it begins again after its exit.
     pub respawns: u64,
     pub woken: bool,
+    /// What it polls for; `remaining` is until it leaves its core to wait.
+    pub polls: Option<On>,
+    /// Overhead of its own operations that it has yet to sit out, when it next computes.
+    pub owes: Ns,
     /// Taken off its core for another one, where it has yet to run.
     pub taken: bool,
     pub exited: Option<Ns>,
@@ -93,6 +97,8 @@ impl Thread {
             joiners: Vec::new(),
             respawns: 0,
             woken: false,
+            polls: None,
+            owes: Ns::ZERO,
             taken: false,
             exited: None,
             on_type: vec![Ns::ZERO; core_types],

@@ -33,6 +33,10 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
     let mut program = Program { name: text.name.clone(), memory: text.memory, ..Program::default() };
     program.phases = text.phases.iter().map(|(name, phase)| phase_of(name, phase)).collect::<Result<_, _>>()?;
 
+    if let Some(spin) = &text.spin {
+        program.spin = amount::time(spin.get_ref()).map_err(|why| Fault::new(spin.span(), why))?;
+    }
+
     let mut queues = Names::new("queue");
     for (name, capacity) in &text.queues {
         let capacity = count(capacity, letters)?;

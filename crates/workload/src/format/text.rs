@@ -64,6 +64,7 @@ pub(crate) struct ProgramText {
     pub max_n: Option<Spanned<u32>>,
     #[serde(default)]
     pub memory: Memory,
+    pub spin: Option<Spanned<String>>,
     #[serde(default)]
     pub phases: BTreeMap<String, Spanned<PhaseText>>,
     #[serde(default)]
