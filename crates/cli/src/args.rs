@@ -286,6 +286,7 @@ impl Conditions {
             predictor: self.predictor.as_ref().map(read).transpose()?,
             max_time: self.max_time,
             tasks: self.tasks.into(),
+            ..evenkeel_experiment::Conditions::default()
         })
     }
 }

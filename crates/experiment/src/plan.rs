@@ -7,6 +7,7 @@ use evenkeel_workload::Workload;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
 
 use crate::error::{Error, Result, TaskSetting};
+use crate::training::Training;
 
 /// Everything that is to be run: the product of its lists.
 #[derive(Clone, Debug)]
@@ -90,6 +91,8 @@ pub struct Conditions {
     pub oracle: bool,
     /// A predictor that was trained before; `None`: one is trained where a policy wants it.
     pub predictor: Option<GivenPredictor>,
+    /// What predictors learn from.
+    pub training: Training,
     /// A run that takes longer than this in simulated time ends with an error.
     pub max_time: Ns,
     /// How programs made of tasks are run.
@@ -104,6 +107,7 @@ impl Default for Conditions {
             governor: Governor::default(),
             oracle: false,
             predictor: None,
+            training: Training::default(),
             max_time: evenkeel_sim::Options::default().max_time,
             tasks: Tasks::default(),
         }

@@ -4,14 +4,15 @@ use evenkeel_model::Machine;
 use evenkeel_model::predict::{MachinePredictor, Predictor, Quality};
 use evenkeel_sched::policy::Reads;
 use evenkeel_sched::{Predict, Setup};
+use evenkeel_workload::Workload;
 
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::training;
 
-/// For each quality that a policy of the plan wants the predictor of every machine.
-pub struct Predictors(Vec<(Quality, Vec<Option<MachinePredictor>>)>);
+/// For each quality that a policy of the plan wants the predictors of every machine: one for all workloads, or one for each.
+pub struct Predictors(Vec<(Quality, Vec<Option<Vec<MachinePredictor>>>)>);
 
 impl Predictors {
     /// Trains what is wanted, or takes what the plan gives.
@@ -29,34 +30,47 @@ impl Predictors {
         Ok(Self(predictors))
     }
 
-    /// That of a machine of the plan, for a policy that wants one.
-    pub fn of(&self, policy: &Setup, machine: usize) -> Option<Predict> {
+    /// That of a machine of the plan for one of its workloads, for a policy that wants one.
+    pub fn of(&self, policy: &Setup, machine: usize, workload: usize) -> Option<Predict> {
         let wanted = policy.make().predictor();
         let (_, predictors) = self.0.iter().find(|(quality, _)| *quality == wanted)?;
-        let predictor = predictors[machine].clone()?;
+        let of_machine = predictors[machine].as_ref()?;
+        let predictor = of_machine.get(workload).or(of_machine.first())?.clone();
         Some(Box::new(move |core_type, counters| predictor.predict(core_type, counters)))
     }
 }
 
-/// The predictor of every machine, trained once for machines with the same core types.
-fn of_machines(plan: &Plan, quality: Quality, control: &Control<'_>) -> Result<Vec<Option<MachinePredictor>>> {
+/// The predictors of every machine, trained once for machines with the same core types.
+fn of_machines(plan: &Plan, quality: Quality, control: &Control<'_>) -> Result<Vec<Option<Vec<MachinePredictor>>>> {
     let given = plan.conditions.predictor.as_ref();
     if let Some(given) = given.filter(|_| quality != Quality::Best) {
         return Err(Error::WorsePredictor { predictor: given.name.clone() });
     }
-    let mut trained = given.map_or_else(Predictor::default, |given| given.predictor.clone());
+    let training = &plan.conditions.training;
+    let programs = |workload: &'_ Workload| workload.programs.iter().map(|program| program.name.clone()).collect();
+    let left_out: Vec<Vec<String>> = if training.leave_one_out && given.is_none() {
+        plan.workloads.iter().map(programs).collect()
+    } else {
+        vec![Vec::new()]
+    };
+    let known = given.map_or_else(Predictor::default, |given| given.predictor.clone());
+    let mut trained = vec![known; left_out.len()];
     let predictor = |machine: &Machine| {
         // Cores of one type have nothing to be predicted.
         if machine.core_types.len() < 2 {
             return Ok(None);
         }
-        if trained.for_machine(machine).is_none() {
+        if trained.iter().any(|predictor| predictor.for_machine(machine).is_none()) {
             if let Some(given) = given {
                 return Err(Error::NoModel { predictor: given.name.clone(), machine: machine.name.clone() });
             }
-            trained.extend(training::learn(machine, &training::observe(machine, control)?, quality)?);
+            let observed = training::observe(machine, training, control)?;
+            for (predictor, left_out) in trained.iter_mut().zip(&left_out) {
+                let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
+                predictor.extend(training::learn(machine, &observed, &left_out, training.counters, quality)?);
+            }
         }
-        Ok(trained.for_machine(machine))
+        Ok(trained.iter().map(|predictor| predictor.for_machine(machine)).collect())
     };
     plan.machines.iter().map(predictor).collect()
 }

@@ -116,7 +116,7 @@ impl Runner {
         let workload = &self.resolved[cell];
         let policy = &plan.policies[job.policy];
         let machine = self.machine(job);
-        let predict = self.predictors.of(policy, job.machine);
+        let predict = self.predictors.of(policy, job.machine, job.workload);
         let outcome = evenkeel_sim::run(&machine, workload, policy.make(), predict, &self.options(job), observer)
             .map_err(|source| {
                 let what = format!("{} on {} under {}", workload.name, machine.name, policy.name());

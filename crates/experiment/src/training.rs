@@ -1,5 +1,5 @@
-//! What the speedup predictor learns from: every program of COLAB's Table 3, alone, on a machine of big cores only and on
-//! one of little cores only (COLAB 4.1), and on one of any core type between, whose counters differ again.
+//! What the speedup predictor learns from: programs, alone, on a machine of big cores only and on one of little cores only
+//! (COLAB 4.1), and on one of any core type between, whose counters differ again.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use evenkeel_model::predict::{Predictor, Quality, Sample, Validation, leave_one_
 use evenkeel_model::{CoreTypeId, Counter, Counters, Instructions, Machine, Ns};
 use evenkeel_sim::{Options, Outcome};
 use evenkeel_workload::{Workload, suite};
+use serde::Deserialize;
 
 use crate::catalog;
 use crate::control::{Control, Stage};
@@ -19,8 +20,27 @@ const SEED: u64 = 1;
 /// A thread with fewer instructions gives no sample: its start would outweigh the rest.
 const FEW_INSTRUCTIONS: Instructions = Instructions(1_000_000);
 
-/// How many counters a model reads (COLAB 4.1).
-const COUNTERS: usize = 6;
+/// Which programs predictors learn from, and how.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Training {
+    /// The suites of the programs.
+    pub suites: Vec<String>,
+    /// How many counters a model reads, which is how many a core has at a time.
+    pub counters: usize,
+    /// A thread gives a sample if it makes up this share of the time for which all threads of its program run.
+    pub least_share: f64,
+    /// Whether each program is predicted by what was learnt from the others.
+    pub leave_one_out: bool,
+}
+
+impl Default for Training {
+    /// As COLAB does (4.1): all programs of its Table 3, six counters.
+    fn default() -> Self {
+        let suites = ["parsec", "splash2"].map(str::to_owned).into();
+        Self { suites, counters: 6, least_share: 0.0, leave_one_out: false }
+    }
+}
 
 /// The predictor of a machine, and how well it does.
 #[derive(Clone, Debug)]
@@ -71,11 +91,12 @@ pub fn train(machine: &Machine, control: &Control<'_>) -> Result<Trained> {
     if machine.core_types.len() < 2 {
         return Err(Error::OneCoreType { machine: machine.name.clone() });
     }
-    let observed = observe(machine, control)?;
-    let predictor = learn(machine, &observed, Quality::Best)?;
+    let training = Training::default();
+    let observed = observe(machine, &training, control)?;
+    let predictor = learn(machine, &observed, &[], training.counters, Quality::Best)?;
     let mut models = Vec::new();
     for (observed, (observed_on, faster, slower, model)) in observed.iter().zip(predictor.models()) {
-        let validations = validate(observed)?;
+        let validations = leave_one_out(&observed.samples, training.counters)?;
         models.push(TrainedModel {
             observed_on: observed_on.to_string(),
             faster: faster.to_string(),
@@ -120,9 +141,10 @@ pub struct Observed {
 ///
 /// # Errors
 /// A program does not end on the machine.
-pub fn observe(machine: &Machine, control: &Control<'_>) -> Result<Vec<Observed>> {
+pub fn observe(machine: &Machine, training: &Training, control: &Control<'_>) -> Result<Vec<Observed>> {
     let core_types: Vec<CoreTypeId> = (0..machine.core_types.len()).map(|id| CoreTypeId(id as u8)).collect();
-    let programs: Vec<&str> = suite::table_3().map(|program| program.name).collect();
+    let taught = suite::programs().filter(|program| training.suites.iter().any(|suite| suite == program.suite));
+    let programs: Vec<&str> = taught.map(|program| program.name).collect();
     let outcomes = control.each(Stage::Training, &programs, |name| {
         let workload = catalog::workload(name)?.workload;
         core_types
@@ -135,9 +157,11 @@ pub fn observe(machine: &Machine, control: &Control<'_>) -> Result<Vec<Observed>
     for (program, outcomes) in programs.iter().zip(outcomes) {
         let on_types: Vec<BTreeMap<String, Thread>> = outcomes.iter().map(threads).collect();
         let (Some(fastest), Some(slowest)) = (on_types.first(), on_types.last()) else { continue };
+        let all: Ns = fastest.values().map(|thread| thread.ran).sum();
         for (name, fast) in fastest {
             let Some(slow) = slowest.get(name) else { continue };
-            if fast.instructions < FEW_INSTRUCTIONS || slow.instructions < FEW_INSTRUCTIONS {
+            let few = fast.instructions < FEW_INSTRUCTIONS || slow.instructions < FEW_INSTRUCTIONS;
+            if few || (fast.ran.0 as f64) < training.least_share * all.0 as f64 {
                 continue;
             }
             let speedup = fast.rate() / slow.rate();
@@ -151,24 +175,27 @@ pub fn observe(machine: &Machine, control: &Control<'_>) -> Result<Vec<Observed>
     Ok(observed)
 }
 
-/// The predictor of a machine.
+/// The predictor of a machine, which learns nothing from programs of the names `left_out`.
 ///
 /// # Errors
 /// The samples are too few.
-pub fn learn(machine: &Machine, observed: &[Observed], quality: Quality) -> Result<Predictor> {
+pub fn learn(
+    machine: &Machine,
+    observed: &[Observed],
+    left_out: &[&str],
+    counters: usize,
+    quality: Quality,
+) -> Result<Predictor> {
     let mut predictor = Predictor::default();
     for observed in observed {
+        let taught = observed.samples.iter().filter(|sample| !left_out.contains(&sample.group.as_str()));
+        let samples: Vec<Sample> = taught.cloned().collect();
         predictor
-            .learn(machine, observed.core_type, &observed.samples, COUNTERS, quality)
+            .learn(machine, observed.core_type, &samples, counters, quality)
             .map_err(|source| Error::Untrained { machine: machine.name.clone(), source })?;
     }
     // As a file keeps it, so that a run with a predictor that was just trained and one that was read agree.
     Ok(Predictor::from_toml(&predictor.to_toml(), "trained predictor")?)
-}
-
-/// What the model of the other programs predicts for each sample of a core type.
-fn validate(observed: &Observed) -> Result<Vec<Validation>> {
-    Ok(leave_one_out(&observed.samples, COUNTERS)?)
 }
 
 fn count(machine: &Machine, workload: &Workload, control: &Control<'_>) -> Result<Outcome> {

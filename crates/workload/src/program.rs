@@ -53,6 +53,8 @@ pub struct Program {
     pub memory: Memory,
     /// For how long a thread that waits for a lock or at a barrier polls before it leaves its core.
     pub spin: Ns,
+    /// Whether its work was measured with all that locks and waits cost, as in a recording, so that a run does not charge that again.
+    pub measured: bool,
 }
 
 /// The memory nodes on which a program's memory is.

@@ -12,6 +12,7 @@ use super::null::arithmetic::Sharing;
 use super::published::Published;
 use crate::catalog;
 use crate::error::{Error, Result};
+use crate::training::Training;
 
 /// An experiment file (`experiments/*.toml`).
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Experiment {
     pub orders: Vec<CoreOrder>,
     /// The seed of all runs.
     pub seed: u64,
+    /// What speedup predictors learn from.
+    #[serde(default)]
+    pub training: Training,
     /// For the null model of arithmetic: how policies share out cores, by their names without knobs.
     #[serde(default)]
     pub arithmetic: BTreeMap<String, Sharing>,

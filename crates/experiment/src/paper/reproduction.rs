@@ -131,7 +131,13 @@ fn plan(experiment: &Experiment, set: &Set, oracle: bool) -> Result<Plan> {
         policies: if threads { experiment.setups_of(set)? } else { Vec::new() },
         orders: experiment.orders.clone(),
         seeds: (experiment.seed..experiment.seed + set.seeds).collect(),
-        conditions: Conditions { oracle, noise: set.noise, tasks, ..Conditions::default() },
+        conditions: Conditions {
+            oracle,
+            noise: set.noise,
+            tasks,
+            training: experiment.training.clone(),
+            ..Conditions::default()
+        },
     })
 }
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::training::Training;
 use evenkeel_experiment::{
     Comparison, Conditions, Control, Error, GivenPredictor, Plan, Progress, Runner, catalog, training,
 };
+use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreOrder, Ns};
 use evenkeel_sim::Meter;
 
@@ -90,6 +92,21 @@ fn a_predictor_that_was_trained_before_gives_the_same_runs() {
     let elsewhere = plan(&["Sync-2"], &["rk3588"], &["colab"]);
     let error = runs(with(elsewhere, given)).unwrap_err();
     assert_eq!(error.to_string(), "before.toml has no model for the core types of rk3588");
+}
+
+#[test]
+fn what_is_left_out_is_not_learnt_from() {
+    let (machine, quality) = (catalog::machine("2B2S").unwrap().machine, Quality::Best);
+    let suites = vec!["splash2".to_owned()];
+    let training = Training { suites, counters: 2, leave_one_out: true, ..Training::default() };
+    let observed = training::observe(&machine, &training, &control()).unwrap();
+    let learn = |left_out: &[&str]| training::learn(&machine, &observed, left_out, training.counters, quality);
+    assert_ne!(learn(&["radix"]).unwrap().to_toml(), learn(&[]).unwrap().to_toml());
+    let all = observed[0].samples.iter().map(|sample| sample.group.as_str()).collect::<Vec<_>>();
+    assert!(matches!(learn(&all), Err(Error::Untrained { .. })));
+    let few = Training { least_share: 0.9, ..training.clone() };
+    let single = training::observe(&machine, &few, &control()).unwrap();
+    assert!(single[0].samples.len() < observed[0].samples.len(), "no thread of four does so much");
 }
 
 #[test]

@@ -40,6 +40,9 @@ const KNOBS: &[Knob] = &[
     Knob { name: "stay-on-node", summary: "no thread leaves its memory node", value: Value::Switch },
 ];
 
+/// Dominance is told apart in so many steps of its threshold, as inside the kernel: what differs by less is rounding.
+const STEPS: f64 = (1 << 20) as f64;
+
 /// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "faster core first; a thread that stalls much on a big core changes places with one on a little core that does not",
@@ -161,7 +164,7 @@ impl Bias {
     /// everywhere and say nothing: external ones are "the only predictor required" (5.3).
     fn dominance(&self, s: &State, stalls: Stalls, from: CoreId, to: CoreId) -> f64 {
         let internal = if frequency_alone(&s.machine, from, to) { 0.0 } else { stalls.internal / self.starved };
-        internal.max(stalls.external / self.offcore)
+        (internal.max(stalls.external / self.offcore) * STEPS).floor() / STEPS
     }
 
     /// How much a thread would rather be on another core: above 0 if it has a bias towards its type, below if against

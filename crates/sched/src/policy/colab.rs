@@ -240,7 +240,7 @@ impl Policy for Colab {
     }
 
     /// The multi-factor labeller (Figure 3): "periodically labeling ready threads", and running ones, since they may be taken over (3.2).
-    /// A thread that sleeps keeps its labels.
+    /// A thread that slept throughout the period keeps its labels.
     fn refresh(&mut self, s: &State, _changes: &mut Changes) {
         self.labels.resize(s.threads.len(), Labels::default());
         for thread in s.living() {
@@ -250,7 +250,11 @@ impl Policy for Colab {
             labels.block = before + blame.since(labels.blame_then).0 as f64;
             labels.blame_then = blame;
         }
-        let ready = || s.living().filter(|thread| matches!(s.thread(*thread).run, Run::Ready | Run::Running));
+        let took_part = |thread: &ThreadId| {
+            let t = s.thread(*thread);
+            matches!(t.run, Run::Ready | Run::Running) || t.window.on_type.iter().any(|window| window.time > Ns::ZERO)
+        };
+        let ready = || s.living().filter(took_part);
         let speedup = Spread::of(ready().map(|thread| s.speedup(thread)));
         let block = Spread::of(ready().map(|thread| self.labels[thread.index()].block));
         for thread in ready() {

@@ -46,6 +46,14 @@ impl Engine<'_> {
         self.start(thread, Some(by));
     }
 
+    /// A thread's own operation costs so much, unless its work was measured with that.
+    pub(crate) fn charge(&mut self, thread: ThreadId, cost: Ns) {
+        let t = &mut self.threads[thread.index()];
+        if !self.workload.programs[t.program].measured {
+            t.owes += cost;
+        }
+    }
+
     /// Ends a wait.
     pub(crate) fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         if self.threads[thread.index()].polls.is_some() {
@@ -55,7 +63,7 @@ impl Engine<'_> {
         t.woken = true;
         let waited = self.now.since(t.since);
         if let Some(by) = by {
-            self.threads[by.index()].owes += self.machine.costs.futex;
+            self.charge(by, self.machine.costs.futex);
             self.sched.blame(by, waited);
         }
         self.write_down(thread, by, waited);
@@ -76,7 +84,7 @@ impl Engine<'_> {
         self.threads[thread.index()].state = RunState::Blocked(on);
         let wait = if on == On::Sleep { Wait::Sleep } else { Wait::Futex };
         if wait == Wait::Futex {
-            self.threads[thread.index()].owes += self.machine.costs.futex;
+            self.charge(thread, self.machine.costs.futex);
         }
         self.sched.blocked(self.now, thread, wait);
         self.requests.vacated(core);

@@ -52,7 +52,7 @@ impl Engine<'_> {
         if let Some(last) = written_on(&mut self.objects).replace(core).filter(|last| *last != core) {
             let costs = &self.machine.costs;
             let near = self.sched.state().domains[core.index()][0].contains(last);
-            self.threads[thread.index()].owes += if near { costs.line_in_cluster } else { costs.line_across_clusters };
+            self.charge(thread, if near { costs.line_in_cluster } else { costs.line_across_clusters });
         }
     }
 

@@ -42,6 +42,7 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         barriers: barriers.iter().map(barrier).collect(),
         queues: pools.queues(),
         calibration: Calibration::Biggest,
+        measured: true,
         ..Program::default()
     };
     Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() }
