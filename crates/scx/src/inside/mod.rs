@@ -20,13 +20,18 @@ use crate::{Bounds, Ended, Error};
 use labeler::Labeler;
 use part::Part;
 
+/// Refreshes have at most a tenth of a core (assumed): between two lie so many times what the first took. This thread comes before
+/// all others, so that beside thousands of threads it would keep a core from them for ever.
+const REST: u64 = 9;
+
 /// The kernel's part, and what is written beside its threads.
 pub(crate) struct Inside {
     part: Part,
     labeler: Labeler,
     speeds: Speeds,
     events: u64,
-    refreshed: Ns,
+    /// When the policy's period is over.
+    due: Ns,
     cpus: Vec<u16>,
 }
 
@@ -47,7 +52,8 @@ impl Inside {
         let mut part = Part::of(&described, reads_usage, &speeds, &cpus, bounds, partial)?;
         come_first(&labeler.state().machine, &cpus)?;
         part.take_over()?;
-        Ok(Self { part, labeler, speeds, events: 0, refreshed: clock::clock(), cpus })
+        let due = clock::clock() + labeler.period().unwrap_or_default();
+        Ok(Self { part, labeler, speeds, events: 0, due, cpus })
     }
 
     fn hear(&mut self) {
@@ -100,15 +106,17 @@ impl Turn for Inside {
             let now = clock::clock();
             self.hear();
             let period = self.labeler.period();
-            if period.is_some_and(|period| now.since(self.refreshed) >= period) {
-                self.refreshed = now;
+            if let Some(period) = period
+                && now >= self.due
+            {
                 self.refresh(now);
+                self.due = next_refresh(now, clock::clock(), period);
             }
             let ended = self.part.heard(now)?;
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }
-            let refresh = period.map_or(POLL, |period| Ns(period.0.saturating_sub(now.since(self.refreshed).0)));
+            let refresh = period.map_or(POLL, |_| self.due.since(now));
             // A signal ends the wait, too.
             let _ = wait::poll(&[self.part.ready().as_fd()], until.since(now).min(refresh).min(POLL));
         }
@@ -127,5 +135,23 @@ impl Turn for Inside {
 
     fn missing(&self) -> Option<String> {
         self.labeler.missing()
+    }
+}
+
+/// When the refresh after one is due that began and ended then.
+fn next_refresh(began: Ns, ended: Ns, period: Ns) -> Ns {
+    (began + period).max(ended + Ns(ended.since(began).0 * REST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refreshes_that_take_long_come_less_often() {
+        let (began, period) = (Ns::from_ms(100), Ns::from_ms(10));
+        assert_eq!(next_refresh(began, Ns::from_ms(101), period), Ns::from_ms(110));
+        assert_eq!(next_refresh(began, Ns::from_ms(102), period), Ns::from_ms(120));
+        assert_eq!(next_refresh(began, Ns::from_ms(200), period), Ns::from_ms(1100));
     }
 }
