@@ -16,6 +16,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
         core_types: Vec::new(),
         clusters: Vec::new(),
         cores: Vec::new(),
+        memory_gbps: None,
         costs: Costs {
             context_switch: Ns::ZERO,
             wake: Ns::ZERO,
@@ -46,7 +47,8 @@ pub fn machine(big: u16, little: u16) -> Machine {
         });
         let cores: CoreSet = (first..first + count).map(CoreId).collect();
         let name = name.into();
-        machine.clusters.push(Cluster { name, core_type: CoreTypeId(id), cores, node: 0, cache: id.into() });
+        let (core_type, cache) = (CoreTypeId(id), id.into());
+        machine.clusters.push(Cluster { name, core_type, cores, node: 0, cache, memory_gbps: None });
         let core = Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
         machine.cores.extend(std::iter::repeat_n(core, count.into()));
     }

@@ -11,6 +11,9 @@ pub struct Behaviour {
     pub ilp: f64,
     /// Time spent on misses beyond the private caches, in ns per 1000 instructions, before any overlap.
     pub memory_ns: f64,
+    /// Bytes from memory per 1000 instructions; `None`: a line of 64 bytes for each 100 ns of [`Self::memory_ns`]. Code that streams has
+    /// its lines fetched in time, and takes bytes without waiting for them.
+    pub memory_bytes: Option<f64>,
     /// Cycles in which the front end delivers nothing, whatever the core's width, per 1000 instructions: misses of the
     /// instruction cache and its TLB, restarts of the pipeline.
     pub starved: f64,
@@ -25,12 +28,22 @@ pub struct Behaviour {
 impl Behaviour {
     /// Compute-bound integer code in the manner of Dhrystone, which Linux uses to measure capacities.
     pub const REFERENCE: Self =
-        Self { ilp: 2.0, memory_ns: 0.0, starved: 0.0, branches: 150.0, fp: 0.0, stores: 100.0 };
+        Self { ilp: 2.0, memory_ns: 0.0, memory_bytes: None, starved: 0.0, branches: 150.0, fp: 0.0, stores: 100.0 };
+
+    /// The time that a miss takes by which [`Self::memory_ns`] is made of them, in ns (assumed; LPDDR4 systems of the A57's time).
+    pub const MISS_NS: f64 = 100.0;
+    /// Bytes of a cache line.
+    const LINE: f64 = 64.0;
 
     /// The same code where every miss takes so many times as long.
     #[must_use]
     pub fn at_distance(self, factor: f64) -> Self {
-        Self { memory_ns: self.memory_ns * factor, ..self }
+        Self { memory_ns: self.memory_ns * factor, memory_bytes: Some(1000.0 * self.bytes()), ..self }
+    }
+
+    /// Bytes from memory an instruction.
+    pub fn bytes(&self) -> f64 {
+        self.memory_bytes.unwrap_or(self.memory_ns / Self::MISS_NS * Self::LINE) / 1000.0
     }
 }
 

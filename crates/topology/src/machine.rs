@@ -79,6 +79,7 @@ impl Topology {
             cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
             node: part.node,
             cache: sharing_cache(&parts, id, &self.clusters) as u16,
+            memory_gbps: None,
         };
         let machine = Machine {
             name: name.to_owned(),
@@ -86,6 +87,7 @@ impl Topology {
             core_types: self.core_types(),
             clusters: parts.iter().enumerate().map(cluster).collect(),
             cores,
+            memory_gbps: None,
             costs: self.costs(),
         };
         Ok((machine, self.ids()))

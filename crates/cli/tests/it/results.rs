@@ -162,7 +162,7 @@ fn reproduce_aaws_prints_every_row_and_where_the_time_of_every_kernel_goes() {
         assert!((number("simulated") / number("published") - 1.0).abs() < 0.01, "calibrated: {row}");
     }
     let breakdown = report["breakdown"].as_array().unwrap();
-    assert_eq!(breakdown.len(), 22 * (5 * 2 + 3 + 2 + 2), "kernels x techniques x machines");
+    assert_eq!(breakdown.len(), 22 * (5 * 3 + 3 + 2 + 2), "kernels x techniques x machines");
     for kernel in breakdown {
         let parts = ["serial", "high_parallel", "scarce", "ample", "other_low"];
         let others =

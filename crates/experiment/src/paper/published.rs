@@ -14,6 +14,8 @@ pub enum RowKind {
     Calibration,
     /// Was put in.
     Input,
+    /// Is counted in another row: the same number in another unit, or on a machine that reads the paper otherwise.
+    Again,
 }
 
 /// A published number.
@@ -28,7 +30,7 @@ pub struct Published {
     pub published: f64,
     /// Section and figure.
     pub source: String,
-    /// Result, calibration or input.
+    /// Result, calibration, input or again.
     pub kind: RowKind,
     /// Which runs it is about.
     pub select: Selector,

@@ -26,6 +26,7 @@ fn machine() -> Machine {
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
         cache: id.into(),
+        memory_gbps: None,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
     let us = Ns::from_us;
@@ -35,6 +36,7 @@ fn machine() -> Machine {
         core_types: vec![core_type("big", 3.0, 1.0, 1500), core_type("little", 2.0, 0.5, 1000)],
         clusters: vec![cluster("big", 0, [0, 1]), cluster("little", 1, [2, 3])],
         cores: vec![core(0), core(0), core(1), core(1)],
+        memory_gbps: None,
         costs: Costs {
             context_switch: us(1),
             wake: Ns::ZERO,

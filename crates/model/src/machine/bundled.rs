@@ -30,6 +30,7 @@ bundle!(
     "x5560-4S",
     "x5560-2x1B3S",
     "aaws-4B4L",
+    "aaws-4B4L-stated",
     "aaws-1B7L",
 );
 
@@ -76,7 +77,7 @@ mod tests {
         let boards = [(4, 4), (4, 4), (4, 4), (8, 16)];
         let phenom = [(1, 5), (2, 4), (3, 3), (6, 0), (6, 0)];
         let x5560 = [(1, 3), (1, 1), (4, 0), (4, 0), (2, 6)];
-        let aaws = [(4, 4), (1, 7)];
+        let aaws = [(4, 4), (4, 4), (1, 7)];
         let sizes = [&colab[..], &boards, &phenom, &x5560, &aaws].concat();
         assert_eq!(names().count(), sizes.len());
         for (name, size) in names().zip(sizes) {

@@ -33,6 +33,7 @@ struct FileText {
     core: BTreeMap<String, Spanned<CoreText>>,
     #[serde(default)]
     cluster: Vec<Spanned<ClusterText>>,
+    memory_gbps: Option<Sourced<f64>>,
     costs: CostsText,
 }
 
@@ -67,6 +68,7 @@ struct ClusterText {
     node: u8,
     /// A number that clusters with the same last-level cache have in common.
     cache: Option<u16>,
+    memory_gbps: Option<Sourced<f64>>,
 }
 
 #[derive(Deserialize)]
@@ -216,6 +218,7 @@ fn build(text: FileText) -> Checked<Machine> {
         core_types: kinds,
         clusters,
         cores,
+        memory_gbps: memory(text.memory_gbps.as_ref())?,
         costs: costs(&text.costs)?,
     })
 }
@@ -257,10 +260,15 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
             cores: cluster.cores.value.get_ref().0.iter().map(|number| CoreId(*number)).collect(),
             node: cluster.node,
             cache: first_sharing(text, index) as u16,
+            memory_gbps: memory(cluster.memory_gbps.as_ref())?,
         });
     }
     // As many numbers as cores, none twice, none out of range: every core has an owner.
     Ok((clusters, owner.into_iter().flatten().collect()))
+}
+
+fn memory(text: Option<&Sourced<f64>>) -> Checked<Option<f64>> {
+    text.map(|value| number(value, "memory_gbps", 0.001, 1e5)).transpose()
 }
 
 /// The first cluster with the same last-level cache as this one.

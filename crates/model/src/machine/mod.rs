@@ -24,6 +24,8 @@ pub struct Machine {
     pub clusters: Vec<Cluster>,
     /// The cores, in the order in which the operating system numbers them.
     pub cores: Vec<Core>,
+    /// The most that each memory node carries, in bytes a nanosecond (GB/s); `None`: whatever is wanted.
+    pub memory_gbps: Option<f64>,
     /// What the operating system and the caches charge for switching and moving threads.
     pub costs: Costs,
 }
@@ -73,6 +75,8 @@ pub struct Cluster {
     pub node: u8,
     /// Its last-level cache. Clusters with the same number share it.
     pub cache: u16,
+    /// The most that its way to memory carries, in bytes a nanosecond (GB/s); `None`: whatever is wanted.
+    pub memory_gbps: Option<f64>,
 }
 
 /// One core.
@@ -262,6 +266,7 @@ impl Machine {
             cores: CoreSet::first(count),
             node: 0,
             cache: 0,
+            memory_gbps: None,
         };
         Self {
             name: format!("{}x{}", count, kind.name),
@@ -269,6 +274,7 @@ impl Machine {
             core_types: vec![kind],
             clusters: vec![cluster],
             cores: vec![core; count],
+            memory_gbps: self.memory_gbps,
             costs: self.costs,
         }
     }

@@ -43,6 +43,7 @@ impl Machine {
             description: format!("{} with {big} big and {little} little cores", self.name),
             core_types: types.iter().map(|id| self.core_types[usize::from(*id)].clone()).collect(),
             clusters: clusters.iter().enumerate().map(cluster).collect(),
+            memory_gbps: self.memory_gbps,
             costs: self.costs,
             cores,
         })

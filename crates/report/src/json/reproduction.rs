@@ -135,6 +135,8 @@ pub enum RowKind {
     Calibration,
     /// Was put in.
     Input,
+    /// Is counted in another row: the same number in another unit, or on a machine that reads the paper otherwise.
+    Again,
 }
 
 impl<'a> Reproduction<'a> {
@@ -204,6 +206,7 @@ impl<'a> Row<'a> {
                 paper::RowKind::Result => RowKind::Result,
                 paper::RowKind::Calibration => RowKind::Calibration,
                 paper::RowKind::Input => RowKind::Input,
+                paper::RowKind::Again => RowKind::Again,
             },
         }
     }

@@ -131,6 +131,7 @@ pub fn published_value(published: &Published, value: f64) -> String {
 pub fn remark(row: &Row) -> &'static str {
     match (row.published.kind, row.verdict) {
         (RowKind::Input, _) => "input",
+        (RowKind::Again, _) => "again",
         (RowKind::Calibration, _) => "calibration",
         (RowKind::Result, Verdict::Close) => "close",
         (RowKind::Result, Verdict::Sign) => "sign",

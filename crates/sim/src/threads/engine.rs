@@ -15,6 +15,7 @@ use crate::threads::error::Error;
 use crate::threads::foresight::{Foresight, Score};
 use crate::threads::hardware::NOISE_BURST;
 use crate::threads::lower::lower;
+use crate::threads::memory::Ways;
 use crate::threads::objects::Objects;
 use crate::threads::observer::{Event, Observer, Stop};
 use crate::threads::options::Options;
@@ -54,6 +55,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) powers: Vec<Watts>,
     /// How fast code runs at the current operating points.
     pub(crate) speeds: Speeds,
+    /// What its threads' memory carries.
+    pub(crate) ways: Ways,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
     /// What becomes of every thread, for policies that need it.
@@ -123,6 +126,7 @@ impl<'a> Engine<'a> {
                 .collect(),
             powers: vec![Watts(0.0); machine.clusters.len()],
             speeds: Speeds::default(),
+            ways: Ways::new(machine, code.behaviours.iter()),
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
             foresight: None,
             score: None,
@@ -328,6 +332,7 @@ impl<'a> Engine<'a> {
         c.done_at = Ns::NEVER;
         c.tick_at = Ns::NEVER;
         self.due.set(core, Ns::NEVER);
+        self.share_memory(core);
         self.threads[thread.index()].since = self.now;
         if self.watched {
             self.observer.observe(self.now, &Event::Stop { core, thread, why });

@@ -198,5 +198,5 @@ fn stage(machine: &Machine, workload: &Workload) -> Machine {
         dvfs_transition: Ns::ZERO,
         ..machine.costs
     };
-    Machine { costs, ..many.symmetric(CoreTypeId(0)) }
+    Machine { costs, memory_gbps: None, ..many.symmetric(CoreTypeId(0)) }
 }

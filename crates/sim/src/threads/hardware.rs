@@ -2,8 +2,10 @@
 
 use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
 use evenkeel_sched::Span;
+use evenkeel_workload::program::Memory;
 
 use crate::threads::engine::Engine;
+use crate::threads::memory::Want;
 use crate::threads::observer::Event;
 use crate::threads::pmu;
 use crate::threads::thread::{RunState, SPIN};
@@ -37,7 +39,7 @@ impl Engine<'_> {
         let spin = t.phase == SPIN;
         let at = self.speeds.cell(t, cluster);
         let reference = self.speeds.reference(cluster);
-        let rate = if spin { 1.0 } else { self.speeds.rate(at) };
+        let rate = if spin { 1.0 } else { self.ways.rate(core, self.speeds.rate(at)) };
         let done = if self.now >= c.done_at { t.remaining } else { (ran.0 as f64 * rate) as u64 };
         let done = done.min(t.remaining);
         t.remaining -= done;
@@ -59,7 +61,13 @@ impl Engine<'_> {
         if retired > 0
             && let Some(counts) = self.speeds.counts(at)
         {
-            let counters = pmu::read(counts, retired, &mut t.noise);
+            let counters = match self.ways.delay(core) {
+                0.0 => pmu::read(counts, retired, &mut t.noise),
+                delay => {
+                    let cycles = delay * self.opps[cluster.index()].frequency.per_ns();
+                    pmu::read(&pmu::waiting(counts, cycles), retired, &mut t.noise)
+                }
+            };
             span.counters = Some(counters);
             if let Some(read) = self.read.get_mut(thread.index()) {
                 *read += &counters;
@@ -94,8 +102,37 @@ impl Engine<'_> {
         self.foresight = Some(foresight);
     }
 
-    /// When the current computation of a core will be complete.
+    /// A core does something else from now on: when that will be complete, and what becomes of others that use the same memory.
     pub(crate) fn set_completion(&mut self, core: CoreId) {
+        self.share_memory(core);
+        self.complete(core);
+    }
+
+    /// What a core's thread wants of memory has changed.
+    pub(crate) fn share_memory(&mut self, core: CoreId) {
+        if !self.ways.limited() || !self.ways.want(core, self.wanted(core)) {
+            return;
+        }
+        for other in self.machine.all().iter() {
+            self.settle(other);
+        }
+        self.ways.share();
+        for other in self.machine.all().iter().filter(|other| *other != core) {
+            self.complete(other);
+        }
+    }
+
+    fn wanted(&self, core: CoreId) -> Option<Want> {
+        let t = &self.threads[self.cores[core.index()].current?.index()];
+        let bytes = self.code.behaviours.get(t.phase as usize)?.bytes();
+        let cluster = self.machine.cores[core.index()].cluster;
+        let alone = 1.0 / self.speeds.rate(self.speeds.cell(t, cluster));
+        let home = t.home.filter(|_| self.workload.programs[t.program].memory == Memory::Local);
+        (bytes > 0.0).then_some(Want { bytes, alone, home })
+    }
+
+    /// When the current computation of a core will be complete.
+    fn complete(&mut self, core: CoreId) {
         let cluster = self.machine.cores[core.index()].cluster;
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current else { return };
@@ -104,7 +141,7 @@ impl Engine<'_> {
         let t = &self.threads[thread.index()];
         let rate = match t.phase {
             SPIN => 1.0,
-            _ => self.speeds.rate(self.speeds.cell(t, cluster)),
+            _ => self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster))),
         };
         let needs = libm::ceil(t.remaining as f64 / rate) as u64;
         c.done_at = self.now + c.stall + Ns(needs);
@@ -160,7 +197,7 @@ impl Engine<'_> {
                 continue;
             };
             let t = &self.threads[thread.index()];
-            let rate = self.speeds.rate(self.speeds.cell(t, cluster));
+            let rate = self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster)));
             watts += kind.power(opp, rate).0;
         }
         if self.powers[cluster.index()] != Watts(watts) {

@@ -15,6 +15,7 @@ mod host;
 mod life;
 mod lower;
 mod mask;
+mod memory;
 mod objects;
 mod observer;
 mod options;

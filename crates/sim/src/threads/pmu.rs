@@ -5,9 +5,6 @@
 
 use evenkeel_model::{Behaviour, COUNTERS, Counter, Counters, Hz, Machine};
 
-/// Average cost of a miss that goes to memory, in ns: what turns a phase's memory time into L2 refills (assumed; LPDDR4
-/// systems of the A57's time).
-const MEMORY_NS: f64 = 100.0;
 /// L1 data refills for each that also misses the L2, and those of code without any memory time (assumed).
 const L1_PER_L2: f64 = 4.0;
 const L1_BASE: f64 = 0.002;
@@ -30,7 +27,7 @@ pub(crate) fn per_instruction(
     let branch = code.branches / 1000.0;
     // Branchy code with little parallelism is hard to predict (assumed).
     let misses = branch * 0.08 / code.ilp;
-    let l2_refills = code.memory_ns / 1000.0 / MEMORY_NS;
+    let l2_refills = code.memory_ns / 1000.0 / Behaviour::MISS_NS;
     let mut counts = [0.0; COUNTERS];
     let mut set = |counter: Counter, value: f64| counts[counter as usize] = value;
     set(Counter::Instructions, 1.0);
@@ -48,6 +45,15 @@ pub(crate) fn per_instruction(
     set(Counter::FrontendStallCycles, misses * (REDIRECT_CYCLES + 2.0 * core.width) + code.starved / 1000.0);
     set(Counter::StoreQueueFullCycles, code.stores / 1000.0 * memory * at.per_ns());
     Counters(counts)
+}
+
+/// Counts per instruction of code that waits for so many cycles more, for memory that has too much to carry.
+pub(crate) fn waiting(per_instruction: &Counters, cycles: f64) -> Counters {
+    let mut counts = *per_instruction;
+    for counter in [Counter::Cycles, Counter::MemoryStallCycles] {
+        counts.0[counter as usize] += cycles;
+    }
+    counts
 }
 
 /// What the counters show after some instructions. `noise` is the thread's own stream.

@@ -285,6 +285,68 @@ fn memory_stays_where_it_was_first_used_or_is_everywhere() {
     );
 }
 
+/// Code that takes a byte of memory an instruction, without waiting for it where there is enough.
+fn streams(threads: Vec<Thread>) -> Program {
+    let mut p = program("p", threads);
+    p.phases[0].behaviour.memory_bytes = Some(1000.0);
+    p
+}
+
+#[test]
+fn memory_that_is_too_slow_for_all_is_shared() {
+    let mut big = machine(2, 0);
+    big.memory_gbps = Some(2.0);
+    let both = streams(vec![thread("long", vec![compute(10)]), thread("short", vec![compute(5)])]);
+    // Alone 5 ms and 2.5. Together half as fast each until the short one ends.
+    assert_eq!(on(&big, both.clone()).threads[1].exited, Some(Ns::from_ms(5)));
+    assert_eq!(on(&big, both.clone()).makespan, Ns::from_us(5_000 + 2_500));
+    big.memory_gbps = None;
+    assert_eq!(on(&big, both.clone()).makespan, Ns::from_ms(5));
+    big.clusters[0].memory_gbps = Some(2.0);
+    assert_eq!(on(&big, both).makespan, Ns::from_us(5_000 + 2_500));
+    // What computes beside them does not wait.
+    let beside = [streams(vec![thread("s", vec![compute(10)])]), program("p", vec![thread("c", vec![compute(10)])])];
+    big.clusters[0].memory_gbps = Some(1.0);
+    let outcome = play(&big, &workload(beside.into()), "cfs", &Options::default()).expect("runs");
+    assert_eq!(exits(&outcome), [10, 5]);
+}
+
+#[test]
+fn waits_for_memory_are_counted() {
+    let mut machine = machine(1, 0);
+    machine.memory_gbps = Some(1.0);
+    let p = streams(vec![thread("t", vec![compute(10)])]);
+    let options = Options { counters: true, ..Options::default() };
+    let outcome = play(&machine, &workload(vec![p]), "cfs", &options).expect("runs");
+    let counters = outcome.threads[0].counters.expect("asked for");
+    // 10 ms at 2 GHz, half of them in vain.
+    assert_eq!(outcome.makespan, Ns::from_ms(10));
+    assert!((counters.get(Counter::Cycles) / 20e6 - 1.0).abs() < 0.1, "{counters:?}");
+    assert!((counters.get(Counter::MemoryStallCycles) / 10e6 - 1.0).abs() < 0.1, "{counters:?}");
+}
+
+#[test]
+fn each_node_carries_what_is_at_home_there() {
+    let mut machine = two_nodes();
+    machine.costs.remote_memory = 1.0;
+    machine.memory_gbps = Some(1.0);
+    let to = |core| Op::Set(SchedParams { cpus: Some(vec![core]), ..SchedParams::default() });
+    let mut here = thread("here", vec![compute(10)]);
+    let mut there = thread("there", vec![compute(10), to(0), compute(10)]);
+    (here.sched.cpus, there.sched.cpus) = (Some(vec![0]), Some(vec![1]));
+    let mut p = streams(vec![here, there]);
+    assert_eq!(exits(&on(&machine, p.clone())), [10, 20]);
+    // Both at home on node 0.
+    p.threads[1].ops = vec![compute(10)];
+    p.threads[1].sched.cpus = Some(vec![0]);
+    p.threads[0].ops = vec![compute(1), to(1), compute(10)];
+    let exited = exits(&on(&machine, p.clone()));
+    assert!(exited.iter().all(|at| *at >= 20), "{exited:?}: one carries for both");
+    p.memory = Memory::Interleaved;
+    let exited = exits(&on(&machine, p));
+    assert!(exited.iter().all(|at| *at < 13), "{exited:?}: both do");
+}
+
 #[test]
 fn starved_cycles_are_the_same_number_on_every_core() {
     let mut p = program("p", vec![thread("t", vec![compute(10)])]);

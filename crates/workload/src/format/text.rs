@@ -122,6 +122,7 @@ pub(crate) struct PhaseText {
     pub ilp: f64,
     #[serde(default)]
     pub memory_ns: f64,
+    pub memory_bytes: Option<f64>,
     #[serde(default)]
     pub starved: f64,
     #[serde(default = "hundred")]

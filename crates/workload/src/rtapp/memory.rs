@@ -54,26 +54,43 @@ impl Memory {
             Self::Set { bytes } => {
                 // Each event begins at the buffer's start, so a short one stays in the caches.
                 let cached = bytes.min(buffer) <= PRIVATE_CACHE;
-                cost("mem", cached, streaming(BLOCK), 900.0, bytes.div_ceil(BLOCK))
+                cost("mem", cached, Fetched::Streamed, streaming(BLOCK), 900.0, bytes.div_ceil(BLOCK))
             }
             Self::Read { size, bytes } => {
                 let cached = bytes.min(size) <= PRIVATE_CACHE;
-                cost("memrun read", cached, streaming(1) / BYTE_LOOP as f64, 0.0, bytes * BYTE_LOOP)
+                cost("memrun read", cached, Fetched::Streamed, streaming(1) / BYTE_LOOP as f64, 0.0, bytes * BYTE_LOOP)
             }
             Self::Write { size, bytes } => {
                 let cached = bytes.min(size) <= PRIVATE_CACHE;
-                cost("memrun write", cached, streaming(1) / BYTE_LOOP as f64, 1000.0 / 3.0, bytes * BYTE_LOOP)
+                cost(
+                    "memrun write",
+                    cached,
+                    Fetched::Streamed,
+                    streaming(1) / BYTE_LOOP as f64,
+                    1000.0 / 3.0,
+                    bytes * BYTE_LOOP,
+                )
             }
             Self::Chase { size, stride, sequential, hops } => {
                 let touched = size.min(hops.saturating_mul(stride));
                 // Prefetchers follow a sequential chain at the bandwidth of its lines and lose a random one.
                 let hop = if sequential { stride.min(LINE) as f64 / BANDWIDTH } else { LATENCY };
                 let name = if sequential { "memrun chase sequential" } else { "memrun chase random" };
-                cost(name, touched <= PRIVATE_CACHE, hop * 1000.0 / BYTE_LOOP as f64, 0.0, hops * BYTE_LOOP)
+                let fetched = if sequential { Fetched::Streamed } else { Fetched::WhenMissed };
+                cost(name, touched <= PRIVATE_CACHE, fetched, hop * 1000.0 / BYTE_LOOP as f64, 0.0, hops * BYTE_LOOP)
             }
             Self::Io { bytes } => io(bytes, buffer, real_device),
         }
     }
+}
+
+/// How lines come.
+#[derive(Clone, Copy)]
+enum Fetched {
+    /// As fast as one core gets them.
+    Streamed,
+    /// One for each miss.
+    WhenMissed,
 }
 
 /// ns of memory time in 1000 instructions that move `bytes` each.
@@ -81,9 +98,13 @@ fn streaming(bytes: u64) -> f64 {
     1000.0 * bytes as f64 / BANDWIDTH
 }
 
-fn cost(phase: &str, cached: bool, memory_ns: f64, stores: f64, instructions: u64) -> Cost {
+fn cost(phase: &str, cached: bool, fetched: Fetched, memory_ns: f64, stores: f64, instructions: u64) -> Cost {
     let (phase, memory_ns) = if cached { (format!("{phase}, cached"), 0.0) } else { (phase.to_owned(), memory_ns) };
-    let behaviour = Behaviour { ilp: 2.0, memory_ns, starved: 0.0, branches: 100.0, fp: 0.0, stores };
+    let memory_bytes = match fetched {
+        Fetched::Streamed => Some(memory_ns * BANDWIDTH),
+        Fetched::WhenMissed => None,
+    };
+    let behaviour = Behaviour { ilp: 2.0, memory_ns, memory_bytes, starved: 0.0, branches: 100.0, fp: 0.0, stores };
     Cost { phase, behaviour, instructions, sleep: Ns::ZERO }
 }
 
@@ -95,6 +116,7 @@ fn io(bytes: u64, buffer: u64, real_device: bool) -> Cost {
         return Cost { phase, behaviour, instructions: requests * SYSCALL, sleep: Ns::ZERO };
     }
     let cached = bytes.min(buffer) <= PRIVATE_CACHE;
-    let copying = cost("iorun copy", cached, streaming(BLOCK), 450.0, requests * SYSCALL + bytes.div_ceil(BLOCK));
+    let instructions = requests * SYSCALL + bytes.div_ceil(BLOCK);
+    let copying = cost("iorun copy", cached, Fetched::Streamed, streaming(BLOCK), 450.0, instructions);
     Cost { sleep: Ns(requests * REQUEST + bytes * 1000 / DEVICE), ..copying }
 }

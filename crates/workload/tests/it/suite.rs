@@ -79,6 +79,7 @@ fn machine() -> Machine {
         cores: CoreSet::first(2),
         node: 0,
         cache: id.into(),
+        memory_gbps: None,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
     Machine {
@@ -87,6 +88,7 @@ fn machine() -> Machine {
         core_types: vec![core_type("big", 3.0, 0.9, 0.35, 2000), core_type("little", 2.0, 0.55, 0.1, 1200)],
         clusters: vec![cluster("big", 0), cluster("little", 1)],
         cores: vec![core(0), core(0), core(1), core(1)],
+        memory_gbps: None,
         costs: Costs {
             context_switch: Ns(2_000),
             wake: Ns::ZERO,
