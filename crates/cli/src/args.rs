@@ -12,8 +12,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_experiment::{GivenPredictor, catalog};
-use evenkeel_model::{CoreOrder, Ns, Predictor};
-use evenkeel_sched::Governor;
+use evenkeel_linux::host::Simulated;
+use evenkeel_model::{CoreOrder, Machine, Ns, Predictor};
+use evenkeel_sched::steering::Steering;
+use evenkeel_sched::{Governor, Setup};
 
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
@@ -240,6 +242,10 @@ pub struct Conditions {
     /// Let every action of the scheduler take effect this much later, as an asynchronous host would: 500us
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true, default_value = "0s", hide_default_value = true)]
     pub delay: Ns,
+    /// What carries policies out: they schedule, as `evenkeel scx` does, or move the threads of Linux' own scheduler (eevdf), as
+    /// `evenkeel run` does
+    #[arg(long, value_enum, default_value_t = SimulatedHost::Scx)]
+    pub host: SimulatedHost,
     /// Add background noise: short kernel work and interrupts, drawn from the seed, which also decides from which core
     /// programs are started
     #[arg(long)]
@@ -262,6 +268,21 @@ pub struct Conditions {
     pub tasks: Tasks,
 }
 
+/// What carries policies out in a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SimulatedHost {
+    /// Policies schedule.
+    #[default]
+    Scx,
+    /// Policies move the threads of Linux' own scheduler.
+    Run,
+}
+
+/// `evenkeel run`, simulated.
+pub fn beside(machine: &Machine, policy: &Setup) -> Box<dyn Steering> {
+    Box::new(Simulated::new(machine, policy, Simulated::SAMPLE))
+}
+
 /// How much a run may cost.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Limit {
@@ -273,6 +294,11 @@ pub struct Limit {
 impl Conditions {
     /// The conditions of a plan. Reads the predictor.
     pub fn plan(&self) -> anyhow::Result<evenkeel_experiment::Conditions> {
+        if self.host == SimulatedHost::Run && (self.oracle || self.predictor.is_some()) {
+            anyhow::bail!(
+                "--host run sees no speedups but those of capacities: expected it without --oracle and --predictor"
+            );
+        }
         let read = |path: &PathBuf| -> anyhow::Result<GivenPredictor> {
             let name = path.display().to_string();
             let predictor = Predictor::from_toml(&catalog::read(&name)?, &name)?;
@@ -280,6 +306,10 @@ impl Conditions {
         };
         Ok(evenkeel_experiment::Conditions {
             delay: self.delay,
+            beside: match self.host {
+                SimulatedHost::Scx => None,
+                SimulatedHost::Run => Some(beside),
+            },
             noise: self.noise,
             governor: self.governor,
             oracle: self.oracle,

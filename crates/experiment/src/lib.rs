@@ -45,7 +45,7 @@ pub mod training;
 pub use comparison::{Cell, Comparison, Counts, Value};
 pub use control::{Control, Progress, Stage};
 pub use error::{Error, Result, TaskSetting};
-pub use plan::{Conditions, GivenPredictor, Job, Plan, Tasks};
+pub use plan::{Beside, Conditions, GivenPredictor, Job, Plan, Tasks};
 pub use run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
 pub use runner::Runner;
 pub use spread::{Spread, mean};

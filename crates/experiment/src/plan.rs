@@ -2,6 +2,7 @@
 
 use evenkeel_model::predict::Predictor;
 use evenkeel_model::{CoreOrder, Machine, Ns};
+use evenkeel_sched::steering::Steering;
 use evenkeel_sched::{Governor, Setup};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
@@ -77,11 +78,17 @@ impl Plan {
     }
 }
 
+/// What steers the threads of a machine as a policy says.
+pub type Beside = fn(&Machine, &Setup) -> Box<dyn Steering>;
+
 /// How a run is carried out.
 #[derive(Clone, Debug)]
 pub struct Conditions {
     /// Every action of the scheduler takes effect this much later, as with an asynchronous host. Zero: at once.
     pub delay: Ns,
+    /// Policies do not schedule, but steer the threads of Linux' own scheduler from beside it; that itself is not steered. `None`: policies
+    /// schedule.
+    pub beside: Option<Beside>,
     /// Background noise: short kernel work and interrupts, drawn from the seed, which also decides from which core programs
     /// are started.
     pub noise: bool,
@@ -103,6 +110,7 @@ impl Default for Conditions {
     fn default() -> Self {
         Self {
             delay: Ns::ZERO,
+            beside: None,
             noise: false,
             governor: Governor::default(),
             oracle: false,

@@ -10,21 +10,29 @@ use evenkeel_sim::{Event, Observer, Stop};
 use evenkeel_workload::recording::{RecordedThread, Recording, Step};
 
 use crate::control::Stage;
-use crate::{Control, Error, Plan, Result, Runner, catalog};
+use crate::{Beside, Conditions, Control, Error, Plan, Result, Runner, catalog};
 
 /// Plays what programs measure of a recorded run, as [`Runner`] does: in both core orders, whose geometric mean counts, since a
 /// kernel that takes all cores for equal may begin with any of them. Returns by policy the seconds until each program was over,
-/// that is each process, in the order in which they appeared, but for those that only start others.
+/// that is each process, in the order in which they appeared, but for those that only start others. What is `beside` steers, as
+/// [`Conditions::beside`] says.
 ///
 /// # Errors
 /// The recording does not state its machine, or cannot be played.
-pub fn times(path: &str, mut recording: Recording, policies: Vec<Setup>) -> Result<Vec<Vec<f64>>> {
+pub fn times(
+    path: &str,
+    mut recording: Recording,
+    policies: Vec<Setup>,
+    beside: Option<Beside>,
+) -> Result<Vec<Vec<f64>>> {
     leave_out_starts(&mut recording.threads);
     let programs = programs(&recording.threads);
     let found = catalog::recording(path, "recording", &recording)?;
     let unknown = |why: &str| Error::Machine { name: path.to_owned(), why: why.to_owned() };
     let machine = found.recorded_on.ok_or_else(|| unknown("the recording does not state its machine"))?;
-    let plan = Plan { workloads: vec![found.workload], machines: vec![machine], policies, ..Plan::default() };
+    let conditions = Conditions { beside, ..Conditions::default() };
+    let plan =
+        Plan { workloads: vec![found.workload], machines: vec![machine], policies, conditions, ..Plan::default() };
     let control = Control::default();
     let repetitions = plan.repetitions();
     let runner = Runner::new(plan, &control)?;
@@ -104,7 +112,7 @@ mod tests {
     fn predict(machine: Option<&str>) -> Result<Vec<Vec<f64>>> {
         let recording = Recording::from_text(RECORDED, "r.ek").unwrap();
         let policies = ["eevdf", "pfs"].map(|name| catalog::policy(name).unwrap());
-        times("r.ek", Recording { machine: machine.map(str::to_owned), ..recording }, policies.into())
+        times("r.ek", Recording { machine: machine.map(str::to_owned), ..recording }, policies.into(), None)
     }
 
     #[test]

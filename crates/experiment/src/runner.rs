@@ -14,6 +14,9 @@ use crate::reference::{Alone, References};
 use crate::run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
 use crate::{calibration, catalog};
 
+/// Linux' own scheduler, since 6.6.
+const LINUX: &str = "eevdf";
+
 /// A plan with its reference runs done and its predictors trained.
 pub struct Runner {
     plan: Plan,
@@ -32,6 +35,11 @@ impl Runner {
     /// # Errors
     /// A policy cannot schedule a machine, a workload cannot run on one, a reference run does not end.
     pub fn new(plan: Plan, control: &Control<'_>) -> Result<Self> {
+        let foresees = |policy: &&evenkeel_sched::Setup| policy.description().foresight;
+        if let Some(policy) = plan.policies.iter().find(foresees).filter(|_| plan.conditions.beside.is_some()) {
+            let what = "must know the future, which nothing beside a scheduler does: expected another one, such as pfs";
+            return Err(Error::Refused(format!("policy {} {what}", policy.name())));
+        }
         for machine in &plan.machines {
             plan.policies.iter().try_for_each(|policy| catalog::accepted(policy, machine))?;
         }
@@ -117,11 +125,18 @@ impl Runner {
         let policy = &plan.policies[job.policy];
         let machine = self.machine(job);
         let predict = self.predictors.of(policy, job.machine, job.workload);
-        let outcome = evenkeel_sim::run(&machine, workload, policy.make(), predict, &self.options(job), observer)
-            .map_err(|source| {
-                let what = format!("{} on {} under {}", workload.name, machine.name, policy.name());
-                Error::Run { what, source }
-            })?;
+        let options = self.options(job);
+        let outcome = match plan.conditions.beside.filter(|_| policy.description().name != LINUX) {
+            None => evenkeel_sim::run(&machine, workload, policy.make(), predict, &options, observer),
+            Some(beside) => {
+                let (linux, mut steering) = (catalog::policy(LINUX)?.make(), beside(&machine, policy));
+                evenkeel_sim::run_steered(&machine, workload, linux, steering.as_mut(), &options, observer)
+            }
+        };
+        let outcome = outcome.map_err(|source| {
+            let what = format!("{} on {} under {}", workload.name, machine.name, policy.name());
+            Error::Run { what, source }
+        })?;
         let seed = plan.seeds.iter().position(|&seed| seed == job.seed).unwrap_or(0);
         let pairs = self.alone.pairs(&outcome.programs, cell * plan.seeds.len() + seed);
         Ok(Run {

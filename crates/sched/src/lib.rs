@@ -12,6 +12,7 @@ mod masks;
 mod occupancy;
 pub mod policy;
 pub mod protocol;
+pub mod steering;
 
 mod action;
 mod frequency;

@@ -8,7 +8,7 @@ pub mod workers;
 pub use meter::{MAX_EVENTS, Meter};
 pub use threads::{
     CoreOutcome, Ended, Error, Event, Latency, Observer, Options, Outcome, ProgramOutcome, QueueOutcome, Stop,
-    ThreadOutcome, check, perfetto, run,
+    ThreadOutcome, check, perfetto, run, run_steered,
 };
 
 /// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.

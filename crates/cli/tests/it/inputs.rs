@@ -194,7 +194,7 @@ fn every_mistake_in_a_file_is_said_in_words_and_with_its_place() {
 fn every_mistake_in_an_option_says_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();
     for (command, option) in [
-        ("sim", &["--seed", "x"]),
+        ("sim", &["--seed", "x"][..]),
         ("sim", &["--seed", "-1"]),
         ("sim", &["--seed", "99999999999999999999999"]),
         ("sim", &["--delay", "x"]),
@@ -203,6 +203,8 @@ fn every_mistake_in_an_option_says_what_was_expected() {
         ("sim", &["--max-events", "0"]),
         ("sim", &["--max-events", "1.5"]),
         ("sim", &["--governor", "userspace:1e400GHz"]),
+        ("sim", &["--host", "run", "--oracle"]),
+        ("compare", &["--host", "run", "--baseline", "oracle"]),
         ("compare", &["--seeds", "x"]),
         ("compare", &["--seeds", "-1"]),
         ("compare", &["--seeds", "99999999999999999999999"]),

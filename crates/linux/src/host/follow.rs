@@ -15,6 +15,7 @@ use super::affinity::{Affinity, Moved, Moving};
 use super::counters::ThreadCounters;
 use super::driver::{Driver, Newcomer, Order};
 use super::orphans::Orphans;
+use super::pace::{Pace, SOONEST};
 use super::sampler::Sampler;
 use super::service::kind;
 use super::summary::{Summary, ThreadSummary};
@@ -27,19 +28,6 @@ use crate::sample::{Blame, Sample};
 use crate::wait::poll;
 use crate::{mask, process};
 
-/// Sampling and deciding may use this share of the machine's time. The host samples more rarely to keep to it, but not
-/// more rarely than once in [`STRETCH`] periods.
-const COST: f64 = 0.005;
-const STRETCH: u64 = 8;
-/// While nothing changes, samples become rarer: each that finds all as it was doubles the time to the next, up to so
-/// many periods.
-const CALM: u64 = 4;
-/// What was not used may be used later, up to this.
-const SAVED: f64 = 10e6;
-/// Big cores that go idle bring forward the next sample, but not to sooner than this.
-const SOONEST: Ns = Ns::from_ms(1);
-/// The usual time from one sample to the next.
-pub const PERIOD: Ns = Ns::from_ms(10);
 /// Periods may be this long.
 pub const PERIODS: std::ops::RangeInclusive<Ns> = SOONEST..=Ns::from_secs(10);
 /// A thread's name is read again at these ages, since many programs name their threads after they have started.
@@ -75,13 +63,7 @@ pub(super) struct Follow {
     gone: Vec<Sample>,
     known: BTreeMap<Tid, Known>,
     processes: BTreeMap<Tid, Ns>,
-    period: Ns,
-    /// How many periods are to go by until the next sample.
-    periods: u64,
-    cores: usize,
-    /// The time in ns that sampling may still use.
-    budget: f64,
-    sampled: Ns,
+    pace: Pace,
     began: Ns,
     cost_at_start: Ns,
     used: Used,
@@ -130,11 +112,7 @@ impl Follow {
             gone: Vec::new(),
             known: BTreeMap::new(),
             processes: BTreeMap::new(),
-            period: plan.period,
-            periods: 1,
-            cores: plan.cpus.len(),
-            budget: SAVED,
-            sampled: now,
+            pace: Pace::new(plan.period, plan.cpus.len(), now),
             began: now,
             cost_at_start: thread_time(),
             used,
@@ -187,8 +165,8 @@ impl Follow {
         if let Some(timeline) = &mut self.timeline {
             timeline.sample(now, &self.samples, &self.gone);
         }
-        self.periods = if self.driver.steady() { (2 * self.periods).min(CALM) } else { 1 };
-        self.account(now, thread_time().since(before));
+        let gap = self.pace.sampled(now, thread_time().since(before), self.driver.steady());
+        self.summary.longest_gap = self.summary.longest_gap.max(gap);
         self.carry_out(now)?;
         for tid in self.driver.gone().to_vec() {
             self.affinity.gone(tid)?;
@@ -245,28 +223,18 @@ impl Follow {
         self.known.insert(sample.tid, Known { name, started, since: now, names_read: 0, last: *sample });
     }
 
-    fn account(&mut self, now: Ns, cost: Ns) {
-        self.summary.longest_gap = self.summary.longest_gap.max(now.since(self.sampled));
-        let earned = now.since(self.sampled).0 as f64 * COST * self.cores as f64;
-        self.budget = (self.budget + earned - cost.0 as f64).clamp(-SAVED, SAVED);
-        self.sampled = now;
-    }
-
     /// Waits until it is time to sample again, or until the process of `process` has ended.
     ///
     /// # Errors
     /// None in practice.
     pub fn wait(&mut self, process: BorrowedFd<'_>) -> io::Result<()> {
-        let debt = Ns((-self.budget.min(0.0) / COST / self.cores as f64) as u64);
-        let debt = debt.min(Ns(STRETCH * self.period.0));
-        let until = |time: Ns, sampled: Ns| time.since(clock().since(sampled));
-        let regular = Ns(self.periods * self.period.0);
-        let (Some(alarm), true) = (self.sampler.alarm(), debt < self.period) else {
-            return poll(&[process], until(regular.max(debt), self.sampled)).map(|_| ());
+        let (next, soonest) = self.pace.next();
+        let (Some(alarm), Some(soonest)) = (self.sampler.alarm(), soonest) else {
+            return poll(&[process], next.since(clock())).map(|_| ());
         };
-        let ended = poll(&[process, alarm], until(regular, self.sampled))?;
+        let ended = poll(&[process, alarm], next.since(clock()))?;
         self.sampler.silence()?;
-        let rest = until(SOONEST, self.sampled);
+        let rest = soonest.since(clock());
         if !ended && rest > Ns::ZERO {
             poll(&[process], rest)?;
         }

@@ -17,6 +17,8 @@ pub(crate) enum Entry {
     Act(Action),
     /// The policy's period.
     Refresh,
+    /// Who steers from beside looks, if that is still to be then.
+    Look(Ns),
     /// Background work on a core.
     Noise(CoreId),
     /// The end of the workload's duration.

@@ -1,12 +1,13 @@
 //! The event loop. Events are totally ordered: by time, then cores before the calendar, then core number or sequence.
 //! Nothing is allocated per event once the run's vectors have grown to their size.
 
-use evenkeel_model::{CoreId, Counters, Machine, Ns, Opp, ThreadId, Watts};
+use evenkeel_model::{CoreId, CoreTypeId, Counters, Machine, Ns, Opp, ThreadId, Watts};
 use evenkeel_sched::Scheduler;
 use evenkeel_sched::protocol::{self, Requests};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
 
+use crate::threads::beside::Beside;
 use crate::threads::calendar::{Calendar, Entry};
 use crate::threads::code::Code;
 use crate::threads::core::Core;
@@ -26,7 +27,7 @@ use crate::threads::tasking::Runtime;
 use crate::threads::thread::{On, RunState, Thread};
 
 /// So many operations or decisions at one point in time mean that time has stopped.
-const STUCK: u32 = 10_000_000;
+pub(crate) const STUCK: u32 = 10_000_000;
 
 /// After so many events a run says how far it is: about a millisecond.
 const REPORT: u64 = 1 << 14;
@@ -61,6 +62,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) speedups: Vec<f64>,
     /// What becomes of every thread, for policies that need it.
     pub(crate) foresight: Option<Foresight>,
+    /// Who steers the threads from beside, if anyone does.
+    pub(crate) beside: Option<Beside<'a>>,
     /// In a rehearsal: what is written down.
     pub(crate) score: Option<Score>,
     pub(crate) noise: fastrand::Rng,
@@ -129,6 +132,7 @@ impl<'a> Engine<'a> {
             ways: Ways::new(machine, code.behaviours.iter()),
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
             foresight: None,
+            beside: None,
             score: None,
             noise: fastrand::Rng::with_seed(options.seed ^ 0x6e6f_6973_6521),
             turnaround: vec![None; workload.programs.len()],
@@ -184,6 +188,7 @@ impl<'a> Engine<'a> {
             if self.stuck > STUCK {
                 return Err(report::stuck(self));
             }
+            self.watch_idle();
         }
         self.close_books();
         Ok(())
@@ -238,6 +243,7 @@ impl<'a> Engine<'a> {
                     self.calendar.push(self.now + period, Entry::Refresh);
                 }
             }
+            Entry::Look(at) => return self.look(at),
             Entry::Noise(core) => {
                 let burst = Ns(self.noise.u64(1..=NOISE_BURST.0));
                 self.delay_core(core, burst);
@@ -329,6 +335,11 @@ impl<'a> Engine<'a> {
         let Some(thread) = c.current.take() else { return };
         c.stall = Ns::ZERO;
         c.left = self.now;
+        if let Some(beside) =
+            self.beside.as_mut().filter(|_| self.machine.cores[core.index()].core_type == CoreTypeId(0))
+        {
+            beside.leaves();
+        }
         c.done_at = Ns::NEVER;
         c.tick_at = Ns::NEVER;
         self.due.set(core, Ns::NEVER);

@@ -203,6 +203,7 @@ impl Engine<'_> {
         let params = &self.code.params[params as usize];
         let (class, cores, clamp) = (params.class, cores_of(self.machine, params), params.clamp);
         self.settle(core);
+        self.threads[thread.index()].own = cores;
         self.sched.set_params(self.now, thread, class, cores, clamp);
         protocol::collect(self);
     }
@@ -218,6 +219,7 @@ impl Engine<'_> {
             let chance = if self.options.noise { self.options.seed.wrapping_add(thread.program as u64) } else { 0 };
             let on = CoreId((chance % self.machine.cores.len() as u64) as u16);
             let id = self.sched.create(&NewThread { program, kind, class, cores, on, clamp });
+            self.threads[index].own = cores;
             if self.watched {
                 let program = &self.workload.programs[thread.program].name;
                 let event = Event::Created { thread: id, program, name: &thread.name };

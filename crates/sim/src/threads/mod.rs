@@ -2,6 +2,7 @@
 
 pub mod perfetto;
 
+mod beside;
 mod calendar;
 mod code;
 mod core;
@@ -34,4 +35,4 @@ pub use error::Error;
 pub use observer::{Event, Observer, Stop};
 pub use options::Options;
 pub use outcome::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
-pub use run::{check, run};
+pub use run::{check, run, run_steered};

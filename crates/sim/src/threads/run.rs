@@ -1,10 +1,13 @@
 //! The entry point: one workload on one machine under one policy.
 
-use evenkeel_model::Machine;
+use evenkeel_model::{Machine, Ns};
+use evenkeel_sched::steering::Steering;
 use evenkeel_sched::{Policy, Predict, Scheduler};
 use evenkeel_workload::program::{Calibration, SchedParams, Start, ThreadKind};
 use evenkeel_workload::{Op, Workload};
 
+use crate::threads::beside::Beside;
+use crate::threads::calendar::Entry;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::foresight::Foresight;
@@ -28,6 +31,33 @@ pub fn run(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
+    play(machine, workload, policy, predict, options, None, observer)
+}
+
+/// Plays `workload` under `policy` while something steers its threads from beside.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_steered(
+    machine: &Machine,
+    workload: &Workload,
+    policy: Box<dyn Policy>,
+    steering: &mut dyn Steering,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
+    play(machine, workload, policy, None, options, Some(steering), observer)
+}
+
+fn play(
+    machine: &Machine,
+    workload: &Workload,
+    policy: Box<dyn Policy>,
+    predict: Option<Predict>,
+    options: &Options,
+    steering: Option<&mut dyn Steering>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
     check(machine, workload)?;
     evenkeel_sched::policy::check(policy.as_ref(), machine).map_err(Error::Invalid)?;
     let predict = predict.filter(|_| !options.oracle);
@@ -35,6 +65,10 @@ pub fn run(
     let foresight = sched.wants_foresight().then(|| Foresight::rehearse(machine, workload, options)).transpose()?;
     let mut engine = Engine::new(machine, machine, workload, sched, options, observer)?;
     engine.foresight = foresight;
+    if let Some(steering) = steering {
+        engine.beside = Some(Beside::new(steering));
+        engine.calendar.push(Ns::ZERO, Entry::Look(Ns::ZERO));
+    }
     engine.run()?;
     Ok(report::outcome(engine))
 }

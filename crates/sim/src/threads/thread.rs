@@ -1,6 +1,6 @@
 //! A thread of the running workload.
 
-use evenkeel_model::{CoreId, Instructions, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Instructions, Ns, ThreadId};
 
 /// Where a thread is, in the simulator's own books: the truth that the scheduler is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub(crate) struct Thread {
     pub home: Option<u8>,
     /// Whether it runs on a core of another node than its memory's.
     pub remote: bool,
+    /// The cores that its program allows, whoever else gives it masks.
+    pub own: CoreSet,
     pub joiners: Vec<ThreadId>,
     /// Spawns that came while it was still there: it begins again after its exit.
     pub respawns: u64,
@@ -94,6 +96,7 @@ impl Thread {
             last_core: None,
             home: None,
             remote: false,
+            own: CoreSet::EMPTY,
             joiners: Vec::new(),
             respawns: 0,
             woken: false,

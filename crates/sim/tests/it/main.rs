@@ -11,4 +11,5 @@ mod java;
 mod oracle;
 mod policies;
 mod semantics;
+mod steering;
 mod tasks;

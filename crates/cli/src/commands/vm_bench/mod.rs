@@ -176,9 +176,9 @@ impl Caller for Command {
         }
     }
 
-    fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<Vec<f64>>> {
+    fn predict(&self, recording: &Path, schedulers: &[&Scheduler], emulated: bool) -> Result<Vec<Vec<f64>>> {
         self.keep(recording)?;
-        predict::times(recording, policies)
+        predict::times(recording, schedulers, emulated)
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.

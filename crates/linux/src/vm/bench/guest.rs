@@ -12,7 +12,7 @@ use super::programs::{self, CALIBRATED};
 use super::scheduler::{Host, Scheduler};
 use crate::launch::Signals;
 use crate::spec::Spec;
-use crate::vm::{self, Job, Options, Shares, Stream, Vm};
+use crate::vm::{self, Accelerator, Job, Options, Shares, Stream, Vm};
 
 /// A run that takes so much longer than the ideal has hung.
 const PATIENCE: f64 = 20.0;
@@ -60,19 +60,20 @@ impl<'a> Guest<'a> {
         Ok(self.measure(&shell(&line), caller)?.time(member.program)? / self.steps(rate, &bench) as f64)
     }
 
-    /// Records a bench under the guest's own scheduler, and has the recording played under each policy: the seconds of each
-    /// program.
+    /// Records a bench under the guest's own scheduler, and has the recording played under each scheduler: the seconds of
+    /// each program.
     pub(super) fn predict<C: Caller>(
         &mut self,
         bench: &Bench,
         rate: f64,
-        policies: &[&str],
+        schedulers: &[&Scheduler],
         caller: &mut C,
     ) -> Result<Vec<Vec<f64>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
         self.measure(&command, caller)?;
-        caller.predict(&file, policies)
+        let emulated = self.vm.as_ref().is_none_or(|vm| vm.accelerator() == Accelerator::Tcg);
+        caller.predict(&file, schedulers, emulated)
     }
 
     /// Runs a bench under a scheduler and returns what its programs print. A tenth of the work runs first, and its times are

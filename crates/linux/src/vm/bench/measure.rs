@@ -122,7 +122,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The seconds of each program by policy, if the simulator can know them.
+    /// The seconds of each program by scheduler, if the simulator can know them.
     fn predicted<C: Caller>(
         &self,
         guest: &mut Guest<'_>,
@@ -130,12 +130,12 @@ impl Plan {
         rate: f64,
         caller: &mut C,
     ) -> Result<Option<Played>, C::Error> {
-        let policies = self.policies();
+        let known = self.known();
         if !bench.computes() {
             return Ok(None);
         }
-        match guest.predict(bench, rate, &policies, caller) {
-            Ok(times) => Ok(Some(policies.into_iter().map(str::to_owned).zip(times).collect())),
+        match guest.predict(bench, rate, &known, caller) {
+            Ok(times) => Ok(Some(known.into_iter().cloned().zip(times).collect())),
             Err(error) if caller.continues_after(&error) => {
                 caller.warn(&format!("a recording of {} is left out: {error}", bench.name));
                 Ok(None)

@@ -48,12 +48,17 @@ pub trait Caller {
     /// There is none.
     fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// The times that the recorded programs would print under each policy, in seconds and in the order in which they were started.
-    /// The first policy is the guest's own scheduler.
+    /// The times that the recorded programs would print under each scheduler, in seconds and in the order in which they were started.
+    /// The first is the guest's own. Everything takes longer in a guest that is emulated.
     ///
     /// # Errors
     /// The recording is unusable.
-    fn predict(&self, recording: &Path, policies: &[&str]) -> Result<Vec<Vec<f64>>, Self::Error>;
+    fn predict(
+        &self,
+        recording: &Path,
+        schedulers: &[&Scheduler],
+        emulated: bool,
+    ) -> Result<Vec<Vec<f64>>, Self::Error>;
 
     /// Whether to continue with other runs after one that ended with this error.
     fn continues_after(&self, error: &Self::Error) -> bool;
@@ -90,15 +95,9 @@ impl Plan {
         self.benches.iter().flat_map(|bench| &bench.members).copied().collect()
     }
 
-    /// What the simulator knows of the schedulers, each once, the guest's own first.
-    pub(super) fn policies(&self) -> Vec<&str> {
-        let mut policies: Vec<&str> = Vec::new();
-        for scheduler in self.schedulers.iter().filter(|scheduler| scheduler.host != Host::Peer) {
-            if !policies.contains(&scheduler.policy.as_str()) {
-                policies.push(&scheduler.policy);
-            }
-        }
-        policies
+    /// The schedulers that the simulator knows.
+    pub(super) fn known(&self) -> Vec<&Scheduler> {
+        self.schedulers.iter().filter(|scheduler| scheduler.host != Host::Peer).collect()
     }
 
     fn size(&self) -> Size {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use evenkeel_model::metrics::{geometric_mean, h_antt};
 
 use super::result::{Alone, Boot};
+use super::scheduler::Scheduler;
 
-/// What each program of a recorded run takes, in seconds, by policy.
-pub(super) type Played = BTreeMap<String, Vec<f64>>;
+/// What each program of a recorded run takes, in seconds, by scheduler.
+pub(super) type Played = BTreeMap<Scheduler, Vec<f64>>;
 
-/// What recordings of a bench say of a policy.
+/// What recordings of a bench say of a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Predicted {
     /// The mean of the makespans, in seconds.
@@ -21,12 +22,12 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    /// `None` where the simulator does not know the policy, or there is no recording.
-    pub(super) fn of(boots: &[Boot], policy: &str, stock: &str) -> Option<Self> {
+    /// `None` where the simulator does not know the scheduler, or there is no recording.
+    pub(super) fn of(boots: &[Boot], scheduler: &Scheduler, stock: &Scheduler) -> Option<Self> {
         let mut makespans = Vec::new();
         let mut turnarounds = Vec::new();
         for (played, alone) in boots.iter().flat_map(|boot| boot.predicted.iter().map(|played| (played, &boot.alone))) {
-            let (Some(here), Some(stock)) = (played.get(policy), played.get(stock)) else { continue };
+            let (Some(here), Some(stock)) = (played.get(scheduler), played.get(stock)) else { continue };
             makespans.push((makespan(here), makespan(stock)));
             turnarounds.extend(turnaround(here, alone).zip(turnaround(stock, alone)));
         }

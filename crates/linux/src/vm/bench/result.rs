@@ -176,7 +176,7 @@ impl Series<'_> {
             makespan_sd_s,
             ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
-            predicted: Predicted::of(&self.boots, &scheduler.policy, &schedulers[0].policy),
+            predicted: Predicted::of(&self.boots, scheduler, &schedulers[0]),
             h_antt: mean(|run| Some(run.h_antt))?,
             h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
             h_stp: mean(|run| Some(run.h_stp))?,
@@ -238,7 +238,8 @@ mod tests {
         let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.members.len()];
         let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
         let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
-        let recording = |stock, pfs| BTreeMap::from([("stock".into(), vec![stock]), ("pfs".into(), vec![pfs])]);
+        let recording =
+            |stock, pfs| schedulers().into_iter().zip([vec![stock], vec![pfs], vec![pfs]]).collect::<BTreeMap<_, _>>();
         let predicted = vec![recording(8.0, 3.0), recording(2.0, 3.0)];
         Series { bench, boots: vec![Boot { alone, predicted, runs }] }
     }
@@ -321,9 +322,9 @@ mod tests {
         close(run.h_antt, f64::midpoint(3.0, 2.0));
         close(run.h_stp, 1.0 / 3.0 + 1.0 / 2.0);
         let predicted = |programs: [&[f64]; 2]| {
-            let played = ["stock", "pfs"].map(str::to_owned).into_iter().zip(programs.map(<[f64]>::to_vec)).collect();
+            let played = schedulers().into_iter().zip(programs.map(<[f64]>::to_vec)).collect();
             let boot = Boot { alone: alone.to_vec(), predicted: vec![played], runs: Vec::new() };
-            Predicted::of(&[boot], "pfs", "stock").unwrap()
+            Predicted::of(&[boot], &schedulers()[1], &schedulers()[0]).unwrap()
         };
         // Slowdowns of 4 and 4 under one, of 2 and 4 under the other.
         let found = predicted([&[4.0, 8.0], &[2.0, 8.0]]);
