@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::Cell;
 use evenkeel_experiment::paper::{
-    Metric, Published, Ran, Ranking, Reproduction, Row, RowKind, Score, Separated, Summary, Verdict,
+    Metric, Null, Published, Ran, Ranking, Reproduction, Row, RowKind, Score, Separated, Summary, Verdict,
 };
 
 use super::breakdown;
@@ -27,7 +27,7 @@ fn one(reproduction: &Reproduction) -> String {
         text += &breakdown::text(ran);
     }
     text.push('\n');
-    text += &published(&reproduction.rows);
+    text += &published(&reproduction.rows, &reproduction.null);
     text.push('\n');
     text += &summary(&reproduction.summary());
     text += &reproduction.ranking().as_ref().map(order).unwrap_or_default();
@@ -139,12 +139,20 @@ pub fn remark(row: &Row) -> &'static str {
     }
 }
 
-/// Every published number.
-fn published(rows: &[Row]) -> String {
-    let mut grid = table::new(&[">published", ">simulated", ">difference", "", "what", "source"]);
+/// Every published number, and which null models come close to it.
+fn published(rows: &[Row], null: &Null) -> String {
+    let mut grid = table::new(&[">published", ">simulated", ">difference", "", "also close", "what", "source"]);
     let mut notes: Vec<&str> = Vec::new();
-    for row in rows {
+    for (place, row) in rows.iter().enumerate() {
         let Row { published, simulated, verdict } = row;
+        let close = |model: &[Row]| model.get(place).is_some_and(|row| row.verdict == Verdict::Close);
+        let also = match (close(&null.constant), close(&null.arithmetic)) {
+            _ if published.kind != RowKind::Result => "",
+            (true, true) => "both",
+            (true, false) => "one effect",
+            (false, true) => "arithmetic",
+            (false, false) => "",
+        };
         let show = |value: f64| published_value(published, value);
         let remark = match remark(row) {
             "miss" => "MISS",
@@ -167,6 +175,7 @@ fn published(rows: &[Row]) -> String {
             if bold { table::bold(simulated) } else { Cell::new(simulated) },
             Cell::new(difference.map_or("-".into(), show)),
             Cell::new(format!("{remark}{reference}")),
+            Cell::new(also),
             Cell::new(&published.what),
             Cell::new(&published.source),
         ]);
