@@ -310,7 +310,7 @@ fn what_users_complain_of_does_not_happen() {
 }
 
 /// Thousands of threads and processes that do to a scheduler what stress-ng has for it. Before refreshes were bounded, this process kept a
-/// core for 6 s at the priority of its own thread, in one run of eight.
+/// core for 6 s at the priority of its own thread, in 4 of 61 runs.
 fn stress_ng_ends(policies: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "stress", policies);
