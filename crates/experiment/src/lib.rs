@@ -47,5 +47,5 @@ pub use control::{Control, Progress, Stage};
 pub use error::{Error, Result, TaskSetting};
 pub use plan::{Beside, Conditions, GivenPredictor, Job, Plan, Tasks};
 pub use run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
-pub use runner::Runner;
+pub use runner::{LINUX, Runner};
 pub use spread::{Spread, mean};

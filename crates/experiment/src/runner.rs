@@ -14,8 +14,8 @@ use crate::reference::{Alone, References};
 use crate::run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
 use crate::{calibration, catalog};
 
-/// Linux' own scheduler, since 6.6.
-const LINUX: &str = "eevdf";
+/// The policy that stands for Linux' own scheduler, since 6.6.
+pub const LINUX: &str = "eevdf";
 
 /// A plan with its reference runs done and its predictors trained.
 pub struct Runner {

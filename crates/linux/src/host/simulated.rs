@@ -21,7 +21,8 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// What a sample and what follows usually cost (measured by `scripts/overhead`: 55 to 110 us for 100 threads, so that is for about 50).
+    /// What a sample and what follows usually cost (assumed: half of what 100 threads do by docs/run.md, 0.3 to 0.6 % of a CPU with
+    /// pauses of 17 to 20 ms).
     pub const SAMPLE: Ns = Ns::from_us(50);
 
     /// For a machine whose cores have their CPUs' numbers, where a sample and what follows cost so much.

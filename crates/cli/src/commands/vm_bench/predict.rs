@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use evenkeel_experiment::{Beside, prediction};
+use evenkeel_experiment::{Beside, LINUX, prediction};
 use evenkeel_linux::host::Simulated;
 use evenkeel_linux::vm::bench::{Host, Scheduler};
 use evenkeel_model::{Machine, Ns};
@@ -14,9 +14,6 @@ use evenkeel_workload::recording::Recording;
 
 use crate::args::beside;
 use crate::catalog;
-
-/// Stands for the guest's own scheduler: Linux since 6.6.
-const SIMULATED_STOCK: &str = "eevdf";
 
 /// What `evenkeel run` takes for a sample and what follows, in a guest that is emulated: 0.67 s for 68 samples of a program of five threads,
 /// 0.76 s for 77 (`cost_s` and `samples` of `evenkeel vm -m 2B2S:3 --accel tcg -- evenkeel run --format json -- ./program`).
@@ -46,5 +43,5 @@ pub fn times(file: &Path, schedulers: &[&Scheduler], emulated: bool) -> Result<V
 }
 
 fn policy(scheduler: &Scheduler) -> Result<Setup> {
-    catalog::policy(if scheduler.is_stock() { SIMULATED_STOCK } else { &scheduler.policy })
+    catalog::policy(if scheduler.is_stock() { LINUX } else { &scheduler.policy })
 }
