@@ -1,6 +1,7 @@
 //! Host 3: the Linux kernel itself. Through sched_ext every policy of the scheduler core schedules the whole machine, or some
 //! processes of it: it decides in this process, or inside the kernel.
 
+mod allowance;
 mod event;
 mod follow;
 mod host;

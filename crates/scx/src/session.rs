@@ -12,6 +12,7 @@ use evenkeel_sched::Setup;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
+use crate::allowance::Allowance;
 use crate::host::{Driver, Figures};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
@@ -167,6 +168,7 @@ pub(crate) fn come_first(machine: &Machine, cpus: &[u16]) -> Result<(), Error> {
 /// What the thread that decides has.
 struct Scheduling {
     driver: Driver<Kernel>,
+    allowance: Allowance,
     ticked: Ns,
     refreshed: Ns,
 }
@@ -181,7 +183,7 @@ impl Scheduling {
         let mut driver = Driver::new(kernel, machine, cpus, policy, speeds, now);
         driver.count_by(ThreadCounters::of_this_machine());
         driver.orders.take_over()?;
-        let mut scheduling = Self { driver, ticked: now, refreshed: now };
+        let mut scheduling = Self { driver, allowance: Allowance::new(now), ticked: now, refreshed: now };
         // Until something has been heard cores help themselves.
         scheduling.run_until(now)?;
         Ok(scheduling)
@@ -215,6 +217,9 @@ impl Turn for Scheduling {
             }
             self.driver.tell();
             let ended = self.driver.orders.heard(now)?;
+            if let Some(rest) = self.allowance.worked(now, clock::clock()) {
+                let _ = wait::poll(&[], rest);
+            }
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }

@@ -85,6 +85,7 @@ ends)
 
 	# Beside threads that never sleep, and some that change their masks, a little core and a big one go and come back.
 	switch() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online" || echo "cpu$1 cannot be $2"; }
+	bound() { grep -qx "Cpus_allowed_list:	$2" "/proc/$1/status"; }
 	for policy in pfs/kernel pfs/daemon wash/kernel colab/kernel; do
 		begin --policy ${policy%/*} --path ${policy#*/} -- sh -c "$command"; begun
 		"$programs" hog 4 & hogs=$!
@@ -93,6 +94,7 @@ ends)
 			# One of them waits, and may use no other core.
 			taskset -c $cpu "$programs" hog 1 & one=$!
 			taskset -c $cpu "$programs" hog 1 & other=$!
+			eventually bound $one $cpu; eventually bound $other $cpu
 			switch $cpu 0; sleep 0.2; switch $cpu 1
 			kill $one $other
 			# It is used again.
@@ -220,7 +222,7 @@ hogs)
 	sleep 1
 	read_both
 	before="$first_had $last_had"
-	"$programs" nap 1 200
+	"$programs" nap 1 50
 	read_both
 	set -- $before
 	first_had=$((first_had - $1)) last_had=$((last_had - $2))

@@ -12,6 +12,7 @@ use evenkeel_linux::{clock, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
 
+use crate::allowance::Allowance;
 use crate::event::What;
 use crate::host::Figures;
 use crate::session::{POLL, Turn, come_first};
@@ -23,6 +24,9 @@ use part::Part;
 /// Refreshes have at most a tenth of a core (assumed): between two lie so many times what the first took. This thread comes before
 /// all others, so that beside thousands of threads it would keep a core from them for ever.
 const REST: u64 = 9;
+/// What happens to threads waits for so long, until there is more of it (assumed): decisions do not wait for this process, and where
+/// threads come and go it would be woken for each.
+const BATCH: Ns = Ns::from_ms(1);
 
 /// The kernel's part, and what is written beside its threads.
 pub(crate) struct Inside {
@@ -30,6 +34,7 @@ pub(crate) struct Inside {
     labeler: Labeler,
     speeds: Speeds,
     events: u64,
+    allowance: Allowance,
     /// When the policy's period is over.
     due: Ns,
     cpus: Vec<u16>,
@@ -52,8 +57,9 @@ impl Inside {
         let mut part = Part::of(&described, reads_usage, &speeds, &cpus, bounds, partial)?;
         come_first(&labeler.state().machine, &cpus)?;
         part.take_over()?;
-        let due = clock::clock() + labeler.period().unwrap_or_default();
-        Ok(Self { part, labeler, speeds, events: 0, due, cpus })
+        let now = clock::clock();
+        let due = now + labeler.period().unwrap_or_default();
+        Ok(Self { part, labeler, speeds, events: 0, allowance: Allowance::new(now), due, cpus })
     }
 
     fn hear(&mut self) {
@@ -103,7 +109,7 @@ impl Inside {
 impl Turn for Inside {
     fn run_until(&mut self, until: Ns) -> Result<Option<Ended>, Error> {
         loop {
-            let now = clock::clock();
+            let (now, events) = (clock::clock(), self.events);
             self.hear();
             let period = self.labeler.period();
             if let Some(period) = period
@@ -113,6 +119,11 @@ impl Turn for Inside {
                 self.due = next_refresh(now, clock::clock(), period);
             }
             let ended = self.part.heard(now)?;
+            let heard = if self.events > events { BATCH } else { Ns::ZERO };
+            let rest = self.allowance.worked(now, clock::clock()).unwrap_or_default().max(heard);
+            if rest > Ns::ZERO {
+                let _ = wait::poll(&[], rest);
+            }
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }
