@@ -46,6 +46,6 @@ pub use comparison::{Cell, Comparison, Counts, Value};
 pub use control::{Control, Progress, Stage};
 pub use error::{Error, Result, TaskSetting};
 pub use plan::{Beside, Conditions, GivenPredictor, Job, Plan, Tasks};
-pub use run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
+pub use run::{ClusterEnergy, Measurement, ProgramTime, Results, Run, ThreadTime};
 pub use runner::{LINUX, Runner};
 pub use spread::{Spread, mean};

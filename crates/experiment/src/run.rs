@@ -1,7 +1,7 @@
 //! What runs produce.
 
-use evenkeel_model::{Cluster, CoreOrder, Joules, Machine, Ns, metrics};
-use evenkeel_sim::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome};
+use evenkeel_model::{Cluster, CoreOrder, Joules, Machine, Ns, ThreadKind, metrics};
+use evenkeel_sim::{CoreOutcome, Ended, Latency, Outcome, ProgramOutcome, ThreadOutcome};
 
 /// What a plan produced.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Run {
     pub measurement: Measurement,
     /// The programs, in the order of the workload.
     pub programs: Vec<ProgramTime>,
+    /// The threads, in order of creation.
+    pub threads: Vec<ThreadTime>,
     /// The machine's clusters.
     pub clusters: Vec<ClusterEnergy>,
     /// The machine's cores, in the order of the run.
@@ -107,6 +109,36 @@ pub struct ProgramTime {
 impl From<&ProgramOutcome> for ProgramTime {
     fn from(outcome: &ProgramOutcome) -> Self {
         Self { name: outcome.name.clone(), turnaround: outcome.turnaround }
+    }
+}
+
+/// A thread of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// The position of its program.
+    pub program: usize,
+    /// Its name.
+    pub name: String,
+    /// Whose work it does.
+    pub kind: ThreadKind,
+    /// Time on cores.
+    pub ran: Ns,
+    /// Time spent ready, waiting for a core.
+    pub waited: Ns,
+    /// Time spent off its core until a lock was released that another thread held.
+    pub waited_for_locks: Ns,
+}
+
+impl From<&ThreadOutcome> for ThreadTime {
+    fn from(outcome: &ThreadOutcome) -> Self {
+        Self {
+            program: outcome.program.index(),
+            name: outcome.name.clone(),
+            kind: outcome.kind,
+            ran: outcome.on_type.iter().copied().sum(),
+            waited: outcome.waited,
+            waited_for_locks: outcome.waited_for_locks,
+        }
     }
 }
 

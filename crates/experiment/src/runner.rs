@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Conditions, Job, Plan};
 use crate::predictors::Predictors;
 use crate::reference::{Alone, References};
-use crate::run::{ClusterEnergy, Measurement, ProgramTime, Results, Run};
+use crate::run::{ClusterEnergy, Measurement, ProgramTime, Results, Run, ThreadTime};
 use crate::{calibration, catalog};
 
 /// The policy that stands for Linux' own scheduler, since 6.6.
@@ -148,6 +148,7 @@ impl Runner {
             ended: outcome.ended,
             measurement: Measurement::of(&outcome, &pairs),
             programs: outcome.programs.iter().map(ProgramTime::from).collect(),
+            threads: outcome.threads.iter().map(ThreadTime::from).collect(),
             clusters: ClusterEnergy::of(&machine, &outcome),
             events: outcome.events,
             cores: outcome.cores,

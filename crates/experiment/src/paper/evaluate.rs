@@ -11,6 +11,7 @@ use super::file::{Experiment, Member};
 use super::judge::{Verdict, verdict};
 use super::published::{Aggregate, Published, Selector, Threads};
 use super::ran::{Arm, Ran};
+use super::sample::Part;
 use crate::spread::mean;
 
 /// A published number, and what came out here.
@@ -53,8 +54,9 @@ fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
     };
     let mut groups: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
     for (member, machine, program) in cells {
-        let cluster = published.select.cluster.as_deref();
-        let arm = Arm { ran, workload: &member.name, machine, policy, program, cluster };
+        let Selector { cluster, groups: of, .. } = &published.select;
+        let part = Part { program, cluster: cluster.as_deref(), groups: of.as_deref() };
+        let arm = Arm { ran, workload: &member.name, machine, policy, part };
         let mut value = arm.value(published.metric)?;
         if let Some(baseline) = &published.baseline {
             value /= arm.baseline(baseline, all)?.value(published.metric)?;

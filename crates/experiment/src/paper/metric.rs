@@ -32,6 +32,11 @@ pub enum Metric {
     Gap,
     /// Moves of threads to other cores.
     Migrations,
+    /// The share of their time for which threads waited for locks that others held: of what they ran, and waited for a core or a lock; the
+    /// mean over threads.
+    LockWaiting,
+    /// The share that some threads have of all that their programs' threads ran.
+    Cycles,
     /// What all cores of the machine could do together of compute-bound code, in instructions per ns.
     Capacity,
     /// How many workloads x machines x policies there are.
@@ -80,6 +85,8 @@ impl Metric {
             Self::Spread => "Spread",
             Self::Gap => "Gap",
             Self::Migrations => "Migrations",
+            Self::LockWaiting => "Share of time waiting for locks",
+            Self::Cycles => "Share of cycles",
             Self::Capacity => "Capacity",
             Self::Runs => "Runs",
             Self::Efficiency => "Energy efficiency",

@@ -31,7 +31,7 @@ pub use power::{MeasuredLine, Power};
 pub use published::{Aggregate, Baseline, Bound, Compare, Other, Published, RowKind, Selector, Threads};
 pub use ran::Ran;
 pub use reproduction::{Ranking, Reproduction, check_oracle};
-pub use sample::{Measured, Reckoned, Sample};
+pub use sample::{Measured, Part, Reckoned, Sample};
 pub use separation::{Gap, Separated};
 pub use tally::{NullSummary, Score, Summary};
 pub use workers::{Profiled, ProfiledArm};

@@ -158,6 +158,9 @@ pub struct Selector {
     pub machine: Option<String>,
     /// One of its clusters, which [`Metric::Energy`] and [`Metric::Power`] are then about.
     pub cluster: Option<String>,
+    /// Some of its threads, which [`Metric::LockWaiting`] and [`Metric::Cycles`] are then about, by the names of their groups: `node` is
+    /// `node-0`, too. Services are never among them.
+    pub groups: Option<Vec<String>>,
     /// The thread count against the core count.
     pub threads: Option<Threads>,
     /// The number of programs.

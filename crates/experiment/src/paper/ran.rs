@@ -3,7 +3,7 @@
 use super::file::{Member, Set};
 use super::metric::Metric;
 use super::published::Baseline;
-use super::sample::Sample;
+use super::sample::{Part, Sample};
 use crate::spread::mean;
 
 /// The samples of a set, and what its machines are.
@@ -24,7 +24,7 @@ pub struct Ran {
 impl Ran {
     /// The value of a workload on a machine under a policy.
     pub fn value(&self, workload: &str, machine: &str, metric: Metric, policy: &str) -> Option<f64> {
-        Arm { ran: self, workload, machine, policy, program: None, cluster: None }.value(metric)
+        Arm { ran: self, workload, machine, policy, part: Part::default() }.value(metric)
     }
 
     /// The effect of a policy on a workload: its value against that of another policy, as a signed share.
@@ -51,10 +51,8 @@ pub struct Arm<'a> {
     pub machine: &'a str,
     /// The policy.
     pub policy: &'a str,
-    /// The position of one of the programs, which times are then about.
-    pub program: Option<usize>,
-    /// The name of one of the clusters, which energies are then about.
-    pub cluster: Option<&'a str>,
+    /// What of it the metric is about.
+    pub part: Part<'a>,
 }
 
 impl<'a> Arm<'a> {
@@ -67,7 +65,7 @@ impl<'a> Arm<'a> {
 
     /// A metric, averaged over core orders and seeds.
     pub fn value(self, metric: Metric) -> Option<f64> {
-        let of = |metric: Metric| move |sample: &Sample| sample.value(metric, self.program, self.cluster);
+        let of = |metric: Metric| move |sample: &Sample| sample.value(metric, self.part);
         let time = of(Metric::Time);
         let mean_of = |value: &dyn Fn(&Sample) -> f64| mean(self.samples().map(value));
         match metric {
@@ -76,7 +74,9 @@ impl<'a> Arm<'a> {
             Metric::Performance => mean_of(&time).map(f64::recip),
             Metric::MeanPerformance => mean_of(&Sample::mean_time).map(f64::recip),
             Metric::Efficiency => mean_of(&of(Metric::Energy)).map(f64::recip),
-            Metric::Power => mean_of(&|sample| of(Metric::Energy)(sample) / sample.value(Metric::Time, None, None)),
+            Metric::Power => {
+                mean_of(&|sample| of(Metric::Energy)(sample) / sample.value(Metric::Time, Part::default()))
+            }
             Metric::Gap => {
                 let slowest = self.samples().map(time).reduce(f64::max)?;
                 let fastest = self.samples().map(time).reduce(f64::min)?;

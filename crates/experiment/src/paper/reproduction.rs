@@ -9,7 +9,7 @@ use super::metric::Metric;
 use super::null::{Null, arithmetic};
 use super::power::{self, Power};
 use super::ran::Ran;
-use super::sample::Sample;
+use super::sample::{Part, Sample};
 use super::separation::{Separated, separated};
 use super::tally::{Summary, tally};
 use super::workers::{self, Profiled};
@@ -107,7 +107,7 @@ impl Reproduction {
         let ran = self.sets.first().filter(|_| self.experiment.ranked)?;
         let of = |policy: &String| {
             let samples = ran.samples.iter().filter(|sample| sample.policy == *policy);
-            let mean = mean(samples.map(|sample| sample.value(Metric::HAntt, None, None)));
+            let mean = mean(samples.map(|sample| sample.value(Metric::HAntt, Part::default())));
             (policy.clone(), mean.unwrap_or(f64::NAN))
         };
         Some(Ranking { set: ran.set.name.clone(), means: self.experiment.policies.iter().map(of).collect() })

@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::file::Experiment;
 use super::metric::Metric;
 use super::ran::Ran;
-use super::sample::Sample;
+use super::sample::{Part, Sample};
 use crate::spread::{Spread, mean};
 
 /// A policy against every other one of a set.
@@ -74,7 +74,7 @@ fn logarithms<'a>(ran: &'a Ran, policy: &str, metric: Metric) -> Logarithms<'a> 
 fn value(sample: &Sample, metric: Metric) -> f64 {
     match metric {
         Metric::MeanPerformance => sample.mean_time().recip(),
-        metric => sample.value(metric, None, None),
+        metric => sample.value(metric, Part::default()),
     }
 }
 

@@ -62,6 +62,9 @@ impl Engine<'_> {
         let t = &mut self.threads[thread.index()];
         t.woken = true;
         let waited = self.now.since(t.since);
+        if matches!(t.state, RunState::Blocked(On::Lock(_))) {
+            t.waited_for_locks += waited;
+        }
         if let Some(by) = by {
             self.charge(by, self.machine.costs.futex);
             self.sched.blame(by, waited);

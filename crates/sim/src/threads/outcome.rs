@@ -1,6 +1,6 @@
 //! What a run produced.
 
-use evenkeel_model::{CoreId, CoreTypeId, Counters, Instructions, Joules, Ns, ProgramId, ThreadId};
+use evenkeel_model::{CoreId, CoreTypeId, Counters, Instructions, Joules, Ns, ProgramId, ThreadId, ThreadKind};
 
 /// The result of one simulated run.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,12 +69,16 @@ pub struct ThreadOutcome {
     pub program: ProgramId,
     /// Its name.
     pub name: String,
+    /// Whose work it does.
+    pub kind: ThreadKind,
     /// When it exited, for the last time if its program ran again; if it did.
     pub exited: Option<Ns>,
     /// Time on each core type, by position in the machine's list.
     pub on_type: Vec<Ns>,
     /// Time spent ready, waiting for a core.
     pub waited: Ns,
+    /// Time spent off its core until a lock was released that another thread held.
+    pub waited_for_locks: Ns,
     /// Time that others waited for it.
     pub blame: Ns,
     /// Work done.

@@ -71,6 +71,7 @@ pub(crate) struct Thread {
     pub exited: Option<Ns>,
     pub on_type: Vec<Ns>,
     pub waited: Ns,
+    pub waited_for_locks: Ns,
     pub instructions: Instructions,
     pub migrations: u64,
 }
@@ -106,6 +107,7 @@ impl Thread {
             exited: None,
             on_type: vec![Ns::ZERO; core_types],
             waited: Ns::ZERO,
+            waited_for_locks: Ns::ZERO,
             instructions: Instructions(0),
             migrations: 0,
         }

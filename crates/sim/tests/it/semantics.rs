@@ -74,6 +74,8 @@ fn a_lock_is_held_by_one_at_a_time_and_the_holder_is_blamed() {
     let outcome = on(&machine(0, 2), p);
     assert_eq!(exits(&outcome), [4, 8]);
     assert_eq!([outcome.threads[0].blame, outcome.threads[1].blame], [Ns::from_ms(4), Ns::ZERO]);
+    let waited = [outcome.threads[0].waited_for_locks, outcome.threads[1].waited_for_locks];
+    assert_eq!(waited, [Ns::ZERO, Ns::from_ms(4)]);
 }
 
 #[test]
@@ -84,6 +86,7 @@ fn a_barrier_opens_when_the_last_arrives() {
     let outcome = on(&machine(0, 3), p);
     assert_eq!(exits(&outcome), [6, 6, 6]);
     assert_eq!(outcome.threads[1].blame, Ns::from_ms(3 + 2));
+    assert!(outcome.threads.iter().all(|thread| thread.waited_for_locks == Ns::ZERO), "a barrier is no lock");
 }
 
 #[test]

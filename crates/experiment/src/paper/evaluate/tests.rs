@@ -1,11 +1,11 @@
 //! Published numbers from samples whose values the test chooses.
 
-use evenkeel_model::{CoreOrder, Joules, Ns};
+use evenkeel_model::{CoreOrder, Joules, Ns, ThreadKind};
 use evenkeel_sim::{Ended, Latency};
 
 use crate::paper::file::Set;
-use crate::paper::sample::Sample;
-use crate::run::{Measurement, ProgramTime, Run};
+use crate::paper::sample::{Measured, Sample};
+use crate::run::{Measurement, ProgramTime, Run, ThreadTime};
 
 use super::*;
 
@@ -39,6 +39,7 @@ fn timed(workload: &str, machine: &str, policy: &str, makespan: f64, programs: V
             finished_programs: 0,
         },
         programs: programs.into_iter().map(program).collect(),
+        threads: Vec::new(),
         clusters: Vec::new(),
         cores: Vec::new(),
         events: 0,
@@ -241,6 +242,46 @@ fn programs_are_averaged_geometrically_and_picked_by_name_or_place() {
     for ((value, _), expected) in values.iter().zip(expected) {
         assert!((value - expected).abs() < 1e-12, "{value}, {expected}");
     }
+}
+
+/// Of two nodes one waits for a lock for half of its time and the other never; another thread runs as long as both, and a service longer.
+#[test]
+fn what_threads_did_is_told_of_groups_and_not_of_services() {
+    let thread = |name: &str, kind, ran, waited, waited_for_locks| ThreadTime {
+        program: 0,
+        name: name.into(),
+        kind,
+        ran: Ns(ran),
+        waited: Ns(waited),
+        waited_for_locks: Ns(waited_for_locks),
+    };
+    let threads = vec![
+        thread("node-0", ThreadKind::Application, 10, 20, 30),
+        thread("node-1", ThreadKind::Application, 20, 0, 0),
+        thread("nodes", ThreadKind::Application, 30, 0, 0),
+        thread("idle", ThreadKind::Application, 0, 0, 0),
+        thread("node-2", ThreadKind::Service, 500, 0, 500),
+    ];
+    let of =
+        |groups: &str, metric: &str| row(0.0, &format!("select = {{ set = \"s\"{groups} }}\nmetric = \"{metric}\""));
+    let nodes = ", groups = [\"node\"]";
+    let text = format!(
+        "name = \"x\"\ntitle = \"x\"\npolicies = [\"new\"]\nseed = 1\n\
+         set = [{{ name = \"s\", machines = [\"m\"], workloads = [{{ name = \"w\" }}] }}]\n{}{}{}{}",
+        of(nodes, "lock_waiting"),
+        of(nodes, "cycles"),
+        of("", "lock_waiting"),
+        of(", groups = [\"nodes\", \"node\"]", "cycles"),
+    );
+    let experiment = Experiment::parse(&text).unwrap();
+    let mut sample = sample("w", 1, "m", "new", 1.0);
+    if let Measured::Run(run) = &mut sample.measured {
+        run.threads = threads;
+    }
+    let ran = [ran(&experiment, &experiment.sets[0], vec![sample], vec![2])];
+    let values: Vec<f64> = rows(&experiment, &ran).iter().map(|row| row.simulated.unwrap()).collect();
+    let expected = [0.25, 0.5, 0.5 / 3.0, 1.0];
+    assert!(values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-12), "{values:?}");
 }
 
 #[test]
