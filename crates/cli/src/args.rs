@@ -398,7 +398,7 @@ pub struct Reproduce {
 /// Arguments of `train`.
 #[derive(Debug, Args)]
 pub struct Train {
-    /// Machine whose core types the predictor is for, or path of a machine file (.toml)
+    /// Machine whose core types the predictor is for, or path of a machine file (.toml, .xml, .dtb)
     #[arg(long, short, default_value = "2B2S")]
     pub machine: String,
     /// Write the predictor to this file, as TOML
