@@ -63,6 +63,8 @@ pub(crate) struct Driver<O> {
     /// The CPU that each core is, and the core that each CPU is.
     cpus: Vec<u16>,
     core_of: CoreOf,
+    /// The cores that can be used, and those that are scheduled: the same, or the last that could be used while none can.
+    present: CoreSet,
     online: CoreSet,
     cores: Vec<Core>,
     /// By number; numbers of threads that are gone are those of later ones.
@@ -133,6 +135,7 @@ impl<O: Orders> Driver<O> {
         Self {
             orders,
             requests: Requests::new(machine.cores.len()),
+            present: machine.all(),
             online: machine.all(),
             cores: vec![Core::default(); machine.cores.len()],
             sched: Scheduler::new(machine, policy.make(), None).with_governor(speeds.governor()),

@@ -223,6 +223,7 @@ impl Turn for Scheduling {
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }
+            let now = clock::clock();
             let rest = until.since(now).min(self.pause(now));
             // A signal ends the wait, too.
             let _ = wait::poll(&[self.driver.orders.ready().as_fd()], rest);

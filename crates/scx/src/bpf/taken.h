@@ -64,6 +64,9 @@ static void check_occupied(__s32 cpu)
 			set_taken(cpu, false);
 	} else if (becomes_taken(cpu)) {
 		set_taken(cpu, true);
+		/* It may have been back, and that have been told, before that it was taken. */
+		if (beats_taken[cpu & (MAX_CPUS - 1)] != 2)
+			set_taken(cpu, false);
 	}
 }
 

@@ -113,23 +113,24 @@ impl<O: Orders> Driver<O> {
     /// A core can be used again, or not: it is switched off, or a real-time thread has it. The thread of its assignment waits again.
     pub(super) fn switch(&mut self, cpu: u16, on: bool) {
         let Some(core) = self.core(cpu) else { return };
-        let mut left = self.online;
         if on {
-            left.insert(core)
+            self.present.insert(core)
         } else {
-            left.remove(core)
+            self.present.remove(core)
         }
         // Real-time threads may have all of them.
-        if left.is_empty() {
+        if self.present.is_empty() {
             return;
         }
-        self.online = left;
+        self.online = self.present;
         let living: Vec<ThreadId> = self.by_tid.values().copied().collect();
         living.into_iter().for_each(|id| self.set_params(id));
-        if let Some(id) = self.cores[core.index()].sent.filter(|_| !on) {
-            self.cores[core.index()].sent = None;
-            self.threads[id.index()].location = Location::Waiting;
-            protocol::refuse(self, core, id);
+        // Also those of the cores that were the last.
+        for core in self.sched.state().machine.all().minus(self.online).iter() {
+            if let Some(id) = self.cores[core.index()].sent.take() {
+                self.threads[id.index()].location = Location::Waiting;
+                protocol::refuse(self, core, id);
+            }
         }
     }
 

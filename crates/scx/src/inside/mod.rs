@@ -127,6 +127,7 @@ impl Turn for Inside {
             if ended.is_some() || now >= until {
                 return Ok(ended);
             }
+            let now = clock::clock();
             let refresh = period.map_or(POLL, |_| self.due.since(now));
             // A signal ends the wait, too.
             let _ = wait::poll(&[self.part.ready().as_fd()], until.since(now).min(refresh).min(POLL));

@@ -170,6 +170,27 @@ fn a_thread_bound_to_a_core_that_is_taken_waits_for_it() {
     assert_eq!(driver.orders.cpu_of(100), Some(3));
 }
 
+/// Every core is taken, one after the other, so that what becomes ready waits for the last one. Once another one is back it has the thread,
+/// although the last one is still taken.
+#[test]
+fn who_waits_for_the_last_core_gets_the_first_that_is_back() {
+    let mut driver = driver("pfs");
+    driver.orders.begin(100, u64::MAX);
+    (0..4).for_each(|cpu| driver.orders.taken(cpu, true));
+    driver.orders.ready(100, 3, true);
+    for _ in 0..8 {
+        // No core that is taken looks for something to run.
+        listen(&mut driver, true, false);
+    }
+    assert_eq!(driver.orders.cpu_of(100), None);
+    driver.orders.taken(0, false);
+    for _ in 0..8 {
+        listen(&mut driver, true, false);
+        driver.orders.dispatch(0, false);
+    }
+    assert_eq!(driver.orders.cpu_of(100), Some(0));
+}
+
 /// The kernel moves a thread, one that exits for example, and tells only where it runs next: the core that it has left is free.
 #[test]
 fn a_thread_that_the_kernel_moves_without_a_word_leaves_its_core_free() {
