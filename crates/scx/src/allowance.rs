@@ -3,15 +3,15 @@
 
 use evenkeel_model::Ns;
 
-/// It rests for a part of what it has worked, a ninth: so it has nine tenths of a core at most (assumed: as much as lets others get
-/// on, and seldom any at all, since a core that decides about others has little to do).
+/// It rests for a part of what it has worked, a ninth: so it has nine tenths of a core at most, while no turn is so long that the longest
+/// rest is too short for it (assumed: in an emulated guest with more to decide than it could, a nineteenth left a thread waiting for 5.8 s).
 const PART: u64 = 9;
 
 /// A rest that is not worth a switch is put off until there is more of it: some hundred times what switches to another thread and
 /// back cost.
 const LEAST: Ns = Ns::from_ms(1);
 
-/// And none is as long as to be missed: cores help themselves after 20 ms.
+/// And none is as long as to be missed: cores help themselves after 20 ms. What is left is owed.
 const MOST: Ns = Ns::from_ms(10);
 
 /// What it has worked and not yet rested for.
