@@ -33,6 +33,29 @@ fn a_command_runs_in_the_guest() {
     assert!(!std::path::Path::new("/usr/never").exists());
 }
 
+/// What the guest has read of a file, run or not found is what the host has made of it by then, if only after a moment.
+#[test(vm)]
+fn what_changes_on_the_host_changes_in_the_guest() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("text", "1st");
+    write("program", "echo 1st");
+    let line = "now() { echo $(cat text) $(sh ./program) $(cat new 2>/dev/null); }; now; \
+                for i in $(seq 600); do [ \"$(now)\" = '2nd 2nd 2nd' ] && break; sleep 0.1; done; now";
+    let mut vm = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    vm.args(["vm", "--symmetric", "-q", "-m", "1B1S:3", "--accel", "tcg", "--", "sh", "-c", line])
+        .current_dir(folder.path());
+    let mut guest = vm.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(guest.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "1st 1st");
+    // Of the same lengths.
+    write("text", "2nd");
+    write("program", "echo 2nd");
+    write("new", "2nd");
+    assert_eq!(lines.next().unwrap().unwrap(), "2nd 2nd 2nd");
+    assert!(guest.wait().unwrap().success());
+}
+
 /// A policy schedules in the guest, with what it sees there through eBPF. Its account comes before the guest's.
 #[test(vm)]
 fn a_policy_runs_in_the_guest() {
