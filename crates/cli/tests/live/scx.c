@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static long threads, work;
@@ -49,8 +50,32 @@ static void *barriers(void *number)
 	return number;
 }
 
+/* How many units the first core computes in a ms, as long as nothing else runs: for a quarter of a second, since a virtual core may have to
+ * stand still after each few ms. */
+static long units_per_ms(void)
+{
+	cpu_set_t all, first;
+	struct timespec began, now;
+	long units = 0, ms;
+
+	sched_getaffinity(0, sizeof all, &all);
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	sched_setaffinity(0, sizeof first, &first);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		compute(10);
+		units += 10;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		ms = (now.tv_sec - began.tv_sec) * 1000 + (now.tv_nsec - began.tv_nsec) / 1000000;
+	} while (ms < 250);
+	sched_setaffinity(0, sizeof all, &all);
+	return 1 + units / ms;
+}
+
 /* In each round every thread has another amount of work, of 1 to as many parts as there are threads: more of them wait for a core
- * than run, then fewer, and the one with most is the last. */
+ * than run, then fewer, and the one with most is the last. A part is that many ms of the first core: for how long threads wait for
+ * each other's parts does not depend on how fast the machine is. */
 static void *uneven(void *number)
 {
 	for (long turn = 0; turn < 4; turn++) {
@@ -235,13 +260,31 @@ static void *wanders(void *number)
 	return number;
 }
 
+/* Threads of one core take turns: each yields until it is its own. One that yields has a turn of its own only when every other one has
+ * had its turn, not when a slice is over, which is thousands of calls. */
+static void *yields(void *number)
+{
+	long calls = 0;
+
+	for (long turn = 0; turn < work; turn++) {
+		for (; shared % threads != (long)number; calls++)
+			sched_yield();
+		shared++;
+	}
+	if (calls > 50 * work) {
+		printf("%ld yields for %ld turns\n", calls, work);
+		exit(1);
+	}
+	return number;
+}
+
 static const struct {
 	const char *name;
 	void *(*run)(void *);
 } kinds[] = {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
-	{ "exec", becomes }, { "uneven", uneven },
+	{ "exec", becomes }, { "uneven", uneven }, { "yield", yields },
 };
 
 int main(int count, char **words)
@@ -258,6 +301,8 @@ int main(int count, char **words)
 	for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
 		if (count < 2 || strcmp(words[1], kinds[kind].name))
 			continue;
+		if (kinds[kind].run == uneven)
+			work *= units_per_ms();
 		for (long thread = 0; thread < threads; thread++)
 			if (pthread_create(&started[thread], 0, kinds[kind].run, (void *)thread))
 				abort();

@@ -22,6 +22,15 @@ under() {
 # How long a process has computed, in ticks.
 computed() { set -- $(cut -d' ' -f14,15 "/proc/$1/stat"); echo $(($1 + $2)); }
 
+# A command that begins, waits to be told, and ends with 7.
+command='echo begun; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo on; exit 7'
+begin() { rm -f /tmp/go; : >/tmp/out; $scx -q "$@" >/tmp/out 2>/tmp/errors & pid=$!; }
+begun() { eventually grep -q begun /tmp/out; }
+on() { touch /tmp/go; eventually grep -q on /tmp/out; }
+ended() { wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
+# What the kernel itself complains of.
+complaints() { dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'; }
+
 # Programs of all kinds at the same time, by how much they do: each must end well.
 mix() {
 	started=
@@ -53,13 +62,6 @@ uneven)
 
 # Every way in which the machine is given back.
 ends)
-	# A command that begins, waits to be told, and ends with 7.
-	command='echo begun; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo on; exit 7'
-	begin() { rm -f /tmp/go; : >/tmp/out; $scx -q "$@" >/tmp/out 2>/tmp/errors & pid=$!; }
-	begun() { eventually grep -q begun /tmp/out; }
-	on() { touch /tmp/go; eventually grep -q on /tmp/out; }
-	ended() { wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
-
 	begin -- sh -c "$command"; begun
 	$scx -q -- true 2>/tmp/second; echo "second: $? $(state)"; cat /tmp/second
 	on; ended first
@@ -76,7 +78,11 @@ ends)
 
 	begin -- sh -c "$command"; begun; kill -INT $pid; ended "command interrupted"
 	begin --for 300ms -- sh -c "$command"; begun; eventually in_state disabled; on; ended "command's time"
+	complaints
+	;;
 
+# What must not disturb programs.
+changes)
 	# While the same programs run, one policy comes after another.
 	(mix 100; echo done) >/tmp/mix & mix=$!
 	begin --policy colab; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
@@ -103,9 +109,7 @@ ends)
 		kill $hogs $wanders
 		on; ended "hotplug, $policy"
 	done
-
-	# What the kernel itself complains of.
-	dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'
+	complaints
 	;;
 
 # Figures while it goes on, and the account.
@@ -167,7 +171,7 @@ only)
 		kill $first $others
 	done
 
-	# Both on one core: five times as much, whatever the policy makes of it.
+	# Both on one core: five times as much, whatever the policy makes of it. And on another one two that yield to each other.
 	for path in kernel daemon; do
 		taskset -c 0 "$programs" hog 1 & light=$!
 		taskset -c 0 "$programs" hog 1 & heavy=$!
@@ -176,6 +180,7 @@ only)
 		before="$(computed $light) $(computed $heavy)"
 		sleep 3
 		set -- $before $(computed $light) $(computed $heavy)
+		taskset -c 3 "$programs" yield 2 200 && echo "who yields lets others run"
 		end "weights, $path"
 		more=$((($4 - $2) * 10 / ($3 - $1 + 1)))
 		if [ $more -ge 25 ] && [ $more -le 100 ]; then echo "heavy had more"; else echo "heavy had $more tenths of light"; fi

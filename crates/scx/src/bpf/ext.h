@@ -91,6 +91,7 @@ extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, __u64) __ksym;
 extern bool scx_bpf_dsq_move_to_local(__u64) __ksym;
 extern __s32 scx_bpf_dsq_nr_queued(__u64) __ksym;
 extern void scx_bpf_kick_cpu(__s32, __u64) __ksym;
+extern __s32 scx_bpf_pick_idle_cpu(const struct cpumask *, __u64) __ksym;
 extern __s32 scx_bpf_select_cpu_dfl(struct task_struct *, __s32, __u64, bool *) __ksym;
 extern __s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
 extern __u32 scx_bpf_nr_cpu_ids(void) __ksym;

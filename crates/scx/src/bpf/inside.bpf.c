@@ -86,8 +86,7 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 		return previous;
 	own->dealt = core + 1;
 	/* Where a thread is that comes first, it waits in the core's queue, where others may fetch it. */
-	if (idle(core) && !is_occupied(cpu_of(core)) &&
-	    __sync_val_compare_and_swap(&core_at(core)->current, 0, own->slot) == 0) {
+	if (idle(core) && !is_occupied(cpu_of(core)) && claim(own->slot, core)) {
 		t->vruntime = hook_enter(own->slot, core, why);
 		t->since = now;
 		begins(own->slot, core, now);
@@ -353,10 +352,14 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 SEC("struct_ops/yield")
 bool BPF_PROG(inside_yield, struct task_struct *from, struct task_struct *to)
 {
+	__u32 core = core_of(scx_bpf_task_cpu(from));
 	struct own *own = of(from);
 
-	if (own && !to)
+	/* If no other thread waits here, it goes on at once. */
+	if (own && own->slot && !to && core != NO_CORE && core_at(core)->queued) {
 		own->yields = true;
+		refill(from, 0);
+	}
 	return false;
 }
 

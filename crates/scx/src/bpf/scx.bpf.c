@@ -77,7 +77,7 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		if (thread->on || thread->waits)
 			tell(BLOCKS, p, 0, 0, 0);
 		thread->on = 0;
-		thread->waits = false;
+		set_waits(thread, false);
 		thread->yields = false;
 		insert_outside(p, SLICE, flags);
 		return;
@@ -101,7 +101,7 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 	thread->waker = 0;
 	thread->futex_since = 0;
 	thread->yields = false;
-	thread->waits = true;
+	set_waits(thread, true);
 	scx_bpf_dsq_insert(p, p->pid & (QUEUES - 1), SLICE, flags & ~SCX_ENQ_REENQ);
 	tell(READY, p, told, waker, waited);
 }
@@ -149,7 +149,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	if (runnable && (!thread || thread->outside)) {
 		refill(prev, SLICE);
 	} else if (runnable) {
-		/* Should the kernel keep the thread here after all, since it exits or must not migrate now, the CPU would go idle beside it: it
+		/* Should the kernel keep the thread here after all, since it must not migrate now, the CPU would go idle beside it: it
 		 * dispatches again (as SCX_ENQ_LAST calls for). */
 		scx_bpf_kick_cpu(cpu, 0);
 	}
@@ -165,7 +165,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 		return;
 	if (thread->on == cpu + 1) {
 		/* It was to leave while something else had its core, which is when a kick does not reach it. Not twice: the
-		 * kernel itself keeps a thread there that exits, or must not migrate now. */
+		 * kernel itself keeps a thread there that must not migrate now. */
 		if (thread->leaves && !thread->kicked) {
 			thread->kicked = true;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -175,7 +175,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 	/* If it was to leave, it has: this is another turn. */
 	thread->leaves = false;
 	thread->kicked = false;
-	thread->waits = false;
+	set_waits(thread, false);
 	thread->on = cpu + 1;
 	thread->type = type_of[cpu];
 	tell(RUNS, p, 0, 0, 0);
@@ -191,7 +191,7 @@ void BPF_PROG(scx_quiescent, struct task_struct *p, __u64 flags)
 	if (!thread || of_kernel(p) || thread->outside || !(flags & SCX_DEQ_SLEEP))
 		return;
 	thread->on = 0;
-	thread->waits = false;
+	set_waits(thread, false);
 	thread->leaves = false;
 	futex = in_futex(p);
 	thread->futex_since = futex ? bpf_ktime_get_ns() : 0;
@@ -203,8 +203,12 @@ bool BPF_PROG(scx_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct thread *thread = of(from);
 
-	if (thread && !to)
+	/* If no other thread waits, it goes on at once: programs yield while they wait for each other without a call, and would wait for the
+	 * process each time. */
+	if (thread && !to && waiting) {
 		thread->yields = true;
+		refill(from, 0);
+	}
 	return false;
 }
 
@@ -313,7 +317,7 @@ struct sched_ext_ops evenkeel = {
 	.cpu_offline = (void *)scx_cpu_offline,
 	.init = (void *)scx_init,
 	.exit = (void *)scx_exit,
-	.flags = SCX_OPS_ENQ_LAST,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
 	.timeout_ms = 5000,
 	.name = "evenkeel",
 };

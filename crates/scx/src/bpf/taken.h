@@ -104,10 +104,14 @@ static __always_inline void give_up_bound(__u64 queue, __s32 cpu)
 	bpf_iter_scx_dsq_destroy(&iterator);
 }
 
-/* Queues a thread that no policy decides about: where it is, or for any core that is free. */
+/* Queues a thread that no policy decides about: where it is or, if a thread that comes first has that CPU, for any that is free. */
 static void insert_outside(struct task_struct *p, __u64 slice, __u64 flags)
 {
-	bool elsewhere = flags & SCX_ENQ_REENQ && p->nr_cpus_allowed > 1;
+	bool elsewhere = p->nr_cpus_allowed > 1 && (flags & SCX_ENQ_REENQ || is_occupied(scx_bpf_task_cpu(p)));
+	__s32 idle;
 
 	scx_bpf_dsq_insert(p, elsewhere ? SCX_DSQ_GLOBAL : SCX_DSQ_LOCAL, slice, flags & ~SCX_ENQ_REENQ);
+	idle = elsewhere ? scx_bpf_pick_idle_cpu(p->cpus_ptr, 0) : -1;
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }

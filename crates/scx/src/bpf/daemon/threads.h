@@ -34,9 +34,19 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* How many threads wait. */
+static __u32 waiting;
+
 static struct thread *of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+
+static __always_inline void set_waits(struct thread *thread, bool waits)
+{
+	if (thread->waits != waits)
+		__sync_fetch_and_add(&waiting, waits ? 1 : -1);
+	thread->waits = waits;
 }
 
 /* The same, for telling of it. A thread that calls exec has the number of its process's first thread from then on, and that one,
@@ -86,10 +96,14 @@ void BPF_PROG(scx_enable, struct task_struct *p)
 SEC("struct_ops/disable")
 void BPF_PROG(scx_disable, struct task_struct *p)
 {
+	struct thread *thread = of(p);
+
 	if (of_kernel(p))
 		return;
 	if (named(p))
 		tell(DISABLED, p, 0, 0, 0);
+	if (thread)
+		set_waits(thread, false);
 	bpf_task_storage_delete(&threads, p);
 }
 

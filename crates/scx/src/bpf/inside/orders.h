@@ -67,10 +67,23 @@ DECISION int check_preemption(__u32 slot, __u32 core)
 	return 0;
 }
 
+/* A thread that is woken gets an idle core, if none is faster. It is on its way there before the core has it: a dispatch there would take
+ * it for one that is gone. */
+static __always_inline bool claim(__u32 slot, __u32 core)
+{
+	thread_at(slot)->claims = core + 1;
+	if (__sync_val_compare_and_swap(&core_at(core)->current, 0, slot) == 0)
+		return true;
+	thread_at(slot)->claims = 0;
+	return false;
+}
+
 /* A thread was woken on a core that was idle, and is about to be there. */
 static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
 {
-	return thread_at(slot)->run == RUNNING && thread_at(slot)->core == core;
+	struct thread *t = thread_at(slot);
+
+	return t->claims == core + 1 || (t->run == RUNNING && t->core == core);
 }
 
 /* Gives a core, which had this thread or none, one that waits, if it still does. Returns whether the core has one: this one, or one

@@ -222,6 +222,7 @@ DECISION int begins(__u32 slot, __u32 core, __u64 now)
 	t->since = now;
 	t->stint = 0;
 	t->run = RUNNING;
+	t->claims = 0;
 	set_current(core, slot);
 	__sync_fetch_and_add(&figures.switches, 1);
 	return 0;

@@ -55,6 +55,7 @@ void BPF_PROG(inside_enable, struct task_struct *p)
 	t->weight = weight_of(p);
 	t->run = BLOCKED;
 	t->core = core;
+	t->claims = 0;
 	t->since = now;
 	note_begin(slot, core, now);
 	bpf_for(word, 0, CORES / 64)

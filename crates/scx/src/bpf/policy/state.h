@@ -125,6 +125,8 @@ struct thread {
 	__u32 run;
 	/* Where it runs, waits, or was last. */
 	__u32 core;
+	/* The idle core that it claims when it is woken, plus 1, until it runs there. */
+	__u32 claims;
 	/* By the process, once a period: the predicted speedup, 0 if there is none; COLAB's labels, the urgency in 1024ths of
 	 * a ns; for bias scheduling how far stalls dominate it, in units of 2^-20, plus 1, 0 if that is not known. */
 	__u32 speedup;
