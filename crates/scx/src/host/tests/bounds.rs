@@ -170,6 +170,33 @@ fn a_thread_bound_to_a_core_that_is_taken_waits_for_it() {
     assert_eq!(driver.orders.cpu_of(100), Some(3));
 }
 
+/// Threads that may use no other core wait for the one that something else has, and longer than any other: those are helped all the same.
+#[test]
+fn who_waits_for_a_core_that_is_taken_keeps_no_other_one_waiting() {
+    let mut driver = driver("cfs");
+    driver.orders.taken(3, true);
+    for tid in [98, 99] {
+        driver.orders.begin(tid, 1 << 3);
+        driver.orders.ready(tid, 3, true);
+    }
+    for tid in 100..108 {
+        driver.orders.begin(tid, 0b0111);
+        driver.orders.threads.get_mut(&tid).unwrap().weight = if tid < 104 { 88761 } else { 15 };
+        driver.orders.ready(tid, 0, true);
+    }
+    let mut ran_at: BTreeMap<Tid, Ns> = (100..108).map(|tid| (tid, Ns::ZERO)).collect();
+    for _ in 0..5_000 {
+        listen(&mut driver, true, true);
+        (0..3).for_each(|cpu| driver.orders.dispatch(cpu, false));
+        let now = driver.orders.now;
+        ran_at.extend(driver.orders.cpus.iter().filter_map(|cpu| Some((cpu.runs?, now))));
+        for (tid, at) in &ran_at {
+            assert!(now.since(*at) < Ns::from_secs(2), "{tid} has not run since {at}, at {now}");
+        }
+        driver.orders.now += Ns::from_ms(2);
+    }
+}
+
 /// Every core is taken, one after the other, so that what becomes ready waits for the last one. Once another one is back it has the thread,
 /// although the last one is still taken.
 #[test]
