@@ -2,7 +2,7 @@
 //!
 //! The kernel says what happened some time after it did, and does what it is told some time after it was decided. So a switch is
 //! under way from the assignment until the core runs the thread, and a stop until the thread has left its core: [`protocol`]'s
-//! late host. What the kernel does by itself, such as running a thread that exits where it is, has that thread
+//! late host. What the kernel does by itself, such as running a thread where it is that must not migrate now, has that thread
 //! run elsewhere until it waits or blocks again.
 
 mod counts;

@@ -84,6 +84,7 @@ struct sched_ext_entity {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
+	int exit_state;
 	int prio;
 	int static_prio;
 	unsigned int policy;

@@ -355,8 +355,12 @@ bool BPF_PROG(inside_yield, struct task_struct *from, struct task_struct *to)
 	__u32 core = core_of(scx_bpf_task_cpu(from));
 	struct own *own = of(from);
 
+	if (to)
+		return false;
 	/* If no other thread waits here, it goes on at once. */
-	if (own && own->slot && !to && core != NO_CORE && core_at(core)->queued) {
+	if (!own || !own->slot || core == NO_CORE) {
+		refill(from, 0);
+	} else if (core_at(core)->queued) {
 		own->yields = true;
 		refill(from, 0);
 	}

@@ -66,7 +66,8 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 	struct thread *thread = named(p);
 	__u64 waited = 0;
 
-	if (of_kernel(p) || !thread) {
+	/* One that exits is renamed, and cannot be found by its number, some time after it has its exit state. */
+	if (of_kernel(p) || !thread || p->exit_state) {
 		/* Only when it wakes up: two that preempted each other would do so for ever. */
 		if (flags & SCX_ENQ_WAKEUP)
 			flags |= SCX_ENQ_PREEMPT;
@@ -203,9 +204,14 @@ bool BPF_PROG(scx_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct thread *thread = of(from);
 
+	if (to)
+		return false;
 	/* If no other thread waits, it goes on at once: programs yield while they wait for each other without a call, and would wait for the
-	 * process each time. */
-	if (thread && !to && waiting) {
+	 * process each time. While that is late, threads take turns by their slices: nobody would wait for it, and each yield be two events
+	 * more. */
+	if (!thread || thread->outside) {
+		refill(from, 0);
+	} else if (waiting && !late()) {
 		thread->yields = true;
 		refill(from, 0);
 	}

@@ -83,7 +83,8 @@ static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
 {
 	struct thread *t = thread_at(slot);
 
-	return t->claims == core + 1 || (t->run == RUNNING && t->core == core);
+	/* In this order: read in another one, it could have neither. */
+	return __sync_fetch_and_add(&t->claims, 0) == core + 1 || (t->run == RUNNING && t->core == core);
 }
 
 /* Gives a core, which had this thread or none, one that waits, if it still does. Returns whether the core has one: this one, or one

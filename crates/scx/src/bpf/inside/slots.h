@@ -222,7 +222,8 @@ DECISION int begins(__u32 slot, __u32 core, __u64 now)
 	t->since = now;
 	t->stint = 0;
 	t->run = RUNNING;
-	t->claims = 0;
+	/* Not before that. */
+	__sync_lock_test_and_set(&t->claims, 0);
 	set_current(core, slot);
 	__sync_fetch_and_add(&figures.switches, 1);
 	return 0;
