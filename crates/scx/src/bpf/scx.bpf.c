@@ -28,6 +28,10 @@ char LICENSE[] SEC("license") = "GPL";
 /* How often lateness is checked, in ns: a tenth of the time after which the process is late. */
 #define BEAT 2000000
 
+/* A thread that yields has had a turn of so long at least, in ns (assumed: about what a decision takes). Programs that yield as long as
+ * they wait would keep the process busy. */
+#define LEAST_TURN 100000
+
 /* Of a READY event. */
 enum { WOKEN = 1, YIELDED = 2 };
 
@@ -178,6 +182,7 @@ void BPF_PROG(scx_running, struct task_struct *p)
 	thread->kicked = false;
 	set_waits(thread, false);
 	thread->on = cpu + 1;
+	thread->since = bpf_ktime_get_ns();
 	thread->type = type_of[cpu];
 	tell(RUNS, p, 0, 0, 0);
 }
@@ -211,7 +216,7 @@ bool BPF_PROG(scx_yield, struct task_struct *from, struct task_struct *to)
 	 * more. */
 	if (!thread || thread->outside) {
 		refill(from, 0);
-	} else if (waiting && !late()) {
+	} else if (waiting && !late() && bpf_ktime_get_ns() >= thread->since + LEAST_TURN) {
 		thread->yields = true;
 		refill(from, 0);
 	}

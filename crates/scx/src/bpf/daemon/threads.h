@@ -17,6 +17,8 @@ struct thread {
 	__u32 waker;
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
+	/* When its turn began. */
+	__u64 since;
 	bool yields;
 	/* It is to leave its core, and was kicked for that. */
 	bool leaves;
