@@ -92,6 +92,7 @@ pub struct Thread {
     pub tid: u32,
     pub run: u32,
     pub core: u32,
+    pub claims: u32,
     pub speedup: u32,
     pub urgency: u64,
     pub group: u32,
