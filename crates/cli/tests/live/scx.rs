@@ -314,8 +314,8 @@ fn programs_of_all_kinds_end_under_every_policy() {
 
 /// What users of schedulers complain of (issues 3259, 938 and 3739 of sched-ext/scx): a hot thread that stays on a little core
 /// while a big one idles, threads piled up on one core while another idles, a thread that waits for long once it is woken. Seen in
-/// 12 runs of about as much work: up to 20, 0 and 100 ms; under `cfs`, which takes all cores for equal, a big core idles for 160 to
-/// 190 ms. A thread that is ahead waits for as long as others catch up, so what each has to do is given in time.
+/// two runs of each in a slow guest: up to 15, 9 and 242 ms. A thread that is ahead waits for as long as others catch up, so what each has to
+/// do is given in time: parts of 20 ms.
 #[test(vm, reservations)]
 fn what_users_complain_of_does_not_happen() {
     let folder = tempfile::tempdir().unwrap();
