@@ -1,6 +1,7 @@
 //! What the kernel does with the threads of a program, one event at a time.
 
 use evenkeel_model::{Instructions, Ns};
+use evenkeel_workload::recording::Division;
 
 /// A thread as Linux numbers it (`gettid`).
 pub type Tid = u32;
@@ -46,6 +47,33 @@ pub enum What {
     },
     /// It is gone.
     Exited,
+    /// It called the library through which threads share out work as they run.
+    Shares(Sharing),
+}
+
+/// What a thread does with work that the threads of a team share out as they run, as OpenMP has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// A parallel region begins, of which this thread is the master; with the loop that it consists of, if its threads share one out.
+    RegionBegins(Option<Division>),
+    /// The region has ended: all of its threads have met.
+    RegionEnds,
+    /// The thread comes to a loop that the threads of its region share out.
+    LoopBegins {
+        /// Where in the program it is.
+        place: u32,
+        /// Its pieces.
+        division: Division,
+    },
+    /// No piece of the loop is left.
+    LoopEnds,
+    /// The thread has created tasks, which any thread of its region may run.
+    Tasks {
+        /// So many.
+        count: u32,
+        /// So many for each thread of the region.
+        each: bool,
+    },
 }
 
 /// Why a thread left its CPU.

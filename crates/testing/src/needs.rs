@@ -56,6 +56,9 @@ needs! {
     /// Programs in the kernel that report on threads.
     #[cfg(feature = "linux")]
     ebpf: || linux::capability("eBPF");
+    /// Programs in the kernel that report on calls into libraries (Linux 6.6).
+    #[cfg(feature = "linux")]
+    library_calls: linux::library_calls;
     /// A counter of the kernel's own for each thread and CPU.
     #[cfg(feature = "linux")]
     counting: linux::counting;
@@ -120,8 +123,10 @@ fn exists(path: &str) -> Result<(), String> {
 mod linux {
     use evenkeel_linux::emulate::{Emulation, Plan};
     use evenkeel_linux::probe;
+    use evenkeel_linux::record::BUFFER;
     use evenkeel_linux::spec::Spec;
     use evenkeel_linux::vm::kernel;
+    use evenkeel_linux::watch::{Options, Watch};
     use evenkeel_model::Ns;
     use perf_event::Builder;
     use perf_event::events::Software;
@@ -134,6 +139,12 @@ mod linux {
             Some(capability) => Err(capability.detail),
             None => Err("`evenkeel topology` does not mention it".into()),
         }
+    }
+
+    pub fn library_calls() -> Result<(), String> {
+        let options = Options { events: Some(BUFFER), ..Options::default() };
+        let watch = Watch::new(options).map_err(|error| error.to_string())?;
+        watch.blind().map_or(Ok(()), |why| Err(why.to_owned()))
     }
 
     pub fn counting() -> Result<(), String> {

@@ -27,7 +27,7 @@ pub fn run(args: &Record) -> Result<u8> {
         .map_err(|error| anyhow!("recording needs eBPF: {error}").context(Own("cannot record")))?;
     launched.release()?;
     let status = recorder.follow(&mut launched)?;
-    let (events, missing) = (recorder.events(), Vec::from_iter(recorder.missing()));
+    let (events, missing) = (recorder.events(), recorder.missing());
     let mut recording = recorder.finish();
     recording.notes.extend(uneven.map(|uneven| uneven.note()));
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -37,6 +37,32 @@ fn what_was_recorded_is_told_to_programs_too() {
     assert!(replayed < 2.0 * account["makespan_s"].as_f64().unwrap(), "of the same thing: {account}");
 }
 
+/// Their pieces are as in the source.
+#[test(library_calls, two_cpus)]
+fn loops_and_tasks_of_openmp_are_recorded_as_what_threads_share_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("loops");
+    let mut compiler = std::process::Command::new("cc");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/loops.c");
+    assert!(compiler.args(["-O1", "-fopenmp", "-o"]).arg(&program).arg(source).status().unwrap().success());
+    let path = folder.path().join("loops.ek");
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.args(["record", "-q", "-o"]).arg(&path).arg("--").arg(&program);
+    command.env("OMP_SCHEDULE", "dynamic,3").assert().success();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let pieces = |pieces: u32| serde_json::json!({ "pieces": pieces });
+    let guided = serde_json::json!({ "pieces": 100, "guided": true });
+    let expected = [pieces(50), pieces(50), guided, pieces(20), pieces(25 + 30)];
+    let pools: Vec<_> = (0..5).map(|pool| header["pools"][pool.to_string()].clone()).collect();
+    assert_eq!(pools, expected, "{text}");
+    for pool in 0..5 {
+        assert_eq!(text.matches(&format!("[\"share\",{pool},")).count(), 2, "{pool}: {text}");
+    }
+    let (code, _, errors) = evenkeel(&["sim", path.to_str().unwrap(), "--policy", "pfs", "--machine", "x5560-1B1S"]);
+    assert_eq!(code, Some(0), "{errors}");
+}
+
 /// Programs in the kernel see other numbers of threads than a container with a PID namespace of its own, in which they could be
 /// those of other processes.
 #[test(ebpf)]

@@ -15,6 +15,7 @@ mod pools;
 mod recorder;
 mod rounds;
 pub mod speeds;
+mod teams;
 mod thread;
 mod wakes;
 mod work;
@@ -26,12 +27,13 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{Machine, Ns};
 use evenkeel_workload::program::Start;
-use evenkeel_workload::recording::{Recording, Step};
+use evenkeel_workload::recording::{Division, Recording, Step};
 
-use crate::event::{Event, Off, Tid, What};
+use crate::event::{Event, Off, Sharing, Tid, What};
 use cpus::Cpus;
 pub use recorder::{BUFFER, Recorder};
 use rounds::Rounds;
+use teams::{Part, Teams};
 use thread::{RunState, ThreadRecord};
 use wakes::Wakes;
 use work::{Moment, Unit};
@@ -45,6 +47,9 @@ pub struct RecordingBuilder {
     cpus: Cpus,
     wakes: Wakes,
     rounds: Rounds,
+    teams: Teams,
+    /// What it costs a thread that its call is seen.
+    call: Ns,
     /// Events that an earlier one may still follow.
     waiting: Vec<Event>,
     /// The time of the first event, and the latest one.
@@ -67,6 +72,8 @@ impl RecordingBuilder {
             cpus: Cpus::new(machine),
             wakes: Wakes::new(),
             rounds: Rounds::default(),
+            teams: Teams::default(),
+            call: Ns::ZERO,
             waiting: Vec::new(),
             began: None,
             now: Moment::default(),
@@ -75,6 +82,11 @@ impl RecordingBuilder {
             names: BTreeMap::new(),
             processes: 0,
         }
+    }
+
+    /// Says how much longer a call takes that is seen ([`What::Shares`]), which is taken off the work.
+    pub fn calls_take(&mut self, longer: Ns) {
+        self.call = longer;
     }
 
     /// Says that a thread was there before recording began; before the first event.
@@ -111,14 +123,18 @@ impl RecordingBuilder {
             }
             thread.push(None, thread.exited.unwrap_or(now.at));
         }
-        self.rounds.finish(&mut self.threads);
-        pools::find(&mut self.threads);
+        self.rounds.finish(&mut self.threads, self.teams.barriers());
+        pools::find(&mut self.threads, self.teams.count());
+        let pools = pools::keep_shared(&mut self.threads);
+        let divisions =
+            pools.into_iter().filter_map(|(pool, threads)| Some((pool, self.teams.division(pool, threads)?)));
         let (unit, note) = Unit::of(self.threads.iter().map(|thread| &thread.total), self.cpus.types);
         Recording {
             makespan,
             wake: self.wakes.median(),
             counted: matches!(unit, Unit::Instructions { .. }),
             notes: note.into_iter().collect(),
+            pools: divisions.collect(),
             threads: self.threads.into_iter().map(|thread| thread.finish(&unit)).collect(),
             ..Recording::default()
         }
@@ -153,9 +169,76 @@ impl RecordingBuilder {
                 let thread = self.runs(event.tid, event.cpu);
                 self.threads[thread].settle(self.now, &self.cpus);
                 self.threads[thread].exited = Some(self.now.at);
+                self.teams.exited(thread);
                 self.cpus.take_off(event.cpu, thread, self.now.at);
             }
+            What::Shares(sharing) => {
+                let thread = self.runs(event.tid, event.cpu);
+                if let RunState::Running { overhead, .. } = &mut self.threads[thread].state {
+                    *overhead += self.call;
+                }
+                self.shares(thread, sharing);
+            }
         }
+    }
+
+    fn shares(&mut self, thread: usize, sharing: Sharing) {
+        let part = self.threads[thread].part;
+        match sharing {
+            Sharing::RegionBegins(division) => {
+                if self.teams.region_begins(thread) && division.is_some() {
+                    self.share_region(thread, thread, division);
+                }
+            }
+            Sharing::RegionEnds => {
+                let Some((team, shared)) = self.teams.region_ends(thread) else { return };
+                for member in team.iter().filter(|member| self.threads[**member].part.is_some()).collect::<Vec<_>>() {
+                    self.takes_part(*member, None);
+                }
+                if shared && team.len() > 1 {
+                    let barrier = self.teams.barrier(&team);
+                    team.iter().for_each(|member| self.does(*member, Step::Barrier(barrier)));
+                }
+            }
+            Sharing::LoopBegins { place, division } => {
+                if !matches!(part, Some(Part::Region(_))) {
+                    let pool = self.teams.loop_begins(thread, place, division);
+                    self.takes_part(thread, pool.map(Part::Loop));
+                }
+            }
+            // Of a region that is a loop nothing is left then, either.
+            Sharing::LoopEnds => {
+                if part.is_some() && !self.teams.runs_tasks(thread) {
+                    self.takes_part(thread, None);
+                }
+            }
+            Sharing::Tasks { count, each } => {
+                if let Some(master) = self.teams.tasks(thread, count, each) {
+                    self.share_region(master, thread, None);
+                    self.teams.tasks(thread, count, each);
+                }
+            }
+        }
+    }
+
+    /// From now on the threads of a region share out what they do, as one of them knows.
+    fn share_region(&mut self, master: usize, by: usize, division: Option<Division>) {
+        let pool = self.teams.shares(master, self.now.at, division);
+        for member in self.teams.team(master) {
+            // One that spins until there is something to do does not begin before.
+            if member != by && !matches!(self.threads[member].state, RunState::Blocked { .. }) {
+                self.does(by, Step::Wake(member as u32));
+                self.does(member, Step::Wait);
+            }
+            self.takes_part(member, Some(Part::Region(pool)));
+        }
+    }
+
+    fn takes_part(&mut self, thread: usize, part: Option<Part>) {
+        let thread = &mut self.threads[thread];
+        thread.settle(self.now, &self.cpus);
+        thread.push(None, self.now.at);
+        thread.part = part;
     }
 
     fn forked(&mut self, parent: Tid, cpu: u16, child: Tid, process: bool) {
@@ -168,8 +251,12 @@ impl RecordingBuilder {
         }
         let parent = self.runs(parent, cpu);
         let process = if process { None } else { Some(self.threads[parent].process) };
+        let thread = process.is_some();
         let child = self.appears(child, Start::Spawned, process);
         self.does(parent, Step::Spawn(child as u32));
+        if thread {
+            self.threads[child].part = self.teams.started(child, parent);
+        }
     }
 
     /// A thread began to run at a time that has come, if not now.
@@ -252,7 +339,18 @@ impl RecordingBuilder {
             self.threads[thread].state = RunState::Blocked { since: self.began.unwrap_or(self.now.at) };
         }
         let waker = by.map(|by| self.runs(by, cpu));
+        let waits_since = match self.threads[thread].state {
+            RunState::Blocked { since } => since,
+            _ => self.now.at,
+        };
+        let among_themselves = waker.is_some_and(|waker| self.teams.among_themselves(waker, thread, waits_since));
         match (self.threads[thread].state, waker) {
+            // Another one may wait in another run.
+            (RunState::Blocked { .. }, _) if among_themselves => {
+                self.forget_early(thread);
+                self.threads[thread].state = RunState::Ready { since: self.now.at, woken: true };
+            }
+            _ if among_themselves => {}
             (RunState::Blocked { since }, Some(waker)) => {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));

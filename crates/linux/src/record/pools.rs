@@ -73,16 +73,21 @@ enum Meeting {
     Exit { process: u32, parent: usize },
 }
 
-/// Has the threads of each team that shares out work do so in a replay.
-pub(super) fn find(threads: &mut [ThreadRecord]) {
+/// Has the threads of each team that shares out work do so in a replay. The first pool that is found gets the number `first`. What is known
+/// to be shared out, or to be dealt out beside that, is left as it is.
+pub(super) fn find(threads: &mut [ThreadRecord], first: u32) {
     let mut teams: BTreeMap<Meeting, Vec<Stretch>> = BTreeMap::new();
     let parents = parents(threads);
     for (thread, record) in threads.iter().enumerate() {
-        stretches(thread, record, parents[thread], |meeting, stretch| teams.entry(meeting).or_default().push(stretch));
+        stretches(thread, record, parents[thread], |meeting, stretch| {
+            if record.done[stretch.done.clone()].iter().all(|done| done.pool.is_none()) {
+                teams.entry(meeting).or_default().push(stretch);
+            }
+        });
     }
     let teams = teams.into_values().flat_map(|team| at_a_time(team, threads));
     let pools: Vec<_> = teams.filter_map(|team| sharing(team, threads)).collect();
-    for (pool, team) in (0..).zip(pools) {
+    for (pool, team) in (first..).zip(pools) {
         for Stretch { thread, done, .. } in team {
             let last = done.end - 1;
             for position in done {
@@ -95,6 +100,28 @@ pub(super) fn find(threads: &mut [ThreadRecord]) {
             }
         }
     }
+}
+
+/// Leaves pools to those threads that did some of their work, if several did. Returns how many, by pool.
+pub(super) fn keep_shared(threads: &mut [ThreadRecord]) -> BTreeMap<u32, u32> {
+    let mut sharing: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    for (thread, record) in threads.iter().enumerate() {
+        for done in record.done.iter().filter(|done| done.work.time > 0.0) {
+            if let Some(pool) = done.pool {
+                sharing.entry(pool).or_default().insert(thread);
+            }
+        }
+    }
+    sharing.retain(|_, threads| threads.len() > 1);
+    for (thread, record) in threads.iter_mut().enumerate() {
+        let of_others = |pool: &u32| !sharing.get(pool).is_some_and(|threads| threads.contains(&thread));
+        record
+            .done
+            .iter_mut()
+            .filter(|done| done.pool.as_ref().is_some_and(of_others))
+            .for_each(|done| done.pool = None);
+    }
+    sharing.into_iter().map(|(pool, threads)| (pool, threads.len() as u32)).collect()
 }
 
 /// Those that are there at the same time.

@@ -63,6 +63,7 @@ impl Recorder {
         };
         let mut watch = Watch::new(Options { events: Some(buffer), counters, ..Options::default() })?;
         let mut recording = RecordingBuilder::new(machine);
+        recording.calls_take(watch.call());
         recording.alive(process);
         watch.follow(process).map_err(|error| watch::Error::Refused(error.to_string()))?;
         let core_of = cpus.iter().zip(0..).map(|(cpu, core)| (*cpu, core)).collect();
@@ -112,13 +113,21 @@ impl Recorder {
         }
     }
 
-    /// What is not seen, why, and what that costs.
-    pub fn missing(&self) -> Option<String> {
-        let why = self.uncounted.as_ref()?;
-        Some(format!(
-            "No hardware counters: {why}. Without them work is recorded as time, which on another machine counts as \
-             compute-bound."
-        ))
+    /// What is not seen, why, and what that costs. A text each.
+    pub fn missing(&self) -> Vec<String> {
+        let uncounted = self.uncounted.as_ref().map(|why| {
+            format!(
+                "No hardware counters: {why}. Without them work is recorded as time, which on another machine counts as \
+                 compute-bound."
+            )
+        });
+        let blind = self.watch.blind().map(|why| {
+            format!(
+                "The loops and tasks of OpenMP and oneTBB are not seen, which needs Linux 6.6 or newer: {why}. Without that, \
+                 work that threads share out is found by its effect only."
+            )
+        });
+        uncounted.into_iter().chain(blind).collect()
     }
 
     /// How many events there were.

@@ -75,8 +75,8 @@ impl Rounds {
         }
     }
 
-    /// Replaces the wake-ups and waits of every round of a barrier.
-    pub(super) fn finish(mut self, threads: &mut [ThreadRecord]) {
+    /// Replaces the wake-ups and waits of every round of a barrier. The first one that is found gets the number `first`.
+    pub(super) fn finish(mut self, threads: &mut [ThreadRecord], first: u32) {
         self.complete.extend(std::mem::take(&mut self.open).into_values());
         let mut groups: BTreeMap<Vec<usize>, Vec<&Round>> = BTreeMap::new();
         for round in &self.complete {
@@ -87,7 +87,7 @@ impl Rounds {
             rounds.iter().any(|round| round.wakes.first().map(|wake| wake.thread) != first)
         };
         let barriers = groups.iter().filter(|(parties, rounds)| parties.len() >= PARTIES && wakers(rounds));
-        for (barrier, (_, rounds)) in (0..).zip(barriers) {
+        for (barrier, (_, rounds)) in (first..).zip(barriers) {
             for round in rounds {
                 round.wakes.iter().for_each(|wake| threads[wake.thread].done[wake.step].step = None);
                 let last = round.wakes.iter().take(1);

@@ -5,6 +5,7 @@ use evenkeel_workload::program::{Start, ThreadKind};
 use evenkeel_workload::recording::{RecordedThread, Step};
 
 use super::cpus::Cpus;
+use super::teams::Part;
 use super::work::{Moment, Total, Unit, Work};
 
 /// The state of a thread, by the events so far.
@@ -55,6 +56,8 @@ pub(super) struct ThreadRecord {
     /// A wake-up that came while it ran: the waker, and which of its steps. It counts only if the thread was about to block
     /// and runs again without another.
     pub early: Option<(usize, usize)>,
+    /// What its work is part of now.
+    pub part: Option<Part>,
     /// All that it did.
     pub total: Total,
     /// What of it is not in `done`.
@@ -73,6 +76,7 @@ impl ThreadRecord {
             exited: None,
             born: now,
             early: None,
+            part: None,
             total: Total::default(),
             work: Work::default(),
         }
@@ -100,7 +104,8 @@ impl ThreadRecord {
     /// Appends what it has done now, and before it the work since the last step.
     pub(super) fn push(&mut self, step: Option<Step>, now: Ns) {
         let at = if let RunState::Blocked { since } = self.state { since } else { now };
-        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool: None, at, until: now });
+        let pool = self.part.map(Part::pool);
+        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool, at, until: now });
     }
 
     /// Its last step, a wait, ended at `at`: it was woken then.
@@ -115,12 +120,17 @@ impl ThreadRecord {
         let meter = unit.meter(&self.total);
         let mut steps = Steps::default();
         let mut rest = 0.0;
-        for done in self.done {
+        let mut all = self.done.into_iter().peekable();
+        while let Some(done) = all.next() {
             // The fraction of a unit stays for the next time.
             rest += meter.amount(&done.work);
             let whole = rest.floor();
             rest -= whole;
             steps.work(whole as u64, done.pool);
+            // What it did in the middle of its part comes before: others may have been started or woken by it to share the work.
+            if all.peek().and_then(|next| next.pool) != done.pool {
+                steps.leave_pool();
+            }
             steps.does(done.step);
         }
         let steps = steps.finish();
@@ -151,14 +161,8 @@ impl Steps {
         }
     }
 
-    /// A thread that sleeps while it shares out work does so before.
     fn does(&mut self, step: Option<Step>) {
-        match step {
-            None | Some(Step::Sleep(Ns::ZERO)) => return,
-            Some(Step::Sleep(_)) => {}
-            Some(_) => self.leave_pool(),
-        }
-        self.steps.extend(step);
+        self.steps.extend(step.filter(|step| *step != Step::Sleep(Ns::ZERO)));
     }
 
     fn leave_pool(&mut self) {

@@ -107,11 +107,15 @@ struct pt_regs {
 	unsigned long dx;
 	unsigned long si;
 	unsigned long di;
+	unsigned long r8;
+	unsigned long r9;
 	unsigned long orig_ax;
+	unsigned long sp;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
+	__u64 sp;
 	__u64 orig_x0;
 	__s32 syscallno;
 };

@@ -5,6 +5,7 @@
 //! of all threads needs no system call.
 
 mod counters;
+mod functions;
 mod raw;
 mod records;
 mod skeleton;
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, ProgramType, RingBuffer, RingBufferBuilder};
 use rustix::thread::CpuSet;
 
 use crate::event::{Event, Tid};
@@ -39,7 +40,7 @@ use skeleton::{WatchSkel, WatchSkelBuilder};
 #[derive(Debug, Default)]
 pub struct Options {
     /// How many bytes of events are kept until they are read; `None` if only the records are wanted. Rounded up to a power
-    /// of two.
+    /// of two. They are of OpenMP's loops and tasks, too.
     pub events: Option<u32>,
     /// What counts the instructions of events; none by default.
     pub counters: Counters,
@@ -81,6 +82,9 @@ pub enum Error {
 /// Watches the threads of some processes, and of all that these start.
 pub struct Watch {
     skeleton: WatchSkel<'static>,
+    /// To the functions by which threads share out work, or why they cannot be seen.
+    functions: Result<Vec<Link>, String>,
+    call: Ns,
     records: Records,
     ring: RingBuffer<'static>,
     ring_fd: OwnedFd,
@@ -116,6 +120,9 @@ impl Watch {
             settings.stream = options.events.is_some();
             settings.host = rustix::thread::gettid().as_raw_nonzero().get() as u32;
             settings.usable = mask::words(&mask::limit());
+            let schedule = std::env::var("OMP_SCHEDULE").ok();
+            let (chunk, guided) = functions::schedule(schedule.as_deref());
+            (settings.runtime_chunk, settings.runtime_guided) = (chunk, guided);
             settings.counts = !options.counters.of_cpus.is_empty();
             for (place, core_type) in settings.type_of.iter_mut().zip(&options.type_of) {
                 *place = *core_type;
@@ -125,6 +132,11 @@ impl Watch {
                     *place = 1;
                 }
             }
+        }
+        if options.events.is_none() {
+            let functions =
+                open.open_object_mut().progs_mut().filter(|program| program.prog_type() == ProgramType::Kprobe);
+            functions.for_each(|mut program| program.set_autoload(false));
         }
         let mut skeleton = open.load().map_err(refused)?;
         // The map keeps them open.
@@ -138,6 +150,12 @@ impl Watch {
             Records::new(map.as_fd(), map.max_entries() as usize).map_err(|error| Error::Refused(error.to_string()))?
         };
         skeleton.attach().map_err(refused)?;
+        let functions = if options.events.is_some() { functions::attach(&skeleton.progs) } else { Ok(Vec::new()) };
+        let call = if functions.as_ref().is_ok_and(|links| !links.is_empty()) {
+            functions::cost(&skeleton.progs)
+        } else {
+            Ns::ZERO
+        };
         let raw = Rc::new(RefCell::new(Vec::new()));
         let sink = raw.clone();
         let mut builder = RingBufferBuilder::new();
@@ -152,7 +170,7 @@ impl Watch {
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
         let (noticed, wished) = (Vec::new(), Vec::new());
-        Ok(Self { skeleton, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
+        Ok(Self { skeleton, functions, call, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.
@@ -318,6 +336,16 @@ impl Watch {
             .then(|| format!("{waits} waits are in no pair of waiter and waker: eBPF counts {most_pairs} pairs."));
         let missing: Vec<String> = threads.into_iter().chain(waits).collect();
         (!missing.is_empty()).then(|| missing.join(" "))
+    }
+
+    /// Why events lack the loops and tasks of libraries; `None` if they have them.
+    pub fn blind(&self) -> Option<&str> {
+        self.functions.as_ref().err().map(String::as_str)
+    }
+
+    /// How much longer a call takes that is seen.
+    pub fn call(&self) -> Ns {
+        self.call
     }
 
     /// So many bytes of events are kept until they are read.

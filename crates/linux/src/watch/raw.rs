@@ -1,8 +1,9 @@
 //! An event as the part in the kernel writes it.
 
 use evenkeel_model::{Instructions, Ns};
+use evenkeel_workload::recording::Division;
 
-use crate::event::{Event, Off, What};
+use crate::event::{Event, Off, Sharing, What};
 use crate::numbers;
 
 /// `struct event` of `watch.bpf.c`.
@@ -14,6 +15,7 @@ pub(super) struct RawEvent {
     cpu: u32,
     kind: u32,
     call: u32,
+    manner: u32,
     instructions: u64,
 }
 
@@ -22,8 +24,8 @@ impl RawEvent {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (word, long) = (|at| numbers::word(bytes, at), |at| numbers::long(bytes, at));
         let (at, instructions) = (long(0)?, long(32)?);
-        let [tid, other, cpu, kind, call] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
-        Some(Self { at, tid, other, cpu, kind, call, instructions })
+        let [tid, other, cpu, kind, call, manner] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?, word(28)?];
+        Some(Self { at, tid, other, cpu, kind, call, manner, instructions })
     }
 
     /// `None` for what only ends a wait.
@@ -39,9 +41,19 @@ impl RawEvent {
             6 => What::Off(Off::Blocked),
             7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call },
             8 => What::Exited,
+            12 => What::Shares(Sharing::RegionBegins(None)),
+            13 => What::Shares(Sharing::RegionEnds),
+            14 => What::Shares(Sharing::RegionBegins(Some(self.division()))),
+            15 => What::Shares(Sharing::LoopBegins { place: self.call, division: self.division() }),
+            16 => What::Shares(Sharing::LoopEnds),
+            17 => What::Shares(Sharing::Tasks { count: self.other, each: self.manner != 0 }),
             _ => return None,
         };
         let instructions = Some(Instructions(self.instructions)).filter(|count| count.0 > 0);
         Some(Event { at: Ns(self.at), tid: self.tid, cpu: self.cpu as u16, instructions, what })
+    }
+
+    fn division(self) -> Division {
+        Division { pieces: self.other, guided: self.manner != 0 }
     }
 }

@@ -5,12 +5,14 @@
  * ring. Threads of other processes cost two lookups a context switch, and a comparison a system call.
  *
  * Every program is attached to a raw tracepoint, by type where its arguments are pointers to the kernel's types. That
- * needs no tracefs, and detaching needs no wait for all CPUs as tracepoints of perf do. */
+ * needs no tracefs, and detaching needs no wait for all CPUs as tracepoints of perf do. Only if the host wants events, there
+ * are also those that are attached to functions of libraries. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "calls.h"
+#include "sharing.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -21,7 +23,26 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_TYPES 8
 
 enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
-enum kind { FORKED_THREAD, FORKED_PROCESS, EXECUTED, ON, PREEMPTED, WAITS_FUTEX, WAITS, WOKEN, EXITS, IDLE, RUNS, INHERITS };
+enum kind {
+	FORKED_THREAD,
+	FORKED_PROCESS,
+	EXECUTED,
+	ON,
+	PREEMPTED,
+	WAITS_FUTEX,
+	WAITS,
+	WOKEN,
+	EXITS,
+	IDLE,
+	RUNS,
+	INHERITS,
+	REGION_BEGINS,
+	REGION_ENDS,
+	REGION_SHARES,
+	LOOP_BEGINS,
+	LOOP_ENDS,
+	TASKS,
+};
 
 struct record {
 	/* When it came into its state. */
@@ -69,9 +90,10 @@ struct event {
 	__u32 other;
 	__u32 cpu;
 	__u32 kind;
-	/* Which futex call of the other thread did it; 0 if none. */
+	/* Which futex call of the other thread did it; 0 if none. Of a loop, where in the program it is. */
 	__u32 call;
-	__u32 unused;
+	/* Whether a loop is dealt out in ever smaller parts; of tasks, whether there are so many for each thread. */
+	__u32 manner;
 	/* What the counter of this CPU read then; 0 if there is none. */
 	__u64 instructions;
 };
@@ -85,6 +107,9 @@ const volatile __u8 alarm_idle[MAX_CPUS] = {};
 const volatile __u64 usable[MAX_CPUS / 64] = {};
 /* The thread of the host, whose masks are not the program's. */
 const volatile __u32 host = 0;
+/* What OMP_SCHEDULE says: iterations at a time, 0 if all are dealt out beforehand, and whether ever fewer. */
+const volatile __u64 runtime_chunk = 1;
+const volatile bool runtime_guided = false;
 
 /* Read by the host. */
 __u32 used = 0;
@@ -162,7 +187,7 @@ static bool ends_wait(__u32 kind)
 	return kind == IDLE || kind == INHERITS;
 }
 
-static void emit_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
+static void emit_all(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call, bool manner)
 {
 	struct event *event;
 
@@ -179,9 +204,14 @@ static void emit_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
 	event->cpu = bpf_get_smp_processor_id();
 	event->kind = kind;
 	event->call = call;
-	event->unused = 0;
+	event->manner = manner;
 	event->instructions = kind == RUNS ? 0 : count_here();
 	bpf_ringbuf_submit(event, ends_wait(kind) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+static void emit_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
+{
+	emit_all(at, tid, other, kind, call, false);
 }
 
 static void emit(__u64 at, __u32 tid, __u32 other, __u32 kind)
@@ -568,4 +598,126 @@ int BPF_PROG(call_begins, struct pt_regs *regs, long number)
 	if (record)
 		record->futex_calls++;
 	return 0;
+}
+
+/* What a followed thread does with work that threads share out, in so many pieces; 0: not known. */
+static __always_inline int shares(struct pt_regs *regs, __u32 kind, __u32 pieces, bool manner)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	if (record_of(tid))
+		emit_all(bpf_ktime_get_ns(), tid, pieces, kind, called_from(regs), manner);
+	return 0;
+}
+
+/* A loop whose first number, end, step and chunk are the arguments from `first` on. */
+static __always_inline int shares_loop(struct pt_regs *regs, __u64 function, __u32 kind, int first)
+{
+	bool guided = function & GUIDED || (function & AT_RUNTIME && runtime_guided);
+	__u64 chunk = runtime_chunk;
+
+	if (!(function & AT_RUNTIME))
+		chunk = user_argument(regs, first + 3);
+	else if (!chunk)
+		return kind == REGION_SHARES ? shares(regs, REGION_BEGINS, 0, false) : 0;
+	/* Goes on in the function of guided loops, as if that had been called. */
+	else if (kind == LOOP_BEGINS && guided && !(function & UPWARDS))
+		return 0;
+	return shares(regs, kind,
+		      pieces_of(user_argument(regs, first), user_argument(regs, first + 1), user_argument(regs, first + 2), chunk),
+		      guided);
+}
+
+/* GOMP_taskloop(function, data, copy, size, alignment, flags, tasks, priority, start, end, step): if nothing is said of them, one task for
+ * each thread. */
+static __always_inline int shares_tasks(struct pt_regs *regs)
+{
+	bool grains = user_argument(regs, 5) & 1 << 9;
+	__u64 number = user_argument(regs, 6);
+
+	if (!number)
+		return shares(regs, TASKS, 1, true);
+	if (grains)
+		number = pieces_of(user_argument(regs, 8), user_argument(regs, 9), user_argument(regs, 10), number);
+	return shares(regs, TASKS, number, false);
+}
+
+/* __kmpc_dispatch_init_8(place, thread, schedule, first, last, step, chunk): the schedule's bits from 29 on only modify it. Static ones
+ * and automatic ones, which are static, are not shared out. */
+static __always_inline int dispatches(struct pt_regs *regs, bool narrow)
+{
+	enum { DYNAMIC = 35, GUIDED_CHUNKED = 36, RUNTIME = 37, STATIC_STEAL = 44 };
+	__u32 schedule = user_argument(regs, 2) & 0x1fffffff;
+	__s64 first = user_argument(regs, 3), last = user_argument(regs, 4);
+	__s64 step = user_argument(regs, 5), chunk = user_argument(regs, 6);
+	bool guided = schedule == GUIDED_CHUNKED || (schedule == RUNTIME && runtime_guided);
+
+	if (schedule != DYNAMIC && schedule != GUIDED_CHUNKED && schedule != RUNTIME && schedule != STATIC_STEAL)
+		return 0;
+	if (schedule == RUNTIME && !runtime_chunk)
+		return 0;
+	if (narrow) {
+		first = (__s32)first;
+		last = (__s32)last;
+		step = (__s32)step;
+		chunk = (__s32)chunk;
+	}
+	if (schedule == RUNTIME)
+		chunk = runtime_chunk;
+	return shares(regs, LOOP_BEGINS, pieces_of(first, step < 0 ? last - 1 : last + 1, step, chunk), guided);
+}
+
+/* __kmpc_taskloop(place, thread, task, if, first, last, step, nogroup, kind, number, ...): if nothing is said of them, ten tasks for each
+ * thread. */
+static __always_inline int dispatches_tasks(struct pt_regs *regs)
+{
+	enum { GRAINS = 1, NUMBER = 2 };
+	__s64 first = 0, last = 0, step = user_argument(regs, 6);
+	__u32 kind = user_argument(regs, 8);
+	__u64 number = user_argument(regs, 9);
+
+	if (kind != GRAINS && kind != NUMBER)
+		return shares(regs, TASKS, 10, true);
+	if (kind == GRAINS) {
+		bpf_probe_read_user(&first, sizeof(first), (void *)user_argument(regs, 4));
+		bpf_probe_read_user(&last, sizeof(last), (void *)user_argument(regs, 5));
+		number = pieces_of(first, step < 0 ? last - 1 : last + 1, step, number);
+	}
+	return shares(regs, TASKS, number, false);
+}
+
+SEC("uprobe.multi")
+int called(struct pt_regs *regs)
+{
+	__u64 function = bpf_get_attach_cookie(regs);
+
+	switch (function & PART) {
+	case REGION:
+		return shares(regs, REGION_BEGINS, 0, false);
+	case LOOP_REGION:
+		/* GOMP_parallel_loop_dynamic(function, data, threads, start, end, step, chunk, flags) */
+		return shares_loop(regs, function, REGION_SHARES, 3);
+	case LOOP:
+		/* GOMP_loop_ull_dynamic_start(upwards, start, end, step, chunk, ...), and without `upwards` */
+		if (function & UPWARDS)
+			return shares_loop(regs, function, LOOP_BEGINS, 1);
+		return shares_loop(regs, function, LOOP_BEGINS, 0);
+	case LOOP_END:
+		return shares(regs, LOOP_ENDS, 0, false);
+	case TASK:
+		return shares(regs, TASKS, 1, false);
+	case TASK_LOOP:
+		return shares_tasks(regs);
+	case DISPATCH:
+		return dispatches(regs, function & NARROW);
+	case DISPATCH_TASKS:
+		return dispatches_tasks(regs);
+	}
+	return 0;
+}
+
+SEC("uretprobe.multi")
+int region_returns(struct pt_regs *regs)
+{
+	return shares(regs, REGION_ENDS, 0, false);
 }

@@ -48,7 +48,11 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
         let what = format!("only this thread comes to barrier {barrier}: a barrier needs two");
         return Err((parties.first().copied(), what));
     }
-    for (number, pool) in pools(threads) {
+    let shared = pools(threads);
+    if let Some(pool) = recording.pools.keys().find(|pool| !shared.contains_key(pool)) {
+        return Err((None, format!("\"pools\": no thread shares pool {pool}")));
+    }
+    for (number, pool) in shared {
         if let [thread] = pool.threads[..] {
             return Err((Some(thread), format!("only this thread shares pool {number}: a pool needs two")));
         }

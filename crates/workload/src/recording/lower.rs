@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
+use super::division::{Division, Parts, parts};
 use super::groups::{Pool, barriers, pools};
 use super::recorded::{RecordedThread, Recording};
 use super::step::Step;
@@ -12,25 +13,21 @@ use crate::program::{
     Spread, Thread, ThreadIndex, Work, Workload,
 };
 
-/// Into so many pieces for each thread a pool is divided. How large the real ones are is not recorded; the end of a pool is as
-/// uneven as a piece is long.
-const PIECES: u64 = 32;
-
 pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
     let mut codes = Codes { ran_on, unit: unit(recording.counted, ran_on), phases: Vec::new(), known: BTreeMap::new() };
     let names = names(&recording.threads);
     let semaphore = |name: &String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
     let barriers = barriers(&recording.threads);
     let places: BTreeMap<u32, BarrierId> = barriers.keys().copied().zip((0..).map(BarrierId)).collect();
-    let pools = Pools::of(pools(&recording.threads));
+    let pools = Pools::of(pools(&recording.threads), &recording.pools);
     let barrier = |(number, parties): (&u32, &Vec<usize>)| Barrier {
         name: format!("barrier {number}"),
         parties: parties.len() as u32,
     };
     let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| {
         let code = codes.of(&thread.rates, name);
-        let op = |step: &Step| op(*step, SemaphoreId(position as u32), code, &places, &pools);
-        let ops = thread.steps.iter().map(op).collect();
+        let ops = |step: &Step| ops(*step, SemaphoreId(position as u32), code, &places, &pools);
+        let ops = thread.steps.iter().flat_map(ops).collect();
         let (start, kind, sched) = (thread.start, thread.kind, SchedParams::default());
         Thread { name: name.clone(), ops, start, kind, sched }
     };
@@ -48,34 +45,28 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
     Workload { name: name.to_owned(), programs: vec![program], ..Workload::default() }
 }
 
-/// Pools as queues that are full from the start.
-struct Pools(BTreeMap<u32, Pieces>);
-
-/// What becomes of a pool.
-struct Pieces {
-    queue: QueueId,
-    count: u64,
-    /// The work of one, in units of [`Step::Run`].
-    work: u64,
-}
+/// The parts of each pool, by its number: queues that are full from the start.
+struct Pools(BTreeMap<u32, Vec<(QueueId, Parts)>>);
 
 impl Pools {
-    fn of(pools: BTreeMap<u32, Pool>) -> Self {
-        let pieces = |(queue, (number, pool)): (QueueId, (u32, Pool))| {
-            let count = PIECES * pool.threads.len() as u64;
-            (number, Pieces { queue, count, work: pool.work.div_ceil(count) })
+    fn of(pools: BTreeMap<u32, Pool>, divisions: &BTreeMap<u32, Division>) -> Self {
+        let mut queues = (0..).map(QueueId);
+        let divided = |(number, pool): (u32, Pool)| {
+            let parts = parts(divisions.get(&number).copied(), pool.work, pool.threads.len() as u64);
+            (number, queues.by_ref().zip(parts).collect())
         };
-        Self((0..).map(QueueId).zip(pools).map(pieces).collect())
+        Self(pools.into_iter().map(divided).collect())
     }
 
     fn queues(&self) -> Vec<Queue> {
-        let queue = |(number, pieces): (&u32, &Pieces)| Queue {
+        let queue = |(number, count): (u32, u64)| Queue {
             name: format!("pool {number}"),
-            capacity: pieces.count,
-            filled: pieces.count,
+            capacity: count,
+            filled: count,
             producers: 0,
         };
-        self.0.iter().map(queue).collect()
+        let all = self.0.iter().flat_map(|(number, parts)| parts.iter().map(|(_, parts)| (*number, parts.count)));
+        all.map(queue).collect()
     }
 }
 
@@ -170,17 +161,19 @@ fn fitting(machine: &Machine, rates: &[Option<f64>]) -> Option<(Behaviour, f64)>
     Some((behaviour, reached / rate))
 }
 
-fn op(step: Step, own: SemaphoreId, code: Code, barriers: &BTreeMap<u32, BarrierId>, pools: &Pools) -> Op {
-    match step {
+fn ops(step: Step, own: SemaphoreId, code: Code, barriers: &BTreeMap<u32, BarrierId>, pools: &Pools) -> Vec<Op> {
+    let op = match step {
         Step::Run(amount) => code.compute(amount),
         Step::Share { pool, .. } => {
-            let Pieces { queue, work, .. } = pools.0[&pool];
-            Op::Drain { queue, body: vec![code.compute(work)] }
+            let drain =
+                |(queue, parts): &(QueueId, Parts)| Op::Drain { queue: *queue, body: vec![code.compute(parts.work)] };
+            return pools.0[&pool].iter().map(drain).collect();
         }
         Step::Wait => Op::Acquire(own),
         Step::Wake(thread) => Op::Post(SemaphoreId(thread)),
         Step::Sleep(span) | Step::Io(span) => Op::Sleep { span, spread: Spread::None },
         Step::Spawn(thread) => Op::Spawn(ThreadIndex(thread)),
         Step::Barrier(barrier) => Op::Barrier(barriers[&barrier]),
-    }
+    };
+    vec![op]
 }

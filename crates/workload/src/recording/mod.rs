@@ -6,6 +6,7 @@
 //! that has already come.
 
 mod check;
+mod division;
 mod groups;
 mod limits;
 mod lower;
@@ -16,6 +17,7 @@ mod write;
 
 use evenkeel_model::Machine;
 
+pub use division::Division;
 pub use limits::{MAX_AMOUNT, RATES, VERSION, rate};
 pub use recorded::{RecordedThread, Recording};
 pub use step::Step;

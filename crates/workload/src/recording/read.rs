@@ -1,9 +1,12 @@
 //! From lines of JSON to a recording. References between threads are for [`super::check`].
 
+use std::collections::BTreeMap;
+
 use evenkeel_model::Ns;
 use evenkeel_model::words::plain;
 use serde::Deserialize;
 
+use super::division::Division;
 use super::limits::{MAX_AMOUNT, RATES, VERSION, rate};
 use super::recorded::{RecordedThread, Recording};
 use super::step::Step;
@@ -48,6 +51,8 @@ struct HeaderLine {
     counted: bool,
     #[serde(default)]
     notes: Vec<String>,
+    #[serde(default)]
+    pools: BTreeMap<u32, Division>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +102,9 @@ pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
     if let Some(wake) = header.wake_ns.filter(|wake| *wake > MOST_WAKE) {
         return Err((at + 1, format!("\"wake_ns\": expected at most {MOST_WAKE}, found {wake}")));
     }
+    if let Some((pool, _)) = header.pools.iter().find(|(_, division)| division.pieces == 0) {
+        return Err((at + 1, format!("\"pools\": pool {pool} has 0 pieces: expected at least 1")));
+    }
     let recording = Recording {
         command: header.command,
         machine: header.machine,
@@ -104,6 +112,7 @@ pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
         wake: header.wake_ns.map(Ns),
         counted: header.counted,
         notes: header.notes,
+        pools: header.pools,
         threads,
     };
     Ok((recording, Lines(numbers)))

@@ -1,7 +1,10 @@
 //! A recorded run and its threads.
 
+use std::collections::BTreeMap;
+
 use evenkeel_model::Ns;
 
+use super::division::Division;
 use super::step::Step;
 use crate::program::{Start, ThreadKind};
 
@@ -21,6 +24,8 @@ pub struct Recording {
     pub counted: bool,
     /// What a reader should know, such as events that were lost. A sentence each.
     pub notes: Vec<String>,
+    /// The pieces of each pool, by its number, where they are known.
+    pub pools: BTreeMap<u32, Division>,
     /// The threads, in the order in which they appeared.
     pub threads: Vec<RecordedThread>,
 }

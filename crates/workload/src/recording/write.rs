@@ -1,7 +1,10 @@
 //! From a recording to lines of JSON: a header, then a line a thread.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::division::Division;
 use super::limits::VERSION;
 use super::recorded::{RecordedThread, Recording};
 use super::step::Step;
@@ -17,6 +20,8 @@ struct HeaderLine<'a> {
     counted: bool,
     threads: usize,
     notes: &'a [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pools: &'a BTreeMap<u32, Division>,
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<&'a str>,
 }
@@ -45,6 +50,7 @@ pub(super) fn write(recording: &Recording) -> String {
         counted: recording.counted,
         threads: recording.threads.len(),
         notes: &recording.notes,
+        pools: &recording.pools,
         machine: recording.machine.as_deref(),
     };
     let mut text = line(&header);

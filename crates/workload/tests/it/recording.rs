@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
+
 use evenkeel_model::{CoreTypeId, Ns, machines};
 use evenkeel_workload::program::{
     Op, PhaseId, Queue, QueueId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work,
 };
-use evenkeel_workload::recording::{MAX_AMOUNT, RATES, RecordedThread, Recording, Step, rate};
+use evenkeel_workload::recording::{Division, MAX_AMOUNT, RATES, RecordedThread, Recording, Step, rate};
 use evenkeel_workload::validate;
 use proptest::prelude::*;
 
@@ -160,6 +162,18 @@ fn what_is_shared_out_becomes_pieces_of_a_list() {
     for thread in &program.threads {
         assert_eq!(thread.ops[0], Op::Drain { queue: QueueId(0), body: vec![compute(Work::Time(Ns(20)))] });
     }
+    let pools = |pools: &str| HEADER.replace("}", &format!(r#","pools":{{{pools}}}}}"#));
+    let known = load(&[&pools(r#""7":{"pieces":3}"#), &main, &child]);
+    assert_eq!(known.pools, BTreeMap::from([(7, Division { pieces: 3, guided: false })]));
+    assert_eq!(known.workload("app", None).programs[0].queues[0].filled, 3);
+    // 8, 4, 2, 1, 1: whoever comes takes half of what is left.
+    let guided = load(&[&pools(r#""7":{"pieces":16,"guided":true}"#), &main, &child]);
+    let queues: Vec<u64> = guided.workload("app", None).programs[0].queues.iter().map(|queue| queue.filled).collect();
+    assert_eq!(queues, [1, 1, 1, 2]);
+    let complaint_of = |text: &str| complaint(&[&pools(text), &main, &child]);
+    assert_eq!(complaint_of(r#""7":{"pieces":0}"#), "app.ek:1: \"pools\": pool 7 has 0 pieces: expected at least 1");
+    assert_eq!(complaint_of(r#""8":{"pieces":1}"#), "app.ek:1: \"pools\": no thread shares pool 8");
+    assert!(complaint_of(r#""7":{"peices":1}"#).contains("peices"));
     assert_eq!(complaint(&[HEADER, &main, CHILD]), "app.ek:2: only this thread shares pool 7: a pool needs two");
     let twice = child.replace("[\"wake\",0]", "[\"wake\",0],[\"share\",7,1]");
     assert_eq!(complaint(&[HEADER, &main, &twice]), "app.ek:3: shares pool 7 twice: a thread takes part once");
@@ -219,6 +233,8 @@ fn step() -> impl Strategy<Value = Step> {
         (0..=MAX_AMOUNT).prop_map(|span| Step::Sleep(Ns(span))),
         (0..=MAX_AMOUNT).prop_map(|span| Step::Io(Ns(span))),
         (0..3_u32).prop_map(Step::Spawn),
+        (0..2_u32).prop_map(Step::Barrier),
+        (0..4_u32, 0..=MAX_AMOUNT).prop_map(|(pool, amount)| Step::Share { pool, amount }),
     ]
 }
 
@@ -236,14 +252,10 @@ fn recording() -> impl Strategy<Value = Recording> {
     let wake = prop::option::of((0..1_000_000_000_u64).prop_map(Ns));
     let head = (any::<Vec<String>>(), any::<Option<String>>(), any::<u64>(), wake, any::<Vec<String>>());
     let threads = any::<bool>().prop_flat_map(|counted| (Just(counted), prop::collection::vec(thread(counted), 1..4)));
-    (head, threads).prop_map(|((command, machine, makespan, wake, notes), (counted, threads))| Recording {
-        command,
-        machine,
-        makespan: Ns(makespan),
-        wake,
-        counted,
-        notes,
-        threads,
+    let division = (1..u32::MAX, any::<bool>()).prop_map(|(pieces, guided)| Division { pieces, guided });
+    let pools = prop::collection::btree_map(0..4_u32, division, 0..2);
+    (head, pools, threads).prop_map(|((command, machine, makespan, wake, notes), pools, (counted, threads))| {
+        Recording { command, machine, makespan: Ns(makespan), wake, counted, notes, pools, threads }
     })
 }
 
