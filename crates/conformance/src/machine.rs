@@ -16,6 +16,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
         core_types: Vec::new(),
         clusters: Vec::new(),
         cores: Vec::new(),
+        siblings: Vec::new(),
         memory_gbps: None,
         costs: Costs {
             context_switch: Ns::ZERO,
@@ -44,6 +45,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
             activity: 1.0,
             leakage: 0.1,
             idle_share: 0.5,
+            smt: 1.0,
         });
         let cores: CoreSet = (first..first + count).map(CoreId).collect();
         let name = name.into();

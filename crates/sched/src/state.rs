@@ -30,6 +30,8 @@ pub struct State {
     domain_sizes: Vec<[u16; LEVELS]>,
     /// The cores of each last-level cache.
     pub caches: Vec<CoreSet>,
+    /// By core: the hardware threads that share its pipelines. Empty on machines whose cores have one each.
+    siblings: Vec<CoreSet>,
     /// The cores of the fastest type.
     pub big: CoreSet,
     /// All other cores.
@@ -102,6 +104,10 @@ impl State {
             now: Ns::ZERO,
             threads: Vec::new(),
             cores: vec![Core::default(); machine.cores.len()],
+            siblings: match machine.siblings.is_empty() {
+                true => Vec::new(),
+                false => all.iter().map(|core| machine.siblings(core)).collect(),
+            },
             big: machine.big(),
             little: machine.little(),
             busy_factor,
@@ -162,6 +168,36 @@ impl State {
     /// All cores that have neither a thread nor a queue.
     pub fn idle_cores(&self) -> CoreSet {
         self.occupancy.idle
+    }
+
+    /// Whether no other hardware thread of a core has anything to do.
+    pub(crate) fn alone(&self, core: CoreId) -> bool {
+        let others = self.siblings.get(core.index()).map(|threads| threads.without(core));
+        others.is_none_or(|others| others.minus(self.occupancy.idle).is_empty())
+    }
+
+    /// Whether a thread is faster on an idle core than on the one where it runs: that is of a slower type, or slower as it is, beside another
+    /// hardware thread.
+    pub(crate) fn gains(&self, from: CoreId, to: CoreId) -> bool {
+        let core_type = |core: CoreId| self.machine.cores[core.index()].core_type;
+        if self.siblings.is_empty() {
+            return core_type(to) < core_type(from);
+        }
+        let speed = |core: CoreId| {
+            let running = if self.alone(core) { 1 } else { 2 };
+            f64::from(self.capacity(core)) / self.machine.core_type(core).longer(running)
+        };
+        speed(to) > speed(from)
+    }
+
+    /// Of these idle cores those whose siblings are idle, too, or all if there is none: a thread beside another one in the same pipelines is
+    /// slower than anywhere else (select_idle_core).
+    pub(crate) fn whole(&self, idle: CoreSet) -> CoreSet {
+        if self.siblings.is_empty() {
+            return idle;
+        }
+        let whole: CoreSet = idle.iter().filter(|core| self.alone(*core)).collect();
+        if whole.is_empty() { idle } else { whole }
     }
 
     /// Of these cores those that run a thread.

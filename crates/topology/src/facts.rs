@@ -78,8 +78,7 @@ impl Facts {
         let sharing = cpus.iter().filter(|cpu| cpu.siblings.len() > 1).count();
         if sharing > 0 {
             notes.push(format!(
-                "SMT: {sharing} CPUs share their cores with others; each counts as a core of its own, although two busy \
-                 ones of a core get less than twice the work done"
+                "SMT: {sharing} CPUs share their cores with others; two busy ones of a core get less than twice the work done"
             ));
         }
         Topology {

@@ -6,7 +6,7 @@ use evenkeel_model::{
     Cluster, ClusterId, Core, CoreId, CoreSet, CoreType, CoreTypeId, Costs, Hz, Machine, Ns, Opp, Volts,
 };
 
-use crate::{Shared, Topology, list};
+use crate::{Cpu, Shared, Topology, list};
 
 /// What is not known of a core is taken from no real one: as much out-of-order machinery and power as a core of about
 /// 2020 has, and a voltage that rises with the frequency.
@@ -17,6 +17,10 @@ const LEAKAGE: f64 = 0.1;
 const IDLE_SHARE: f64 = 0.1;
 const LOWEST_VOLTS: f64 = 0.7;
 const HIGHEST_VOLTS: f64 = 1.0;
+/// Server programs gain 16 to 28 % by hyper-threading (Marr et al., Intel Technology Journal 6(1), 2002).
+const SMT: f64 = 1.25;
+const SMT_SOURCE: &str =
+    "assumed: server programs gain 16 to 28 % by hyper-threading (Marr et al., Intel Technology Journal 6(1), 2002)";
 /// Where no frequency is known.
 const FREQUENCY: Hz = Hz(1_000_000_000);
 /// A machine file takes no less.
@@ -87,6 +91,7 @@ impl Topology {
             core_types: self.core_types(),
             clusters: parts.iter().enumerate().map(cluster).collect(),
             cores,
+            siblings: parts.iter().flat_map(Part::siblings).collect(),
             memory_gbps: None,
             costs: self.costs(),
         };
@@ -119,7 +124,7 @@ impl Topology {
                 format!("capacity {} at the highest frequency; {}: {}", kind.capacity, self.origin, kind.source);
             let _ = write!(
                 text,
-                "\n[core.{}]\n{}{}{}{}{}{}{}",
+                "\n[core.{}]\n{}{}{}{}{}{}{}{}",
                 core.name,
                 line("width", &format!("{:?}", core.width), "assumed: four instructions a cycle"),
                 line("extract", &format!("{:?}", core.extract), &extract),
@@ -128,6 +133,10 @@ impl Topology {
                 line("activity", &format!("{:?}", core.activity), "assumed: 0.5 W per instruction per ns at 1 V"),
                 line("leakage", &format!("{:?}", core.leakage), "assumed: 0.1 A"),
                 line("idle_share", &format!("{:?}", core.idle_share), "assumed: power gating"),
+                match core.smt > 1.0 {
+                    true => line("smt", &format!("{:?}", core.smt), SMT_SOURCE),
+                    false => String::new(),
+                },
             );
         }
         for (id, part) in self.parts().iter().enumerate() {
@@ -142,6 +151,9 @@ impl Topology {
                 line("cores", &format!("[{}]", numbers.join(", ")), &source),
                 part.node
             );
+            if part.threads > 1 {
+                let _ = writeln!(text, "threads = {}", part.threads);
+            }
             let cache = machine.clusters[id].cache;
             if machine.clusters.iter().filter(|cluster| cluster.cache == cache).count() > 1 {
                 let _ = writeln!(text, "cache = {cache}");
@@ -205,12 +217,24 @@ impl Topology {
         format!("{model}{}, from {}", kinds.join(" + "), self.origin)
     }
 
-    /// Cores of one kind, cluster and node, in the order of their lowest CPU.
+    /// How many hardware threads the core of a CPU has that are alike.
+    fn threads_of(&self, id: u16) -> usize {
+        let alike = |cpu: &Cpu| (cpu.kind, cpu.cluster, cpu.node);
+        let Some(cpu) = self.cpu(id) else { return 1 };
+        let all_alike =
+            cpu.siblings.iter().all(|other| self.cpu(*other).is_some_and(|other| alike(other) == alike(cpu)));
+        if all_alike { cpu.siblings.len().max(1) } else { 1 }
+    }
+
+    /// Cores of one kind, cluster, node and number of hardware threads, in the order of their lowest CPU; the threads of a core one after the
+    /// other.
     fn parts(&self) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         for (position, cpu) in self.cpus.iter().enumerate() {
-            let node = u8::try_from(cpu.node).unwrap_or(u8::MAX);
-            let same = |part: &&mut Part| (part.kind, part.cluster, part.node) == (cpu.kind, cpu.cluster, node);
+            let (node, threads) = (u8::try_from(cpu.node).unwrap_or(u8::MAX), self.threads_of(cpu.id));
+            let same = |part: &&mut Part| {
+                (part.kind, part.cluster, part.node, part.threads) == (cpu.kind, cpu.cluster, node, threads)
+            };
             match parts.iter_mut().find(same) {
                 Some(part) => part.cores.push(position as u16),
                 None => parts.push(Part {
@@ -218,9 +242,13 @@ impl Topology {
                     kind: cpu.kind,
                     cluster: cpu.cluster,
                     node,
+                    threads,
                     cores: vec![position as u16],
                 }),
             }
+        }
+        for part in parts.iter_mut().filter(|part| part.threads > 1) {
+            part.cores.sort_by_key(|position| (self.cpus[usize::from(*position)].siblings.first().copied(), *position));
         }
         for index in 0..parts.len() {
             let kind = parts[index].kind;
@@ -253,17 +281,19 @@ impl Topology {
         if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
             types = with(&|_| vec![FREQUENCY]);
         }
-        let core_type = |(kind, (frequencies, extract)): (&crate::CpuType, (Vec<Hz>, f64))| CoreType {
-            name: kind.name.clone(),
-            width: WIDTH,
-            extract,
-            overlap: OVERLAP,
-            opps: opps(&frequencies),
-            activity: ACTIVITY,
-            leakage: LEAKAGE,
-            idle_share: IDLE_SHARE,
-        };
-        self.kinds.iter().zip(types).map(core_type).collect()
+        let core_type =
+            |(position, (kind, (frequencies, extract))): (usize, (&crate::CpuType, (Vec<Hz>, f64)))| CoreType {
+                name: kind.name.clone(),
+                width: WIDTH,
+                extract,
+                overlap: OVERLAP,
+                opps: opps(&frequencies),
+                activity: ACTIVITY,
+                leakage: LEAKAGE,
+                idle_share: IDLE_SHARE,
+                smt: if self.cpus_of(position).iter().any(|id| self.threads_of(*id) > 1) { SMT } else { 1.0 },
+            };
+        self.kinds.iter().zip(types).enumerate().map(core_type).collect()
     }
 }
 
@@ -273,8 +303,18 @@ struct Part {
     kind: usize,
     cluster: usize,
     node: u8,
+    /// How many hardware threads each core has.
+    threads: usize,
     /// Positions among the CPUs.
     cores: Vec<u16>,
+}
+
+impl Part {
+    /// The hardware threads of each core that has several.
+    fn siblings(&self) -> impl Iterator<Item = CoreSet> {
+        let cores = if self.threads > 1 { self.cores.as_slice() } else { &[] };
+        cores.chunks(self.threads).map(|threads| threads.iter().copied().map(CoreId).collect())
+    }
 }
 
 /// The first part whose cores share a part's last-level cache.

@@ -19,6 +19,7 @@ fn machine() -> Machine {
         activity: 1.0,
         leakage: 0.1,
         idle_share: 0.1,
+        smt: 1.0,
     };
     let cluster = |name: &str, id: u8, cores: [u16; 2]| Cluster {
         name: name.into(),
@@ -36,6 +37,7 @@ fn machine() -> Machine {
         core_types: vec![core_type("big", 3.0, 1.0, 1500), core_type("little", 2.0, 0.5, 1000)],
         clusters: vec![cluster("big", 0, [0, 1]), cluster("little", 1, [2, 3])],
         cores: vec![core(0), core(0), core(1), core(1)],
+        siblings: Vec::new(),
         memory_gbps: None,
         costs: Costs {
             context_switch: us(1),

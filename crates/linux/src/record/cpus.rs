@@ -1,6 +1,6 @@
 //! The CPUs that a program was recorded on: how fast they are, which thread runs, what a switch costs.
 
-use evenkeel_model::{Behaviour, Costs, Machine, Ns};
+use evenkeel_model::{Behaviour, CoreId, Costs, Machine, Ns};
 
 #[derive(Debug)]
 struct Cpu {
@@ -13,6 +13,12 @@ struct Cpu {
     left: Ns,
     /// The recorded thread that ran last.
     last: Option<usize>,
+    /// The other hardware threads of its core, and how many times as long work takes beside one of them.
+    siblings: Vec<u16>,
+    longer: f64,
+    /// For how long one of them had run in all, and since when one does.
+    beside: Ns,
+    beside_since: Option<Ns>,
 }
 
 #[derive(Debug)]
@@ -25,15 +31,23 @@ pub(super) struct Cpus {
 
 impl Cpus {
     pub(super) fn new(machine: &Machine) -> Self {
-        let cpu = |core: &evenkeel_model::Core| Cpu {
-            speed: 1.0 / machine.speedup_over(core.core_type, &Behaviour::REFERENCE),
-            core_type: core.core_type.index(),
-            cluster: core.cluster.index(),
-            running: None,
-            left: Ns::ZERO,
-            last: None,
+        let cpu = |(id, core): (CoreId, &evenkeel_model::Core)| {
+            let siblings: Vec<u16> =
+                machine.siblings(id).iter().filter(|other| *other != id).map(|other| other.0).collect();
+            Cpu {
+                speed: 1.0 / machine.speedup_over(core.core_type, &Behaviour::REFERENCE),
+                core_type: core.core_type.index(),
+                cluster: core.cluster.index(),
+                running: None,
+                left: Ns::ZERO,
+                last: None,
+                siblings,
+                longer: machine.core_type(id).longer(2),
+                beside: Ns::ZERO,
+                beside_since: None,
+            }
         };
-        let list = machine.cores.iter().map(cpu).collect();
+        let list = (0..).map(CoreId).zip(&machine.cores).map(cpu).collect();
         Self { list, types: machine.core_types.len(), costs: machine.costs }
     }
 
@@ -52,7 +66,7 @@ impl Cpus {
     }
 
     /// A thread begins to run. Returns how long its CPU is busy with the switch and with the thread's cold caches.
-    pub(super) fn put_on(&mut self, cpu: u16, thread: usize, before: Option<u16>) -> Ns {
+    pub(super) fn put_on(&mut self, cpu: u16, thread: usize, before: Option<u16>, now: Ns) -> Ns {
         let cluster = |cpu: u16| self.list.get(usize::from(cpu)).map(|cpu| cpu.cluster);
         let moved = match before {
             Some(before) if before == cpu => Ns::ZERO,
@@ -60,18 +74,49 @@ impl Cpus {
             Some(_) => self.costs.migrate_across_clusters,
             None => Ns::ZERO,
         };
-        let Some(cpu) = self.list.get_mut(usize::from(cpu)) else { return moved };
-        let switch = if cpu.last == Some(thread) { Ns::ZERO } else { self.costs.context_switch };
-        cpu.running = Some(thread);
-        cpu.last = Some(thread);
+        let Some(on) = self.list.get_mut(usize::from(cpu)) else { return moved };
+        let switch = if on.last == Some(thread) { Ns::ZERO } else { self.costs.context_switch };
+        on.running = Some(thread);
+        on.last = Some(thread);
+        self.tell_siblings(cpu, now);
         switch + moved
     }
 
     pub(super) fn take_off(&mut self, cpu: u16, thread: usize, now: Ns) {
-        if let Some(cpu) = self.list.get_mut(usize::from(cpu)).filter(|cpu| cpu.running == Some(thread)) {
-            cpu.running = None;
-            cpu.left = now;
+        if let Some(from) = self.list.get_mut(usize::from(cpu)).filter(|cpu| cpu.running == Some(thread)) {
+            from.running = None;
+            from.left = now;
+            self.tell_siblings(cpu, now);
         }
+    }
+
+    /// Whether a CPU runs a thread has changed.
+    fn tell_siblings(&mut self, cpu: u16, now: Ns) {
+        for place in 0..self.list[usize::from(cpu)].siblings.len() {
+            let sibling = usize::from(self.list[usize::from(cpu)].siblings[place]);
+            let beside =
+                self.list[sibling].siblings.iter().any(|other| self.list[usize::from(*other)].running.is_some());
+            let sibling = &mut self.list[sibling];
+            match sibling.beside_since {
+                None if beside => sibling.beside_since = Some(now),
+                Some(since) if !beside => {
+                    sibling.beside += now.since(since);
+                    sibling.beside_since = None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// For how long another hardware thread of a CPU's core has run in all, up to now.
+    pub(super) fn beside(&self, cpu: u16, now: Ns) -> Ns {
+        let running = |cpu: &Cpu| cpu.beside_since.map_or(Ns::ZERO, |since| now.since(since));
+        self.list.get(usize::from(cpu)).map_or(Ns::ZERO, |cpu| cpu.beside + running(cpu))
+    }
+
+    /// How many times as long work takes on a CPU beside another hardware thread.
+    pub(super) fn longer(&self, cpu: u16) -> f64 {
+        self.list.get(usize::from(cpu)).map_or(1.0, |cpu| cpu.longer)
     }
 
     /// When a thread last left a CPU.

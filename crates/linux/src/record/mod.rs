@@ -200,6 +200,7 @@ impl RecordingBuilder {
                     team.iter().for_each(|member| self.does(*member, Step::Barrier(barrier)));
                 }
             }
+            Sharing::LoopBegins { .. } | Sharing::LoopEnds | Sharing::Tasks { .. } if self.teams.within(thread) => {}
             Sharing::LoopBegins { place, division } => {
                 if !matches!(part, Some(Part::Region(_))) {
                     let pool = self.teams.loop_begins(thread, place, division);
@@ -283,9 +284,9 @@ impl RecordingBuilder {
             }
             self.threads[before].state = RunState::Ready { since: at, woken: false };
         }
-        let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu);
+        let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu, at);
         self.threads[thread].last_cpu = Some(cpu);
-        self.threads[thread].state = RunState::Running { since: began, overhead };
+        self.threads[thread].state = RunState::Running { since: began, overhead, beside: self.cpus.beside(cpu, at) };
     }
 
     /// A thread is put on a CPU. If it was woken while no thread ran there, that is how long a wake-up takes.

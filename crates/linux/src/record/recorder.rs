@@ -123,7 +123,7 @@ impl Recorder {
         });
         let blind = self.watch.blind().map(|why| {
             format!(
-                "The loops and tasks of OpenMP and oneTBB are not seen, which needs Linux 6.6 or newer: {why}. Without that, \
+                "The loops and tasks of OpenMP are not seen, which needs Linux 6.6 or newer: {why}. Without that, \
                  work that threads share out is found by its effect only."
             )
         });

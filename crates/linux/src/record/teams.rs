@@ -28,8 +28,6 @@ impl Part {
 /// A parallel region that has not ended.
 #[derive(Debug)]
 struct Region {
-    /// How many its master has begun in it and not ended.
-    depth: u32,
     /// Which of all regions it is.
     number: u32,
     /// What is shared out, and since when.
@@ -55,6 +53,8 @@ pub(super) struct Teams {
     /// By master.
     regions: BTreeMap<usize, Region>,
     begun: u32,
+    /// How many regions a thread has begun in another one, and not ended. They are its own, unless they start threads.
+    inner: BTreeMap<usize, u32>,
     /// The master whose regions a thread takes part in: it was started in one of them.
     master_of: BTreeMap<usize, usize>,
     pools: Vec<Pieces>,
@@ -81,21 +81,20 @@ impl Teams {
 
     /// A thread begins a region. Returns whether it is one of its own; the others are for it alone, or part of that.
     pub(super) fn region_begins(&mut self, thread: usize) -> bool {
-        if let Some((master, region)) = self.region_of(thread) {
-            region.depth += u32::from(master == thread);
+        if self.region_of(thread).is_some() {
+            *self.inner.entry(thread).or_default() += 1;
             return false;
         }
         self.begun += 1;
-        let region = Region { depth: 1, number: self.begun, shares: None, visits: BTreeMap::new() };
+        let region = Region { number: self.begun, shares: None, visits: BTreeMap::new() };
         self.regions.insert(thread, region);
         true
     }
 
     /// A thread ends a region. Returns its team if it is its own, and whether all of it was shared out.
     pub(super) fn region_ends(&mut self, thread: usize) -> Option<(Vec<usize>, bool)> {
-        let region = self.regions.get_mut(&thread)?;
-        region.depth -= 1;
-        if region.depth > 0 {
+        if let Some(inner) = self.inner.get_mut(&thread).filter(|inner| **inner > 0) {
+            *inner -= 1;
             return None;
         }
         let region = self.regions.remove(&thread)?;
@@ -122,6 +121,11 @@ impl Teams {
             *of = of.saturating_add(more);
         }
         None
+    }
+
+    /// Whether a thread is in a region within its region, of whose loops and tasks it does all by itself.
+    pub(super) fn within(&self, thread: usize) -> bool {
+        self.inner.get(&thread).is_some_and(|inner| *inner > 0)
     }
 
     /// Whether what a thread takes part in is a region with tasks.
@@ -155,6 +159,7 @@ impl Teams {
     /// A thread is gone.
     pub(super) fn exited(&mut self, thread: usize) {
         self.master_of.remove(&thread);
+        self.inner.remove(&thread);
         if self.regions.remove(&thread).is_some() {
             self.master_of.retain(|_, master| *master != thread);
         }

@@ -471,6 +471,27 @@ fn a_core_type_that_a_thread_hardly_used_has_no_rate() {
     assert_eq!((found.threads[0].steps.as_slice(), &found.threads[0].rates), (&[Run(991)][..], &vec![Some(1.0), None]));
 }
 
+/// Two hardware threads of a core get 1.25 times as much done as one: 80 ns beside the other are work of 50.
+#[test]
+fn time_beside_another_thread_of_the_core_is_less_work() {
+    let mut machine = machine();
+    machine.core_types[0].smt = 1.25;
+    machine.siblings = vec![[evenkeel_model::CoreId(0), evenkeel_model::CoreId(1)].into_iter().collect()];
+    let recording = recorded(
+        &machine,
+        &[
+            (0, 1, 0, On),
+            (100, 2, 1, On),
+            (120, 3, 2, On),
+            (180, 1, 0, What::Off(Blocked)),
+            (200, 2, 1, Exited),
+            (220, 3, 2, Exited),
+        ],
+    );
+    let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
+    assert_eq!(steps, [vec![Run(100 + 50)], vec![Run(50 + 20)], vec![Run(50)]]);
+}
+
 const EIGHTHS: Division = Division { pieces: 8, guided: false };
 
 /// 2 and 3 are started in the region, which 1 is the master of, and end when no piece is left. 3 sleeps until 1 wakes it.
@@ -568,6 +589,32 @@ fn a_loop_within_a_region_is_shared_by_those_who_come_to_it() {
     let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
     assert_eq!(steps, [master, worker]);
     assert_eq!(recording.pools, BTreeMap::from([(0, guided), (1, guided)]));
+}
+
+/// A thread does all of a region within its region by itself, loops included.
+#[test]
+fn loops_of_inner_regions_are_no_teams_loops() {
+    let recording = recorded(
+        &machine(),
+        &[
+            (0, 1, 0, On),
+            (0, 1, 0, Shares(RegionBegins(Some(EIGHTHS)))),
+            (0, 1, 0, Forked { child: 2, process: false }),
+            (0, 2, 1, On),
+            (10, 2, 1, Shares(RegionBegins(None))),
+            (10, 2, 1, Shares(LoopBegins { place: 1, division: EIGHTHS })),
+            (20, 2, 1, Shares(LoopEnds)),
+            (20, 2, 1, Shares(Tasks { count: 2, each: false })),
+            (30, 2, 1, Shares(RegionEnds)),
+            (40, 2, 1, Shares(LoopEnds)),
+            (40, 1, 0, Shares(LoopEnds)),
+            (40, 1, 0, Shares(RegionEnds)),
+        ],
+    );
+    let part = Share { pool: 0, amount: 40 };
+    let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
+    assert_eq!(steps, [vec![Spawn(1), part, Step::Barrier(0)], vec![part, Step::Barrier(0)]]);
+    assert_eq!(recording.pools, BTreeMap::from([(0, EIGHTHS)]));
 }
 
 fn sharing() -> impl Strategy<Value = What> {

@@ -23,6 +23,8 @@ pub(super) enum RunState {
         since: Moment,
         /// What is left of the time that the switch to it and its move cost.
         overhead: Ns,
+        /// For how long another hardware thread of its core had run up to there.
+        beside: Ns,
     },
     Blocked {
         since: Ns,
@@ -84,12 +86,16 @@ impl ThreadRecord {
 
     /// Counts its work up to now.
     pub(super) fn settle(&mut self, now: Moment, cpus: &Cpus) {
-        let RunState::Running { since, overhead } = &mut self.state else { return };
+        let RunState::Running { since, overhead, beside } = &mut self.state else { return };
         let elapsed = now.at.since(since.at);
         let lost = elapsed.min(*overhead);
-        let own = (elapsed - lost).0 as f64;
+        let others = cpus.beside(since.cpu, now.at);
+        let shared = others.since(*beside).min(elapsed - lost).0 as f64;
+        *beside = others;
+        // In a core's pipelines by itself it would have taken less.
+        let own = (elapsed - lost).0 as f64 - shared * (1.0 - 1.0 / cpus.longer(since.cpu));
         // What a switch costs is not the thread's own, in time as in instructions.
-        let share = if lost > Ns::ZERO { own / elapsed.0 as f64 } else { 1.0 };
+        let share = if lost > Ns::ZERO { (elapsed - lost).0 as f64 / elapsed.0 as f64 } else { 1.0 };
         let time = own * cpus.speed(since.cpu);
         let work = match now.counted_since(*since) {
             Some(count) => Work { time, uncounted: 0.0, instructions: share * count },

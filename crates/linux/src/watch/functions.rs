@@ -1,6 +1,9 @@
-//! The functions of OpenMP's libraries, and oneTBB's, by which threads share out work as they run, and where these libraries are.
+//! The functions of OpenMP's libraries by which threads share out work as they run, and where these libraries are.
 //!
 //! A library is found where the dynamic loader finds it by its name. Copies that a program brings along are not.
+//!
+//! oneTBB is left alone: where a region ends is seen at its return, for which the kernel puts another return address on the stack, and no
+//! exception can pass that. Those of OpenMP's regions may not leave them, those of oneTBB's may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -67,32 +70,32 @@ const LLVM: &[Function] = &[
     ("__kmpc_taskloop", DISPATCH_TASKS),
 ];
 
-/// Those of oneTBB: `execute_and_wait`, by which its parallel loops run, and `spawn`. Groups of tasks begin with `spawn` and may end in any other
-/// function, so that they are no regions.
-const ONE_TBB: &[Function] = &[
-    ("_ZN3tbb6detail2r116execute_and_waitERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_", REGION),
-    ("_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextE", TASK),
-    ("_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextEt", TASK),
-];
+const LIBRARIES: &[(&str, &[Function])] =
+    &[("libgomp.so.1", GNU), ("libomp.so.5", LLVM), ("libomp.so", LLVM), ("libiomp5.so", LLVM)];
 
-const LIBRARIES: &[(&str, &[Function])] = &[
-    ("libgomp.so.1", GNU),
-    ("libomp.so.5", LLVM),
-    ("libomp.so", LLVM),
-    ("libiomp5.so", LLVM),
-    ("libtbb.so.12", ONE_TBB),
-];
+/// How loops are dealt out that leave it to `OMP_SCHEDULE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Schedule {
+    /// So many iterations at a time; 0 if all are dealt out beforehand.
+    pub chunk: u64,
+    /// Ever fewer.
+    pub guided: bool,
+}
 
-/// What `OMP_SCHEDULE` says of loops that leave their schedule to it: how many iterations at a time, 0 if they are dealt out
-/// beforehand, and whether ever fewer.
-pub(super) fn schedule(text: Option<&str>) -> (u64, bool) {
-    let text = text.unwrap_or("dynamic").to_ascii_lowercase();
-    let text = text.split_once(':').map_or(text.as_str(), |(_, schedule)| schedule);
-    let (name, chunk) = text.split_once(',').unwrap_or((text, "1"));
-    let chunk = chunk.trim().parse().unwrap_or(1).max(1);
-    match name.trim() {
-        "static" | "auto" => (0, false),
-        name => (chunk, name == "guided"),
+impl Schedule {
+    /// As GCC's library reads the variable, and as LLVM's does: they differ where it is not set, and in what `auto` is.
+    pub(super) fn of(text: Option<&str>) -> [Self; 2] {
+        let text = text.map(str::to_ascii_lowercase).unwrap_or_default();
+        let text = text.split_once(':').map_or(text.as_str(), |(_, schedule)| schedule);
+        let (name, chunk) = text.split_once(',').unwrap_or((text, "1"));
+        let chunk = chunk.trim().parse().unwrap_or(1).max(1);
+        let (beforehand, guided) = (Self { chunk: 0, guided: false }, Self { chunk, guided: true });
+        match name.trim() {
+            "" => [Self { chunk: 1, guided: false }, beforehand],
+            "static" => [beforehand; 2],
+            "auto" => [beforehand, guided],
+            name => [Self { chunk, guided: name == "guided" }; 2],
+        }
     }
 }
 
@@ -192,7 +195,8 @@ fn own_place(address: usize) -> Option<usize> {
 /// Where in its file each function that a library exports is.
 fn places(path: &Path) -> BTreeMap<String, usize> {
     let places = |bytes: Vec<u8>| {
-        let file = object::File::parse(&*bytes).ok()?;
+        // Programs of 32 bits pass arguments otherwise.
+        let file = object::File::parse(&*bytes).ok().filter(object::File::is_64)?;
         let place = |symbol: object::Symbol<'_, '_>| {
             let mut segments = file.segments();
             let within = |segment: &object::Segment<'_, '_>| {
@@ -213,12 +217,14 @@ mod tests {
 
     #[test]
     fn schedules_are_read_as_openmp_reads_them() {
-        let read = |text| schedule(Some(text));
-        assert_eq!(schedule(None), (1, false));
-        assert_eq!(read("dynamic"), (1, false));
-        assert_eq!(read("monotonic:dynamic, 4"), (4, false));
-        assert_eq!(read("GUIDED,8"), (8, true));
-        assert_eq!([read("static"), read("static,2"), read("auto")], [(0, false); 3]);
-        assert_eq!(read("dynamic,x"), (1, false));
+        let read = |text| Schedule::of(Some(text)).map(|schedule| (schedule.chunk, schedule.guided));
+        let static_schedule = (0, false);
+        assert_eq!(Schedule::of(None).map(|schedule| schedule.chunk), [1, 0]);
+        assert_eq!(read("dynamic"), [(1, false); 2]);
+        assert_eq!(read("monotonic:dynamic, 4"), [(4, false); 2]);
+        assert_eq!(read("GUIDED,8"), [(8, true); 2]);
+        assert_eq!([read("static"), read("static,2")], [[static_schedule; 2]; 2]);
+        assert_eq!(read("auto"), [static_schedule, (1, true)]);
+        assert_eq!(read("dynamic,x"), [(1, false); 2]);
     }
 }

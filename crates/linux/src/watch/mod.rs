@@ -121,8 +121,10 @@ impl Watch {
             settings.host = rustix::thread::gettid().as_raw_nonzero().get() as u32;
             settings.usable = mask::words(&mask::limit());
             let schedule = std::env::var("OMP_SCHEDULE").ok();
-            let (chunk, guided) = functions::schedule(schedule.as_deref());
-            (settings.runtime_chunk, settings.runtime_guided) = (chunk, guided);
+            for (place, schedule) in functions::Schedule::of(schedule.as_deref()).into_iter().enumerate() {
+                settings.runtime_chunk[place] = schedule.chunk;
+                settings.runtime_guided[place] = u8::from(schedule.guided);
+            }
             settings.counts = !options.counters.of_cpus.is_empty();
             for (place, core_type) in settings.type_of.iter_mut().zip(&options.type_of) {
                 *place = *core_type;

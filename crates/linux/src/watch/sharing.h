@@ -97,3 +97,13 @@ static __always_inline __u32 pieces_of(__s64 from, __s64 to, __s64 step, __u64 e
 
 	return in_pieces(stride ? length / stride + !!(length % stride) : length, each);
 }
+
+/* How many tasks a loop becomes that is to have so many, or so many iterations a task: these are at least as many, unless strictly so. */
+static __always_inline __u32 tasks_of(__u32 iterations, __u64 number, bool grains, bool strictly)
+{
+	if (!grains)
+		return number < iterations ? number : iterations;
+	if (strictly)
+		return in_pieces(iterations, number);
+	return number && iterations / number ? iterations / number : 1;
+}

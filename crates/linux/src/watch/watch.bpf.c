@@ -107,9 +107,9 @@ const volatile __u8 alarm_idle[MAX_CPUS] = {};
 const volatile __u64 usable[MAX_CPUS / 64] = {};
 /* The thread of the host, whose masks are not the program's. */
 const volatile __u32 host = 0;
-/* What OMP_SCHEDULE says: iterations at a time, 0 if all are dealt out beforehand, and whether ever fewer. */
-const volatile __u64 runtime_chunk = 1;
-const volatile bool runtime_guided = false;
+/* What OMP_SCHEDULE says to GCC's library and to LLVM's: iterations at a time, 0 if all are dealt out beforehand, and whether ever fewer. */
+const volatile __u64 runtime_chunk[2] = {};
+const volatile __u8 runtime_guided[2] = {};
 
 /* Read by the host. */
 __u32 used = 0;
@@ -613,8 +613,8 @@ static __always_inline int shares(struct pt_regs *regs, __u32 kind, __u32 pieces
 /* A loop whose first number, end, step and chunk are the arguments from `first` on. */
 static __always_inline int shares_loop(struct pt_regs *regs, __u64 function, __u32 kind, int first)
 {
-	bool guided = function & GUIDED || (function & AT_RUNTIME && runtime_guided);
-	__u64 chunk = runtime_chunk;
+	bool guided = function & GUIDED || (function & AT_RUNTIME && runtime_guided[0]);
+	__u64 chunk = runtime_chunk[0];
 
 	if (!(function & AT_RUNTIME))
 		chunk = user_argument(regs, first + 3);
@@ -632,29 +632,28 @@ static __always_inline int shares_loop(struct pt_regs *regs, __u64 function, __u
  * each thread. */
 static __always_inline int shares_tasks(struct pt_regs *regs)
 {
-	bool grains = user_argument(regs, 5) & 1 << 9;
-	__u64 number = user_argument(regs, 6);
+	enum { GRAINS = 1 << 9, STRICT = 1 << 14 };
+	__u64 flags = user_argument(regs, 5), number = user_argument(regs, 6);
+	__u32 iterations = pieces_of(user_argument(regs, 8), user_argument(regs, 9), user_argument(regs, 10), 1);
 
 	if (!number)
 		return shares(regs, TASKS, 1, true);
-	if (grains)
-		number = pieces_of(user_argument(regs, 8), user_argument(regs, 9), user_argument(regs, 10), number);
-	return shares(regs, TASKS, number, false);
+	return shares(regs, TASKS, tasks_of(iterations, number, flags & GRAINS, flags & STRICT), false);
 }
 
 /* __kmpc_dispatch_init_8(place, thread, schedule, first, last, step, chunk): the schedule's bits from 29 on only modify it. Static ones
- * and automatic ones, which are static, are not shared out. */
+ * are not shared out; what is automatic is guided. */
 static __always_inline int dispatches(struct pt_regs *regs, bool narrow)
 {
-	enum { DYNAMIC = 35, GUIDED_CHUNKED = 36, RUNTIME = 37, STATIC_STEAL = 44 };
+	enum { DYNAMIC = 35, GUIDED_CHUNKED = 36, RUNTIME = 37, AUTO = 38, STATIC_STEAL = 44 };
 	__u32 schedule = user_argument(regs, 2) & 0x1fffffff;
 	__s64 first = user_argument(regs, 3), last = user_argument(regs, 4);
 	__s64 step = user_argument(regs, 5), chunk = user_argument(regs, 6);
-	bool guided = schedule == GUIDED_CHUNKED || (schedule == RUNTIME && runtime_guided);
+	bool guided = schedule == GUIDED_CHUNKED || schedule == AUTO || (schedule == RUNTIME && runtime_guided[1]);
 
-	if (schedule != DYNAMIC && schedule != GUIDED_CHUNKED && schedule != RUNTIME && schedule != STATIC_STEAL)
+	if ((schedule < DYNAMIC || schedule > AUTO) && schedule != STATIC_STEAL)
 		return 0;
-	if (schedule == RUNTIME && !runtime_chunk)
+	if (schedule == RUNTIME && !runtime_chunk[1])
 		return 0;
 	if (narrow) {
 		first = (__s32)first;
@@ -663,7 +662,7 @@ static __always_inline int dispatches(struct pt_regs *regs, bool narrow)
 		chunk = (__s32)chunk;
 	}
 	if (schedule == RUNTIME)
-		chunk = runtime_chunk;
+		chunk = runtime_chunk[1];
 	return shares(regs, LOOP_BEGINS, pieces_of(first, step < 0 ? last - 1 : last + 1, step, chunk), guided);
 }
 
@@ -673,17 +672,14 @@ static __always_inline int dispatches_tasks(struct pt_regs *regs)
 {
 	enum { GRAINS = 1, NUMBER = 2 };
 	__s64 first = 0, last = 0, step = user_argument(regs, 6);
-	__u32 kind = user_argument(regs, 8);
-	__u64 number = user_argument(regs, 9);
+	__u32 kind = user_argument(regs, 8), iterations;
 
 	if (kind != GRAINS && kind != NUMBER)
 		return shares(regs, TASKS, 10, true);
-	if (kind == GRAINS) {
-		bpf_probe_read_user(&first, sizeof(first), (void *)user_argument(regs, 4));
-		bpf_probe_read_user(&last, sizeof(last), (void *)user_argument(regs, 5));
-		number = pieces_of(first, step < 0 ? last - 1 : last + 1, step, number);
-	}
-	return shares(regs, TASKS, number, false);
+	bpf_probe_read_user(&first, sizeof(first), (void *)user_argument(regs, 4));
+	bpf_probe_read_user(&last, sizeof(last), (void *)user_argument(regs, 5));
+	iterations = pieces_of(first, step < 0 ? last - 1 : last + 1, step, 1);
+	return shares(regs, TASKS, tasks_of(iterations, user_argument(regs, 9), kind == GRAINS, false), false);
 }
 
 SEC("uprobe.multi")

@@ -19,6 +19,7 @@ bundle!(
     "rk3588",
     "apple-m1",
     "i9-13900k",
+    "i9-13900k-ht",
     "phenom-1B5S",
     "phenom-2B4S",
     "phenom-3B3S",
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn every_bundled_machine_loads() {
         let colab = [(2, 2), (2, 4), (4, 2), (4, 4)];
-        let boards = [(4, 4), (4, 4), (4, 4), (8, 16)];
+        let boards = [(4, 4), (4, 4), (4, 4), (8, 16), (16, 16)];
         let phenom = [(1, 5), (2, 4), (3, 3), (6, 0), (6, 0)];
         let x5560 = [(1, 3), (1, 1), (4, 0), (4, 0), (2, 6)];
         let aaws = [(4, 4), (4, 4), (1, 7)];
@@ -147,6 +148,28 @@ mod tests {
         assert_eq!(apart.sharing_cache(crate::CoreId(0)), apart.big(), "a number of its own is no other's");
     }
 
+    /// Two threads of a core get 1.25 times as much done as one, if they compute; if they wait for memory, it is more.
+    #[test]
+    fn hardware_threads_share_the_pipelines_of_a_core() {
+        let machine = by_name("i9-13900k-ht").unwrap();
+        let both: crate::CoreSet = [crate::CoreId(4), crate::CoreId(5)].into_iter().collect();
+        assert_eq!((machine.siblings(crate::CoreId(5)), machine.threads_of_a_core()), (both, 2));
+        assert_eq!(machine.siblings(crate::CoreId(16)).len(), 1);
+        let big_last = machine.ordered(CoreOrder::LittleFirst);
+        assert_eq!(big_last.siblings(crate::CoreId(31)).iter().map(|core| core.0).collect::<Vec<_>>(), [30, 31]);
+        assert_eq!(machine.with_cores(3, 1).unwrap().siblings.len(), 1, "the third thread has its core alone");
+        let (kind, core) = (CoreTypeId(0), &machine.core_types[0]);
+        let gain = |behaviour: &Behaviour| {
+            let beside = machine.rate_beside(kind, core.max_frequency(), behaviour, core.longer(2));
+            2.0 * beside / machine.rate(kind, core.max_frequency(), behaviour)
+        };
+        assert!((gain(&Behaviour::REFERENCE) - 1.25).abs() < 1e-9);
+        let waits = gain(&Behaviour { memory_ns: 2000.0, ..Behaviour::REFERENCE });
+        assert!((1.5..2.0).contains(&waits), "{waits}");
+        assert_eq!((core.longer(0), core.longer(1)), (1.0, 1.0));
+        assert!((1.0..2.0).contains(&(4.0 / core.longer(4) / 1.25)), "four do more than two");
+    }
+
     fn error(text: &str) -> String {
         Machine::from_toml(text, "m.toml").unwrap_err().to_string()
     }
@@ -165,6 +188,12 @@ mod tests {
         assert!(text.starts_with(&format!("m.toml:{line}: ")), "{text}");
         assert!(error(&good.replace("value = [0, 1]", "value = [0, 0]")).contains("core 0 is listed twice"));
         assert!(error(&good.replace("value = [0, 1]", "value = [0, 9]")).contains("core 9 of 4"));
+        let threads =
+            |number: u16| error(&good.replacen("[[cluster]]", &format!("[[cluster]]\nthreads = {number}"), 1));
+        assert!(threads(2).contains("to say with `smt` how much more two get done than one"), "{}", threads(2));
+        assert!(threads(3).contains("threads = 3: expected a number that divides the 2 cores of"), "{}", threads(3));
+        assert!(threads(0).contains("threads = 0: expected"), "{}", threads(0));
+
         let twice = error(&good.replace("name = \"little\"", "name = \"big\""));
         assert!(twice.contains("two clusters are called \"big\""), "{twice}");
         let negative = good.replacen("context_switch_us = { value = 2", "context_switch_us = { value = -2", 1);

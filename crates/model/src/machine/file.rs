@@ -56,6 +56,7 @@ struct CoreText {
     activity: Sourced<f64>,
     leakage: Sourced<f64>,
     idle_share: Sourced<f64>,
+    smt: Option<Sourced<f64>>,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +65,8 @@ struct ClusterText {
     name: String,
     core: Spanned<String>,
     cores: Sourced<CoreList>,
+    /// How many hardware threads a core has; those of a core stand one after the other in `cores`.
+    threads: Option<Spanned<u16>>,
     #[serde(default)]
     node: u8,
     /// A number that clusters with the same last-level cache have in common.
@@ -211,22 +214,23 @@ fn build(text: FileText) -> Checked<Machine> {
         ipc * kind.max_frequency().per_ns()
     };
     kinds.sort_by(|a, b| speed(b).total_cmp(&speed(a)).then_with(|| a.name.cmp(&b.name)));
-    let (clusters, cores) = layout(&text, &kinds)?;
+    let (clusters, cores, siblings) = layout(&text, &kinds)?;
     Ok(Machine {
         name: text.name,
         description: text.description,
         core_types: kinds,
         clusters,
         cores,
+        siblings,
         memory_gbps: memory(text.memory_gbps.as_ref())?,
         costs: costs(&text.costs)?,
     })
 }
 
-fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Core>)> {
+fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Core>, Vec<CoreSet>)> {
     let total: usize = text.cluster.iter().map(|cluster| cluster.get_ref().cores.value.get_ref().0.len()).sum();
     let mut owner: Vec<Option<Core>> = vec![None; total];
-    let mut clusters = Vec::new();
+    let (mut clusters, mut siblings) = (Vec::new(), Vec::new());
     for (index, cluster) in text.cluster.iter().enumerate() {
         let cluster = cluster.get_ref();
         let at = cluster.cores.value.span().start;
@@ -254,6 +258,11 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
                 Some(free) => *free = Some(core),
             }
         }
+        let threads = threads(cluster, &kinds[kind])?;
+        if threads > 1 {
+            let of_a_core = |numbers: &[u16]| -> CoreSet { numbers.iter().copied().map(CoreId).collect() };
+            siblings.extend(cluster.cores.value.get_ref().0.chunks(threads).map(of_a_core));
+        }
         clusters.push(Cluster {
             name: cluster.name.clone(),
             core_type: core.core_type,
@@ -264,7 +273,27 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
         });
     }
     // As many numbers as cores, none twice, none out of range: every core has an owner.
-    Ok((clusters, owner.into_iter().flatten().collect()))
+    Ok((clusters, owner.into_iter().flatten().collect(), siblings))
+}
+
+/// How many hardware threads a core of a cluster has.
+fn threads(cluster: &ClusterText, kind: &CoreType) -> Checked<usize> {
+    let Some(text) = &cluster.threads else { return Ok(1) };
+    let (threads, cores) = (usize::from(*text.get_ref()), cluster.cores.value.get_ref().0.len());
+    let fault = |message: String| Err(Fault(text.span().start, message));
+    if threads == 0 || cores % threads != 0 {
+        return fault(format!(
+            "threads = {threads}: expected a number that divides the {cores} cores of {:?}",
+            cluster.name
+        ));
+    }
+    if threads > 1 && kind.smt <= 1.0 {
+        let name = &kind.name;
+        return fault(format!(
+            "threads = {threads}: expected core type {name:?} to say with `smt` how much more two get done than one"
+        ));
+    }
+    Ok(threads)
 }
 
 fn memory(text: Option<&Sourced<f64>>) -> Checked<Option<f64>> {
@@ -301,6 +330,7 @@ fn core_type(name: &str, text: &CoreText) -> Checked<CoreType> {
         activity: number(&text.activity, "activity", 0.0, 1000.0)?,
         leakage: number(&text.leakage, "leakage", 0.0, 1000.0)?,
         idle_share: number(&text.idle_share, "idle_share", 0.0, 1.0)?,
+        smt: text.smt.as_ref().map_or(Ok(1.0), |value| number(value, "smt", 1.0, 2.0))?,
     })
 }
 

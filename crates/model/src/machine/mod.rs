@@ -24,6 +24,8 @@ pub struct Machine {
     pub clusters: Vec<Cluster>,
     /// The cores, in the order in which the operating system numbers them.
     pub cores: Vec<Core>,
+    /// Cores that are hardware threads of one and share its pipelines, each set of two or more of one type. The others have theirs alone.
+    pub siblings: Vec<CoreSet>,
     /// The most that each memory node carries, in bytes a nanosecond (GB/s); `None`: whatever is wanted.
     pub memory_gbps: Option<f64>,
     /// What the operating system and the caches charge for switching and moving threads.
@@ -50,6 +52,8 @@ pub struct CoreType {
     pub leakage: f64,
     /// Power of an idle core as a share of its leakage power (0..1), since idle states gate the core.
     pub idle_share: f64,
+    /// How much more than one alone two hardware threads of a core get done of compute-bound code (1 to 2).
+    pub smt: f64,
 }
 
 /// An operating performance point.
@@ -79,7 +83,7 @@ pub struct Cluster {
     pub memory_gbps: Option<f64>,
 }
 
-/// One core.
+/// One core, as the operating system counts them: a hardware thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Core {
     /// Its type.
@@ -199,15 +203,32 @@ impl Machine {
         self.all().iter().filter(|other| cache(other) == cache(&core)).collect()
     }
 
+    /// The hardware threads that share the pipelines of a core, itself included.
+    pub fn siblings(&self, core: CoreId) -> CoreSet {
+        let own = || [core].into_iter().collect();
+        self.siblings.iter().copied().find(|threads| threads.contains(core)).unwrap_or_else(own)
+    }
+
+    /// The most hardware threads that a core has.
+    pub fn threads_of_a_core(&self) -> usize {
+        self.siblings.iter().map(CoreSet::len).max().unwrap_or(1)
+    }
+
     /// How fast a core of this type retires instructions at a frequency, in instructions per nanosecond:
     /// `1 / ((CPI + starved cycles) / f + memory time)`, where out-of-order cores hide a part of the memory time.
     pub fn rate(&self, core_type: CoreTypeId, frequency: Hz, behaviour: &Behaviour) -> f64 {
+        self.rate_beside(core_type, frequency, behaviour, 1.0)
+    }
+
+    /// The same where others take their turns in the core's pipelines, so that what is not memory time takes so many times as long. While one
+    /// thread waits for memory, the others go on: so code that waits much loses little.
+    pub fn rate_beside(&self, core_type: CoreTypeId, frequency: Hz, behaviour: &Behaviour, longer: f64) -> f64 {
         let core = &self.core_types[core_type.index()];
         let ipc = (behaviour.ilp * core.extract).min(core.width);
         let compute = 1.0 / (ipc * frequency.per_ns());
         let starved = behaviour.starved / 1000.0 / frequency.per_ns();
         let memory = behaviour.memory_ns / 1000.0 * (1.0 - core.overlap);
-        1.0 / (compute + starved + memory)
+        1.0 / ((compute + starved) * longer + memory)
     }
 
     /// How many times faster `behaviour` runs on the biggest core type than on `core_type`, both at their highest
@@ -220,11 +241,12 @@ impl Machine {
     /// How fast all cores together, at their highest frequencies, retire instructions of code like this, in instructions per
     /// nanosecond.
     pub fn throughput(&self, behaviour: &Behaviour) -> f64 {
-        let rate = |core: &Core| {
-            let core_type = &self.core_types[core.core_type.index()];
-            self.rate(core.core_type, core_type.max_frequency(), behaviour)
+        let rate = |core: CoreId| {
+            let (id, threads) = (self.cores[core.index()].core_type, self.siblings(core).len());
+            let core_type = self.core_type(core);
+            self.rate_beside(id, core_type.max_frequency(), behaviour, core_type.longer(threads))
         };
-        self.cores.iter().map(rate).sum()
+        self.all().iter().map(rate).sum()
     }
 
     /// The capacity of a core type as Linux counts it: 1024 is the biggest core at its highest frequency, measured
@@ -246,6 +268,7 @@ impl Machine {
         }
         let mut machine = self.clone();
         machine.cores = cores.iter().map(|core| self.cores[core.index()]).collect();
+        machine.siblings = self.siblings.iter().map(|threads| renumbered(threads, &cores)).collect();
         for (id, cluster) in machine.clusters.iter_mut().enumerate() {
             let ids = (0..machine.cores.len() as u16).map(CoreId);
             cluster.cores = ids.filter(|core| machine.cores[core.index()].cluster.index() == id).collect();
@@ -253,7 +276,7 @@ impl Machine {
         machine
     }
 
-    /// A symmetric machine with as many cores as this one, all of one type, in one cluster: the baseline of the
+    /// A symmetric machine with as many cores as this one, all of one type, in one cluster, and hardware threads as cores of their own: the baseline of the
     /// heterogeneous metrics (COLAB 5.1) and the two machines that `train` runs on (COLAB 4.1).
     #[must_use]
     pub fn symmetric(&self, core_type: CoreTypeId) -> Self {
@@ -274,10 +297,16 @@ impl Machine {
             core_types: vec![kind],
             clusters: vec![cluster],
             cores: vec![core; count],
+            siblings: Vec::new(),
             memory_gbps: self.memory_gbps,
             costs: self.costs,
         }
     }
+}
+
+/// Those of some cores that stay, by the numbers that they get: their positions in `staying`.
+fn renumbered(cores: &CoreSet, staying: &[CoreId]) -> CoreSet {
+    (0..).map(CoreId).zip(staying).filter(|(_, old)| cores.contains(**old)).map(|(new, _)| new).collect()
 }
 
 impl CoreType {
@@ -295,6 +324,13 @@ impl CoreType {
     pub fn opp_at(&self, frequency: Hz) -> Opp {
         let fast_enough = self.opps.iter().find(|opp| opp.frequency >= frequency).copied();
         fast_enough.unwrap_or_else(|| self.highest_opp())
+    }
+
+    /// How many times as long as alone code takes in the pipelines of a core while so many of its hardware threads run. Each further one adds
+    /// less (assumed): the third half of what the second added, the fourth a third of it.
+    pub fn longer(&self, running: usize) -> f64 {
+        let more: f64 = (1..running).map(|place| (self.smt - 1.0) / place as f64).sum();
+        running.max(1) as f64 / (1.0 + more)
     }
 
     /// The power of a core that retires so many instructions per ns: `P = a IPC f V^2 + V I_leak`.

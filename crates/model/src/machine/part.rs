@@ -1,11 +1,11 @@
 //! A machine with some of its cores switched off: `odroid-xu3:2+2`.
 
-use super::{Cluster, Core, Machine};
+use super::{Cluster, Core, Machine, renumbered};
 use crate::{ClusterId, CoreId, CoreSet, CoreTypeId};
 
 impl Machine {
     /// The same machine with only the first so many cores of its fastest type and of all others. The rest are off and use
-    /// no energy. Cores keep their order.
+    /// no energy. Cores keep their order; hardware threads count as cores.
     ///
     /// # Errors
     /// No core is left, or the machine does not have so many.
@@ -38,11 +38,14 @@ impl Machine {
                 ..old.clone()
             }
         };
+        let staying: Vec<CoreId> = on.iter().collect();
+        let siblings = self.siblings.iter().map(|threads| renumbered(threads, &staying));
         Ok(Self {
             name: format!("{}:{big}+{little}", self.name),
             description: format!("{} with {big} big and {little} little cores", self.name),
             core_types: types.iter().map(|id| self.core_types[usize::from(*id)].clone()).collect(),
             clusters: clusters.iter().enumerate().map(cluster).collect(),
+            siblings: siblings.filter(|threads| threads.len() > 1).collect(),
             memory_gbps: self.memory_gbps,
             costs: self.costs,
             cores,

@@ -80,22 +80,22 @@ pub struct BenchRow {
     pub against_stock: Option<BenchDifference>,
     /// The makespan when the simulator plays recordings, in seconds: their mean; `null` where it cannot know.
     pub predicted_s: Option<f64>,
-    /// The same against `stock` played from the same recordings: the geometric mean.
-    pub predicted_against_stock: Option<f64>,
+    /// The same against `stock` played from the same recordings.
+    pub predicted_against_stock: Option<BenchDifference>,
     /// How many times as long programs take as each alone on as many big cores, the mean over the programs.
     pub h_antt: f64,
     /// `h_antt` against that of `stock` in the same repetition.
     pub h_antt_against_stock: Option<BenchDifference>,
     /// The same when the simulator plays recordings, against `stock` played from the same ones, with what programs take alone as
     /// measured; `null` where it cannot know.
-    pub h_antt_predicted_against_stock: Option<f64>,
+    pub h_antt_predicted_against_stock: Option<BenchDifference>,
     /// How much of their speed alone on as many big cores programs keep, the sum over the programs.
     pub h_stp: f64,
     /// How long woken threads waited to run; `null` where no program measures that.
     pub latency: Option<BenchLatency>,
 }
 
-/// A difference between two schedulers that took turns: the geometric mean over the repetitions.
+/// A difference between two schedulers that took turns, or played the same recordings: the geometric mean over the repetitions.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchDifference {
@@ -147,6 +147,14 @@ pub struct BenchAccuracy {
     pub rows: usize,
     /// The mean of how far `predicted_against_stock` is from `against_stock`: 0.1 is ten points.
     pub mean_absolute_error: f64,
-    /// The same of `h_antt_predicted_against_stock` and `h_antt_against_stock`.
+    /// Their median.
+    pub median_absolute_error: f64,
+    /// The largest of them.
+    pub largest_absolute_error: f64,
+    /// The bench that it is of.
+    pub largest_bench: String,
+    /// The policy that it is of.
+    pub largest_policy: String,
+    /// The mean of how far `h_antt_predicted_against_stock` is from `h_antt_against_stock`.
     pub h_antt_mean_absolute_error: Option<f64>,
 }

@@ -371,7 +371,7 @@ fn deal(s: &State, by: Deal, group: &CoreSet, allowed: &CoreSet, turn: &mut u16)
             cores.min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1))
         }
     };
-    let idle = if by == Deal::Turn { None } else { next(&s.idle_cores()) };
+    let idle = if by == Deal::Turn { None } else { next(&s.whole(s.idle_cores().and(*group).and(*allowed))) };
     let chosen = idle.or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % s.cores.len() as u16;
     chosen

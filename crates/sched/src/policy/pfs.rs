@@ -14,7 +14,6 @@ use super::description::{Description, Guarantee, Knob, Reads, Value};
 use super::hooks::Policy;
 use super::in_kernel::InKernel;
 use super::parts::fair;
-use super::parts::faster_first::faster;
 use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
@@ -59,8 +58,8 @@ impl Policy for Pfs {
         self.catch_up(s, thread);
         let previous = s.thread(thread).core;
         let allowed = s.thread(thread).allowed();
-        let idle = allowed.iter().filter(|core| s.idle(*core));
-        let fastest = idle.min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != previous));
+        let idle = s.whole(allowed.and(s.idle_cores()));
+        let fastest = idle.iter().min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != previous));
         fastest.unwrap_or_else(|| fair::place(s, thread, why))
     }
 
@@ -76,7 +75,7 @@ impl Policy for Pfs {
         if let Some(thread) = self.furthest_behind(waiting) {
             return Pick::Queued(thread);
         }
-        let running = others.iter().filter(|other| faster(s, core, *other));
+        let running = others.iter().filter(|other| s.gains(*other, core));
         let running = running.filter_map(|other| s.movable_current(other, core));
         self.furthest_behind(running).map_or(Pick::Idle, Pick::Running)
     }

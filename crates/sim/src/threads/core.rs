@@ -21,17 +21,18 @@ pub(crate) struct Core {
     pub overhead: Ns,
     pub idle: Ns,
     pub energy: Joules,
-    /// Not yet turned into energy: instructions, busy time, idle time at the present operating point.
+    /// Not yet turned into energy: instructions, time with power, idle time at the present operating point.
     pub pending: (u64, Ns, Ns),
 }
 
 impl Core {
-    /// Turns what happened since the last change of the operating point into energy, `P = a IPC f V^2 + V I_leak`.
-    pub(crate) fn settle_energy(&mut self, kind: &CoreType, opp: Opp) {
+    /// Turns what happened since the last change of the operating point into energy, `P = a IPC f V^2 + V I_leak`. Each of so many hardware
+    /// threads has its part of the core's leakage, and is idle for it only if all are.
+    pub(crate) fn settle_energy(&mut self, kind: &CoreType, opp: Opp, threads: usize) {
         let (instructions, busy, idle) = std::mem::take(&mut self.pending);
         let volts = opp.voltage.0;
         let switching = kind.activity * volts * volts * instructions as f64 / 1e9;
-        let leakage = volts * kind.leakage;
+        let leakage = volts * kind.leakage / threads as f64;
         let leaked = leakage * busy.as_secs_f64() + leakage * kind.idle_share * idle.as_secs_f64();
         self.energy += Joules(switching + leaked);
     }

@@ -1,7 +1,7 @@
 //! The event loop. Events are totally ordered: by time, then cores before the calendar, then core number or sequence.
 //! Nothing is allocated per event once the run's vectors have grown to their size.
 
-use evenkeel_model::{CoreId, CoreTypeId, Counters, Machine, Ns, Opp, ThreadId, Watts};
+use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Counters, Machine, Ns, Opp, ThreadId, Watts};
 use evenkeel_sched::Scheduler;
 use evenkeel_sched::protocol::{self, Requests};
 use evenkeel_workload::Workload;
@@ -56,6 +56,10 @@ pub(crate) struct Engine<'a> {
     pub(crate) powers: Vec<Watts>,
     /// How fast code runs at the current operating points.
     pub(crate) speeds: Speeds,
+    /// By core: the hardware threads that share its pipelines, and how many of them ran when it was last decided how fast it is. The first is
+    /// empty on machines whose cores have one each.
+    pub(crate) siblings: Vec<CoreSet>,
+    pub(crate) running: Vec<u8>,
     /// What its threads' memory carries.
     pub(crate) ways: Ways,
     /// Speedup of the biggest over the smallest core type by phase.
@@ -129,6 +133,11 @@ impl<'a> Engine<'a> {
                 .collect(),
             powers: vec![Watts(0.0); machine.clusters.len()],
             speeds: Speeds::default(),
+            siblings: match machine.siblings.is_empty() {
+                true => Vec::new(),
+                false => machine.all().iter().map(|core| machine.siblings(core)).collect(),
+            },
+            running: vec![0; machine.cores.len()],
             ways: Ways::new(machine, code.behaviours.iter()),
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
             foresight: None,
@@ -343,7 +352,7 @@ impl<'a> Engine<'a> {
         c.done_at = Ns::NEVER;
         c.tick_at = Ns::NEVER;
         self.due.set(core, Ns::NEVER);
-        self.share_memory(core);
+        self.share_hardware(core);
         self.threads[thread.index()].since = self.now;
         if self.watched {
             self.observer.observe(self.now, &Event::Stop { core, thread, why });

@@ -1,6 +1,6 @@
 //! What time does to the cores: work done, overhead sat out, energy used, frequencies changed.
 
-use evenkeel_model::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Instructions, Ns, ThreadId, Watts};
 use evenkeel_sched::Span;
 use evenkeel_workload::program::Memory;
 
@@ -27,7 +27,10 @@ impl Engine<'_> {
         }
         let Some(thread) = c.current else {
             c.idle += elapsed;
-            c.pending.2 += elapsed;
+            match self.running[core.index()] {
+                0 => c.pending.2 += elapsed,
+                _ => c.pending.1 += elapsed,
+            }
             return;
         };
         let t = &mut self.threads[thread.index()];
@@ -37,7 +40,7 @@ impl Engine<'_> {
         c.busy += elapsed;
         let ran = elapsed - overhead;
         let spin = t.phase == SPIN;
-        let at = self.speeds.cell(t, cluster);
+        let at = self.speeds.cell(t, cluster, self.running[core.index()]);
         let reference = self.speeds.reference(cluster);
         let rate = if spin { 1.0 } else { self.ways.rate(core, self.speeds.rate(at)) };
         let done = if self.now >= c.done_at { t.remaining } else { (ran.0 as f64 * rate) as u64 };
@@ -104,12 +107,39 @@ impl Engine<'_> {
 
     /// A core does something else from now on: when that will be complete, and what becomes of others that use the same memory.
     pub(crate) fn set_completion(&mut self, core: CoreId) {
-        self.share_memory(core);
+        self.share_hardware(core);
         self.complete(core);
     }
 
+    /// How many hardware threads share the pipelines of a core.
+    fn threads_of(&self, core: CoreId) -> usize {
+        self.siblings.get(core.index()).map_or(1, CoreSet::len)
+    }
+
+    /// What runs on a core has changed: what becomes of others.
+    pub(crate) fn share_hardware(&mut self, core: CoreId) {
+        self.share_pipelines(core);
+        self.share_memory(core);
+    }
+
+    /// What becomes of the hardware threads that share the core's pipelines.
+    fn share_pipelines(&mut self, core: CoreId) {
+        let Some(threads) = self.siblings.get(core.index()).copied() else { return };
+        let running = threads.iter().filter(|thread| self.cores[thread.index()].current.is_some()).count() as u8;
+        for thread in
+            threads.iter().filter(|thread| self.running[thread.index()] != running).collect::<CoreSet>().iter()
+        {
+            self.settle(thread);
+            self.running[thread.index()] = running;
+            if thread != core {
+                self.share_memory(thread);
+                self.complete(thread);
+            }
+        }
+    }
+
     /// What a core's thread wants of memory has changed.
-    pub(crate) fn share_memory(&mut self, core: CoreId) {
+    fn share_memory(&mut self, core: CoreId) {
         if !self.ways.limited() || !self.ways.want(core, self.wanted(core)) {
             return;
         }
@@ -126,7 +156,7 @@ impl Engine<'_> {
         let t = &self.threads[self.cores[core.index()].current?.index()];
         let bytes = self.code.behaviours.get(t.phase as usize)?.bytes();
         let cluster = self.machine.cores[core.index()].cluster;
-        let alone = 1.0 / self.speeds.rate(self.speeds.cell(t, cluster));
+        let alone = 1.0 / self.speeds.rate(self.speeds.cell(t, cluster, self.running[core.index()]));
         let home = t.home.filter(|_| self.workload.programs[t.program].memory == Memory::Local);
         (bytes > 0.0).then_some(Want { bytes, alone, home })
     }
@@ -141,7 +171,7 @@ impl Engine<'_> {
         let t = &self.threads[thread.index()];
         let rate = match t.phase {
             SPIN => 1.0,
-            _ => self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster))),
+            _ => self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster, self.running[core.index()]))),
         };
         let needs = libm::ceil(t.remaining as f64 / rate) as u64;
         c.done_at = self.now + c.stall + Ns(needs);
@@ -170,7 +200,8 @@ impl Engine<'_> {
         }
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             self.settle(core);
-            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
+            let threads = self.threads_of(core);
+            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()], threads);
         }
         self.opps[cluster.index()] = opp;
         self.speeds.set(self.machine, &self.code, cluster, opp);
@@ -192,13 +223,15 @@ impl Engine<'_> {
         let kind = self.machine.core_type(core);
         let mut watts = 0.0;
         for core in self.machine.clusters[cluster.index()].cores.iter() {
+            let leaked = opp.voltage.0 * kind.leakage / self.threads_of(core) as f64;
             let Some(thread) = self.cores[core.index()].current else {
-                watts += opp.voltage.0 * kind.leakage * kind.idle_share;
+                watts += if self.running[core.index()] == 0 { leaked * kind.idle_share } else { leaked };
                 continue;
             };
             let t = &self.threads[thread.index()];
-            let rate = self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster)));
-            watts += kind.power(opp, rate).0;
+            let at = self.speeds.cell(t, cluster, self.running[core.index()]);
+            let rate = self.ways.rate(core, self.speeds.rate(at));
+            watts += kind.activity * rate * opp.voltage.0 * opp.voltage.0 + leaked;
         }
         if self.powers[cluster.index()] != Watts(watts) {
             self.powers[cluster.index()] = Watts(watts);
@@ -216,7 +249,8 @@ impl Engine<'_> {
             self.settle(core);
             let kind = self.machine.core_type(core);
             let cluster = self.machine.cores[core.index()].cluster;
-            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()]);
+            let threads = self.threads_of(core);
+            self.cores[core.index()].settle_energy(kind, self.opps[cluster.index()], threads);
         }
         for queue in &mut self.objects.queues {
             let items = queue.items;

@@ -13,16 +13,18 @@ const REDIRECT_CYCLES: f64 = 8.0;
 /// Each count is off by up to this share: multiplexing and skid (assumed).
 const NOISE: f64 = 0.05;
 
-/// Counts per instruction of a phase on a core type at a frequency, with memory so many times as far away as a core's own.
+/// Counts per instruction of a phase on a core type at a frequency, with memory so many times as far away as a core's own, and so many
+/// times as long in the core's pipelines as alone.
 pub(crate) fn per_instruction(
     machine: &Machine,
     core_type: evenkeel_model::CoreTypeId,
     at: Hz,
     code: &Behaviour,
     distance: f64,
+    longer: f64,
 ) -> Counters {
     let core = &machine.core_types[core_type.index()];
-    let rate = machine.rate(core_type, at, &code.at_distance(distance));
+    let rate = machine.rate_beside(core_type, at, &code.at_distance(distance), longer);
     let memory = code.memory_ns / 1000.0 * distance;
     let branch = code.branches / 1000.0;
     // Branchy code with little parallelism is hard to predict (assumed).

@@ -14,9 +14,12 @@ pub(crate) struct Speeds {
     /// Whether counts are wanted.
     counting: bool,
     /// Phases, and how many rows a column has: all phases with near memory and the reference code (for [`SPIN`]), then the
-    /// same with memory of another node where there are several.
+    /// same with memory of another node where there are several; and all that again for each number of hardware threads that run on a core.
     phases: usize,
+    distances: usize,
     rows: usize,
+    /// The most hardware threads of a core.
+    threads: usize,
     /// The core type and operating point of each column, and where each cluster's column begins.
     columns: Vec<(CoreTypeId, Opp)>,
     of: Vec<usize>,
@@ -34,8 +37,10 @@ impl Speeds {
     pub(crate) fn new(machine: &Machine, code: &Code, opps: &[Opp], counting: bool) -> Self {
         let distances = if machine.nodes() > 1 { 2 } else { 1 };
         let phases = code.behaviours.len();
-        let rows = distances * (phases + 1);
-        let mut speeds = Self { counting, phases, rows, of: vec![0; opps.len()], ..Self::default() };
+        let threads = machine.threads_of_a_core();
+        let rows = threads * distances * (phases + 1);
+        let of = vec![0; opps.len()];
+        let mut speeds = Self { counting, phases, distances, rows, threads, of, ..Self::default() };
         for (cluster, opp) in (0..).map(ClusterId).zip(opps) {
             speeds.set(machine, code, cluster, *opp);
         }
@@ -57,25 +62,29 @@ impl Speeds {
         self.columns.push(column);
         let (on, at) = (column.0, column.1.frequency);
         let reference = (&Behaviour::REFERENCE, &Memory::Local);
-        for remote in [false, true].into_iter().take(self.rows / (self.phases + 1)) {
-            for (behaviour, memory) in code.behaviours.iter().zip(&code.memory).chain([reference]) {
-                let distance = match (memory, remote) {
-                    (Memory::Interleaved, _) => machine.interleaved_memory(),
-                    (Memory::Local, false) => 1.0,
-                    (Memory::Local, true) => machine.costs.remote_memory,
-                };
-                self.rates.push(machine.rate(on, at, &behaviour.at_distance(distance)));
-                if self.counting {
-                    self.counts.push(pmu::per_instruction(machine, on, at, behaviour, distance));
+        for running in 1..=self.threads {
+            let longer = machine.core_types[on.index()].longer(running);
+            for remote in [false, true].into_iter().take(self.distances) {
+                for (behaviour, memory) in code.behaviours.iter().zip(&code.memory).chain([reference]) {
+                    let distance = match (memory, remote) {
+                        (Memory::Interleaved, _) => machine.interleaved_memory(),
+                        (Memory::Local, false) => 1.0,
+                        (Memory::Local, true) => machine.costs.remote_memory,
+                    };
+                    self.rates.push(machine.rate_beside(on, at, &behaviour.at_distance(distance), longer));
+                    if self.counting {
+                        self.counts.push(pmu::per_instruction(machine, on, at, behaviour, distance, longer));
+                    }
                 }
             }
         }
     }
 
-    /// What a thread does now, on a cluster.
-    pub(crate) fn cell(&self, t: &Thread, cluster: ClusterId) -> Cell {
+    /// What a thread does now, on a cluster, where so many hardware threads of its core run.
+    pub(crate) fn cell(&self, t: &Thread, cluster: ClusterId, running: u8) -> Cell {
         let phase = if t.phase == SPIN { self.phases } else { t.phase as usize };
-        Cell(self.of[cluster.index()] + if t.remote { self.phases + 1 } else { 0 } + phase)
+        let block = usize::from(running.max(1) - 1) * self.distances + usize::from(t.remote);
+        Cell(self.of[cluster.index()] + block * (self.phases + 1) + phase)
     }
 
     /// The rate of a phase with near memory on a cluster.

@@ -11,5 +11,6 @@ mod java;
 mod oracle;
 mod policies;
 mod semantics;
+mod siblings;
 mod steering;
 mod tasks;

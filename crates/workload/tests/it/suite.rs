@@ -72,6 +72,7 @@ fn machine() -> Machine {
         activity: 1.0,
         leakage: 0.1,
         idle_share: 0.1,
+        smt: 1.0,
     };
     let cluster = |name: &str, id: u8| Cluster {
         name: name.into(),
@@ -88,6 +89,7 @@ fn machine() -> Machine {
         core_types: vec![core_type("big", 3.0, 0.9, 0.35, 2000), core_type("little", 2.0, 0.55, 0.1, 1200)],
         clusters: vec![cluster("big", 0), cluster("little", 1)],
         cores: vec![core(0), core(0), core(1), core(1)],
+        siblings: Vec::new(),
         memory_gbps: None,
         costs: Costs {
             context_switch: Ns(2_000),

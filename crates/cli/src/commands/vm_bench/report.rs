@@ -51,10 +51,10 @@ pub fn json(machines: &[Measured]) -> Result<String> {
         over_ideal: row.ideal_s.map(|ideal| row.makespan_s / ideal),
         against_stock: difference(row.against_stock),
         predicted_s: row.predicted.map(|predicted| predicted.makespan_s),
-        predicted_against_stock: row.predicted.map(|predicted| predicted.against_stock),
+        predicted_against_stock: difference(row.predicted.map(|predicted| predicted.against_stock)),
         h_antt: row.h_antt,
         h_antt_against_stock: difference(row.h_antt_against_stock),
-        h_antt_predicted_against_stock: row.predicted.and_then(|predicted| predicted.h_antt_against_stock),
+        h_antt_predicted_against_stock: difference(row.predicted.and_then(|predicted| predicted.h_antt_against_stock)),
         h_stp: row.h_stp,
         latency: row.latency.as_ref().map(latency),
     };
@@ -82,6 +82,10 @@ pub fn json(machines: &[Measured]) -> Result<String> {
                 host: of.host.name(),
                 rows: of.rows,
                 mean_absolute_error: of.mean_absolute_error,
+                median_absolute_error: of.median_absolute_error,
+                largest_absolute_error: of.largest_absolute_error,
+                largest_bench: of.largest.0.clone(),
+                largest_policy: of.largest.1.policy.clone(),
                 h_antt_mean_absolute_error: of.h_antt_mean_absolute_error,
             })
             .collect(),
@@ -100,10 +104,18 @@ pub fn table(machine: &Measured) -> String {
         let _ = writeln!(text, "{part}");
     }
     for of in &machine.accuracy {
-        let (host, points, rows) = (of.host.name(), of.mean_absolute_error * 100.0, of.rows);
-        let h_antt = of.h_antt_mean_absolute_error.map(|off| format!(", by {:.1} for H_ANTT,", off * 100.0));
-        let h_antt = h_antt.unwrap_or_default();
-        let _ = writeln!(text, "{host}: predictions were off by {points:.1} points{h_antt} in the mean of {rows} rows");
+        let (host, rows, points) = (of.host.name(), of.rows, |off: f64| format!("{:.1}", off * 100.0));
+        let h_antt =
+            of.h_antt_mean_absolute_error.map(|off| format!(" ({} for H_ANTT)", points(off))).unwrap_or_default();
+        let (mean, median) = (points(of.mean_absolute_error), points(of.median_absolute_error));
+        let (bench, scheduler) = &of.largest;
+        let most = points(of.largest_absolute_error);
+        let _ = writeln!(
+            text,
+            "{host}: predictions were off by {mean} points{h_antt} in the mean of {rows} rows, by {median} in the median, and by {most} \
+             at most ({bench} under {})",
+            scheduler.policy
+        );
     }
     if !machine.accuracy.is_empty() {
         text.push('\n');
@@ -142,9 +154,8 @@ fn makespans(machine: &Measured) -> String {
         let best = machine.rows.iter().filter(|other| other.bench == row.bench);
         let best = best.map(|other| other.makespan_s).fold(f64::INFINITY, f64::min);
         let spread = table::spread(row.makespan_s, row.makespan_sd_s);
-        let predicted = |value: fn(&Predicted) -> Option<f64>| {
-            let predicted = row.predicted.as_ref().filter(|_| !row.scheduler.is_stock()).and_then(value);
-            Cell::new(predicted.map(table::percent).unwrap_or_default())
+        let predicted = |value: fn(&Predicted) -> Option<Difference>| {
+            Cell::new(against(row, row.predicted.as_ref().and_then(value)))
         };
         rows.add_row(names(row, &mut previous).into_iter().chain([
             if row.makespan_s <= best { table::bold(spread) } else { Cell::new(spread) },

@@ -2,43 +2,46 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::metrics::{geometric_mean, h_antt};
+use evenkeel_model::metrics::h_antt;
 
+use super::difference::Difference;
 use super::result::{Alone, Boot};
 use super::scheduler::Scheduler;
 
 /// What each program of a recorded run takes, in seconds, by scheduler.
 pub(super) type Played = BTreeMap<Scheduler, Vec<f64>>;
 
+/// A figure of a run, from the times of its programs, and from those that each takes alone.
+type Value<'a> = dyn Fn(&[f64], &[Alone]) -> Option<f64> + 'a;
+
 /// What recordings of a bench say of a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Predicted {
     /// The mean of the makespans, in seconds.
     pub makespan_s: f64,
-    /// The makespan against that of the guest's own scheduler, played from the same recording: the geometric mean.
-    pub against_stock: f64,
+    /// The makespan against that of the guest's own scheduler, played from the same recording.
+    pub against_stock: Difference,
     /// H_ANTT against that, where the recordings have as many programs as the bench. What each takes alone is measured.
-    pub h_antt_against_stock: Option<f64>,
+    pub h_antt_against_stock: Option<Difference>,
 }
 
 impl Predicted {
     /// `None` where the simulator does not know the scheduler, or there is no recording.
     pub(super) fn of(boots: &[Boot], scheduler: &Scheduler, stock: &Scheduler) -> Option<Self> {
-        let mut makespans = Vec::new();
-        let mut turnarounds = Vec::new();
-        for (played, alone) in boots.iter().flat_map(|boot| boot.predicted.iter().map(|played| (played, &boot.alone))) {
-            let (Some(here), Some(stock)) = (played.get(scheduler), played.get(stock)) else { continue };
-            makespans.push((makespan(here), makespan(stock)));
-            turnarounds.extend(turnaround(here, alone).zip(turnaround(stock, alone)));
-        }
-        let against = |pairs: &[(f64, f64)]| {
-            geometric_mean(&pairs.iter().map(|(here, stock)| here / stock).collect::<Vec<_>>()).map(|ratio| ratio - 1.0)
+        let pairs = |boot: &Boot, value: &Value<'_>| -> Vec<f64> {
+            let ratio = |played: &Played| {
+                let (here, stock) = (played.get(scheduler)?, played.get(stock)?);
+                Some(value(here, &boot.alone)? / value(stock, &boot.alone)?)
+            };
+            boot.predicted.iter().filter_map(ratio).collect()
         };
-        let all: f64 = makespans.iter().map(|(here, _)| here).sum();
+        let against = |value: &Value<'_>| Difference::of_boots(boots.iter().map(|boot| pairs(boot, value)));
+        let all = boots.iter().flat_map(|boot| &boot.predicted).filter(|played| played.contains_key(stock));
+        let makespans: Vec<f64> = all.filter_map(|played| played.get(scheduler)).map(|here| makespan(here)).collect();
         Some(Self {
-            makespan_s: all / makespans.len() as f64,
-            against_stock: against(&makespans)?,
-            h_antt_against_stock: against(&turnarounds),
+            makespan_s: makespans.iter().sum::<f64>() / makespans.len() as f64,
+            against_stock: against(&|programs, _| Some(makespan(programs)))?,
+            h_antt_against_stock: against(&turnaround),
         })
     }
 }

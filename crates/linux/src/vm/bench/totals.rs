@@ -45,7 +45,7 @@ impl Total {
 }
 
 /// How far the simulator's predictions were off under one host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Accuracy {
     /// The host.
     pub host: Host,
@@ -53,6 +53,12 @@ pub struct Accuracy {
     pub rows: usize,
     /// The mean of how far the predicted difference to the guest's own scheduler was from the measured one, as a share.
     pub mean_absolute_error: f64,
+    /// Their median.
+    pub median_absolute_error: f64,
+    /// The largest.
+    pub largest_absolute_error: f64,
+    /// Which bench and scheduler that is.
+    pub largest: (String, Scheduler),
     /// The same of the differences in H_ANTT.
     pub h_antt_mean_absolute_error: Option<f64>,
 }
@@ -63,22 +69,30 @@ impl Accuracy {
         let of = |host: Host| {
             let of_host = rows.iter().filter(|row| row.scheduler.host == host);
             let rows: Vec<(&Row, Predicted)> = of_host.filter_map(|row| Some((row, row.predicted?))).collect();
-            let time = |(row, predicted): &(&Row, Predicted)| Some(predicted.against_stock - row.against_stock?.value);
-            let h_antt = |(row, predicted): &(&Row, Predicted)| {
-                Some(predicted.h_antt_against_stock? - row.h_antt_against_stock?.value)
+            let off = |(row, predicted): &(&Row, Predicted)| {
+                Some((predicted.against_stock.value - row.against_stock?.value).abs())
             };
+            let h_antt = |(row, predicted): &(&Row, Predicted)| {
+                Some((predicted.h_antt_against_stock?.value - row.h_antt_against_stock?.value).abs())
+            };
+            let mut time: Vec<(f64, &Row)> = rows.iter().filter_map(|pair| Some((off(pair)?, pair.0))).collect();
+            time.sort_by(|one, other| one.0.total_cmp(&other.0));
+            let errors: Vec<f64> = time.iter().map(|(error, _)| *error).collect();
+            let (largest_absolute_error, largest) = time.last()?;
             Some(Self {
                 host,
                 rows: rows.len(),
-                mean_absolute_error: mean_absolute(rows.iter().filter_map(time))?,
-                h_antt_mean_absolute_error: mean_absolute(rows.iter().filter_map(h_antt)),
+                mean_absolute_error: mean(&errors)?,
+                median_absolute_error: f64::midpoint(errors[(errors.len() - 1) / 2], errors[errors.len() / 2]),
+                largest_absolute_error: *largest_absolute_error,
+                largest: (largest.bench.clone(), largest.scheduler.clone()),
+                h_antt_mean_absolute_error: mean(&rows.iter().filter_map(h_antt).collect::<Vec<_>>()),
             })
         };
         [Host::Run, Host::Scx, Host::Daemon].into_iter().filter_map(of).collect()
     }
 }
 
-fn mean_absolute(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.map(f64::abs).collect();
+fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -62,7 +62,7 @@ pub fn place(s: &State, thread: ThreadId, why: Why) -> CoreId {
 // Cores are tried in a circle from the core's own: the order of a scheduling domain's groups (sched_domain::groups).
 
 /// find_idlest_group and find_idlest_cpu: the cluster with the least weight a core, the parent's own if it is as good,
-/// and in it the core with the least weight, in the parent's own from the parent's core on.
+/// and in it the core with the least weight, in the parent's own from the parent's core on; of equal ones one whose siblings are idle.
 fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> CoreId {
     let mut best: Option<(u64, bool, CoreId)> = None;
     for (cache, group) in s.caches.iter().enumerate() {
@@ -80,7 +80,8 @@ fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> CoreId {
         let first = if foreign { CoreId(0) } else { parent };
         // Without any weight the first is as good as any.
         let mut around = cores.around(first);
-        let least = if weight == 0 { around.next() } else { around.min_by_key(|core| s.weight(*core)) };
+        let room = |core: &CoreId| (s.weight(*core), !s.alone(*core));
+        let least = if weight == 0 { around.next() } else { around.min_by_key(room) };
         let Some(core) = least else { continue };
         let candidate = (per_core, foreign, core);
         if best.is_none_or(|best| candidate < best) {
@@ -108,16 +109,17 @@ fn wake_affine(s: &State, t: &Thread, waker: Option<CoreId>) -> CoreId {
 }
 
 /// select_idle_sibling: the target if idle, else where the thread was if idle and in the same cluster, else the next
-/// idle core that shares the target's last-level cache, else the target.
+/// idle core that shares the target's last-level cache, else the target. Cores whose hardware threads are all idle come first.
 fn idle_sibling(s: &State, t: &Thread, target: CoreId) -> CoreId {
-    if s.idle(target) {
+    if s.idle(target) && s.alone(target) {
         return target;
     }
-    let siblings = &s.domains[target.index()][0];
-    if siblings.contains(t.core) && s.idle(t.core) && t.may_run_on(t.core) {
+    let near = &s.domains[target.index()][0];
+    if near.contains(t.core) && s.idle(t.core) && s.alone(t.core) && t.may_run_on(t.core) {
         return t.core;
     }
-    siblings.and(s.idle_cores()).around(target).find(|core| t.may_run_on(*core)).unwrap_or(target)
+    let idle = s.whole(near.and(s.idle_cores()).and(t.allowed()));
+    if idle.contains(target) { target } else { idle.around(target).next().unwrap_or(target) }
 }
 
 /// What a core runs next: the first in its queue, or, when that is empty, a waiting thread from the busiest core around
@@ -192,8 +194,8 @@ pub(crate) fn pullable(s: &State, from: CoreId, to: CoreId) -> impl Iterator<Ite
 }
 
 /// Periodic balancing (rebalance_domains), once an interval of as many ms as the domain has cores, more rarely for
-/// a busy core ([`BUSY_FACTOR`]): a waiting thread to pull to `core`, or, for an idle core beside an overloaded cluster, a running one
-/// (active_load_balance), which moves only if it is still so after three intervals.
+/// a busy core ([`BUSY_FACTOR`]): a waiting thread to pull to `core`, or, for an idle core beside an overloaded cluster, or beside pipelines that
+/// threads share, a running one (active_load_balance), which moves only if it is still so after three intervals.
 pub fn balance(s: &State, core: CoreId) -> Pick {
     let domains = &s.domains[core.index()];
     let mut due = domains.iter().enumerate().filter(|(level, _)| balance_due(s, core, *level));
@@ -201,7 +203,8 @@ pub fn balance(s: &State, core: CoreId) -> Pick {
         return Pick::Queued(thread);
     }
     let due_in_all = balance_due(s, core, domains.len() - 1);
-    let running = if due_in_all && s.idle(core) { from_overloaded_cluster(s, core) } else { None };
+    let running = || from_overloaded_cluster(s, core).or_else(|| from_shared_pipelines(s, core));
+    let running = if due_in_all && s.idle(core) { running() } else { None };
     running.map_or(Pick::Idle, Pick::Running)
 }
 
@@ -220,6 +223,15 @@ fn from_overloaded_cluster(s: &State, core: CoreId) -> Option<ThreadId> {
     let own = s.thread(thread).weight();
     let (theirs, ours) = (s.cache_weight(busiest).saturating_sub(own), s.cache_weight(local) + own);
     (theirs * size(local) >= ours * size(busiest)).then_some(thread)
+}
+
+/// A thread that runs beside another one in the same pipelines, while this core of the same cluster has nothing to do at all (group_smt_balance).
+fn from_shared_pipelines(s: &State, core: CoreId) -> Option<ThreadId> {
+    if s.machine.siblings.is_empty() || !s.alone(core) {
+        return None;
+    }
+    let cluster = &s.machine.clusters[s.machine.cores[core.index()].cluster.index()];
+    s.busy(cluster.cores).filter(|other| !s.alone(*other)).find_map(|other| s.movable_current(other, core))
 }
 
 /// Whether a core should balance in one of its domains again.

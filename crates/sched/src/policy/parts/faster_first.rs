@@ -19,8 +19,9 @@ pub(crate) fn place(s: &State, thread: ThreadId, why: Why, reach: CoreSet) -> Co
     };
     let allowed = s.thread(thread).allowed().and(reach);
     let distance = |core: CoreId| s.domains[near.index()].iter().position(|domain| domain.contains(core));
-    let idle = allowed.iter().filter(|core| s.idle(*core));
-    let fastest = idle.min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != near, distance(*core)));
+    let idle = s.whole(allowed.and(s.idle_cores()));
+    let fastest =
+        idle.iter().min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != near, distance(*core)));
     let roomiest = || match why {
         Why::New { .. } => {
             allowed.iter().min_by_key(|core| scaled(s, *core, s.weight(*core) + s.thread(thread).weight()))
@@ -46,7 +47,7 @@ pub(crate) fn pick(
         return Pick::Queued(thread);
     }
     let running = domains(s, core, reach).find_map(|(_, domain)| {
-        let slower = domain.iter().filter(|other| faster(s, core, *other));
+        let slower = domain.iter().filter(|other| s.gains(*other, core));
         choose(&mut slower.filter_map(|other| s.movable_current(other, core)))
     });
     running.map_or(Pick::Idle, Pick::Running)

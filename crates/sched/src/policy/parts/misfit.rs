@@ -9,7 +9,7 @@ use crate::state::State;
 pub(crate) fn idle_and_fit(s: &State, thread: ThreadId) -> Option<CoreId> {
     let t = s.thread(thread);
     let demand = t.demand(s.now);
-    let idle = t.allowed().and(s.idle_cores());
+    let idle = s.whole(t.allowed().and(s.idle_cores()));
     let here = idle.contains(t.core).then_some(t.core);
     let first = |capacity_is: &dyn Fn(u32) -> bool| {
         let here = here.filter(|core| capacity_is(s.capacity(*core)));

@@ -1,0 +1,86 @@
+//! Hardware threads that share the pipelines of a core.
+
+use evenkeel_model::{CoreId, Machine, Ns};
+use evenkeel_sim::{Options, Outcome};
+use evenkeel_workload::program::{PhaseId, SchedParams, Spread, Work};
+use evenkeel_workload::{Op, Thread};
+
+use crate::common::{compute, machine, play, program, thread, with_memory_phase, workload};
+
+/// So many equal cores of two hardware threads, which get 1.25 times as much done as one.
+fn cores(count: u16) -> Machine {
+    let mut machine = machine(0, 2 * count);
+    machine.core_types[0].smt = 1.25;
+    machine.siblings = (0..count).map(|core| [2 * core, 2 * core + 1].map(CoreId).into_iter().collect()).collect();
+    machine
+}
+
+fn on(mut thread: Thread, cpu: u16) -> Thread {
+    thread.sched = SchedParams { cpus: Some(vec![cpu]), ..SchedParams::default() };
+    thread
+}
+
+fn run(machine: &Machine, policy: &str, threads: Vec<Thread>) -> Outcome {
+    let workload = workload(vec![with_memory_phase(program("p", threads))]);
+    play(machine, &workload, policy, &Options::default()).unwrap_or_else(|error| panic!("{policy}: {error}"))
+}
+
+fn exits(outcome: &Outcome) -> Vec<f64> {
+    outcome.threads.iter().map(|thread| thread.exited.map_or(f64::NAN, Ns::as_secs_f64) * 1e3).collect()
+}
+
+#[track_caller]
+fn same(outcome: &Outcome, expected: &[f64]) {
+    let found = exits(outcome);
+    let near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 0.01);
+    assert!(near && found.len() == expected.len(), "{found:?} instead of {expected:?} ms");
+}
+
+#[test]
+fn two_threads_of_a_core_get_more_done_than_one_and_less_than_two() {
+    let pair = |first, second| {
+        let threads = vec![on(thread("a", vec![compute(first)]), 0), on(thread("b", vec![compute(second)]), 1)];
+        run(&cores(1), "cfs", threads)
+    };
+    same(&pair(10, 10), &[16.0, 16.0]);
+    // From 8 ms on b has the core for itself.
+    same(&pair(5, 10), &[8.0, 13.0]);
+}
+
+#[test]
+fn who_waits_for_memory_leaves_the_pipelines_to_the_other() {
+    let memory = Op::Compute { phase: PhaseId(1), work: Work::Instructions(100_000), spread: Spread::None };
+    let waits = vec![on(thread("a", vec![memory.clone()]), 0), on(thread("b", vec![memory]), 1)];
+    let outcome = run(&cores(1), "cfs", waits);
+    assert!(exits(&outcome).iter().all(|ms| (10.0..10.2).contains(ms)), "{:?}", exits(&outcome));
+}
+
+#[test]
+fn threads_get_cores_of_their_own_while_there_are_some() {
+    for policy in ["cfs", "eevdf", "eas", "gts", "pfs", "fcf", "bias", "wash", "colab"] {
+        let threads = (0..3).map(|i| thread(&format!("t{i}"), vec![compute(10)])).collect();
+        let outcome = run(&cores(3), policy, threads);
+        assert!((exits(&outcome)[2] - 10.0).abs() < 0.01, "{policy}: {:?}", exits(&outcome));
+    }
+}
+
+/// Without that a would share its core with c up to its end, 160 ms after it began. Balancing has an idle core wait for three intervals.
+#[test]
+fn balancing_parts_threads_that_share_a_core_of_a_cluster_where_another_one_is_idle() {
+    for policy in ["cfs", "eevdf"] {
+        let work = [("a", 100), ("b", 10), ("c", 300)];
+        let threads = work.map(|(name, million)| thread(name, vec![compute(million)])).into();
+        let outcome = run(&cores(2), policy, threads);
+        assert!(exits(&outcome)[0] < 125.0, "{policy}: {:?}", exits(&outcome));
+    }
+}
+
+/// a and c share the first core until b leaves the other one at 10 ms: each has done 6.25 then.
+#[test]
+fn a_core_that_goes_idle_takes_over_a_thread_that_shares_another_one() {
+    for policy in ["pfs", "fcf", "bias"] {
+        let work = [("a", 10), ("b", 10), ("c", 30)];
+        let threads = work.map(|(name, million)| thread(name, vec![compute(million)])).into();
+        same(&run(&cores(2), policy, threads), &[13.75, 10.0, 33.75]);
+    }
+}
