@@ -12,7 +12,6 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "calls.h"
-#include "sharing.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -107,9 +106,6 @@ const volatile __u8 alarm_idle[MAX_CPUS] = {};
 const volatile __u64 usable[MAX_CPUS / 64] = {};
 /* The thread of the host, whose masks are not the program's. */
 const volatile __u32 host = 0;
-/* What OMP_SCHEDULE says to GCC's library and to LLVM's: iterations at a time, 0 if all are dealt out beforehand, and whether ever fewer. */
-const volatile __u64 runtime_chunk[2] = {};
-const volatile __u8 runtime_guided[2] = {};
 
 /* Read by the host. */
 __u32 used = 0;
@@ -600,120 +596,4 @@ int BPF_PROG(call_begins, struct pt_regs *regs, long number)
 	return 0;
 }
 
-/* What a followed thread does with work that threads share out, in so many pieces; 0: not known. */
-static __always_inline int shares(struct pt_regs *regs, __u32 kind, __u32 pieces, bool manner)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-
-	if (record_of(tid))
-		emit_all(bpf_ktime_get_ns(), tid, pieces, kind, called_from(regs), manner);
-	return 0;
-}
-
-/* A loop whose first number, end, step and chunk are the arguments from `first` on. */
-static __always_inline int shares_loop(struct pt_regs *regs, __u64 function, __u32 kind, int first)
-{
-	bool guided = function & GUIDED || (function & AT_RUNTIME && runtime_guided[0]);
-	__u64 chunk = runtime_chunk[0];
-
-	if (!(function & AT_RUNTIME))
-		chunk = user_argument(regs, first + 3);
-	else if (!chunk)
-		return kind == REGION_SHARES ? shares(regs, REGION_BEGINS, 0, false) : 0;
-	/* Goes on in the function of guided loops, as if that had been called. */
-	else if (kind == LOOP_BEGINS && guided && !(function & UPWARDS))
-		return 0;
-	return shares(regs, kind,
-		      pieces_of(user_argument(regs, first), user_argument(regs, first + 1), user_argument(regs, first + 2), chunk),
-		      guided);
-}
-
-/* GOMP_taskloop(function, data, copy, size, alignment, flags, tasks, priority, start, end, step): if nothing is said of them, one task for
- * each thread. */
-static __always_inline int shares_tasks(struct pt_regs *regs)
-{
-	enum { GRAINS = 1 << 9, STRICT = 1 << 14 };
-	__u64 flags = user_argument(regs, 5), number = user_argument(regs, 6);
-	__u32 iterations = pieces_of(user_argument(regs, 8), user_argument(regs, 9), user_argument(regs, 10), 1);
-
-	if (!number)
-		return shares(regs, TASKS, 1, true);
-	return shares(regs, TASKS, tasks_of(iterations, number, flags & GRAINS, flags & STRICT), false);
-}
-
-/* __kmpc_dispatch_init_8(place, thread, schedule, first, last, step, chunk): the schedule's bits from 29 on only modify it. Static ones
- * are not shared out; what is automatic is guided. */
-static __always_inline int dispatches(struct pt_regs *regs, bool narrow)
-{
-	enum { DYNAMIC = 35, GUIDED_CHUNKED = 36, RUNTIME = 37, AUTO = 38, STATIC_STEAL = 44 };
-	__u32 schedule = user_argument(regs, 2) & 0x1fffffff;
-	__s64 first = user_argument(regs, 3), last = user_argument(regs, 4);
-	__s64 step = user_argument(regs, 5), chunk = user_argument(regs, 6);
-	bool guided = schedule == GUIDED_CHUNKED || schedule == AUTO || (schedule == RUNTIME && runtime_guided[1]);
-
-	if ((schedule < DYNAMIC || schedule > AUTO) && schedule != STATIC_STEAL)
-		return 0;
-	if (schedule == RUNTIME && !runtime_chunk[1])
-		return 0;
-	if (narrow) {
-		first = (__s32)first;
-		last = (__s32)last;
-		step = (__s32)step;
-		chunk = (__s32)chunk;
-	}
-	if (schedule == RUNTIME)
-		chunk = runtime_chunk[1];
-	return shares(regs, LOOP_BEGINS, pieces_of(first, step < 0 ? last - 1 : last + 1, step, chunk), guided);
-}
-
-/* __kmpc_taskloop(place, thread, task, if, first, last, step, nogroup, kind, number, ...): if nothing is said of them, ten tasks for each
- * thread. */
-static __always_inline int dispatches_tasks(struct pt_regs *regs)
-{
-	enum { GRAINS = 1, NUMBER = 2 };
-	__s64 first = 0, last = 0, step = user_argument(regs, 6);
-	__u32 kind = user_argument(regs, 8), iterations;
-
-	if (kind != GRAINS && kind != NUMBER)
-		return shares(regs, TASKS, 10, true);
-	bpf_probe_read_user(&first, sizeof(first), (void *)user_argument(regs, 4));
-	bpf_probe_read_user(&last, sizeof(last), (void *)user_argument(regs, 5));
-	iterations = pieces_of(first, step < 0 ? last - 1 : last + 1, step, 1);
-	return shares(regs, TASKS, tasks_of(iterations, user_argument(regs, 9), kind == GRAINS, false), false);
-}
-
-SEC("uprobe.multi")
-int called(struct pt_regs *regs)
-{
-	__u64 function = bpf_get_attach_cookie(regs);
-
-	switch (function & PART) {
-	case REGION:
-		return shares(regs, REGION_BEGINS, 0, false);
-	case LOOP_REGION:
-		/* GOMP_parallel_loop_dynamic(function, data, threads, start, end, step, chunk, flags) */
-		return shares_loop(regs, function, REGION_SHARES, 3);
-	case LOOP:
-		/* GOMP_loop_ull_dynamic_start(upwards, start, end, step, chunk, ...), and without `upwards` */
-		if (function & UPWARDS)
-			return shares_loop(regs, function, LOOP_BEGINS, 1);
-		return shares_loop(regs, function, LOOP_BEGINS, 0);
-	case LOOP_END:
-		return shares(regs, LOOP_ENDS, 0, false);
-	case TASK:
-		return shares(regs, TASKS, 1, false);
-	case TASK_LOOP:
-		return shares_tasks(regs);
-	case DISPATCH:
-		return dispatches(regs, function & NARROW);
-	case DISPATCH_TASKS:
-		return dispatches_tasks(regs);
-	}
-	return 0;
-}
-
-SEC("uretprobe.multi")
-int region_returns(struct pt_regs *regs)
-{
-	return shares(regs, REGION_ENDS, 0, false);
-}
+#include "sharing.h"
