@@ -337,6 +337,7 @@ fn stress_ng_ends(policies: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = guest(folder.path(), "stress", policies);
     for (told, policy) in accounts(&output, &errors, policies).iter().zip(policies) {
+        eprintln!("{policy}: {told}");
         assert!(told["longest_wait_s"].as_f64().unwrap() < LONGEST_WAIT, "{policy}: {told}");
         // Policies that leave cores out, as `iks` does, get less far than those: some more than it starts with.
         let least = if ["pfs", "colab"].iter().any(|name| policy.starts_with(name)) { 100 } else { 20 };
