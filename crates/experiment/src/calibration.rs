@@ -30,6 +30,9 @@ fn fix(program: &mut Program, machine: &Machine, core: CoreId) {
     for thread in &mut program.threads {
         fix_ops(&mut thread.ops, &rates);
     }
+    for item in program.lists.iter_mut().flat_map(|list| &mut list.items) {
+        fix_ops(item, &rates);
+    }
     program.calibration = Calibration::Biggest;
 }
 

@@ -74,7 +74,7 @@ fn programs(threads: &[RecordedThread]) -> Vec<Vec<usize>> {
 }
 
 fn takes_time(step: &Step) -> bool {
-    matches!(step, Step::Run(_) | Step::Sleep(_) | Step::Io(_) | Step::Share { .. })
+    matches!(step, Step::Run(_) | Step::Sleep(_) | Step::Io(_) | Step::Share { .. } | Step::Take(_))
 }
 
 /// Programs take their own time, after they have been loaded, and in an emulator loading takes longer than many a run. So what a

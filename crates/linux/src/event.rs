@@ -44,6 +44,9 @@ pub enum What {
         /// Which futex call of the waker did it, counted from 1; 0 if none did. One call may wake many: a barrier that
         /// opens, a condition that is broadcast.
         call: u32,
+        /// Where in the program's memory the futex word of that call is, in units of 8 bytes, as far as 32 bits hold that: threads that wait there
+        /// wait for the same thing. 0 without a call.
+        word: u32,
     },
     /// It is gone.
     Exited,

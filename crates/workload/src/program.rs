@@ -39,6 +39,8 @@ pub struct Program {
     pub conditions: Vec<String>,
     /// Counting semaphores.
     pub semaphores: Vec<Semaphore>,
+    /// Lists whose items threads take.
+    pub lists: Vec<List>,
     /// Names of the suspend/resume events: a resume wakes every thread that is suspended and is lost if none is.
     pub events: Vec<String>,
     /// Names of the timers. Each keeps the time of its next expiry.
@@ -146,6 +148,15 @@ pub struct Semaphore {
     pub count: u64,
 }
 
+/// What threads take from a queue, in this order, each item by whichever thread is free.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// Name, for messages.
+    pub name: String,
+    /// What is done in each: [`Op::Compute`], [`Op::Sleep`], [`Op::Post`] and [`Op::Acquire`].
+    pub items: Vec<Vec<Op>>,
+}
+
 /// Which core one unit of [`Work::Time`] was measured on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
@@ -183,6 +194,8 @@ index!(
     ConditionId,
     /// A semaphore of the program.
     SemaphoreId,
+    /// A list of the program.
+    ListId,
     /// A suspend/resume event of the program.
     EventId,
     /// A timer of the program.
@@ -227,6 +240,8 @@ pub enum Op {
         /// What is done with each.
         body: Vec<Op>,
     },
+    /// Takes the next item of a list and does it, again and again until none is left.
+    Take(ListId),
     /// Releases the mutex, waits for a signal, takes the mutex again.
     Wait {
         /// What is waited for.

@@ -76,8 +76,20 @@ pub fn program(program: &Program) -> Result<(), Problem> {
         });
         first.map_err(there)?;
     }
+    for list in &program.lists {
+        let there = |what: String| here(format!("list {}: {what}", list.name));
+        list.items.iter().flatten().try_for_each(|op| in_list(program, op)).map_err(there)?;
+    }
     tasks(program)?;
     meeting_points(program).map_err(here)
+}
+
+/// Which thread does an item is not known before, so it has nothing that concerns a thread.
+fn in_list(program: &Program, op: &Op) -> Result<(), String> {
+    match op {
+        Op::Compute { .. } | Op::Sleep { .. } | Op::Post(_) | Op::Acquire(_) => operation(program, usize::MAX, op),
+        _ => Err("an item does something other than compute, sleep, post and acquire".into()),
+    }
 }
 
 /// Calls `visit` for every operation, bodies included, in the order of the text.
@@ -155,6 +167,7 @@ fn operation(program: &Program, me: usize, op: &Op) -> Result<(), String> {
             }
             Ok(())
         }
+        Op::Take(list) => inside("list", list.index(), program.lists.len()),
         Op::Get(queue) | Op::Close(queue) | Op::Drain { queue, .. } => {
             inside("queue", queue.index(), program.queues.len())
         }
@@ -274,6 +287,9 @@ fn takes_time(program: &Program, body: &[Op]) -> bool {
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
         Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,
         Op::Repeat { times, body } => *times != Some(0) && takes_time(program, body),
+        Op::Take(list) => {
+            program.lists.get(list.index()).is_some_and(|list| list.items.iter().any(|item| takes_time(program, item)))
+        }
         _ => false,
     })
 }

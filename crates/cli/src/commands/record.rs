@@ -33,7 +33,8 @@ pub fn run(args: &Record) -> Result<u8> {
     recording.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     recording.machine = Some(topology.to_toml(NAME).map_err(Error::msg)?);
     let written = target.write_somewhere(recording.to_text().as_bytes());
-    let steps = || recording.threads.iter().flat_map(|thread| &thread.steps);
+    let items = || recording.items.iter().map(|item| &item.steps);
+    let steps = || recording.threads.iter().map(|thread| &thread.steps).chain(items()).flatten();
     let account = Recorded {
         file: args.file.display().to_string(),
         makespan_s: recording.makespan.as_secs_f64(),

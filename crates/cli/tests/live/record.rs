@@ -63,6 +63,25 @@ fn loops_and_tasks_of_openmp_are_recorded_as_what_threads_share_out() {
     assert_eq!(code, Some(0), "{errors}");
 }
 
+/// Of the two workers one has got many more items than the other, which was busy with the first one.
+#[test(ebpf)]
+fn what_workers_take_from_a_queue_is_a_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("queue");
+    let mut compiler = std::process::Command::new("cc");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/queue.c");
+    assert!(compiler.args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status().unwrap().success());
+    let path = folder.path().join("queue.ek");
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.args(["record", "-q", "-o"]).arg(&path).arg("--").arg(&program).assert().success();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("[\"take\",0]").count(), 2, "{text}");
+    // One for each of 80, and how they began and ended.
+    assert!(text.lines().filter(|line| line.starts_with("{\"item\":")).count() >= 80, "{text}");
+    let (code, _, errors) = evenkeel(&["sim", path.to_str().unwrap(), "--policy", "pfs", "--machine", "x5560-1B1S"]);
+    assert_eq!(code, Some(0), "{errors}");
+}
+
 /// Programs in the kernel see other numbers of threads than a container with a PID namespace of its own, in which they could be
 /// those of other processes.
 #[test(ebpf)]

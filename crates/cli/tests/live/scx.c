@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,6 +279,52 @@ static void *yields(void *number)
 	return number;
 }
 
+/* How late this machine is: real-time threads, each on a core of its own, sleep for 10 ms at a time. By thread, in ns. For the host: in a
+ * guest they would do what a policy has failed to do. */
+static volatile long late_by[64];
+
+static void *late(void *number)
+{
+	struct sched_param first = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+	struct timespec due, now;
+	cpu_set_t all, one;
+	int core = -1;
+
+	sched_getaffinity(0, sizeof all, &all);
+	for (long left = (long)number + 1; left > 0; left -= CPU_ISSET(core, &all))
+		core++;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	if (sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_FIFO, &first))
+		abort();
+	clock_gettime(CLOCK_MONOTONIC, &due);
+	for (;;) {
+		due.tv_nsec += 10000000;
+		due.tv_sec += due.tv_nsec / 1000000000;
+		due.tv_nsec %= 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		long by = (now.tv_sec - due.tv_sec) * 1000000000 + now.tv_nsec - due.tv_nsec;
+
+		if (by > late_by[(long)number])
+			late_by[(long)number] = by;
+		due = now;
+	}
+}
+
+/* At the end it says how late the latest was, in s. */
+static void told_to_end(int signal)
+{
+	char text[32];
+	long most = 0;
+
+	(void)signal;
+	for (int core = 0; core < 64; core++)
+		most = late_by[core] > most ? late_by[core] : most;
+	write(1, text, snprintf(text, sizeof text, "%ld.%09ld\n", most / 1000000000, most % 1000000000));
+	_exit(0);
+}
+
 static const struct {
 	const char *name;
 	void *(*run)(void *);
@@ -285,6 +332,7 @@ static const struct {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
 	{ "exec", becomes }, { "uneven", uneven }, { "yield", yields },
+	{ "late", late },
 };
 
 int main(int count, char **words)
@@ -303,6 +351,8 @@ int main(int count, char **words)
 			continue;
 		if (kinds[kind].run == uneven)
 			work *= units_per_ms();
+		if (kinds[kind].run == late)
+			signal(SIGTERM, told_to_end);
 		for (long thread = 0; thread < threads; thread++)
 			if (pthread_create(&started[thread], 0, kinds[kind].run, (void *)thread))
 				abort();

@@ -7,10 +7,12 @@
 //! counts as what the biggest core would have needed.
 //!
 //! A recording always comes to its end, whatever events were lost or came late: a wake-up is written down before the
-//! wait that it ends, so writing order is an order in which no thread is stuck. And since a thread waits for
-//! its own wake-ups only, no other order can do worse.
+//! wait that it ends, so writing order is an order in which no thread is stuck. And since each waits for
+//! its own wake-ups only, no other order can do worse. `lists.rs` says why that holds for what threads take from queues, too.
 
 mod cpus;
+mod links;
+mod lists;
 mod pools;
 mod recorder;
 mod rounds;
@@ -31,6 +33,7 @@ use evenkeel_workload::recording::{Division, Recording, Step};
 
 use crate::event::{Event, Off, Sharing, Tid, What};
 use cpus::Cpus;
+use links::Links;
 pub use recorder::{BUFFER, Recorder};
 use rounds::Rounds;
 use teams::{Part, Teams};
@@ -47,6 +50,9 @@ pub struct RecordingBuilder {
     cpus: Cpus,
     wakes: Wakes,
     rounds: Rounds,
+    links: Links,
+    /// How many steps have been written down.
+    written: u64,
     teams: Teams,
     /// What it costs a thread that its call is seen.
     call: Ns,
@@ -72,6 +78,8 @@ impl RecordingBuilder {
             cpus: Cpus::new(machine),
             wakes: Wakes::new(),
             rounds: Rounds::default(),
+            links: Links::default(),
+            written: 0,
             teams: Teams::default(),
             call: Ns::ZERO,
             waiting: Vec::new(),
@@ -121,20 +129,26 @@ impl RecordingBuilder {
             if thread.exited.is_none() {
                 thread.settle(now, &self.cpus);
             }
-            thread.push(None, thread.exited.unwrap_or(now.at));
+            thread.push(None, thread.exited.unwrap_or(now.at), self.written);
         }
         self.rounds.finish(&mut self.threads, self.teams.barriers());
         pools::find(&mut self.threads, self.teams.count());
         let pools = pools::keep_shared(&mut self.threads);
+        let items = lists::find(&mut self.threads, &self.links);
         let divisions =
             pools.into_iter().filter_map(|(pool, threads)| Some((pool, self.teams.division(pool, threads)?)));
         let (unit, note) = Unit::of(self.threads.iter().map(|thread| &thread.total), self.cpus.types);
+        let items = items.into_iter().map(|item| {
+            let meter = unit.meter(&self.threads[item.by].total);
+            item.finish(&meter)
+        });
         Recording {
             makespan,
             wake: self.wakes.median(),
             counted: matches!(unit, Unit::Instructions { .. }),
             notes: note.into_iter().collect(),
             pools: divisions.collect(),
+            items: items.collect(),
             threads: self.threads.into_iter().map(|thread| thread.finish(&unit)).collect(),
             ..Recording::default()
         }
@@ -164,7 +178,9 @@ impl RecordingBuilder {
                 self.on(thread, event.cpu, self.now.at);
             }
             What::Off(why) => self.off(event.tid, event.cpu, why),
-            What::Woken { by, call } => self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid), call),
+            What::Woken { by, call, word } => {
+                self.woken(event.tid, event.cpu, by.filter(|by| *by != event.tid), call, word);
+            }
             What::Exited => {
                 let thread = self.runs(event.tid, event.cpu);
                 self.threads[thread].settle(self.now, &self.cpus);
@@ -228,8 +244,7 @@ impl RecordingBuilder {
         for member in self.teams.team(master) {
             // One that spins until there is something to do does not begin before.
             if member != by && !matches!(self.threads[member].state, RunState::Blocked { .. }) {
-                self.does(by, Step::Wake(member as u32));
-                self.does(member, Step::Wait);
+                self.wakes(by, member);
             }
             self.takes_part(member, Some(Part::Region(pool)));
         }
@@ -238,7 +253,7 @@ impl RecordingBuilder {
     fn takes_part(&mut self, thread: usize, part: Option<Part>) {
         let thread = &mut self.threads[thread];
         thread.settle(self.now, &self.cpus);
-        thread.push(None, self.now.at);
+        thread.push(None, self.now.at, self.written);
         thread.part = part;
     }
 
@@ -270,8 +285,8 @@ impl RecordingBuilder {
                 // Wait and wake-up met: the wake-up was seen before the waiter had left its CPU.
                 Some((waker, wake)) => {
                     self.does(thread, Step::Wait);
-                    let woken = self.threads[waker].done[wake].until;
-                    self.threads[thread].woken_at(woken);
+                    let wake = self.threads[waker].done.get(wake).copied();
+                    self.threads[thread].woken_by(wake);
                 }
                 None => self.does(thread, Step::Sleep(at.since(since))),
             },
@@ -330,7 +345,7 @@ impl RecordingBuilder {
         self.cpus.take_off(cpu, thread, since);
     }
 
-    fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>, call: u32) {
+    fn woken(&mut self, tid: Tid, cpu: u16, by: Option<Tid>, call: u32, word: u32) {
         if by.is_some() && !self.by_tid.contains_key(&tid) {
             let thread = self.appears(tid, Start::At(self.elapsed()), None);
             self.threads[thread].state = RunState::Blocked { since: self.now.at };
@@ -340,6 +355,9 @@ impl RecordingBuilder {
             self.threads[thread].state = RunState::Blocked { since: self.began.unwrap_or(self.now.at) };
         }
         let waker = by.map(|by| self.runs(by, cpu));
+        if let Some(waker) = waker.filter(|_| call != 0) {
+            self.links.add(waker, thread, call, word);
+        }
         let waits_since = match self.threads[thread].state {
             RunState::Blocked { since } => since,
             _ => self.now.at,
@@ -354,8 +372,7 @@ impl RecordingBuilder {
             _ if among_themselves => {}
             (RunState::Blocked { since }, Some(waker)) => {
                 self.forget_early(thread);
-                self.does(waker, Step::Wake(thread as u32));
-                self.does(thread, Step::Wait);
+                self.wakes(waker, thread);
                 if call != 0 {
                     self.rounds.woken(self.now.at, call, [waker, thread], since, &self.threads);
                 }
@@ -387,9 +404,18 @@ impl RecordingBuilder {
 
     /// Writes down what a thread does now.
     fn does(&mut self, thread: usize, step: Step) {
+        self.written += 1;
         let thread = &mut self.threads[thread];
         thread.settle(self.now, &self.cpus);
-        thread.push(Some(step), self.now.at);
+        thread.push(Some(step), self.now.at, self.written);
+    }
+
+    /// A thread wakes one that waits.
+    fn wakes(&mut self, waker: usize, waiter: usize) {
+        self.does(waker, Step::Wake(waiter as u32));
+        let wake = self.threads[waker].done.last().copied();
+        self.does(waiter, Step::Wait);
+        self.threads[waiter].woken_by(wake);
     }
 
     /// The thread with a number; one that was not known starts now.

@@ -19,7 +19,7 @@ const SLICE: f64 = 5e6;
 /// With fewer threads, times may agree by chance.
 const PARTIES: usize = 3;
 /// Amounts that differ less (standard deviation of the mean) may be equal parts.
-const UNEQUAL: f64 = 0.1;
+pub(super) const UNEQUAL: f64 = 0.1;
 /// How many times less the times differ than the amounts, at least.
 const TOGETHER: f64 = 4.0;
 /// A thread that waits for a larger part of the time does something else.
@@ -179,12 +179,12 @@ fn among_themselves(team: &[Stretch], threads: &[ThreadRecord]) -> bool {
 }
 
 /// In nanoseconds that the biggest core would have needed.
-fn work(done: &[Done]) -> f64 {
+pub(super) fn work(done: &[Done]) -> f64 {
     done.iter().map(|done| done.work.time).sum()
 }
 
 /// The standard deviation, as a part of the mean.
-fn deviation(values: &[f64]) -> f64 {
+pub(super) fn deviation(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
@@ -192,7 +192,7 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 /// The thread that started each thread.
-fn parents(threads: &[ThreadRecord]) -> Vec<Option<usize>> {
+pub(super) fn parents(threads: &[ThreadRecord]) -> Vec<Option<usize>> {
     let mut parents = vec![None; threads.len()];
     for (parent, record) in threads.iter().enumerate() {
         for done in &record.done {

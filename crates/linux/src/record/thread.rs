@@ -6,7 +6,7 @@ use evenkeel_workload::recording::{RecordedThread, Step};
 
 use super::cpus::Cpus;
 use super::teams::Part;
-use super::work::{Moment, Total, Unit, Work};
+use super::work::{Meter, Moment, Total, Unit, Work};
 
 /// The state of a thread, by the events so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(super) struct Done {
     /// When it began to do that, and when it had.
     pub at: Ns,
     pub until: Ns,
+    /// When this was written down, counted over all threads; of a wait, when the wake-up was that ended it. No two happen at once.
+    pub order: u64,
 }
 
 #[derive(Debug)]
@@ -108,41 +110,46 @@ impl ThreadRecord {
     }
 
     /// Appends what it has done now, and before it the work since the last step.
-    pub(super) fn push(&mut self, step: Option<Step>, now: Ns) {
+    pub(super) fn push(&mut self, step: Option<Step>, now: Ns, order: u64) {
         let at = if let RunState::Blocked { since } = self.state { since } else { now };
         let pool = self.part.map(Part::pool);
-        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool, at, until: now });
+        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool, at, until: now, order });
     }
 
-    /// Its last step, a wait, ended at `at`: it was woken then.
-    pub(super) fn woken_at(&mut self, at: Ns) {
-        if let Some(last) = self.done.last_mut() {
-            last.until = at;
+    /// Its last step, a wait, ended with this wake-up.
+    pub(super) fn woken_by(&mut self, wake: Option<Done>) {
+        if let (Some(last), Some(wake)) = (self.done.last_mut(), wake) {
+            (last.until, last.order) = (wake.until, wake.order);
         }
     }
 
     /// What was recorded, without the gaps that wake-ups of no use have left.
     pub(super) fn finish(self, unit: &Unit) -> RecordedThread {
         let meter = unit.meter(&self.total);
-        let mut steps = Steps::default();
-        let mut rest = 0.0;
-        let mut all = self.done.into_iter().peekable();
-        while let Some(done) = all.next() {
-            // The fraction of a unit stays for the next time.
-            rest += meter.amount(&done.work);
-            let whole = rest.floor();
-            rest -= whole;
-            steps.work(whole as u64, done.pool);
-            // What it did in the middle of its part comes before: others may have been started or woken by it to share the work.
-            if all.peek().and_then(|next| next.pool) != done.pool {
-                steps.leave_pool();
-            }
-            steps.does(done.step);
-        }
-        let steps = steps.finish();
+        let steps = steps(self.done, &meter);
         let (kind, rates) = (ThreadKind::Application, meter.rates);
         RecordedThread { name: self.name, process: self.process, kind, start: self.start, rates, steps }
     }
+}
+
+/// What a thread did, in steps.
+pub(super) fn steps(done: Vec<Done>, meter: &Meter) -> Vec<Step> {
+    let mut steps = Steps::default();
+    let mut rest = 0.0;
+    let mut all = done.into_iter().peekable();
+    while let Some(done) = all.next() {
+        // The fraction of a unit stays for the next time.
+        rest += meter.amount(&done.work);
+        let whole = rest.floor();
+        rest -= whole;
+        steps.work(whole as u64, done.pool);
+        // What it did in the middle of its part comes before: others may have been started or woken by it to share the work.
+        if all.peek().and_then(|next| next.pool) != done.pool {
+            steps.leave_pool();
+        }
+        steps.does(done.step);
+    }
+    steps.finish()
 }
 
 /// The steps of a thread, one after the other.

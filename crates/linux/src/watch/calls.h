@@ -93,3 +93,10 @@ static __always_inline bool in_futex(struct task_struct *task)
 {
 	return call_of(task, number_of((struct pt_regs *)bpf_task_pt_regs(task))) == FUTEX;
 }
+
+/* What a thread in a futex call waits for or wakes others at, by its address. A condition variable of glibc has two words in turn, side by
+ * side; in programs of 32 bits they may count as two. */
+static __always_inline __u32 futex_word(struct task_struct *task)
+{
+	return argument((struct pt_regs *)bpf_task_pt_regs(task), is_compat(task), 0) >> 3;
+}

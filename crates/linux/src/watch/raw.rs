@@ -39,7 +39,7 @@ impl RawEvent {
             4 => What::Off(Off::Preempted),
             5 => What::Off(Off::Futex),
             6 => What::Off(Off::Blocked),
-            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call },
+            7 => What::Woken { by: Some(self.other).filter(|by| *by != 0), call: self.call, word: self.manner },
             8 => What::Exited,
             12 => What::Shares(Sharing::RegionBegins(None)),
             13 => What::Shares(Sharing::RegionEnds),

@@ -91,7 +91,7 @@ struct event {
 	__u32 kind;
 	/* Which futex call of the other thread did it; 0 if none. Of a loop, where in the program it is. */
 	__u32 call;
-	/* Whether a loop is dealt out in ever smaller parts; of tasks, whether there are so many for each thread. */
+	/* Whether a loop is dealt out in ever smaller parts; of tasks, whether there are so many for each thread; of a futex call, at what. */
 	__u32 manner;
 	/* What the counter of this CPU read then; 0 if there is none. */
 	__u64 instructions;
@@ -183,7 +183,7 @@ static bool ends_wait(__u32 kind)
 	return kind == IDLE || kind == INHERITS;
 }
 
-static void emit_all(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call, bool manner)
+static __always_inline void emit_all(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call, __u32 manner)
 {
 	struct event *event;
 
@@ -205,14 +205,9 @@ static void emit_all(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call, b
 	bpf_ringbuf_submit(event, ends_wait(kind) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-static void emit_call(__u64 at, __u32 tid, __u32 other, __u32 kind, __u32 call)
-{
-	emit_all(at, tid, other, kind, call, false);
-}
-
 static void emit(__u64 at, __u32 tid, __u32 other, __u32 kind)
 {
-	emit_call(at, tid, other, kind, 0);
+	emit_all(at, tid, other, kind, 0, 0);
 }
 
 /* An interrupt runs in the name of the thread that it interrupts: a wake-up there is not that thread's. Interrupts that can
@@ -410,6 +405,7 @@ static void runnable(struct task_struct *task)
 	struct task_struct *waker;
 	struct record *by = 0;
 	__u64 now, waited;
+	bool in_call;
 
 	if (!record)
 		return;
@@ -417,8 +413,9 @@ static void runnable(struct task_struct *task)
 	waker = bpf_get_current_task_btf();
 	if (!*interrupts_here() && waker->pid != task->pid)
 		by = record_of(waker->pid);
+	in_call = by && in_futex(waker);
 	/* Also when the thread has not left its CPU yet, on its way to a wait that is over already. */
-	emit_call(now, task->pid, by ? waker->pid : 0, WOKEN, by && in_futex(waker) ? by->futex_calls : 0);
+	emit_all(now, task->pid, by ? waker->pid : 0, WOKEN, in_call ? by->futex_calls : 0, in_call ? futex_word(waker) : 0);
 	if (record->state != IN_FUTEX && record->state != BLOCKED)
 		return;
 	waited = ago(now, record->since);

@@ -8,7 +8,7 @@ use evenkeel_workload::program::{
     Barrier, BarrierId, LockId, Phase, PhaseId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex, ThreadKind,
     Work,
 };
-use evenkeel_workload::recording::{Recording, Step};
+use evenkeel_workload::recording::{RecordedItem, RecordedThread, Recording, Step};
 use evenkeel_workload::{Op, Program, Thread, Workload, suite};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -252,6 +252,68 @@ fn what_threads_share_out_as_they_run_is_shared_out_anew() {
     }
 }
 
+/// A reader, so many workers, and a writer, with bounded queues between them.
+fn farm(workers: usize) -> Workload {
+    let mut workload = workload(vec![vec![]; workers + 1], 1, 50_000);
+    let program = &mut workload.programs[0];
+    let queue = |name: &str, producers| Queue { name: name.into(), capacity: 4, filled: 0, producers };
+    program.queues = vec![queue("read", 1), queue("written", workers as u32)];
+    let [read, written] = [QueueId(0), QueueId(1)];
+    let [reader, others @ .., writer] = &mut program.threads[1..] else { panic!("{workload:?}") };
+    let body = vec![compute(50_000), Op::Put(read)];
+    reader.ops = vec![Op::Repeat { times: Some(400), body }, Op::Close(read)];
+    for worker in others {
+        worker.ops =
+            vec![Op::Drain { queue: read, body: vec![compute(1_000_000), Op::Put(written)] }, Op::Close(written)];
+    }
+    writer.ops = vec![Op::Drain { queue: written, body: vec![compute(50_000)] }];
+    workload
+}
+
+/// One thread starts all others.
+fn started(mut workload: Workload) -> Workload {
+    let threads = &mut workload.programs[0].threads;
+    let count = threads.len() as u32;
+    threads.iter_mut().for_each(|thread| thread.start = Start::Spawned);
+    let each = |op: fn(ThreadIndex) -> Op| (0..count).map(move |thread| op(ThreadIndex(thread)));
+    threads.push(thread("main", Start::At(Ns::ZERO), each(Op::Spawn).chain(each(Op::Join)).collect()));
+    workload
+}
+
+/// Recorded on 2B2S, where the threads of a stage are on unlike cores, and played elsewhere, against the program itself there: most by so much, and
+/// the same with each item where it went.
+#[test]
+fn what_threads_take_from_queues_is_taken_anew() {
+    let there = bundled("2B2S");
+    let ferret = started(evenkeel_workload::by_name("ferret:4").unwrap());
+    let programs = [2, 3, 4, 6].map(|workers| (farm(workers), workers, 0.02)).into_iter().chain([(ferret, 16, 0.07)]);
+    for (workload, takers, most) in programs {
+        let mut tap = Tap::default();
+        play(&there, &workload, "cfs", &mut tap).unwrap();
+        let taken = record(&there, &tap);
+        let takes = |step: &&Step| matches!(step, Step::Take(_));
+        let all = taken.threads.iter().flat_map(|thread| &thread.steps).filter(takes).count();
+        assert_eq!(all, takers, "{}: {}", workload.name, taken.to_text());
+        tap.forget_calls();
+        let fixed = record(&there, &tap);
+        assert!(fixed.items.is_empty());
+        let mut worst: f64 = 0.0;
+        for elsewhere in [symmetric("2B2S", 4), symmetric("2B2S", 3), there.clone(), bundled("2B4S")] {
+            for policy in ["cfs", "pfs", "colab"] {
+                let makespan = |workload: &Workload| {
+                    play(&elsewhere, workload, policy, &mut Tap::default()).unwrap().makespan.0 as f64
+                };
+                let truth = makespan(&workload);
+                let off = |recording: &Recording| makespan(&recording.workload("test", Some(&there))) / truth - 1.0;
+                let what = format!("{} of {takers} on {} under {policy}", workload.name, elsewhere.name);
+                assert!(off(&taken).abs() < most, "{what}: {}", off(&taken));
+                worst = worst.max(off(&fixed));
+            }
+        }
+        assert!(worst > 0.2, "{} of {takers}: {worst}", workload.name);
+    }
+}
+
 /// The rates of threads on both core types show what their code is like, and so how fast it is on other cores. Their time
 /// alone does not.
 #[test]
@@ -276,7 +338,45 @@ fn counted_programs_take_as_long_elsewhere_as_they_would() {
     }
 }
 
+/// Threads that wake each other and take from a list, whose items do that too. About one in five of such recordings loads.
+fn with_list() -> impl Strategy<Value = Recording> {
+    let step = |count: u32| prop_oneof![2 => (0..count).prop_map(Step::Wake), 1 => Just(Step::Wait), 1 => (1..2_000_000_u64).prop_map(Step::Run)];
+    let items = prop::collection::vec((0..3_u32, prop::collection::vec(step(8), 0..4)), 1..6);
+    let threads = prop::collection::vec((prop::collection::vec(step(8), 0..4), 0..4_usize, any::<bool>()), 3);
+    (threads, items).prop_map(|(threads, items)| {
+        let count = (threads.len() + items.len()) as u32;
+        let known = |steps: Vec<Step>| -> Vec<Step> {
+            steps.into_iter().filter(|step| !matches!(step, Step::Wake(other) if *other >= count)).collect()
+        };
+        let thread = |(steps, at, takes): (Vec<Step>, usize, bool)| {
+            let mut steps = known(steps);
+            if takes {
+                steps.insert(at.min(steps.len()), Step::Take(0));
+            }
+            let (name, kind, start) = ("thread".into(), ThreadKind::Application, Start::At(Ns::ZERO));
+            RecordedThread { name, process: 0, kind, start, rates: Vec::new(), steps }
+        };
+        let item = |(by, steps)| RecordedItem { list: 0, by, steps: known(steps) };
+        Recording {
+            threads: threads.into_iter().map(thread).collect(),
+            items: items.into_iter().map(item).collect(),
+            ..Recording::default()
+        }
+    })
+}
+
 proptest! {
+    /// Whoever is faster, and whoever takes what.
+    #[test]
+    fn what_loads_ends_on_every_machine(recording in with_list(), cores in 1..4_usize) {
+        if let Ok(recording) = Recording::from_text(&recording.to_text(), "test.ek") {
+            for machine in [symmetric("2B2S", cores), bundled("2B2S")] {
+                let ended = play(&machine, &recording.workload("test", None), "cfs", &mut Tap::default());
+                prop_assert!(ended.is_ok(), "{:?}", ended.err());
+            }
+        }
+    }
+
     #[test]
     fn with_a_core_for_every_thread_a_replay_takes_as_long(workload in random()) {
         let (first, again) = there_and_back(&symmetric("i9-13900k", 10), &workload, Tap::default());
@@ -294,7 +394,7 @@ proptest! {
 
     #[test]
     fn whatever_is_lost_or_late_a_replay_ends(
-        workload in random(),
+        workload in prop_oneof![3 => random(), 1 => (1..6_usize).prop_map(farm)],
         damages in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8), 1..30),
     ) {
         let machine = bundled("2B2S");

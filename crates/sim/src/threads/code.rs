@@ -36,6 +36,10 @@ pub(crate) enum Instr {
     Broadcast(u32),
     Post(u32),
     Acquire(u32),
+    /// Jumps to the next item of a list, which comes back, or goes on if there is none.
+    Take(u32),
+    /// To where the thread took the item that ends here.
+    Back,
     Suspend(u32),
     Resume(u32),
     Sleep {
@@ -87,6 +91,8 @@ pub(crate) struct Code {
     pub queues: Vec<evenkeel_workload::program::Queue>,
     pub conditions: Vec<String>,
     pub semaphores: Vec<(String, u64)>,
+    /// Where the items of each list begin.
+    pub lists: Vec<Vec<u32>>,
     pub events: Vec<String>,
     pub timers: usize,
     pub runtimes: Vec<RuntimeCode>,
@@ -100,6 +106,7 @@ pub(crate) struct Extent {
     pub queues: Range<usize>,
     pub conditions: Range<usize>,
     pub semaphores: Range<usize>,
+    pub lists: Range<usize>,
     pub events: Range<usize>,
     pub timers: Range<usize>,
     pub runtimes: Range<usize>,

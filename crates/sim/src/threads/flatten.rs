@@ -23,6 +23,7 @@ pub(crate) struct Flatten<'a> {
     queues: u32,
     conditions: u32,
     semaphores: u32,
+    lists: u32,
     events: u32,
     timers: u32,
     pub threads: u32,
@@ -45,6 +46,7 @@ impl<'a> Flatten<'a> {
             queues: code.queues.len() as u32,
             conditions: code.conditions.len() as u32,
             semaphores: code.semaphores.len() as u32,
+            lists: code.lists.len() as u32,
             events: code.events.len() as u32,
             timers: code.timers as u32,
             threads: code.threads.len() as u32,
@@ -61,6 +63,7 @@ impl<'a> Flatten<'a> {
             queues: range(self.queues, code.queues.len()),
             conditions: range(self.conditions, code.conditions.len()),
             semaphores: range(self.semaphores, code.semaphores.len()),
+            lists: range(self.lists, code.lists.len()),
             events: range(self.events, code.events.len()),
             timers: range(self.timers, code.timers),
             runtimes: range(self.runtime, code.runtimes.len()),
@@ -88,6 +91,20 @@ impl<'a> Flatten<'a> {
         }
     }
 
+    /// The items of the program's lists.
+    pub(crate) fn lists(&self, code: &mut Code) {
+        for list in &self.program.lists {
+            let item = |ops: &Vec<Op>| {
+                let entry = code.instrs.len() as u32;
+                self.ops(code, ops, 0, &mut 0);
+                code.instrs.push(Instr::Back);
+                entry
+            };
+            let entries = list.items.iter().map(item).collect();
+            code.lists.push(entries);
+        }
+    }
+
     fn op(&self, code: &mut Code, op: &Op, depth: u32, slots: &mut u32) {
         let here = code.instrs.len() as u32;
         let instr = match *op {
@@ -112,6 +129,7 @@ impl<'a> Flatten<'a> {
             Op::Broadcast(condition) => Instr::Broadcast(self.conditions + condition.0),
             Op::Post(semaphore) => Instr::Post(self.semaphores + semaphore.0),
             Op::Acquire(semaphore) => Instr::Acquire(self.semaphores + semaphore.0),
+            Op::Take(list) => Instr::Take(self.lists + list.0),
             Op::Suspend(event) => Instr::Suspend(self.events + event.0),
             Op::Resume(event) => Instr::Resume(self.events + event.0),
             Op::Sleep { span, spread } => Instr::Sleep { span: span.0, spread },

@@ -22,6 +22,7 @@ pub(crate) fn lower(workload: &Workload, machine: &Machine, calibrate: Calibrate
         code.semaphores.extend(program.semaphores.iter().map(|one| (one.name.clone(), one.count)));
         code.events.extend(program.events.iter().cloned());
         code.timers += program.timers.len();
+        flatten.lists(&mut code);
         for (position, thread) in program.threads.iter().enumerate() {
             let entry = code.instrs.len() as u32;
             let mut slots = 0;

@@ -66,6 +66,8 @@ pub(crate) struct Objects {
     pub queues: Vec<Queue>,
     pub conditions: Vec<VecDeque<ThreadId>>,
     pub semaphores: Vec<Semaphore>,
+    /// How many items of each list are taken.
+    pub lists: Vec<usize>,
     pub events: Vec<VecDeque<ThreadId>>,
     /// The latest expiry of each timer, once it was used.
     pub timers: Vec<Option<Ns>>,
@@ -97,6 +99,7 @@ impl Objects {
             queues: code.queues.iter().map(queue).collect(),
             conditions: code.conditions.iter().map(|_| VecDeque::new()).collect(),
             semaphores: code.semaphores.iter().map(semaphore).collect(),
+            lists: vec![0; code.lists.len()],
             events: code.events.iter().map(|_| VecDeque::new()).collect(),
             timers: vec![None; code.timers],
         }
@@ -120,6 +123,7 @@ impl Objects {
             semaphore.count = new.1;
             semaphore.waiters.clear();
         }
+        self.lists[of.lists.clone()].fill(0);
         self.events[of.events.clone()].iter_mut().for_each(VecDeque::clear);
         self.timers[of.timers.clone()].fill(None);
     }

@@ -69,6 +69,14 @@ impl Engine<'_> {
                     }
                 }
                 Instr::Jump(to) => t.pc = to,
+                Instr::Take(list) => {
+                    let taken = &mut self.objects.lists[list as usize];
+                    if let Some(item) = self.code.lists[list as usize].get(*taken) {
+                        *taken += 1;
+                        (t.takes_at, t.pc) = (t.pc - 1, *item);
+                    }
+                }
+                Instr::Back => t.pc = t.takes_at,
                 Instr::Set(params) => self.set_params(core, thread, params),
                 Instr::Spawn(child) if self.threads[child.index()].state == RunState::Absent => {
                     self.spawn(child, thread)

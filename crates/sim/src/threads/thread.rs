@@ -39,6 +39,8 @@ pub(crate) struct Thread {
     pub pc: u32,
     /// Loop counters.
     pub slots: Vec<u64>,
+    /// Where it took the item of a list that it does.
+    pub takes_at: u32,
     /// What is left of the current computation, in instructions (nanoseconds if `phase` is [`SPIN`]).
     pub remaining: u64,
     pub phase: u32,
@@ -85,6 +87,7 @@ impl Thread {
             state: RunState::Absent,
             pc: 0,
             slots: vec![0; slots as usize],
+            takes_at: 0,
             remaining: 0,
             phase: SPIN,
             work: 0,

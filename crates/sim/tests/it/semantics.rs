@@ -6,8 +6,8 @@ use crate::common::{compute, machine, play, program, thread, workload};
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Ns};
 use evenkeel_sim::{Ended, Options, Outcome};
 use evenkeel_workload::program::{
-    Barrier, BarrierId, ConditionId, EventId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
-    Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
+    Barrier, BarrierId, ConditionId, EventId, List, ListId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore,
+    SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
 };
 use evenkeel_workload::{Op, Program, Thread, Workload};
 
@@ -250,6 +250,44 @@ fn a_program_that_is_rerun_finds_its_objects_as_they_were() {
     assert_eq!(outcome.programs[0].turnaround, Some(Ns::from_ms(5)));
     assert_eq!(outcome.queues[0].taken, 3 * 4);
     assert_eq!(outcome.programs[0].instructions.0, 3 * once.programs[0].instructions.0);
+}
+
+/// Two threads take 4, 2 and 2 ms from one list, and are done after 4. Of the next one the first item waits for the second, which takes 1 ms.
+fn takers() -> Program {
+    let takes = || thread("t", vec![Op::Take(ListId(0)), Op::Take(ListId(1))]);
+    let mut p = program("p", vec![takes(), takes()]);
+    p.semaphores.push(Semaphore { name: "s".into(), count: 0 });
+    let list = |name: &str, items: Vec<Vec<Op>>| List { name: name.into(), items };
+    let s = SemaphoreId(0);
+    p.lists = vec![
+        list("first", [4, 2, 2].map(|ms| vec![compute(ms)]).into()),
+        list("second", vec![vec![Op::Acquire(s), compute(3)], vec![compute(1), Op::Post(s)]]),
+    ];
+    p
+}
+
+#[test]
+fn items_of_a_list_are_done_by_whoever_is_free() {
+    let outcome = on(&machine(0, 2), takers());
+    let mut ends = exits(&outcome);
+    ends.sort_unstable();
+    assert_eq!(ends, [4 + 1, 4 + 1 + 3]);
+    // The big core does the first item in 2 ms, and the third.
+    assert_eq!(on(&machine(1, 1), takers()).makespan, Ns::from_us(3_000 + 1_000 / 2 + 3_000));
+    let stuck =
+        Program { lists: vec![List { name: "l".into(), items: vec![vec![Op::Acquire(SemaphoreId(0))]] }], ..takers() };
+    let stuck = Program { threads: vec![thread("t", vec![Op::Take(ListId(0))])], ..stuck };
+    assert!(error(&workload(vec![stuck]), &Options::default()).contains("semaphore"));
+}
+
+#[test]
+fn lists_are_those_of_their_program_and_whole_again_when_it_is_rerun() {
+    let long = program("long", vec![thread("t", vec![compute(3 * 8)])]);
+    let w = Workload { rerun: true, ..workload(vec![takers(), takers(), long]) };
+    let outcome = play(&machine(0, 5), &w, "cfs", &Options::default()).expect("runs");
+    for taker in &outcome.programs[..2] {
+        assert_eq!((taker.turnaround, taker.instructions.0), (Some(Ns::from_ms(8)), 3 * 12_000_000));
+    }
 }
 
 /// Two nodes with a little core each, the other's memory three times as far away.

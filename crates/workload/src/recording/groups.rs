@@ -1,8 +1,8 @@
-//! Threads that do something together: those that meet at a barrier, and those that share a pool of work.
+//! Threads that do something together: those that meet at a barrier, share a pool of work, or take from a list.
 
 use std::collections::BTreeMap;
 
-use super::recorded::RecordedThread;
+use super::recorded::{RecordedThread, Recording};
 use super::step::Step;
 
 /// The threads that come to each barrier, by its number; both ascending.
@@ -32,6 +32,30 @@ pub(super) fn pools(threads: &[RecordedThread]) -> BTreeMap<u32, Pool> {
         }
     }
     pools
+}
+
+/// Who takes from each list, and its items, by its number; positions, both ascending.
+pub(super) fn lists(recording: &Recording) -> BTreeMap<u32, List> {
+    let mut lists: BTreeMap<u32, List> = BTreeMap::new();
+    for (position, thread) in recording.threads.iter().enumerate() {
+        for step in &thread.steps {
+            if let Step::Take(list) = *step {
+                lists.entry(list).or_default().takers.push(position);
+            }
+        }
+    }
+    for (position, item) in recording.items.iter().enumerate() {
+        lists.entry(item.list).or_default().items.push(position);
+    }
+    lists
+}
+
+/// Items that threads take in order.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    /// A thread that takes from it twice stands there twice.
+    pub takers: Vec<usize>,
+    pub items: Vec<usize>,
 }
 
 /// Work that several threads do, each as much as it comes to.

@@ -5,18 +5,20 @@ use std::collections::BTreeMap;
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
 use super::division::{Division, Parts, parts};
-use super::groups::{Pool, barriers, pools};
-use super::recorded::{RecordedThread, Recording};
+use super::groups::{Pool, barriers, lists, pools};
+use super::recorded::{RecordedItem, RecordedThread, Recording};
 use super::step::Step;
 use crate::program::{
-    Barrier, BarrierId, Calibration, Op, Phase, PhaseId, Program, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
-    Spread, Thread, ThreadIndex, Work, Workload,
+    Barrier, BarrierId, Calibration, List, ListId, Op, Phase, PhaseId, Program, Queue, QueueId, SchedParams, Semaphore,
+    SemaphoreId, Spread, Thread, ThreadIndex, Work, Workload,
 };
 
 pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
     let mut codes = Codes { ran_on, unit: unit(recording.counted, ran_on), phases: Vec::new(), known: BTreeMap::new() };
     let names = names(&recording.threads);
-    let semaphore = |name: &String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
+    let semaphore = |name: String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
+    let all =
+        names.iter().cloned().chain((0..recording.items.len()).map(|item| format!("item {}", names.len() + item)));
     let barriers = barriers(&recording.threads);
     let places: BTreeMap<u32, BarrierId> = barriers.keys().copied().zip((0..).map(BarrierId)).collect();
     let pools = Pools::of(pools(&recording.threads), &recording.pools);
@@ -24,10 +26,23 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         name: format!("barrier {number}"),
         parties: parties.len() as u32,
     };
+    let lists = lists(recording);
+    let objects = Objects { barriers: places, pools, lists: lists.keys().copied().zip((0..).map(ListId)).collect() };
+    let of_thread: Vec<Code> =
+        recording.threads.iter().zip(&names).map(|(thread, name)| codes.of(&thread.rates, name)).collect();
+    let lowered = |own: usize, code: Code, steps: &[Step]| -> Vec<Op> {
+        steps.iter().flat_map(|step| objects.ops(*step, SemaphoreId(own as u32), code)).collect()
+    };
+    let item = |position: &usize| {
+        let RecordedItem { by, steps, .. } = &recording.items[*position];
+        lowered(recording.threads.len() + position, of_thread[*by as usize], steps)
+    };
+    let list = |(number, list): (&u32, &super::groups::List)| List {
+        name: format!("list {number}"),
+        items: list.items.iter().map(item).collect(),
+    };
     let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| {
-        let code = codes.of(&thread.rates, name);
-        let ops = |step: &Step| ops(*step, SemaphoreId(position as u32), code, &places, &pools);
-        let ops = thread.steps.iter().flat_map(ops).collect();
+        let ops = lowered(position, of_thread[position], &thread.steps);
         let (start, kind, sched) = (thread.start, thread.kind, SchedParams::default());
         Thread { name: name.clone(), ops, start, kind, sched }
     };
@@ -35,9 +50,10 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         name: name.to_owned(),
         threads: recording.threads.iter().zip(&names).enumerate().map(thread).collect(),
         phases: codes.phases,
-        semaphores: names.iter().map(semaphore).collect(),
+        semaphores: all.map(semaphore).collect(),
+        lists: lists.iter().map(list).collect(),
         barriers: barriers.iter().map(barrier).collect(),
-        queues: pools.queues(),
+        queues: objects.pools.queues(),
         calibration: Calibration::Biggest,
         measured: true,
         ..Program::default()
@@ -161,19 +177,32 @@ fn fitting(machine: &Machine, rates: &[Option<f64>]) -> Option<(Behaviour, f64)>
     Some((behaviour, reached / rate))
 }
 
-fn ops(step: Step, own: SemaphoreId, code: Code, barriers: &BTreeMap<u32, BarrierId>, pools: &Pools) -> Vec<Op> {
-    let op = match step {
-        Step::Run(amount) => code.compute(amount),
-        Step::Share { pool, .. } => {
-            let drain =
-                |(queue, parts): &(QueueId, Parts)| Op::Drain { queue: *queue, body: vec![code.compute(parts.work)] };
-            return pools.0[&pool].iter().map(drain).collect();
-        }
-        Step::Wait => Op::Acquire(own),
-        Step::Wake(thread) => Op::Post(SemaphoreId(thread)),
-        Step::Sleep(span) | Step::Io(span) => Op::Sleep { span, spread: Spread::None },
-        Step::Spawn(thread) => Op::Spawn(ThreadIndex(thread)),
-        Step::Barrier(barrier) => Op::Barrier(barriers[&barrier]),
-    };
-    vec![op]
+/// What numbers in a recording stand for.
+struct Objects {
+    barriers: BTreeMap<u32, BarrierId>,
+    pools: Pools,
+    lists: BTreeMap<u32, ListId>,
+}
+
+impl Objects {
+    /// A step of who has this semaphore.
+    fn ops(&self, step: Step, own: SemaphoreId, code: Code) -> Vec<Op> {
+        let op = match step {
+            Step::Run(amount) => code.compute(amount),
+            Step::Share { pool, .. } => {
+                let drain = |(queue, parts): &(QueueId, Parts)| Op::Drain {
+                    queue: *queue,
+                    body: vec![code.compute(parts.work)],
+                };
+                return self.pools.0[&pool].iter().map(drain).collect();
+            }
+            Step::Wait => Op::Acquire(own),
+            Step::Wake(other) => Op::Post(SemaphoreId(other)),
+            Step::Sleep(span) | Step::Io(span) => Op::Sleep { span, spread: Spread::None },
+            Step::Spawn(thread) => Op::Spawn(ThreadIndex(thread)),
+            Step::Barrier(barrier) => Op::Barrier(self.barriers[&barrier]),
+            Step::Take(list) => Op::Take(self.lists[&list]),
+        };
+        vec![op]
+    }
 }

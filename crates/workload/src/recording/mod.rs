@@ -1,10 +1,11 @@
 //! Recordings: what the threads of a real run did, as a workload that any machine can play. `docs/recording.md` describes
 //! the format (`.ek`) and what a recording can and cannot tell.
 //!
-//! Every thread has a semaphore of its own. A wake-up of the recorded run is a post of the woken thread's semaphore, the
-//! wait before it an acquire. So cause comes before effect on every machine, and a thread does not wait for a wake-up
+//! Every thread has a semaphore of its own, and so has every item that threads took from a queue. A wake-up of the recorded run is a post of the
+//! woken one's semaphore, the wait before it an acquire. So cause comes before effect on every machine, and a thread does not wait for a wake-up
 //! that has already come.
 
+mod advance;
 mod check;
 mod division;
 mod groups;
@@ -19,7 +20,7 @@ use evenkeel_model::Machine;
 
 pub use division::Division;
 pub use limits::{MAX_AMOUNT, RATES, VERSION, rate};
-pub use recorded::{RecordedThread, Recording};
+pub use recorded::{RecordedItem, RecordedThread, Recording};
 pub use step::Step;
 
 use crate::program::Workload;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::division::Division;
 use super::limits::{MAX_AMOUNT, RATES, VERSION, rate};
-use super::recorded::{RecordedThread, Recording};
+use super::recorded::{RecordedItem, RecordedThread, Recording};
 use super::step::Step;
 use crate::program::{Start, ThreadKind};
 
@@ -18,11 +18,11 @@ const MOST_WAKE: u64 = 1_000_000_000;
 /// A line, from 1, and what is wrong there.
 pub(super) type Fault = (usize, String);
 
-/// On which line each thread stands.
+/// On which line each thread stands, and then each item.
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
-    /// The line of a thread, or that of the header.
+    /// The line of a thread or item, or that of the header.
     pub(super) fn of(&self, thread: Option<usize>) -> usize {
         thread.and_then(|thread| self.0.get(thread)).copied().unwrap_or(1)
     }
@@ -40,6 +40,8 @@ struct HeaderLine {
     #[serde(rename = "evenkeel")]
     _version: u32,
     threads: usize,
+    #[serde(default)]
+    items: usize,
     makespan_ns: u64,
     #[serde(default)]
     command: Vec<String>,
@@ -73,6 +75,15 @@ struct ThreadLine {
     ops: Vec<Step>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ItemLine {
+    item: usize,
+    list: u32,
+    by: u32,
+    ops: Vec<Step>,
+}
+
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum KindText {
@@ -88,16 +99,22 @@ pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
     };
     let header = header(first).map_err(|message| (at + 1, message))?;
     let mut threads = Vec::new();
+    let mut items = Vec::new();
     let mut numbers = Vec::new();
     for (at, line) in lines {
-        let thread = thread(line, threads.len()).map_err(|message| (at + 1, message))?;
-        threads.push(thread);
+        let fault = |message| (at + 1, message);
+        if threads.len() < header.threads || header.items == 0 {
+            threads.push(thread(line, threads.len()).map_err(fault)?);
+        } else {
+            items.push(item(line, numbers.len()).map_err(fault)?);
+        }
         numbers.push(at + 1);
     }
-    if threads.len() != header.threads {
-        let (there, all) = (threads.len(), header.threads);
-        let last = numbers.last().copied().unwrap_or(at + 1);
-        return Err((last, format!("{there} threads, but the header says {all}: the file is not complete")));
+    for (there, all, of) in [(threads.len(), header.threads, "threads"), (items.len(), header.items, "items")] {
+        if there != all {
+            let last = numbers.last().copied().unwrap_or(at + 1);
+            return Err((last, format!("{there} {of}, but the header says {all}: the file is not complete")));
+        }
     }
     if let Some(wake) = header.wake_ns.filter(|wake| *wake > MOST_WAKE) {
         return Err((at + 1, format!("\"wake_ns\": expected at most {MOST_WAKE}, found {wake}")));
@@ -114,6 +131,7 @@ pub(super) fn read(text: &str) -> Result<(Recording, Lines), Fault> {
         notes: header.notes,
         pools: header.pools,
         threads,
+        items,
     };
     Ok((recording, Lines(numbers)))
 }
@@ -152,6 +170,14 @@ fn thread(line: &str, position: usize) -> Result<RecordedThread, String> {
     let rates = line.rates.into_iter().map(|given| given.map(rate)).collect();
     let (name, process, steps) = (line.name, line.process, line.ops);
     Ok(RecordedThread { name, process, kind, start, rates, steps })
+}
+
+fn item(line: &str, position: usize) -> Result<RecordedItem, String> {
+    let ItemLine { item, list, by, ops } = serde_json::from_str(line).map_err(|error| said(&error))?;
+    if item != position {
+        return Err(format!("item {item}: expected item {position}, they are numbered in order, on from the threads"));
+    }
+    Ok(RecordedItem { list, by, steps: ops })
 }
 
 /// What the JSON parser says, with the column only: it saw no more than one line.

@@ -28,6 +28,8 @@ pub struct Recording {
     pub pools: BTreeMap<u32, Division>,
     /// The threads, in the order in which they appeared.
     pub threads: Vec<RecordedThread>,
+    /// What threads took from lists ([`Step::Take`]), each list's in the order in which they began.
+    pub items: Vec<RecordedItem>,
 }
 
 /// What one thread did.
@@ -45,5 +47,16 @@ pub struct RecordedThread {
     /// where instructions are not counted, or their rate is unknown.
     pub rates: Vec<Option<f64>>,
     /// What it did, in order; then it exited, or the recording ended.
+    pub steps: Vec<Step>,
+}
+
+/// One of the items of a list, which any thread that takes from the list may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedItem {
+    /// The number of the list.
+    pub list: u32,
+    /// The thread that did it, by its position: the code is like that of this thread.
+    pub by: u32,
+    /// What was done, in order.
     pub steps: Vec<Step>,
 }

@@ -17,7 +17,7 @@ pub enum Step {
     Run(u64),
     /// Waited until another thread woke it.
     Wait,
-    /// Woke a thread, by its position in the recording.
+    /// Woke a thread, by its position in the recording, or an item of a list: items are numbered on from the threads.
     Wake(u32),
     /// Waited for something that the program has no part in: a timer, a signal from outside.
     Sleep(Ns),
@@ -34,9 +34,11 @@ pub enum Step {
         /// Its part, in units of [`Step::Run`]. Another run may give it another part of the sum.
         amount: u64,
     },
+    /// Took items of a list, by its number, and did them, until none was left.
+    Take(u32),
 }
 
-const NAMES: [&str; 8] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share"];
+const NAMES: [&str; 9] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share", "take"];
 
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -49,6 +51,7 @@ impl Serialize for Step {
             Self::Spawn(thread) => ("spawn", thread).serialize(serializer),
             Self::Barrier(barrier) => ("barrier", barrier).serialize(serializer),
             Self::Share { pool, amount } => ("share", pool, amount).serialize(serializer),
+            Self::Take(list) => ("take", list).serialize(serializer),
         }
     }
 }
@@ -75,7 +78,7 @@ impl<'de> Visitor<'de> for StepVisitor {
         let step = match name.as_ref() {
             "run" => Step::Run(amount(&name, &mut parts)?),
             "wait" => Step::Wait,
-            "wake" => Step::Wake(argument(&name, "the number of a thread", &mut parts)?),
+            "wake" => Step::Wake(argument(&name, "the number of a thread or item", &mut parts)?),
             "sleep" => Step::Sleep(Ns(amount(&name, &mut parts)?)),
             "io" => Step::Io(Ns(amount(&name, &mut parts)?)),
             "spawn" => Step::Spawn(argument(&name, "the number of a thread", &mut parts)?),
@@ -84,6 +87,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 let pool = argument(&name, "the number of a pool", &mut parts)?;
                 Step::Share { pool, amount: amount(&name, &mut parts)? }
             }
+            "take" => Step::Take(argument(&name, "the number of a list", &mut parts)?),
             _ => {
                 let hint = suggestion(&name, NAMES);
                 return Err(A::Error::custom(format!("unknown operation {name:?}: {hint}")));

@@ -1,4 +1,4 @@
-//! From a recording to lines of JSON: a header, then a line a thread.
+//! From a recording to lines of JSON: a header, then a line a thread, then a line an item.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::division::Division;
 use super::limits::VERSION;
-use super::recorded::{RecordedThread, Recording};
+use super::recorded::{RecordedItem, RecordedThread, Recording};
 use super::step::Step;
 use crate::program::{Start, ThreadKind};
 
@@ -19,6 +19,8 @@ struct HeaderLine<'a> {
     wake_ns: Option<u64>,
     counted: bool,
     threads: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    items: usize,
     notes: &'a [String],
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pools: &'a BTreeMap<u32, Division>,
@@ -41,6 +43,19 @@ struct ThreadLine<'a> {
     ops: &'a [Step],
 }
 
+#[derive(Serialize)]
+struct ItemLine<'a> {
+    item: usize,
+    list: u32,
+    by: u32,
+    ops: &'a [Step],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 pub(super) fn write(recording: &Recording) -> String {
     let header = HeaderLine {
         evenkeel: VERSION,
@@ -49,6 +64,7 @@ pub(super) fn write(recording: &Recording) -> String {
         wake_ns: recording.wake.map(|wake| wake.0),
         counted: recording.counted,
         threads: recording.threads.len(),
+        items: recording.items.len(),
         notes: &recording.notes,
         pools: &recording.pools,
         machine: recording.machine.as_deref(),
@@ -56,6 +72,9 @@ pub(super) fn write(recording: &Recording) -> String {
     let mut text = line(&header);
     for (position, thread) in recording.threads.iter().enumerate() {
         text += &line(&thread_line(position, thread));
+    }
+    for (item, RecordedItem { list, by, steps }) in (recording.threads.len()..).zip(&recording.items) {
+        text += &line(&ItemLine { item, list: *list, by: *by, ops: steps });
     }
     text
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreTypeId, Ns, machines};
 use evenkeel_workload::program::{
-    Op, PhaseId, Queue, QueueId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work,
+    List, ListId, Op, PhaseId, Queue, QueueId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work,
 };
-use evenkeel_workload::recording::{Division, MAX_AMOUNT, RATES, RecordedThread, Recording, Step, rate};
+use evenkeel_workload::recording::{Division, MAX_AMOUNT, RATES, RecordedItem, RecordedThread, Recording, Step, rate};
 use evenkeel_workload::validate;
 use proptest::prelude::*;
 
@@ -144,7 +144,7 @@ fn a_mistake_in_a_thread_is_named_with_its_line() {
     assert!(main(":0", ":1").ends_with(":3: thread 1: expected thread 0, they are numbered in order from 0"));
     assert!(main("\"ops\"", "\"at_ns\":9999999999999999,\"ops\"").contains("\"at_ns\": expected at most"));
     assert!(main("\"ops\"", "\"at_ns\":1,\"spawned\":true,\"ops\"").contains("leave one of them out"));
-    assert!(main("[\"wait\"]", "[\"spawn\",2]").ends_with(":3: refers to thread 2, but there are threads 0 to 1"));
+    assert!(main("[\"wait\"]", "[\"spawn\",2]").ends_with(":3: refers to 2, but there are threads 0 to 1"));
     assert!(main("[\"wait\"]", "[\"spawn\",1]").ends_with("is spawned already: a thread starts once"));
     assert!(main("[\"wait\"]", "[\"spawn\",0]").ends_with("starts by itself: it needs \"spawned\": true"));
 }
@@ -179,6 +179,50 @@ fn what_is_shared_out_becomes_pieces_of_a_list() {
     assert_eq!(complaint(&[HEADER, &main, &twice]), "app.ek:3: shares pool 7 twice: a thread takes part once");
     let lacks = complaint(&[HEADER, &main.replace("7,1000", "7"), &child]);
     assert!(lacks.ends_with("\"share\" lacks its argument, an amount"), "{lacks}");
+}
+
+#[test]
+fn items_of_a_list_are_taken_in_order() {
+    let header = HEADER.replace("\"threads\":2", "\"threads\":2,\"items\":2");
+    let main = MAIN.replace("[\"run\",1000]", "[\"run\",1000],[\"wake\",3]").replace("[\"wait\"]", "[\"take\",4]");
+    let child = CHILD.replace("[\"run\",300]", "[\"take\",4]").replace(",[\"wake\",0]", "");
+    let first = r#"{"item":2,"list":4,"by":1,"ops":[["run",200]]}"#;
+    let second = r#"{"item":3,"list":4,"by":0,"ops":[["wait"],["run",100]]}"#;
+    let recording = load(&[&header, &main, &child, first, second]);
+    assert_eq!(Recording::from_text(&recording.to_text(), "app.ek"), Ok(recording.clone()));
+    let workload = recording.workload("app", None);
+    validate::workload(&workload).unwrap();
+    let program = &workload.programs[0];
+    let time = |ns| compute(Work::Time(Ns(ns)));
+    let items = vec![vec![time(200)], vec![Op::Acquire(SemaphoreId(3)), time(100)]];
+    assert_eq!(program.lists, [List { name: "list 4".into(), items }]);
+    assert!(program.threads.iter().all(|thread| thread.ops.contains(&Op::Take(ListId(0)))));
+    assert!(program.threads[0].ops.contains(&Op::Post(SemaphoreId(3))) && program.semaphores.len() == 4);
+
+    let said = |lines: [&str; 5]| complaint(&lines);
+    let lacks = complaint(&[&header, &main, &child, first]);
+    assert_eq!(lacks, "app.ek:4: 1 items, but the header says 2: the file is not complete");
+    let number = said([&header, &main, &child, second, first]);
+    assert_eq!(number, "app.ek:4: item 3: expected item 2, they are numbered in order, on from the threads");
+    let by = said([&header, &main, &child, first, &second.replace("\"by\":0", "\"by\":2")]);
+    assert_eq!(by, "app.ek:5: was done by thread 2, but there are threads 0 to 1");
+    let other = said([&header, &main, &child, first, &second.replace(":4", ":5")]);
+    assert_eq!(other, "app.ek:5: no thread takes from list 5");
+    let none = said([&header, &main, &child.replace("[\"take\",4]", "[\"take\",5]"), first, second]);
+    assert_eq!(none, "app.ek:3: takes from list 5, which has no items");
+    let twice = said([&header, &main, &child.replace("[\"take\",4]", "[\"take\",4],[\"take\",4]"), first, second]);
+    assert_eq!(twice, "app.ek:3: takes from list 4 twice: a thread does so until it is empty");
+    let within = said([&header, &main, &child, first, &second.replace("[\"run\",100]", "[\"take\",4]")]);
+    assert_eq!(
+        within,
+        "app.ek:5: does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\" or \"io\""
+    );
+    // An item that nobody wakes keeps all who take from its list.
+    let asleep = said([&header, &main.replace(",[\"wake\",3]", ""), &child, first, second]);
+    assert_eq!(asleep, "app.ek:5: operation 1 waits for a wake-up that never comes");
+    // One waits for what the other, which has to take it, does afterwards.
+    let after = main.replace(",[\"wake\",3]", "").replace("[\"take\",4]", "[\"take\",4],[\"wake\",3]");
+    assert_eq!(said([&header, &after, &child, first, second]), asleep);
 }
 
 #[test]
@@ -229,12 +273,13 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0..=MAX_AMOUNT).prop_map(Step::Run),
         Just(Step::Wait),
-        (0..3_u32).prop_map(Step::Wake),
+        (0..6_u32).prop_map(Step::Wake),
         (0..=MAX_AMOUNT).prop_map(|span| Step::Sleep(Ns(span))),
         (0..=MAX_AMOUNT).prop_map(|span| Step::Io(Ns(span))),
         (0..3_u32).prop_map(Step::Spawn),
         (0..2_u32).prop_map(Step::Barrier),
         (0..4_u32, 0..=MAX_AMOUNT).prop_map(|(pool, amount)| Step::Share { pool, amount }),
+        (0..2_u32).prop_map(Step::Take),
     ]
 }
 
@@ -254,9 +299,21 @@ fn recording() -> impl Strategy<Value = Recording> {
     let threads = any::<bool>().prop_flat_map(|counted| (Just(counted), prop::collection::vec(thread(counted), 1..4)));
     let division = (1..u32::MAX, any::<bool>()).prop_map(|(pieces, guided)| Division { pieces, guided });
     let pools = prop::collection::btree_map(0..4_u32, division, 0..2);
-    (head, pools, threads).prop_map(|((command, machine, makespan, wake, notes), pools, (counted, threads))| {
-        Recording { command, machine, makespan: Ns(makespan), wake, counted, notes, pools, threads }
-    })
+    let item = (0..2_u32, 0..3_u32, prop::collection::vec(step(), 0..4));
+    let items = prop::collection::vec(item.prop_map(|(list, by, steps)| RecordedItem { list, by, steps }), 0..4);
+    (head, pools, threads, items).prop_map(
+        |((command, machine, makespan, wake, notes), pools, (counted, threads), items)| Recording {
+            command,
+            machine,
+            makespan: Ns(makespan),
+            wake,
+            counted,
+            notes,
+            pools,
+            threads,
+            items,
+        },
+    )
 }
 
 proptest! {

@@ -1,5 +1,6 @@
 //! What the kernel reports, and what comes of it, worked out by hand.
 
+mod lists;
 mod sharing;
 
 use evenkeel_model::{CoreTypeId, Instructions, Machine, machines};
@@ -26,10 +27,10 @@ fn machine() -> Machine {
 }
 
 fn woken(by: Tid) -> What {
-    What::Woken { by: Some(by), call: 0 }
+    What::Woken { by: Some(by), call: 0, word: 0 }
 }
 
-const BY_ITSELF: What = What::Woken { by: None, call: 0 };
+const BY_ITSELF: What = What::Woken { by: None, call: 0, word: 0 };
 
 /// The steps of each thread. Events are time, thread, CPU, and what happened.
 fn steps(events: &[(u64, Tid, u16, What)]) -> Vec<Vec<Step>> {
@@ -311,7 +312,7 @@ fn a_number_that_is_used_again_is_another_thread() {
 #[test]
 fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     let round = |at: u64, last: Tid, [one, other]: [Tid; 2]| {
-        let call = |by: Tid| What::Woken { by: Some(by), call: 1 + at as u32 };
+        let call = |by: Tid| What::Woken { by: Some(by), call: 1 + at as u32, word: 0 };
         [
             (at + 10, one, one as u16 - 1, What::Off(Futex)),
             (at + 20, other, other as u16 - 1, What::Off(Futex)),
@@ -501,7 +502,7 @@ fn what() -> impl Strategy<Value = What> {
         Just(On),
         Just(On),
         prop_oneof![Just(Preempted), Just(Futex), Just(Blocked)].prop_map(What::Off),
-        (by, 0..3_u32).prop_map(|(by, call)| What::Woken { by, call }),
+        (by, 0..3_u32, 0..2_u32).prop_map(|(by, call, word)| What::Woken { by, call, word }),
         Just(Exited),
     ]
 }

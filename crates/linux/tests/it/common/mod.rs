@@ -14,6 +14,11 @@ pub struct Tap {
     pub events: Vec<Event>,
     pub names: Vec<(Tid, String)>,
     threads: Vec<Seen>,
+    /// What threads have waited for: the place of a name is that of a word in memory.
+    waited_for: Vec<String>,
+    /// The calls that woke others, the last of which may wake several: when, who, and at which word.
+    calls: u32,
+    call: Option<(Ns, Option<ThreadId>, u32)>,
     pmu: Option<Pmu>,
 }
 
@@ -65,6 +70,8 @@ struct Seen {
     started: bool,
     blocked: bool,
     cpu: u16,
+    /// What it waits for.
+    word: u32,
 }
 
 /// Thread numbers of the kernel are not ours.
@@ -76,6 +83,15 @@ impl Tap {
     /// One that also sees what the cores count.
     pub fn counting(pmu: Pmu) -> Self {
         Self { pmu: Some(pmu), ..Self::default() }
+    }
+
+    /// As if it had not been seen by which futex calls threads woke each other, and where.
+    pub fn forget_calls(&mut self) {
+        for event in &mut self.events {
+            if let What::Woken { call, word, .. } = &mut event.what {
+                (*call, *word) = (0, 0);
+            }
+        }
     }
 
     fn push(&mut self, at: Ns, thread: ThreadId, core: CoreId, what: What) {
@@ -106,7 +122,7 @@ impl Observer for Tap {
             Sim::Ready { thread, core, by } => {
                 let seen = std::mem::replace(
                     &mut self.threads[thread.index()],
-                    Seen { started: true, blocked: false, cpu: core.0 },
+                    Seen { started: true, blocked: false, cpu: core.0, word: 0 },
                 );
                 match by {
                     Some(by) if !seen.started => {
@@ -115,7 +131,10 @@ impl Observer for Tap {
                     }
                     by if !seen.started || seen.blocked => {
                         let on = by.map_or(core, |by| CoreId(self.threads[by.index()].cpu));
-                        self.tell(at, thread, on, What::Woken { by: by.map(tid), call: 0 });
+                        let call = (at, by, seen.word);
+                        self.calls += u32::from(seen.word != 0 && self.call.replace(call) != Some(call));
+                        let call = if seen.word == 0 { 0 } else { self.calls };
+                        self.tell(at, thread, on, What::Woken { by: by.map(tid), call, word: seen.word });
                     }
                     _ => {}
                 }
@@ -136,12 +155,28 @@ impl Observer for Tap {
                 self.push(at, thread, core, What::Off(off));
                 let seen = &mut self.threads[thread.index()];
                 seen.blocked = matches!(why, Stop::Blocked(_));
+                seen.word = match why {
+                    Stop::Blocked(on) if on.contains("queue") || on.starts_with("lock") => {
+                        word(&mut self.waited_for, on)
+                    }
+                    // What wakes at an exit is the kernel. Barriers are not found here: all their wake-ups count.
+                    _ => 0,
+                };
                 seen.started = why != Stop::Exited;
                 self.runs(core, None);
             }
             _ => {}
         }
     }
+}
+
+/// The word in memory that threads wait at which wait for this.
+fn word(known: &mut Vec<String>, name: &str) -> u32 {
+    let place = known.iter().position(|one| one == name).unwrap_or_else(|| {
+        known.push(name.to_owned());
+        known.len() - 1
+    });
+    place as u32 + 1
 }
 
 pub fn play(machine: &Machine, workload: &Workload, policy: &str, watch: &mut Tap) -> Result<Outcome, Error> {

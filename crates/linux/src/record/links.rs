@@ -1,0 +1,136 @@
+//! Who has woken whom, how often and where, and what that says: which threads do the same, and on which side of a queue they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Threads are alike if at least such a part of their wake-ups, given or got, is with the same threads, and at the same places (assumed). There
+/// are more places: each item may have its own.
+const WITH: f64 = 0.5;
+const AT: f64 = 0.25;
+/// Of all wake-ups at a queue's words, with those on its other side and among themselves, at most such a part is among themselves (assumed).
+const WITHIN: f64 = 0.25;
+/// Of those with the other side, at most such a part is done by both sides in turn at the same word (assumed).
+const IN_TURN: f64 = 0.2;
+/// Of the wake-ups by those on a queue's other side, if they are many, such a part wakes no other (assumed).
+const ALONE: f64 = 0.25;
+
+/// Which threads have woken each other, by waker and woken.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    by: BTreeMap<(usize, usize), Link>,
+    /// The last call of each waker, and the only one that it has woken so far.
+    calls: BTreeMap<usize, (u32, Option<usize>)>,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    /// How often, by futex word, and how often by a call that woke no other.
+    at: BTreeMap<u32, u32>,
+    alone: u32,
+}
+
+impl Links {
+    pub(super) fn add(&mut self, waker: usize, woken: usize, call: u32, word: u32) {
+        let link = self.by.entry((waker, woken)).or_default();
+        *link.at.entry(word).or_default() += 1;
+        match self.calls.insert(waker, (call, None)) {
+            Some((last, other)) if last == call => {
+                let other = other.and_then(|other| self.by.get_mut(&(waker, other)));
+                other.into_iter().for_each(|link| link.alone -= 1);
+            }
+            _ => {
+                link.alone += 1;
+                self.calls.insert(waker, (call, Some(woken)));
+            }
+        }
+    }
+
+    /// How often these have woken those.
+    fn between(&self, wakers: &BTreeSet<usize>, woken: &BTreeSet<usize>) -> impl Iterator<Item = &Link> {
+        let pairs = wakers.iter().flat_map(move |waker| woken.iter().map(move |woken| (*waker, *woken)));
+        pairs.filter_map(|pair| self.by.get(&pair))
+    }
+
+    /// Whether some threads meet these as at a queue, on the other side of it. At a lock or a barrier all meet all, and at a lock who was woken
+    /// wakes the next one; at a queue that is mostly full or mostly empty one side waits.
+    pub(super) fn other_side(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
+        let places = |wakers, woken| {
+            let mut places: BTreeMap<u32, u32> = BTreeMap::new();
+            for (word, times) in self.between(wakers, woken).flat_map(|link: &Link| &link.at) {
+                *places.entry(*word).or_default() += times;
+            }
+            places
+        };
+        let (got, given, within) = (places(others, team), places(team, others), places(team, team));
+        let all = |counts: &BTreeMap<u32, u32>| counts.values().sum::<u32>();
+        let met = f64::from(all(&got) + all(&given));
+        let in_turn: u32 = got.iter().filter_map(|(word, times)| Some(*times.min(given.get(word)?))).sum();
+        let there = |(word, _): &(&u32, &u32)| got.contains_key(word) || given.contains_key(word);
+        let within = f64::from(within.iter().filter(there).map(|(_, times)| times).sum::<u32>());
+        within <= WITHIN * (within + met) && f64::from(in_turn) <= IN_TURN * met
+    }
+
+    /// Whether some threads wake each of these, now one and now another: who always wakes several opens a barrier.
+    pub(super) fn wake_each(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
+        let alone: u32 = self.between(others, team).map(|link| link.alone).sum();
+        let all: u32 = self.between(others, team).map(Link::times).sum();
+        let often = all > 2 * team.len() as u32;
+        let each = team.iter().all(|member| self.between(others, &BTreeSet::from([*member])).next().is_some());
+        each && (!often || f64::from(alone) >= ALONE * f64::from(all))
+    }
+}
+
+impl Link {
+    fn times(&self) -> u32 {
+        self.at.values().sum()
+    }
+}
+
+/// What a thread has to do with others.
+#[derive(Default)]
+pub(super) struct Ties {
+    /// How often it has woken each, or was woken.
+    pub with: BTreeMap<usize, u32>,
+    /// How often it was woken by each.
+    pub woken_by: BTreeMap<usize, u32>,
+    /// Where that was, and how often.
+    at: BTreeMap<u32, u32>,
+}
+
+impl Ties {
+    pub(super) fn of(links: &Links) -> BTreeMap<usize, Self> {
+        let mut ties: BTreeMap<usize, Self> = BTreeMap::new();
+        for ((waker, woken), link) in &links.by {
+            let times = link.times();
+            for (one, other) in [(waker, woken), (woken, waker)] {
+                let ties = ties.entry(*one).or_default();
+                *ties.with.entry(*other).or_default() += times;
+                link.at.iter().for_each(|(word, times)| *ties.at.entry(*word).or_default() += times);
+            }
+            *ties.entry(*woken).or_default().woken_by.entry(*waker).or_default() += times;
+        }
+        ties
+    }
+
+    /// Whether two threads do the same: with the same others, and at the same places.
+    pub(super) fn alike(&self, me: usize, it: &Self, other: usize) -> bool {
+        let not = |one: usize| move |with: &usize| *with != one;
+        common(&self.with, not(other), &it.with, not(me)) >= WITH && common(&self.at, |_| true, &it.at, |_| true) >= AT
+    }
+}
+
+/// Which part of two counts is the same, of what counts of each.
+fn common<K: Ord>(
+    one: &BTreeMap<K, u32>,
+    of_one: impl Fn(&K) -> bool,
+    other: &BTreeMap<K, u32>,
+    of_other: impl Fn(&K) -> bool,
+) -> f64 {
+    let total = |counts: &BTreeMap<K, u32>, of: &dyn Fn(&K) -> bool| -> f64 {
+        counts.iter().filter(|(key, _)| of(key)).map(|(_, count)| f64::from(*count)).sum()
+    };
+    let (all, all_others) = (total(one, &of_one), total(other, &of_other));
+    let counted = one.iter().filter(|(key, _)| of_one(key) && of_other(key));
+    let share =
+        |(key, count): (&K, &u32)| Some((f64::from(*count) / all).min(f64::from(*other.get(key)?) / all_others));
+    counted.filter_map(share).sum()
+}

@@ -1,0 +1,140 @@
+//! Threads that take what they do from a queue.
+
+use Off::Futex;
+use Step::{Run, Spawn, Take, Wait, Wake};
+use What::{Forked, On};
+use proptest::prelude::*;
+
+use super::{machine, recorded};
+use crate::event::{Off, Tid, What};
+use evenkeel_workload::recording::{RecordedItem, Recording, Step};
+
+const READER: Tid = 2;
+const WRITER: Tid = 3;
+
+fn at(by: Tid, call: u64, word: u32) -> What {
+    What::Woken { by: Some(by), call: 1 + call as u32, word }
+}
+
+/// 1 starts a reader, a writer and two workers. The reader wakes a worker for each item, which wakes the writer, and does 20 ns more of work.
+/// Of three items worker 4 gets two, and worker 5, on a CPU that is half as fast, one.
+fn items(count: u64) -> Vec<(u64, Tid, u16, What)> {
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend((2..6).map(|child| (0, 1, 0, Forked { child, process: false })));
+    events.push((0, 1, 0, What::Off(Futex)));
+    events.extend([(1, 4, 1, On), (5, 4, 1, What::Off(Futex)), (5, WRITER, 1, On), (5, 5, 2, On)]);
+    events.extend([(9, WRITER, 1, What::Off(Futex)), (9, 5, 2, What::Off(Futex))]);
+    for item in 0..count {
+        let (worker, cpu) = if item % 3 == 2 { (5, 2) } else { (4, 1) };
+        let t = 100 * (item + 1);
+        events.extend([
+            (t, READER, 0, On),
+            (t + 10, worker, 0, at(READER, item, 7)),
+            (t + 10, worker, cpu, On),
+            (t + 12, READER, 0, What::Off(Off::Preempted)),
+            (t + 40, WRITER, cpu, at(worker, item, 8)),
+            (t + 40, WRITER, 0, On),
+            (t + 45, WRITER, 0, What::Off(Futex)),
+            (t + 60, worker, cpu, What::Off(Futex)),
+        ]);
+    }
+    events
+}
+
+#[test]
+fn workers_between_a_reader_and_a_writer_take_items() {
+    let recording = recorded(&machine(), &items(12));
+    let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
+    // Items are numbered on from the five threads. The first of each worker is what it does until it first waits.
+    assert_eq!(steps[0], [Spawn(1), Spawn(2), Spawn(3), Wake(5), Spawn(4), Wake(6)]);
+    assert_eq!(steps[1][..4], [Run(10), Wake(7), Run(2 + 10), Wake(9)]);
+    assert_eq!(steps[2][..4], [Run(4), Wait, Run(5), Wait]);
+    assert_eq!(steps[3..], [[Take(0)], [Take(0)]]);
+    let item = |by: u32, steps: &[Step]| RecordedItem { list: 0, by, steps: steps.to_vec() };
+    let first = [
+        item(3, &[Wait, Run(4)]),
+        item(4, &[Wait, Run(2)]),
+        item(3, &[Wait, Run(30), Wake(2)]),
+        // The writer has been woken: another thread could do what follows.
+        item(3, &[Run(20)]),
+        item(3, &[Wait, Run(30), Wake(2)]),
+        item(3, &[Run(20)]),
+        item(4, &[Wait, Run(15), Wake(2)]),
+        item(4, &[Run(10)]),
+    ];
+    assert_eq!(recording.items[..8], first);
+    assert_eq!(recording.items.len(), 2 + 2 * 12);
+}
+
+#[test]
+fn few_wake_ups_and_those_without_calls_tell_nothing() {
+    let takes = |events: &[_]| !recorded(&machine(), events).items.is_empty();
+    assert!(takes(&items(9)) && !takes(&items(3)));
+    let without = |(at, tid, cpu, what)| match what {
+        What::Woken { by, .. } => (at, tid, cpu, What::Woken { by, call: 0, word: 0 }),
+        what => (at, tid, cpu, what),
+    };
+    assert!(!takes(&items(9).into_iter().map(without).collect::<Vec<_>>()));
+    // Without a writer they could be threads that hand their own work on to the reader.
+    let without: Vec<_> = items(9).into_iter().filter(|(_, tid, ..)| *tid != WRITER).collect();
+    assert!(!takes(&without));
+}
+
+/// Late events and coarse clocks let several things happen at once. The wake-up that is written down first is that of the wait that is.
+#[test]
+fn wake_ups_at_one_time_are_told_apart() {
+    let mut events = items(12);
+    let after = events.iter().position(|event| event.0 == 200).unwrap();
+    let wakes = |tid, by, cpu| (170, tid, cpu, What::Woken { by: Some(by), call: 0, word: 0 });
+    let more = [
+        (162, READER, 0, On),
+        (164, READER, 0, What::Off(Futex)),
+        wakes(4, WRITER, 1),
+        (170, 4, 1, On),
+        wakes(READER, 4, 1),
+        (170, 4, 1, What::Off(Futex)),
+        (170, READER, 0, On),
+        wakes(4, READER, 0),
+        (170, 4, 1, On),
+        (172, 4, 1, What::Off(Futex)),
+        (174, READER, 0, What::Off(Off::Preempted)),
+    ];
+    events.splice(after..after, more);
+    let recording = recorded(&machine(), &events);
+    assert!(!recording.items.is_empty());
+    assert_eq!(Recording::from_text(&recording.to_text(), "test.ek"), Ok(recording));
+}
+
+proptest! {
+    /// Whatever else happens meanwhile.
+    #[test]
+    fn recordings_with_lists_end(more in super::events(), count in 6..20_u64, stretch in 1..20_u64) {
+        let mut events = items(count);
+        events.extend(more.into_iter().map(|(at, tid, cpu, what)| (at * stretch / 10, tid + 1, cpu, what)));
+        events.sort_by_key(|event| event.0);
+        let recording = recorded(&machine(), &events);
+        prop_assert_eq!(Recording::from_text(&recording.to_text(), "test.ek"), Ok(recording));
+    }
+
+    /// With few other events, so that most of these have lists.
+    #[test]
+    fn so_do_those_with_few_other_events(
+        more in prop::collection::vec((0..2000_u64, 1..7_u32, 0..4_u16, super::what()), 0..4),
+        count in 6..20_u64,
+        // Of so few times that much happens at once.
+        coarse in prop_oneof![Just(1), Just(50), Just(500_u64)],
+        lost in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let mut events = items(count);
+        let nothing_else = more.is_empty() && lost.is_empty();
+        events.extend(more);
+        events.sort_by_key(|event| event.0);
+        for index in lost {
+            events.remove(index.index(events.len()));
+        }
+        events.iter_mut().for_each(|event| event.0 -= event.0 % coarse);
+        let recording = recorded(&machine(), &events);
+        prop_assert!(!nothing_else || !recording.items.is_empty());
+        prop_assert_eq!(Recording::from_text(&recording.to_text(), "test.ek"), Ok(recording));
+    }
+}
