@@ -1,7 +1,7 @@
 //! Finds threads that take what they do from a queue and hand it on: the workers between a reader and a writer, the stage of a pipeline.
 //!
 //! Which of them gets an item depends on which is free, so what each did is cut where it waited, and where it had handed
-//! something on to others: a list of items, in the order in which they began, from which in a replay whoever is free takes the next.
+//! something on to others: a list of items, in the order in which they began, from which in a replay the thread that is free takes the next.
 //! An item waits for what the recorded one waited for, and wakes what that one woke.
 //!
 //! A replay of such a list comes to its end since the recorded run did. Of what is left to do in a replay that is stuck, take what was written down

@@ -366,7 +366,7 @@ fn with_list() -> impl Strategy<Value = Recording> {
 }
 
 proptest! {
-    /// Whoever is faster, and whoever takes what.
+    /// Whichever thread is faster, and whichever takes what.
     #[test]
     fn what_loads_ends_on_every_machine(recording in with_list(), cores in 1..4_usize) {
         if let Ok(recording) = Recording::from_text(&recording.to_text(), "test.ek") {

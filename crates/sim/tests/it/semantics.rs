@@ -267,7 +267,7 @@ fn takers() -> Program {
 }
 
 #[test]
-fn items_of_a_list_are_done_by_whoever_is_free() {
+fn items_of_a_list_are_done_by_the_thread_that_is_free() {
     let outcome = on(&machine(0, 2), takers());
     let mut ends = exits(&outcome);
     ends.sort_unstable();

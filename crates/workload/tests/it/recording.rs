@@ -217,7 +217,7 @@ fn items_of_a_list_are_taken_in_order() {
         within,
         "app.ek:5: does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\" or \"io\""
     );
-    // An item that nobody wakes keeps all who take from its list.
+    // An item that no thread wakes keeps all that take from its list.
     let asleep = said([&header, &main.replace(",[\"wake\",3]", ""), &child, first, second]);
     assert_eq!(asleep, "app.ek:5: operation 1 waits for a wake-up that never comes");
     // One waits for what the other, which has to take it, does afterwards.
