@@ -11,6 +11,7 @@ pub use evenkeel_testing_macros::test;
 pub use inventory;
 
 mod kill;
+mod long;
 pub mod needs;
 mod run;
 

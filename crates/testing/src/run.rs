@@ -1,14 +1,13 @@
 //! The harness.
 
-use std::cmp::Reverse;
 use std::env;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::{LazyLock, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
+use crate::long::{self, Timed};
 use crate::needs::{NAMES, Need};
 
 /// A test, as `#[test]` registers it.
@@ -38,36 +37,15 @@ pub fn main() -> ExitCode {
         Trial::ignorable_test(name, || match missing(test.needs)? {
             Some(reason) => Ok(Completion::ignored_with(reason)),
             None => {
-                #[expect(clippy::disallowed_methods, reason = "no simulated time")]
-                let _timed = Timed(name, Instant::now());
+                let _timed = Timed::begin(name);
                 (test.run)();
                 Ok(Completion::Completed)
             }
         })
     };
     let conclusion = libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect());
-    let mut took = TOOK.lock().unwrap_or_else(PoisonError::into_inner);
-    took.sort_by_key(|(_, time)| Reverse(*time));
-    for (name, time) in took.iter() {
-        println!("{:5} s  {name}", time.as_secs());
-    }
+    long::print();
     conclusion.exit_code()
-}
-
-/// A test that takes so long is told of: where the time of all went.
-const LONG: Duration = Duration::from_secs(10);
-static TOOK: Mutex<Vec<(&str, Duration)>> = Mutex::new(Vec::new());
-
-/// Notes how long a test took, also when it fails.
-struct Timed(&'static str, Instant);
-
-impl Drop for Timed {
-    fn drop(&mut self) {
-        let took = self.1.elapsed();
-        if took >= LONG {
-            TOOK.lock().unwrap_or_else(PoisonError::into_inner).push((self.0, took));
-        }
-    }
 }
 
 /// Whether a unit test has to be skipped, which cannot be in a binary `tests/live` since it sees what is private. The

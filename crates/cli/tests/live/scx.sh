@@ -81,18 +81,20 @@ ends)
 	complaints
 	;;
 
-# What must not disturb programs.
-changes)
-	# While the same programs run, one policy comes after another.
+# While the same programs run, one policy comes after another.
+"policies come and go")
 	(mix 100; echo done) >/tmp/mix & mix=$!
 	begin --policy colab; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
 	begin --policy colab --path daemon; eventually in_state enabled; sleep 0.3; kill -INT $pid; ended interrupted
 	wait $mix; cat /tmp/mix
+	complaints
+	;;
 
-	# Beside threads that never sleep, and some that change their masks, a little core and a big one go and come back.
+# Beside threads that never sleep, and some that change their masks, a little core and a big one go and come back.
+"cores come and go")
 	switch() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online" || echo "cpu$1 cannot be $2"; }
 	bound() { grep -qx "Cpus_allowed_list:	$2" "/proc/$1/status"; }
-	for policy in pfs/kernel pfs/daemon wash/kernel colab/kernel; do
+	for policy; do
 		begin --policy ${policy%/*} --path ${policy#*/} -- sh -c "$command"; begun
 		"$programs" hog 4 & hogs=$!
 		"$programs" wander 2 3000 & wanders=$!

@@ -112,6 +112,21 @@ static void *live(void *argument)
 	return 0;
 }
 
+static void *leave(void *nothing)
+{
+	pthread_exit(nothing);
+}
+
+/* The first `pthread_exit` loads a library. In a process that is forked meanwhile that never ends: glibc resets the locks of its loader,
+ * not what they guard. */
+static void load_what_exits(void)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, 0, leave, 0))
+		pthread_join(thread, 0);
+}
+
 /* A seed, and the CPUs of the test, since this process may have inherited fewer. */
 int main(int count, char **words)
 {
@@ -123,6 +138,7 @@ int main(int count, char **words)
 		if (word < 4)
 			cpus[word - 2] = cpu;
 	}
+	load_what_exits();
 	live(&job);
 	pthread_exit(0);
 }
