@@ -33,6 +33,9 @@ pub use figures::Figures;
 use rescue::PATIENCE;
 use threads::Thread;
 
+/// How often the scheduler has its tick: HZ of Debian's kernels.
+pub(crate) const TICK: Ns = Ns::from_ms(4);
+
 /// What the host tells the kernel.
 pub(crate) trait Orders {
     /// Has a core run a thread, if it still waits then. Replaces an older assignment, which had another number.

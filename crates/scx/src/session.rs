@@ -13,14 +13,12 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
 use crate::allowance::Allowance;
-use crate::host::{Driver, Figures};
+use crate::host::{Driver, Figures, TICK};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
 use crate::speed::Speeds;
 use crate::{Bounds, Ended, Error};
 
-/// How often the scheduler has its tick: HZ of Debian's kernels.
-const TICK: Ns = Ns::from_ms(4);
 /// How often it checks whether it is to end, which no user notices. Where nothing happens these are its only wake-ups.
 pub(crate) const POLL: Ns = Ns::from_ms(50);
 

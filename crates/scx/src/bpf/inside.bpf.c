@@ -203,6 +203,8 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		had = 0;
 	}
 	slot = take_next(core);
+	if (!slot)
+		slot = take_overdue(core);
 	if (slot && move(slot, core, had))
 		return;
 	/* Whether the thread that ran could go on: then it gives way only to one of its core that comes before it. */

@@ -2,15 +2,19 @@
 /* Threads that wait for too long, and cores that lack work which they could do. */
 #pragma once
 
-/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host/rescue.rs. */
+/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides; for less where many wait, each of which
+ * is to have had its tick by then: `PATIENCE` of src/host/rescue.rs. */
 #define PATIENCE 1000000000ULL
+/* How long a tick lasts, in ns: `TICK` of src/host.rs. */
+#define TICK 4000000ULL
 /* How often a core's queue is searched for one, in ns (assumed: a quarter of that), until one is found. */
 #define SEARCH (PATIENCE / 4)
 /* So many pairs of cores are checked a beat for work that one of them lacks: all of 64 cores. */
 #define PAIRS 4096
 
-/* By core: when its queue was searched last. */
+/* By core: when its queue was searched last, and whether a thread was found. */
 static __u64 searched[CORES];
+static bool late[CORES];
 /* When cores that lack work were last checked. */
 static __u64 checked;
 /* Since when a core has been seen to lack a thread that waits and may use it, or one that a slower core runs. */
@@ -32,24 +36,42 @@ DECISION __u32 longest_waiting(__u32 core)
 	return longest;
 }
 
+/* The thread that has waited for a core for too long, if one has. */
+DECISION __u32 overdue(__u32 core)
+{
+	__u32 i = core & (CORES - 1), slot = longest_waiting(core);
+	__u64 now = NOW, turns = core_at(core)->queued * TICK, waits = slot ? since(now, thread_at(slot)->since) : 0;
+
+	if (slot)
+		note_wait(waits);
+	/* It may wait for longer still, or not run any more. */
+	late[i] = slot && waits + turns >= PATIENCE;
+	searched[i] = now;
+	return late[i] ? slot : 0;
+}
+
 /* Whether a thread waits for a core for too long. It comes next there. */
 DECISION int waits_too_long(__u32 core)
 {
 	__u32 i = core & (CORES - 1), slot;
-	__u64 now = NOW;
 
-	if (!core_at(core)->queued || since(now, searched[i]) < SEARCH)
+	if (!core_at(core)->queued)
 		return false;
-	slot = longest_waiting(core);
-	/* It may wait for longer still, or not run any more. */
+	/* It is searched again when the core chooses. */
+	if (late[i])
+		return true;
+	if (since(NOW, searched[i]) < SEARCH)
+		return false;
+	slot = overdue(core);
 	if (slot)
-		note_wait(since(now, thread_at(slot)->since));
-	if (!slot || since(now, thread_at(slot)->since) < PATIENCE) {
-		searched[i] = now;
-		return false;
-	}
-	next[i] = slot;
-	return true;
+		next[i] = slot;
+	return !!slot;
+}
+
+/* The same where a core chooses: if one has waited for too long, more may have, and ticks alone would be too few for them. */
+static __always_inline __u32 take_overdue(__u32 core)
+{
+	return late[core & (CORES - 1)] && core_at(core)->queued ? overdue(core) : 0;
 }
 
 /* Whether a thread waits for a core that is away. It comes next on this one, since not every policy fetches what waits elsewhere

@@ -53,6 +53,27 @@ fn no_thread_waits_for_long_whatever_the_policy_decides() {
     }
 }
 
+/// Many threads, half of them with the lowest weight, have all had a tick in less than two seconds: each of four cores runs 225 of
+/// them, and between two of those for a tick what its policy wants.
+#[test]
+fn the_more_threads_wait_the_earlier_they_are_helped() {
+    for policy in POLICIES.iter().filter(|policy| !policy.foresight) {
+        let mut driver = driver(policy.name);
+        for tid in 100..1000 {
+            driver.orders.begin(tid, u64::MAX);
+            driver.orders.threads.get_mut(&tid).unwrap().weight = if tid % 2 == 0 { 88761 } else { 15 };
+            driver.orders.ready(tid, 0, true);
+        }
+        for _ in 0..1000 {
+            listen(&mut driver, true, false);
+            (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+            driver.orders.now += TICK;
+        }
+        let longest = driver.figures().longest_wait;
+        assert!(longest < Ns::from_secs(2), "{}: {longest}", policy.name);
+    }
+}
+
 /// A core that is left without work while a thread waits that may use it is told, and for how long; not one whose threads are
 /// all bound elsewhere.
 #[test]

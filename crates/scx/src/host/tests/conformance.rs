@@ -15,8 +15,6 @@ use super::*;
 const BEAT: Ns = Ns::from_ms(2);
 /// The process is late when an event has waited for so long: cores take what waits by themselves.
 const LATE: Ns = Ns::from_ms(20);
-/// How often the process accounts for what runs.
-const TICK: Ns = Ns::from_ms(4);
 const FIRST: Tid = 100;
 
 /// How long messages take.
