@@ -69,13 +69,20 @@ impl Links {
         within <= WITHIN * (within + met) && f64::from(in_turn) <= IN_TURN * met
     }
 
-    /// Whether some threads wake each of these, now one and now another: who always wakes several opens a barrier.
-    pub(super) fn wake_each(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
+    /// Whether each of these has woken, or was woken by, one of some others.
+    pub(super) fn meet_each(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
+        let meets = |member: &usize| {
+            let member = BTreeSet::from([*member]);
+            self.between(others, &member).chain(self.between(&member, others)).next().is_some()
+        };
+        team.iter().all(meets)
+    }
+
+    /// If some threads wake these often, whether they wake now one and now another: who always wakes several opens a barrier.
+    pub(super) fn wake_one_at_a_time(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> Option<bool> {
         let alone: u32 = self.between(others, team).map(|link| link.alone).sum();
         let all: u32 = self.between(others, team).map(Link::times).sum();
-        let often = all > 2 * team.len() as u32;
-        let each = team.iter().all(|member| self.between(others, &BTreeSet::from([*member])).next().is_some());
-        each && (!often || f64::from(alone) >= ALONE * f64::from(all))
+        (all > 2 * team.len() as u32).then(|| f64::from(alone) >= ALONE * f64::from(all))
     }
 }
 

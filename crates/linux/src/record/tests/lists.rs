@@ -66,6 +66,30 @@ fn workers_between_a_reader_and_a_writer_take_items() {
     assert_eq!(recording.items.len(), 2 + 2 * 12);
 }
 
+/// The reader is faster than the workers: it waits for room, and they for nothing. Both wake it and the writer.
+#[test]
+fn workers_that_never_wait_take_items_too() {
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend((2..6).map(|child| (0, 1, 0, Forked { child, process: false })));
+    events.extend([(0, 1, 0, What::Off(Futex)), (1, 4, 1, On), (1, 5, 2, On), (1, READER, 0, On)]);
+    events.extend([(2, READER, 0, What::Off(Futex)), (2, WRITER, 0, On), (3, WRITER, 0, What::Off(Futex))]);
+    for item in 0..12 {
+        let (worker, cpu) = if item % 3 == 2 { (5, 2) } else { (4, 1) };
+        let t = 100 * (item + 1);
+        events.extend([
+            (t, READER, cpu, at(worker, 2 * item, 7)),
+            (t, READER, 0, On),
+            (t + 20, READER, 0, What::Off(Futex)),
+            (t + 40, WRITER, cpu, at(worker, 2 * item + 1, 8)),
+            (t + 40, WRITER, 0, On),
+            (t + 45, WRITER, 0, What::Off(Futex)),
+        ]);
+    }
+    let recording = recorded(&machine(), &events);
+    assert_eq!(recording.threads[3].steps, [Take(0)]);
+    assert_eq!(recording.items.len(), 2 * 12 + 2);
+}
+
 #[test]
 fn few_wake_ups_and_those_without_calls_tell_nothing() {
     let takes = |events: &[_]| !recorded(&machine(), events).items.is_empty();
