@@ -78,6 +78,11 @@ impl Links {
         team.iter().all(meets)
     }
 
+    /// Whether some threads have woken any of these.
+    pub(super) fn wake(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
+        self.between(others, team).next().is_some()
+    }
+
     /// If some threads wake these often, whether they wake now one and now another: who always wakes several opens a barrier.
     pub(super) fn wake_one_at_a_time(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> Option<bool> {
         let alone: u32 = self.between(others, team).map(|link| link.alone).sum();

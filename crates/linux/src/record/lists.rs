@@ -142,7 +142,7 @@ fn take(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, threads: &[ThreadR
 
 /// Whether these meet two kinds of other threads as at a queue: those that give them what they do, and those that get what they have done. With
 /// only one it could be either, since threads that hand their own work on are woken as soon as there is room for more. Each of them meets both kinds;
-/// that it waits for them is not needed, since the stage that takes longest never waits.
+/// that each waits is not needed, since a stage that takes longest hardly does.
 fn are_between(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, group_of: &[usize], links: &Links) -> bool {
     let mut met: BTreeMap<usize, (BTreeSet<usize>, u32)> = BTreeMap::new();
     for (other, times) in team.iter().filter_map(|member| ties.get(member)).flat_map(|ties| &ties.with) {
@@ -158,7 +158,9 @@ fn are_between(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, group_of: &
     };
     let partners: Vec<_> = met.values().filter(|(others, with)| partner(others, *with)).collect();
     let often: Vec<bool> = partners.iter().filter_map(|(others, _)| links.wake_one_at_a_time(others, team)).collect();
-    partners.len() > 1 && (often.is_empty() || often.contains(&true))
+    // Threads that only wake others give; nothing says that they take.
+    let given = partners.iter().any(|(others, _)| links.wake(others, team));
+    partners.len() > 1 && given && (often.is_empty() || often.contains(&true))
 }
 
 /// When each of these threads was started.

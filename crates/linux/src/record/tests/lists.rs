@@ -66,13 +66,12 @@ fn workers_between_a_reader_and_a_writer_take_items() {
     assert_eq!(recording.items.len(), 2 + 2 * 12);
 }
 
-/// The reader is faster than the workers: it waits for room, and they for nothing. Both wake it and the writer.
-#[test]
-fn workers_that_never_wait_take_items_too() {
+/// The reader is faster than the workers: it waits for room, and they for nothing but the first item, if at all. They wake it and the writer.
+fn full(begin: &[(u64, Tid, u16, What)]) -> Vec<(u64, Tid, u16, What)> {
     let mut events = vec![(0, 1, 0, On)];
     events.extend((2..6).map(|child| (0, 1, 0, Forked { child, process: false })));
-    events.extend([(0, 1, 0, What::Off(Futex)), (1, 4, 1, On), (1, 5, 2, On), (1, READER, 0, On)]);
-    events.extend([(2, READER, 0, What::Off(Futex)), (2, WRITER, 0, On), (3, WRITER, 0, What::Off(Futex))]);
+    events.extend([(0, 1, 0, What::Off(Futex)), (2, WRITER, 0, On), (3, WRITER, 0, What::Off(Futex))]);
+    events.extend_from_slice(begin);
     for item in 0..12 {
         let (worker, cpu) = if item % 3 == 2 { (5, 2) } else { (4, 1) };
         let t = 100 * (item + 1);
@@ -85,9 +84,30 @@ fn workers_that_never_wait_take_items_too() {
             (t + 45, WRITER, 0, What::Off(Futex)),
         ]);
     }
-    let recording = recorded(&machine(), &events);
+    events
+}
+
+#[test]
+fn workers_that_hardly_wait_take_items_too() {
+    let begin = [
+        (4, 4, 1, On),
+        (5, 4, 1, What::Off(Futex)),
+        (6, 5, 2, On),
+        (7, READER, 0, On),
+        (8, 4, 0, at(READER, 100, 9)),
+        (8, 4, 1, On),
+        (9, READER, 0, What::Off(Futex)),
+    ];
+    let recording = recorded(&machine(), &full(&begin));
     assert_eq!(recording.threads[3].steps, [Take(0)]);
-    assert_eq!(recording.items.len(), 2 * 12 + 2);
+    assert!(recording.items.len() > 2 * 12, "{:?}", recording.items);
+}
+
+/// They could have been given parts, and tell two others of what they have done.
+#[test]
+fn workers_that_are_never_woken_do_not() {
+    let begin = [(4, 4, 1, On), (6, 5, 2, On), (7, READER, 0, On), (9, READER, 0, What::Off(Futex))];
+    assert!(recorded(&machine(), &full(&begin)).items.is_empty());
 }
 
 #[test]
