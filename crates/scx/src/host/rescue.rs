@@ -1,47 +1,50 @@
 //! Threads that have waited for too long.
 
+use std::cmp::Reverse;
+
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
 use super::{Assignment, Driver, Location, Orders, TICK};
 
-/// A thread that has waited for so long runs for a tick, whatever the policy decides: one with the lowest weight would wait for
-/// 24 s beside one with the highest after each tick of its own (4 ms x 88761 / 15), and the kernel takes the machine back after 5 s.
-/// For less where many wait, since each has its tick after those that have waited longer: all are to have had it by then.
+/// A thread that has waited for so long, or would have by its turn after those that have waited longer, runs for a tick, whatever the
+/// policy decides: one with the lowest weight would wait for 24 s beside one with the highest after each tick of its own
+/// (4 ms x 88761 / 15), and the kernel takes the machine back after 5 s.
 pub(super) const PATIENCE: Ns = Ns::from_secs(1);
+/// Between two such threads a core runs for a tick what its policy wants.
+const TURN: Ns = Ns(2 * TICK.0);
 
 impl<O: Orders> Driver<O> {
-    /// Has cores run those threads that have waited longest, if that is too long; of those only that a core can run now, unlike
-    /// those of a core that is taken.
+    /// Has each core that threads have waited for too long run the one that has waited longest. Slow cores come first: it is to get on,
+    /// not to be fast.
     pub(super) fn rescue(&mut self) {
-        let since = |id: &ThreadId| self.threads[id.index()].since;
         let waits = |id: &ThreadId| self.threads[id.index()].location == Location::Waiting;
-        let mut waiting: Vec<ThreadId> = self.by_tid.values().copied().filter(waits).collect();
-        // A core runs what its policy wants for a tick between two of them.
-        let ticks = 2 * waiting.len().div_ceil(self.online.len().max(1)) as u64;
-        let patience = self.patience.since(Ns(ticks * TICK.0));
-        waiting.retain(|id| self.now.since(since(id)) > patience);
-        waiting.sort_by_key(since);
-        let mut cores = self.online;
-        for id in waiting {
-            if let Some((core, running)) = self.stoppable(id, cores) {
-                cores.remove(core);
+        let waiting = self.by_tid.values().copied().filter(waits);
+        let mut waiting: Vec<(Ns, CoreSet, ThreadId)> = waiting
+            .map(|id| (&self.threads[id.index()], id))
+            .map(|(thread, id)| (self.now.since(thread.since), self.usable(thread.mask), id))
+            .collect();
+        waiting.sort_by_key(|(waits, ..)| Reverse(*waits));
+        for core in self.online.iter().collect::<Vec<_>>().into_iter().rev() {
+            let Some(running) = self.stoppable(core) else { continue };
+            let mut turns = Ns::ZERO;
+            let too_long = waiting.iter().filter(|(_, usable, _)| usable.contains(core)).any(|(waits, usable, _)| {
+                let before = turns;
+                // Each of the cores that it may use could have it.
+                turns += Ns(TURN.0 / usable.len() as u64);
+                *waits + before > self.patience
+            });
+            if let Some(first) = waiting.iter().position(|(_, usable, _)| too_long && usable.contains(core)) {
+                let (.., id) = waiting.remove(first);
                 self.run_instead(core, running, id);
-            }
-            if cores.is_empty() {
-                return;
             }
         }
     }
 
-    /// One of some cores that could run a thread instead of its own, and that one. Of the slowest type: it is to get on, not to be fast.
-    fn stoppable(&self, id: ThreadId, cores: CoreSet) -> Option<(CoreId, ThreadId)> {
-        let usable = self.usable(self.threads[id.index()].mask).and(cores);
-        usable.iter().collect::<Vec<_>>().into_iter().rev().find_map(|core| {
-            let place = &self.cores[core.index()];
-            let running = place.running.filter(|_| place.sent.is_none())?;
-            let leaves = self.stops.iter().any(|stop| stop.left.contains(&running));
-            (!leaves).then_some((core, running))
-        })
+    /// What a core runs that could be stopped.
+    fn stoppable(&self, core: CoreId) -> Option<ThreadId> {
+        let place = &self.cores[core.index()];
+        let running = place.running.filter(|_| place.sent.is_none())?;
+        (!self.stops.iter().any(|stop| stop.left.contains(&running))).then_some(running)
     }
 
     /// To the scheduler the thread runs elsewhere.

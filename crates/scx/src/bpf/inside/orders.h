@@ -55,14 +55,17 @@ static void fetch(__u32 slot, __u32 to)
 		stop(from, to, 0);
 }
 
-/* Whether a thread that waits for a core runs there at once. */
+/* By core: whether threads have waited there for too long. */
+static bool late[CORES];
+
+/* Whether a thread that waits for a core runs there at once. Others come first where some have waited for too long. */
 DECISION int check_preemption(__u32 slot, __u32 core)
 {
 	__u32 running = core_at(core)->current;
 
 	if (!running)
 		kick(core, SCX_KICK_IDLE);
-	else if (hook_preempts(slot, running, core))
+	else if (!late[core & (CORES - 1)] && hook_preempts(slot, running, core))
 		stop(core, NO_CORE, 0);
 	return 0;
 }

@@ -2,8 +2,7 @@
 /* Threads that wait for too long, and cores that lack work which they could do. */
 #pragma once
 
-/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides; for less where many wait, each of which
- * is to have had its tick by then: `PATIENCE` of src/host/rescue.rs. */
+/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host/rescue.rs. */
 #define PATIENCE 1000000000ULL
 /* How long a tick lasts, in ns: `TICK` of src/host.rs. */
 #define TICK 4000000ULL
@@ -12,42 +11,34 @@
 /* So many pairs of cores are checked a beat for work that one of them lacks: all of 64 cores. */
 #define PAIRS 4096
 
-/* By core: when its queue was searched last, and whether a thread was found. */
+/* By core: when its queue was searched last. */
 static __u64 searched[CORES];
-static bool late[CORES];
 /* When cores that lack work were last checked. */
 static __u64 checked;
 /* Since when a core has been seen to lack a thread that waits and may use it, or one that a slower core runs. */
 static __u64 lacks_since[CORES];
 static __u64 misplaced_since[CORES];
 
-/* The one that has waited longest. */
-DECISION __u32 longest_waiting(__u32 core)
-{
-	__u64 earliest = ANY(0ULL);
-	__u32 slot, longest = ANY(0);
-
-	FOR_WAITING(slot, core) {
-		if (!longest || thread_at(slot)->since < earliest) {
-			earliest = thread_at(slot)->since;
-			longest = slot;
-		}
-	}
-	return longest;
-}
-
-/* The thread that has waited for a core for too long, if one has. */
+/* The thread that has waited longest for a core and can run there, if threads have waited for too long, or would have by their turns, each a
+ * tick: if one has waited for PATIENCE, or those that have waited for half of it take the other half, or all of them all of it. */
 DECISION __u32 overdue(__u32 core)
 {
-	__u32 i = core & (CORES - 1), slot = longest_waiting(core);
-	__u64 now = NOW, turns = core_at(core)->queued * TICK, waits = slot ? since(now, thread_at(slot)->since) : 0;
+	__u32 i = core & (CORES - 1), slot, longest = ANY(0);
+	__u64 now = NOW, waits, most = ANY(0ULL), half = ANY(0ULL);
 
-	if (slot)
-		note_wait(waits);
+	FOR_WAITING(slot, core) {
+		waits = since(now, thread_at(slot)->since);
+		half += waits >= PATIENCE / 2;
+		if ((longest && waits <= most) || !may_use(p_slot, cpu_of(core)))
+			continue;
+		most = waits;
+		longest = slot;
+	}
 	/* It may wait for longer still, or not run any more. */
-	late[i] = slot && waits + turns >= PATIENCE;
+	note_wait(most);
+	late[i] = longest && (most >= PATIENCE || half * TICK >= PATIENCE / 2 || core_at(core)->queued * TICK >= PATIENCE);
 	searched[i] = now;
-	return late[i] ? slot : 0;
+	return late[i] ? longest : 0;
 }
 
 /* Whether a thread waits for a core for too long. It comes next there. */
