@@ -383,13 +383,22 @@ fn stress_ng_ends_under_every_policy() {
 
 /// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of
 /// the others those that are nice have less.
-#[test(vm, reservations)]
-fn storms_and_hogs_starve_no_thread() {
+fn storms_and_hogs(policy: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let said = guest(folder.path(), "storms", &["2500"]);
-    let policies = ["pfs/daemon", "pfs/daemon", "pfs/kernel", "pfs/kernel"];
-    for (told, threads) in accounts(&said, &policies).iter().zip([10_000, 10].into_iter().cycle()) {
+    let said = guest(folder.path(), "storms", &["2500", policy]);
+    for (told, threads) in accounts(&said, &[policy; 2]).iter().zip([10_000, 10]) {
         assert!(told["longest_wait_s"].as_f64().unwrap() < LONGEST_WAIT, "{told}");
         assert!(told["threads"].as_u64().unwrap() >= threads, "{told}");
     }
+}
+
+#[test(vm, reservations)]
+fn storms_and_hogs_starve_no_thread_when_the_process_decides() {
+    storms_and_hogs("pfs/daemon");
+}
+
+/// It takes minutes.
+#[test(slow, vm, reservations)]
+fn storms_and_hogs_starve_no_thread_when_the_kernel_decides() {
+    storms_and_hogs("pfs/kernel");
 }

@@ -216,10 +216,8 @@ stress)
 
 # Many threads that come and go, and more that never sleep than there are cores.
 storms)
-	for policy in pfs/daemon pfs/kernel; do
-		under $policy -- "$programs" storm 4 "$1"
-		under $policy -- sh "$0" hogs "$evenkeel" "$programs"
-	done
+	under "$2" -- "$programs" storm 4 "$1"
+	under "$2" -- sh "$0" hogs "$evenkeel" "$programs"
 	;;
 
 hogs)
