@@ -82,6 +82,8 @@ pub enum Error {
 /// Watches the threads of some processes, and of all that these start.
 pub struct Watch {
     skeleton: WatchSkel<'static>,
+    /// To the event of threads that are back from a switch; kernels before 6.16 do not have it.
+    _switched_back: Option<Link>,
     /// To the functions by which threads share out work, or why they cannot be seen.
     functions: Result<Vec<Link>, String>,
     call: Ns,
@@ -140,6 +142,7 @@ impl Watch {
                 open.open_object_mut().progs_mut().filter(|program| program.prog_type() == ProgramType::Kprobe);
             functions.for_each(|mut program| program.set_autoload(false));
         }
+        open.progs.switched_back.set_autoattach(false);
         let mut skeleton = open.load().map_err(refused)?;
         // The map keeps them open.
         for (cpu, counter) in &options.counters.of_cpus {
@@ -152,6 +155,7 @@ impl Watch {
             Records::new(map.as_fd(), map.max_entries() as usize).map_err(|error| Error::Refused(error.to_string()))?
         };
         skeleton.attach().map_err(refused)?;
+        let switched_back = skeleton.progs.switched_back.attach().ok();
         let functions = if options.events.is_some() { functions::attach(&skeleton.progs) } else { Ok(Vec::new()) };
         let call = if functions.as_ref().is_ok_and(|links| !links.is_empty()) {
             functions::cost(&skeleton.progs)
@@ -172,7 +176,8 @@ impl Watch {
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
         let (noticed, wished) = (Vec::new(), Vec::new());
-        Ok(Self { skeleton, functions, call, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
+        let (_switched_back, type_of) = (switched_back, options.type_of);
+        Ok(Self { skeleton, _switched_back, functions, call, records, ring, ring_fd, raw, type_of, noticed, wished })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.

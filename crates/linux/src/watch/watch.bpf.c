@@ -460,8 +460,8 @@ static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 	return more;
 }
 
-/* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels start a thread on an
- * idle CPU without an event: it is seen here, and what it has run by now says since when. */
+/* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels let a thread begin without
+ * sched_switch: if it has not been seen by then, it is seen here, and what it has run by now says since when. */
 SEC("raw_tp/sched_stat_runtime")
 int ran(struct bpf_raw_tracepoint_args *args)
 {
@@ -481,6 +481,31 @@ int ran(struct bpf_raw_tracepoint_args *args)
 		record->since = now;
 		record->cpu = cpu;
 	}
+	return 0;
+}
+
+/* A thread begins to run here. */
+static void begins(struct record *record, __u64 now)
+{
+	if (record->state == READY)
+		record->delay += ago(now, record->since);
+	record->cpu = bpf_get_smp_processor_id();
+	record->state = RUNNING;
+	record->since = now;
+	record->counted_at = now;
+	emit(now, record->tid, 0, ON);
+}
+
+/* A thread is back from a switch, and sched_switch may have told nothing of it: on a virtual machine with Linux 6.18 none came
+ * from one of two idle CPUs, and none from some threads. This comes from the thread that begins. Kernels since 6.16 have it. */
+SEC("raw_tp/sched_exit_tp")
+int switched_back(struct bpf_raw_tracepoint_args *args)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct record *record = args->args[0] && task->pid ? record_of(task->pid) : 0;
+
+	if (record && record->state != RUNNING && record->state != EXITED)
+		begins(record, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -532,15 +557,8 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 		if (kind != PREEMPTED && !next->pid && alarm_idle[cpu & (MAX_CPUS - 1)])
 			emit(now, prev->pid, 0, IDLE);
 	}
-	if (on) {
-		if (on->state == READY)
-			on->delay += ago(now, on->since);
-		on->cpu = cpu;
-		on->state = RUNNING;
-		on->since = now;
-		on->counted_at = now;
-		emit(now, next->pid, 0, ON);
-	}
+	if (on)
+		begins(on, now);
 	return 0;
 }
 

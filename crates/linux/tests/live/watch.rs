@@ -2,13 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use evenkeel_linux::event::Tid;
+use evenkeel_linux::event::{Event, Tid, What};
 use evenkeel_linux::mask;
+use evenkeel_linux::record::BUFFER;
 use evenkeel_linux::sample::{Sample, ThreadState};
 use evenkeel_linux::watch::{Options, Watch};
 use evenkeel_model::Ns;
@@ -22,10 +24,14 @@ fn watch() -> Watch {
     watch
 }
 
-fn samples(watch: &mut Watch) -> Vec<Sample> {
+fn now() -> Ns {
     let now = clock_gettime(ClockId::Monotonic);
+    Ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+fn samples(watch: &mut Watch) -> Vec<Sample> {
     let (mut living, mut gone) = (Vec::new(), Vec::new());
-    watch.sample(Ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64), &mut living, &mut gone);
+    watch.sample(now(), &mut living, &mut gone);
     living
 }
 
@@ -201,4 +207,40 @@ mod compat {
         let set = || assert_eq!(unsafe { call(SCHED_SETAFFINITY, [0, 128, cpus, 0]) }, 0);
         assert_eq!(wishes(&mut watch, set), [Some(mask::of([cpu])), None]);
     }
+}
+
+/// Kernels are known whose sched_switch does not tell of every thread that it puts on a CPU. One of which it does not tell is
+/// found at a tick, by two events: since when, and that it runs.
+#[test(ebpf)]
+fn a_thread_is_seen_to_begin_whenever_it_runs() {
+    let mut watch = Watch::new(Options { events: Some(BUFFER), ..Options::default() }).unwrap();
+    watch.follow(std::process::id()).unwrap();
+    let works = |cpu: u16| {
+        let mut only = CpuSet::new();
+        only.set(usize::from(cpu));
+        sched_setaffinity(None, &only).unwrap();
+        for _ in 0..200 {
+            let began = now();
+            while now().since(began) < Ns(10_000_000) {}
+            thread::sleep(Duration::from_millis(1));
+        }
+        own_tid()
+    };
+    let workers = mask::own().unwrap().into_iter().map(|cpu| thread::spawn(move || works(cpu))).collect::<Vec<_>>();
+    let workers = workers.into_iter().map(|worker| worker.join().unwrap()).collect::<Vec<_>>();
+    let mut begun = BTreeMap::new();
+    let (mut once, mut otherwise) = (0, 0);
+    let each = |event: Event| {
+        let begun: &mut u32 = begun.entry(event.tid).or_default();
+        match event.what {
+            What::On => *begun += 1,
+            What::Off(_) if workers.contains(&event.tid) => {
+                *(if *begun == 1 { &mut once } else { &mut otherwise }) += 1;
+                *begun = 0;
+            }
+            _ => {}
+        }
+    };
+    watch.events(each).unwrap();
+    assert!(once >= 100 && otherwise == 0, "{otherwise} of {} times", once + otherwise);
 }
