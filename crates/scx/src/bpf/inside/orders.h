@@ -90,6 +90,13 @@ static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
 	return __sync_fetch_and_add(&t->claims, 0) == core + 1 || (t->run == RUNNING && t->core == core);
 }
 
+/* Sends a thread of the queue that is iterated over to a core, which chooses just now, unless it has left the queue. */
+static __always_inline bool send(struct bpf_iter_scx_dsq *iterator, struct task_struct *p, __u32 core)
+{
+	scx_bpf_dsq_move_set_slice(iterator, SLICE);
+	return may_use(p, cpu_of(core)) && scx_bpf_dsq_move(iterator, p, SCX_DSQ_LOCAL, 0);
+}
+
 /* Gives a core, which had this thread or none, one that waits, if it still does. Returns whether the core has one: this one, or one
  * that was woken there in the same moment. */
 DECISION int move(__u32 slot, __u32 core, __u32 had)
@@ -99,17 +106,23 @@ DECISION int move(__u32 slot, __u32 core, __u32 had)
 	struct task_struct *p;
 	__u32 from = t->core;
 	int moved = 0;
+	bool found = false;
 	__s64 vruntime = from == core ? t->vruntime : hook_enter(slot, core, TAKEN);
 
 	if (__sync_val_compare_and_swap(&core_at(core)->current, had, slot) != had)
 		return true;
 	if (!bpf_iter_scx_dsq_new(&iterator, from, 0)) {
-		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
-			if (slot_of(p) != slot)
-				continue;
-			scx_bpf_dsq_move_set_slice(&iterator, SLICE);
-			moved = may_use(p, cpu_of(core)) && scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0);
-			break;
+		p = bpf_task_from_pid(t->tid);
+		if (p) {
+			found = slot_of(p) == slot;
+			moved = found && send(&iterator, p, core);
+			bpf_task_release(p);
+		}
+		/* One that exits gives its number back before it runs for the last time, and exec gives another one: the whole queue is
+		 * searched for those. */
+		while (!found && (p = bpf_iter_scx_dsq_next(&iterator))) {
+			found = slot_of(p) == slot;
+			moved = found && send(&iterator, p, core);
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&iterator);
