@@ -26,6 +26,8 @@ struct Link {
     /// How often, by futex word, and how often by a call that woke no other.
     at: BTreeMap<u32, u32>,
     alone: u32,
+    /// Whether the first call was such a one.
+    first_alone: bool,
 }
 
 impl Links {
@@ -34,11 +36,14 @@ impl Links {
         *link.at.entry(word).or_default() += 1;
         match self.calls.insert(waker, (call, None)) {
             Some((last, other)) if last == call => {
-                let other = other.and_then(|other| self.by.get_mut(&(waker, other)));
-                other.into_iter().for_each(|link| link.alone -= 1);
+                if let Some(link) = other.and_then(|other| self.by.get_mut(&(waker, other))) {
+                    link.alone -= 1;
+                    link.first_alone &= link.times() > 1;
+                }
             }
             _ => {
                 link.alone += 1;
+                link.first_alone |= link.times() == 1;
                 self.calls.insert(waker, (call, Some(woken)));
             }
         }
@@ -81,6 +86,11 @@ impl Links {
     /// Whether some threads have woken any of these.
     pub(super) fn wake(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
         self.between(others, team).next().is_some()
+    }
+
+    /// Whether one of some threads, when it woke this one for the first time, woke no other with it.
+    pub(super) fn first_wake_alone(&self, others: &BTreeSet<usize>, thread: usize) -> bool {
+        self.between(others, &BTreeSet::from([thread])).any(|link| link.first_alone)
     }
 
     /// If some threads wake these often, whether they wake now one and now another: who always wakes several opens a barrier.

@@ -26,6 +26,10 @@ const WAKES: u32 = 4;
 /// Of their wake-ups that are not among themselves, such a part is with those that give them something to do, and with those that get what they
 /// have done (assumed).
 const PARTNER: f64 = 0.1;
+/// Such a part of those with one kind of others waited for them before they had done anything: at most this part of what they did from one wait to
+/// the next, in the mean (assumed).
+const FIRST: f64 = 0.5;
+const ANYTHING: f64 = 0.1;
 /// So many of a team decide whether another thread is like them.
 const COMPARED: usize = 4;
 /// Of more threads that one thread has started, each with its own wake-ups, nothing is found: they would be compared with each other for too long.
@@ -65,7 +69,8 @@ pub(super) fn find(threads: &mut [ThreadRecord], links: &Links) -> Vec<Item> {
     for (group, team) in teams.iter().enumerate() {
         team.iter().for_each(|member| group_of[*member] = group);
     }
-    let may = |team: &BTreeSet<usize>| take(team, &ties, threads) && are_between(team, &ties, &group_of, links);
+    let may =
+        |team: &BTreeSet<usize>| take(team, &ties, threads) && are_at_a_queue(team, &ties, &group_of, links, threads);
     let lists: Vec<BTreeSet<usize>> = teams.iter().filter(|team| may(team)).cloned().collect();
     let takers: BTreeSet<usize> = lists.iter().flatten().copied().collect();
     let started = starts(threads, &takers, &parents);
@@ -140,10 +145,16 @@ fn take(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, threads: &[ThreadR
     often && f64::from(outside) >= OTHERS * f64::from(outside + inside) && unequal
 }
 
-/// Whether these meet two kinds of other threads as at a queue: those that give them what they do, and those that get what they have done. With
-/// only one it could be either, since threads that hand their own work on are woken as soon as there is room for more. Each of them meets both kinds;
-/// that each waits is not needed, since a stage that takes longest hardly does.
-fn are_between(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, group_of: &[usize], links: &Links) -> bool {
+/// Whether these meet other threads as at a queue: those that give them what they do, and those that get what they have done. With only one kind it could be
+/// either, since threads that hand their own work on are woken as soon as there is room for more; but these do not wait first. Each meets all
+/// kinds; that each waits is not needed, since a stage that takes longest hardly does.
+fn are_at_a_queue(
+    team: &BTreeSet<usize>,
+    ties: &BTreeMap<usize, Ties>,
+    group_of: &[usize],
+    links: &Links,
+    threads: &[ThreadRecord],
+) -> bool {
     let mut met: BTreeMap<usize, (BTreeSet<usize>, u32)> = BTreeMap::new();
     for (other, times) in team.iter().filter_map(|member| ties.get(member)).flat_map(|ties| &ties.with) {
         if !team.contains(other) {
@@ -156,11 +167,32 @@ fn are_between(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, group_of: &
     let partner = |others: &BTreeSet<usize>, with: u32| {
         f64::from(with) >= PARTNER * f64::from(all) && links.other_side(others, team) && links.meet_each(others, team)
     };
-    let partners: Vec<_> = met.values().filter(|(others, with)| partner(others, *with)).collect();
-    let often: Vec<bool> = partners.iter().filter_map(|(others, _)| links.wake_one_at_a_time(others, team)).collect();
+    let partners: Vec<_> =
+        met.values().filter(|(others, with)| partner(others, *with)).map(|(others, _)| others).collect();
+    let often: Vec<bool> = partners.iter().filter_map(|others| links.wake_one_at_a_time(others, team)).collect();
     // Threads that only wake others give; nothing says that they take.
-    let given = partners.iter().any(|(others, _)| links.wake(others, team));
-    partners.len() > 1 && given && (often.is_empty() || often.contains(&true))
+    let given = partners.iter().any(|others| links.wake(others, team));
+    let take = match partners[..] {
+        [] => false,
+        [others] => wait_first(team, others, threads, links),
+        _ => given,
+    };
+    take && (often.is_empty() || often.contains(&true))
+}
+
+/// Whether these wait for some others, which wake one of them at a time, before they have done anything.
+fn wait_first(team: &BTreeSet<usize>, others: &BTreeSet<usize>, threads: &[ThreadRecord], links: &Links) -> bool {
+    let wakes = others.iter().flat_map(|other| &threads[*other].done);
+    let wakes: BTreeSet<u64> =
+        wakes.filter(|done| matches!(done.step, Some(Step::Wake(_)))).map(|done| done.order).collect();
+    let waits_first = |member: &&usize| {
+        let done = &threads[**member].done;
+        let waits = || done.iter().enumerate().filter(|(_, done)| done.step == Some(Step::Wait));
+        let first = waits().find(|(_, done)| wakes.contains(&done.order));
+        let each = work(done) / waits().count().max(1) as f64;
+        first.is_some_and(|(at, _)| work(&done[..=at]) <= ANYTHING * each) && links.first_wake_alone(others, **member)
+    };
+    team.iter().filter(waits_first).count() as f64 >= FIRST * team.len() as f64
 }
 
 /// When each of these threads was started.

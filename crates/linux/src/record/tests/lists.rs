@@ -119,9 +119,49 @@ fn few_wake_ups_and_those_without_calls_tell_nothing() {
         what => (at, tid, cpu, what),
     };
     assert!(!takes(&items(9).into_iter().map(without).collect::<Vec<_>>()));
-    // Without a writer they could be threads that hand their own work on to the reader.
-    let without: Vec<_> = items(9).into_iter().filter(|(_, tid, ..)| *tid != WRITER).collect();
-    assert!(!takes(&without));
+}
+
+/// 1 starts two workers, wakes one for each item, and is woken by it once that is done. Each worker first does as much as said, and hands it on. The
+/// first two items come by the same call, or by two.
+fn with_one_partner(first: u64, call: u64) -> Vec<(u64, Tid, u16, What)> {
+    let mut events = vec![(0, 1, 0, On)];
+    for (child, cpu) in [(2, 1), (3, 2)] {
+        events.push((0, 1, 0, Forked { child, process: false }));
+        events.push((1, child, cpu, On));
+        events.push((1 + first, 1, cpu, at(child, 100, 8)));
+        events.push((2 + first, child, cpu, What::Off(Futex)));
+    }
+    events.sort_by_key(|event| event.0);
+    for item in 0..15 {
+        let (worker, cpu) = if item % 3 == 2 { (3, 2) } else { (2, 1) };
+        let t = 100 * (item + 1);
+        let both = if item == 0 {
+            vec![(t, 3, 0, at(1, call, 7)), (t, 3, 2, On), (t + 9, 3, 2, What::Off(Futex))]
+        } else {
+            vec![]
+        };
+        events.extend([(t, worker, 0, at(1, item, 7)), (t, worker, cpu, On)]);
+        events.extend(both);
+        events.extend([
+            (t + 20, 1, 0, What::Off(Futex)),
+            (t + 40, 1, cpu, at(worker, item, 8)),
+            (t + 40, 1, 0, On),
+            (t + 60, worker, cpu, What::Off(Futex)),
+        ]);
+    }
+    events
+}
+
+#[test]
+fn the_thread_that_fills_a_queue_may_be_the_one_that_gets_the_results() {
+    let takes = |first, call| {
+        let recording = recorded(&machine(), &with_one_partner(first, call));
+        assert_eq!(recording.items.is_empty(), recording.threads[1].steps != [Take(0)]);
+        !recording.items.is_empty()
+    };
+    assert!(takes(2, 100));
+    assert!(!takes(50, 100), "they begin with something of their own, and could be waiting for room later");
+    assert!(!takes(2, 0), "they begin at a barrier, and could have something of their own then");
 }
 
 /// Late events and coarse clocks let several things happen at once. The wake-up that is written down first is that of the wait that is.
