@@ -16,6 +16,11 @@ pub fn listen() {
     })));
 }
 
+/// A refusal was expected: it is no reason for a later one.
+pub fn forget() {
+    let _ = SAID.lock().map(|mut said| said.clear());
+}
+
 /// The error that says why a program was not loaded: that this user may not, or another reason.
 pub fn refused<E>(error: libbpf_rs::Error, not_allowed: E, because: fn(String) -> E) -> E {
     let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();

@@ -59,6 +59,9 @@ needs! {
     /// Programs in the kernel that report on calls into libraries (Linux 6.6).
     #[cfg(feature = "linux")]
     library_calls: linux::library_calls;
+    /// An event of each thread that begins to run, from itself (Linux 6.15).
+    #[cfg(feature = "linux")]
+    switched_back: linux::switched_back;
     /// A counter of the kernel's own for each thread and CPU.
     #[cfg(feature = "linux")]
     counting: linux::counting;
@@ -145,6 +148,13 @@ mod linux {
         let options = Options { events: Some(BUFFER), ..Options::default() };
         let watch = Watch::new(options).map_err(|error| error.to_string())?;
         watch.blind().map_or(Ok(()), |why| Err(why.to_owned()))
+    }
+
+    pub fn switched_back() -> Result<(), String> {
+        let types = std::fs::read("/sys/kernel/btf/vmlinux").map_err(|error| error.to_string())?;
+        let name = b"\0btf_trace_sched_exit_tp\0";
+        let has = types.windows(name.len()).any(|found| found == name);
+        if has { Ok(()) } else { Err("the kernel has no tracepoint sched_exit_tp".into()) }
     }
 
     pub fn counting() -> Result<(), String> {

@@ -58,6 +58,7 @@ struct sched_entity {
 
 struct thread_info {
 	unsigned long flags;
+	__u32 cpu;
 #if defined(__TARGET_ARCH_x86)
 	__u32 status;
 #elif defined(__TARGET_ARCH_arm64)

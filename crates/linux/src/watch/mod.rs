@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use evenkeel_model::Ns;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags, ProgramType, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, ProgramType, RingBuffer, RingBufferBuilder};
 use rustix::thread::CpuSet;
 
 use crate::event::{Event, Tid};
@@ -82,8 +82,6 @@ pub enum Error {
 /// Watches the threads of some processes, and of all that these start.
 pub struct Watch {
     skeleton: WatchSkel<'static>,
-    /// To the event of threads that are back from a switch; kernels before 6.16 do not have it.
-    _switched_back: Option<Link>,
     /// To the functions by which threads share out work, or why they cannot be seen.
     functions: Result<Vec<Link>, String>,
     call: Ns,
@@ -155,7 +153,14 @@ impl Watch {
             Records::new(map.as_fd(), map.max_entries() as usize).map_err(|error| Error::Refused(error.to_string()))?
         };
         skeleton.attach().map_err(refused)?;
-        let switched_back = skeleton.progs.switched_back.attach().ok();
+        skeleton.links.switched_back = match skeleton.progs.switched_back.attach() {
+            // Kernels before 6.15 do not have that event.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                refusal::forget();
+                None
+            }
+            link => Some(link.map_err(refused)?),
+        };
         let functions = if options.events.is_some() { functions::attach(&skeleton.progs) } else { Ok(Vec::new()) };
         let call = if functions.as_ref().is_ok_and(|links| !links.is_empty()) {
             functions::cost(&skeleton.progs)
@@ -176,8 +181,7 @@ impl Watch {
         let ring_fd =
             skeleton.maps.ring.as_fd().try_clone_to_owned().map_err(|error| Error::Refused(error.to_string()))?;
         let (noticed, wished) = (Vec::new(), Vec::new());
-        let (_switched_back, type_of) = (switched_back, options.type_of);
-        Ok(Self { skeleton, _switched_back, functions, call, records, ring, ring_fd, raw, type_of, noticed, wished })
+        Ok(Self { skeleton, functions, call, records, ring, ring_fd, raw, type_of: options.type_of, noticed, wished })
     }
 
     /// Follows a process: its threads, those to come, and all processes that they start.

@@ -2,7 +2,7 @@
 /* Samples what the kernel does with the threads of some processes and of all that they start.
  *
  * Keeps one record a thread, which the host reads without a system call, and, if the host wants events, writes each to a
- * ring. Threads of other processes cost two lookups a context switch, and a comparison a system call.
+ * ring. Threads of other processes cost three lookups a context switch, and a comparison a system call.
  *
  * Every program is attached to a raw tracepoint, by type where its arguments are pointers to the kernel's types. That
  * needs no tracefs, and detaching needs no wait for all CPUs as tracepoints of perf do. Only if the host wants events, there
@@ -444,10 +444,11 @@ int BPF_PROG(wakeup_new, struct task_struct *task)
 	return 0;
 }
 
-/* Adds what the kernel has counted since the last time, and returns it. */
+/* Adds what the kernel has counted since the last time, and returns it. Other CPUs bring a running thread's time up to date, too. */
 static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 {
-	__u32 core_type = type_of[bpf_get_smp_processor_id() & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
+	__u32 cpu = record->state == RUNNING ? record->cpu : bpf_get_smp_processor_id();
+	__u32 core_type = type_of[cpu & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
 	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime), more = 0;
 
 	if (record->counted && total > record->counted)
@@ -460,7 +461,14 @@ static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 	return more;
 }
 
-/* The kernel has brought a running thread's time up to date, as it does at every tick. Some kernels let a thread begin without
+/* Whether a thread that runs does so on another CPU. */
+static bool runs_elsewhere(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->thread_info.cpu) &&
+	       BPF_CORE_READ(task, thread_info.cpu) != bpf_get_smp_processor_id();
+}
+
+/* The kernel has brought a running thread's time up to date, as it does at every tick of its CPU. Some kernels let a thread begin without
  * sched_switch: if it has not been seen by then, it is seen here, and what it has run by now says since when. */
 SEC("raw_tp/sched_stat_runtime")
 int ran(struct bpf_raw_tracepoint_args *args)
@@ -470,7 +478,7 @@ int ran(struct bpf_raw_tracepoint_args *args)
 	struct record *record = record_of(BPF_CORE_READ(task, pid));
 	__u64 now, ran;
 
-	if (!record || record->state == EXITED)
+	if (!record || record->state == EXITED || (record->state != RUNNING && runs_elsewhere(task)))
 		return 0;
 	now = bpf_ktime_get_ns();
 	ran = count(record, task, now);
@@ -497,7 +505,7 @@ static void begins(struct record *record, __u64 now)
 }
 
 /* A thread is back from a switch, and sched_switch may have told nothing of it: on a virtual machine with Linux 6.18 none came
- * from one of two idle CPUs, and none from some threads. This comes from the thread that begins. Kernels since 6.16 have it. */
+ * from one of two idle CPUs, and none from some threads. This comes from the thread that begins. Kernels since 6.15 have it. */
 SEC("raw_tp/sched_exit_tp")
 int switched_back(struct bpf_raw_tracepoint_args *args)
 {
