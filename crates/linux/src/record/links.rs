@@ -26,24 +26,25 @@ struct Link {
     /// How often, by futex word, and how often by a call that woke no other.
     at: BTreeMap<u32, u32>,
     alone: u32,
-    /// Whether the first call was such a one.
-    first_alone: bool,
+    /// When the first wake-up was written down, and at which word it was, if its call woke no other.
+    first: Option<(u64, u32)>,
 }
 
 impl Links {
-    pub(super) fn add(&mut self, waker: usize, woken: usize, call: u32, word: u32) {
+    /// A wake-up, which is written down as the one with this number.
+    pub(super) fn add(&mut self, waker: usize, woken: usize, call: u32, word: u32, order: u64) {
         let link = self.by.entry((waker, woken)).or_default();
         *link.at.entry(word).or_default() += 1;
         match self.calls.insert(waker, (call, None)) {
             Some((last, other)) if last == call => {
                 if let Some(link) = other.and_then(|other| self.by.get_mut(&(waker, other))) {
                     link.alone -= 1;
-                    link.first_alone &= link.times() > 1;
+                    link.first = link.first.filter(|_| link.times() > 1);
                 }
             }
             _ => {
                 link.alone += 1;
-                link.first_alone |= link.times() == 1;
+                link.first = if link.times() == 1 { Some((order, word)) } else { link.first };
                 self.calls.insert(waker, (call, Some(woken)));
             }
         }
@@ -88,9 +89,20 @@ impl Links {
         self.between(others, team).next().is_some()
     }
 
-    /// Whether one of some threads, when it woke this one for the first time, woke no other with it.
-    pub(super) fn first_wake_alone(&self, others: &BTreeSet<usize>, thread: usize) -> bool {
-        self.between(others, &BTreeSet::from([thread])).any(|link| link.first_alone)
+    /// How often some threads have woken this one.
+    pub(super) fn times(&self, others: &BTreeSet<usize>, thread: usize) -> u32 {
+        self.between(others, &BTreeSet::from([thread])).map(Link::times).sum()
+    }
+
+    /// The first wake-ups of this thread by some others, where that was one of these at a time, and at a word at which these are woken again but wake
+    /// none: at that of a lock they would, and a thread that is started may be told so at a word of its own.
+    pub(super) fn first(&self, others: &BTreeSet<usize>, thread: usize, team: &BTreeSet<usize>) -> Vec<u64> {
+        let again = |word: &u32| self.between(others, team).filter_map(|link| link.at.get(word)).sum::<u32>() > 1;
+        let wake =
+            |word: &u32| self.by.iter().any(|((waker, _), link)| team.contains(waker) && link.at.contains_key(word));
+        let thread = BTreeSet::from([thread]);
+        let first = self.between(others, &thread).filter_map(|link| link.first);
+        first.filter(|(_, word)| again(word) && !wake(word)).map(|(order, _)| order).collect()
     }
 
     /// If some threads wake these often, whether they wake now one and now another: who always wakes several opens a barrier.

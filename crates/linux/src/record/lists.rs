@@ -1,4 +1,5 @@
-//! Finds threads that take what they do from a queue and hand it on: the workers between a reader and a writer, the stage of a pipeline.
+//! Finds threads that take what they do from a queue and hand it on: the workers between a reader and a writer, or of one thread that fills the queue
+//! and takes the results, the stage of a pipeline.
 //!
 //! Which of them gets an item depends on which is free, so what each did is cut where it waited, and where it had handed
 //! something on to others: a list of items, in the order in which they began, from which in a replay the thread that is free takes the next.
@@ -26,9 +27,9 @@ const WAKES: u32 = 4;
 /// Of their wake-ups that are not among themselves, such a part is with those that give them something to do, and with those that get what they
 /// have done (assumed).
 const PARTNER: f64 = 0.1;
-/// Such a part of those with one kind of others waited for them before they had done anything: at most this part of what they did from one wait to
-/// the next, in the mean (assumed).
+/// With one kind of others, at least such a part of them waited for those before they had done anything (assumed).
 const FIRST: f64 = 0.5;
+/// More than such a part of what a thread does between two waits for them, in the mean, is something (assumed).
 const ANYTHING: f64 = 0.1;
 /// So many of a team decide whether another thread is like them.
 const COMPARED: usize = 4;
@@ -145,9 +146,9 @@ fn take(team: &BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, threads: &[ThreadR
     often && f64::from(outside) >= OTHERS * f64::from(outside + inside) && unequal
 }
 
-/// Whether these meet other threads as at a queue: those that give them what they do, and those that get what they have done. With only one kind it could be
-/// either, since threads that hand their own work on are woken as soon as there is room for more; but these do not wait first. Each meets all
-/// kinds; that each waits is not needed, since a stage that takes longest hardly does.
+/// Whether these meet other threads as at a queue: those that give them what they do, and those that get what they have done. With only one
+/// kind it could be either, since threads that hand their own work on are woken as soon as there is room for more; but these do not wait
+/// first. Each meets all kinds; that each waits is not needed, since a stage that takes longest hardly does.
 fn are_at_a_queue(
     team: &BTreeSet<usize>,
     ties: &BTreeMap<usize, Ties>,
@@ -180,19 +181,19 @@ fn are_at_a_queue(
     take && (often.is_empty() || often.contains(&true))
 }
 
-/// Whether these wait for some others, which wake one of them at a time, before they have done anything.
+/// Whether these wait for some others, which wake one of them at a time, before they have done anything, and now one more often and now another: those
+/// that are dealt equally many parts do not.
 fn wait_first(team: &BTreeSet<usize>, others: &BTreeSet<usize>, threads: &[ThreadRecord], links: &Links) -> bool {
-    let wakes = others.iter().flat_map(|other| &threads[*other].done);
-    let wakes: BTreeSet<u64> =
-        wakes.filter(|done| matches!(done.step, Some(Step::Wake(_)))).map(|done| done.order).collect();
     let waits_first = |member: &&usize| {
         let done = &threads[**member].done;
-        let waits = || done.iter().enumerate().filter(|(_, done)| done.step == Some(Step::Wait));
-        let first = waits().find(|(_, done)| wakes.contains(&done.order));
-        let each = work(done) / waits().count().max(1) as f64;
-        first.is_some_and(|(at, _)| work(&done[..=at]) <= ANYTHING * each) && links.first_wake_alone(others, **member)
+        let each = work(done) / f64::from(links.times(others, **member).max(1));
+        let first = links.first(others, **member, team);
+        let wait = |done: &Done| done.step == Some(Step::Wait) && first.contains(&done.order);
+        done.iter().position(wait).is_some_and(|at| work(&done[..=at]) <= ANYTHING * each)
     };
-    team.iter().filter(waits_first).count() as f64 >= FIRST * team.len() as f64
+    let times = || team.iter().map(|member| links.times(others, *member));
+    times().max() > times().min().map(|least| least + 1)
+        && team.iter().filter(waits_first).count() as f64 >= FIRST * team.len() as f64
 }
 
 /// When each of these threads was started.

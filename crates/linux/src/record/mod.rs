@@ -315,7 +315,7 @@ impl RecordingBuilder {
     }
 
     /// The thread with a number, which did something that only a running thread can do. Kernels are known that do not
-    /// report every thread that an idle CPU begins to run: it began when it was ready and the CPU was free.
+    /// report every thread that begins to run (since Linux 6.15 it is seen anyway): it began when it was ready and the CPU was free.
     fn runs(&mut self, tid: Tid, cpu: u16) -> usize {
         let thread = self.thread(tid);
         match self.threads[thread].state {
@@ -356,7 +356,7 @@ impl RecordingBuilder {
         }
         let waker = by.map(|by| self.runs(by, cpu));
         if let Some(waker) = waker.filter(|_| call != 0) {
-            self.links.add(waker, thread, call, word);
+            self.links.add(waker, thread, call, word, self.written + 1);
         }
         let waits_since = match self.threads[thread].state {
             RunState::Blocked { since } => since,

@@ -119,29 +119,50 @@ fn few_wake_ups_and_those_without_calls_tell_nothing() {
         what => (at, tid, cpu, what),
     };
     assert!(!takes(&items(9).into_iter().map(without).collect::<Vec<_>>()));
+    // What they have done may be of use to none: they wait for the reader first.
+    let without = |count| items(count).into_iter().filter(|(_, tid, ..)| *tid != WRITER).collect::<Vec<_>>();
+    assert!(takes(&without(15)) && !takes(&without(9)));
 }
 
-/// 1 starts two workers, wakes one for each item, and is woken by it once that is done. Each worker first does as much as said, and hands it on. The
-/// first two items come by the same call, or by two.
-fn with_one_partner(first: u64, call: u64) -> Vec<(u64, Tid, u16, What)> {
+/// How the workers of one thread begin.
+#[derive(Clone, Copy)]
+struct Begin {
+    /// For how long they work before they hand something on and wait.
+    work: u64,
+    /// Whether both are first woken by one call.
+    together: bool,
+    /// Whether each is first woken at a word of its own.
+    started: bool,
+    /// Whether each first waits in the kernel for what its starter has.
+    stalled: bool,
+}
+
+const WAITING: Begin = Begin { work: 2, together: false, started: false, stalled: false };
+
+/// 1 starts two workers, wakes one for each item, and is woken by it once that is done. Of so many items in a row worker 3 gets the last one.
+fn with_one_partner(begin: Begin, turn: u64) -> Vec<(u64, Tid, u16, What)> {
     let mut events = vec![(0, 1, 0, On)];
     for (child, cpu) in [(2, 1), (3, 2)] {
         events.push((0, 1, 0, Forked { child, process: false }));
         events.push((1, child, cpu, On));
-        events.push((1 + first, 1, cpu, at(child, 100, 8)));
-        events.push((2 + first, child, cpu, What::Off(Futex)));
+        if begin.stalled {
+            let woken = What::Woken { by: Some(1), call: 0, word: 0 };
+            events.extend([(2, child, cpu, What::Off(Off::Blocked)), (3, child, 0, woken), (3, child, cpu, On)]);
+        }
+        events.extend([(1 + begin.work, 1, cpu, at(child, 100, 8)), (2 + begin.work, child, cpu, What::Off(Futex))]);
+        if begin.started {
+            let word = child + 20;
+            let t = 70 + u64::from(child);
+            events.extend([(t, child, 0, at(1, t, word)), (t, child, cpu, On), (t + 1, child, cpu, What::Off(Futex))]);
+        }
     }
-    events.sort_by_key(|event| event.0);
     for item in 0..15 {
-        let (worker, cpu) = if item % 3 == 2 { (3, 2) } else { (2, 1) };
+        let (worker, cpu) = if item % turn == turn - 1 { (3, 2) } else { (2, 1) };
         let t = 100 * (item + 1);
-        let both = if item == 0 {
-            vec![(t, 3, 0, at(1, call, 7)), (t, 3, 2, On), (t + 9, 3, 2, What::Off(Futex))]
-        } else {
-            vec![]
-        };
         events.extend([(t, worker, 0, at(1, item, 7)), (t, worker, cpu, On)]);
-        events.extend(both);
+        if begin.together && item == 0 {
+            events.extend([(t, 3, 0, at(1, item, 7)), (t, 3, 2, On), (t + 9, 3, 2, What::Off(Futex))]);
+        }
         events.extend([
             (t + 20, 1, 0, What::Off(Futex)),
             (t + 40, 1, cpu, at(worker, item, 8)),
@@ -149,19 +170,42 @@ fn with_one_partner(first: u64, call: u64) -> Vec<(u64, Tid, u16, What)> {
             (t + 60, worker, cpu, What::Off(Futex)),
         ]);
     }
+    events.sort_by_key(|event| event.0);
     events
 }
 
 #[test]
 fn the_thread_that_fills_a_queue_may_be_the_one_that_gets_the_results() {
-    let takes = |first, call| {
-        let recording = recorded(&machine(), &with_one_partner(first, call));
+    let takes = |begin, turn| {
+        let recording = recorded(&machine(), &with_one_partner(begin, turn));
         assert_eq!(recording.items.is_empty(), recording.threads[1].steps != [Take(0)]);
+        assert_eq!(Recording::from_text(&recording.to_text(), "test.ek"), Ok(recording.clone()));
         !recording.items.is_empty()
     };
-    assert!(takes(2, 100));
-    assert!(!takes(50, 100), "they begin with something of their own, and could be waiting for room later");
-    assert!(!takes(2, 0), "they begin at a barrier, and could have something of their own then");
+    assert!(takes(WAITING, 3));
+    assert!(!takes(WAITING, 2), "each is woken as often as the other: their parts could be dealt out");
+    let works = Begin { work: 50, ..WAITING };
+    assert!(!takes(works, 3), "they begin with something of their own, and could be waiting for room later");
+    assert!(!takes(Begin { stalled: true, ..works }, 3), "that they waited for memory says nothing");
+    assert!(
+        !takes(Begin { together: true, ..WAITING }, 3),
+        "they begin at a barrier, and could have something of their own then"
+    );
+    assert!(!takes(Begin { started: true, ..WAITING }, 3), "each was only told to start");
+}
+
+/// With some that begin with something of their own.
+#[test]
+fn half_of_them_have_to_wait_first() {
+    let late = |workers: &[Tid]| {
+        let mut events = with_one_partner(WAITING, 3);
+        for event in events.iter_mut().filter(|event| event.0 == 2 + WAITING.work && workers.contains(&event.1)) {
+            event.0 = 90;
+        }
+        events.sort_by_key(|event| event.0);
+        !recorded(&machine(), &events).items.is_empty()
+    };
+    assert!(late(&[]) && late(&[2]) && late(&[3]) && !late(&[2, 3]));
 }
 
 /// Late events and coarse clocks let several things happen at once. The wake-up that is written down first is that of the wait that is.
@@ -192,8 +236,13 @@ fn wake_ups_at_one_time_are_told_apart() {
 proptest! {
     /// Whatever else happens meanwhile.
     #[test]
-    fn recordings_with_lists_end(more in super::events(), count in 6..20_u64, stretch in 1..20_u64) {
-        let mut events = items(count);
+    fn recordings_with_lists_end(
+        more in super::events(),
+        count in 6..20_u64,
+        stretch in 1..20_u64,
+        one_partner in any::<bool>(),
+    ) {
+        let mut events = if one_partner { with_one_partner(WAITING, 3) } else { items(count) };
         events.extend(more.into_iter().map(|(at, tid, cpu, what)| (at * stretch / 10, tid + 1, cpu, what)));
         events.sort_by_key(|event| event.0);
         let recording = recorded(&machine(), &events);
