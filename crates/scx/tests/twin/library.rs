@@ -229,4 +229,24 @@ impl Library {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(*mut Pelt, u64, u32)>("twin_accrue")(load, time, level) }
     }
+
+    pub fn waits_too_long(&self, core: u32) -> bool {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32) -> i32>("twin_waits_too_long")(core) != 0 }
+    }
+
+    pub fn comes_next(&self, core: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32) -> u32>("twin_comes_next")(core) }
+    }
+
+    pub fn take_overdue(&self, core: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32) -> u32>("twin_take_overdue")(core) }
+    }
+
+    pub fn bind_elsewhere(&self, slot: u32) {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32)>("twin_bind_elsewhere")(slot) }
+    }
 }

@@ -7,6 +7,7 @@
 mod library;
 mod state;
 mod twin;
+mod waits;
 
 use std::sync::{Arc, Mutex};
 

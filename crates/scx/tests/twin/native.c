@@ -13,11 +13,43 @@ typedef _Bool bool;
 
 #include "hooks.h"
 
+/* What waits.h has from the headers that only a kernel can have. */
+#define BEAT 4000000
+#define bpf_for(i, from, to) FOR(i, from, to)
+#define p_slot slot
+static struct {
+	__u64 longest_wait;
+	__u64 longest_idle;
+	__u64 longest_misplaced;
+} figures;
+static bool late[CORES];
+static __u32 next[CORES];
+static __u64 idle_since[CORES];
+static bool bound_elsewhere[THREADS];
+
+static bool may_use(__u32 slot, __u32 cpu)
+{
+	return !bound_elsewhere[slot];
+}
+
+static __u32 cpu_of(__u32 core)
+{
+	return place_of(core)->cpu;
+}
+
+static void note_wait(__u64 waits)
+{
+	if (waits > figures.longest_wait)
+		figures.longest_wait = waits;
+}
+
+#include "../inside/waits.h"
+
 struct machine machine;
 struct core cores[CORES];
 struct thread threads[THREADS];
 __u64 away[CORES / 64];
-__u64 now;
+__u64 present;
 __u32 queues[CORES][256];
 
 struct machine *twin_machine(void)
@@ -53,6 +85,10 @@ void twin_begin(void)
 	__builtin_memset(threads, 0, sizeof(threads));
 	__builtin_memset(colab_turns, 0, sizeof(colab_turns));
 	move_takes = 0;
+	__builtin_memset(late, 0, sizeof(late));
+	__builtin_memset(next, 0, sizeof(next));
+	__builtin_memset(searched, 0, sizeof(searched));
+	__builtin_memset(bound_elsewhere, 0, sizeof(bound_elsewhere));
 }
 
 /* What no simulated move costs. */
@@ -63,7 +99,7 @@ void twin_move_takes(__u64 time)
 
 void twin_time(__u64 time)
 {
-	now = time;
+	present = time;
 }
 
 __u32 twin_place(__u32 slot, __u32 why, __u32 near)
@@ -114,4 +150,24 @@ int twin_preempts(__u32 woken, __u32 running, __u32 core)
 void twin_accrue(struct pelt *load, __u64 time, __u32 level)
 {
 	accrue(load, time, level);
+}
+
+int twin_waits_too_long(__u32 core)
+{
+	return waits_too_long(core);
+}
+
+__u32 twin_comes_next(__u32 core)
+{
+	return next[core];
+}
+
+__u32 twin_take_overdue(__u32 core)
+{
+	return take_overdue(core);
+}
+
+void twin_bind_elsewhere(__u32 slot)
+{
+	bound_elsewhere[slot] = true;
 }

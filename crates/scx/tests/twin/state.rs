@@ -8,6 +8,7 @@ use evenkeel_sched::{Run, Setup, State};
 use crate::library::{CHOICES, Library, Place, STEPS, Step, TYPES};
 
 /// Of `enum run`.
+pub const WAITING: u32 = 1;
 pub const RUNNING: u32 = 2;
 
 pub fn slot(thread: ThreadId) -> u32 {
@@ -98,7 +99,7 @@ pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadI
         to.usage.last = s.now.0;
         to.run = match thread.run {
             Run::Absent | Run::Blocked(_) => 0,
-            Run::Ready => 1,
+            Run::Ready => WAITING,
             Run::Running => RUNNING,
         };
         to.core = thread.core.0.into();

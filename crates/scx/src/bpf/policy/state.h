@@ -172,9 +172,9 @@ extern struct machine machine;
 extern struct core cores[CORES];
 extern struct thread threads[THREADS];
 extern __u64 away[CORES / 64];
-extern __u64 now;
+extern __u64 present;
 extern __u32 queues[CORES][256];
-#define NOW now
+#define NOW present
 #define FOR(i, from, to) for (i = (from); i < (to); i++)
 #define FOR_WAITING(slot, core)                                                                                       \
 	for (__u32 i_##slot = 0; i_##slot < cores[core].queued && (slot = queues[core][i_##slot]); i_##slot++)
