@@ -2,7 +2,7 @@
 /* Samples what the kernel does with the threads of some processes and of all that they start.
  *
  * Keeps one record a thread, which the host reads without a system call, and, if the host wants events, writes each to a
- * ring. Threads of other processes cost three lookups a context switch, and a comparison a system call.
+ * ring. Threads of other processes cost some four lookups a context switch, and a comparison a system call.
  *
  * Every program is attached to a raw tracepoint, by type where its arguments are pointers to the kernel's types. That
  * needs no tracefs, and detaching needs no wait for all CPUs as tracepoints of perf do. Only if the host wants events, there
@@ -444,10 +444,17 @@ int BPF_PROG(wakeup_new, struct task_struct *task)
 	return 0;
 }
 
-/* Adds what the kernel has counted since the last time, and returns it. Other CPUs bring a running thread's time up to date, too. */
-static __u64 count(struct record *record, struct task_struct *task, __u64 now)
+/* The CPU that a thread runs on: other CPUs bring its time up to date, too. Kernels before 5.16 do not say it there. */
+static __u32 cpu_of(struct task_struct *task, struct record *record)
 {
-	__u32 cpu = record->state == RUNNING ? record->cpu : bpf_get_smp_processor_id();
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return BPF_CORE_READ(task, thread_info.cpu);
+	return record->state == RUNNING ? record->cpu : bpf_get_smp_processor_id();
+}
+
+/* Adds what the kernel has counted since the last time, and returns it. */
+static __u64 count(struct record *record, struct task_struct *task, __u32 cpu, __u64 now)
+{
 	__u32 core_type = type_of[cpu & (MAX_CPUS - 1)] & (MAX_TYPES - 1);
 	__u64 total = BPF_CORE_READ(task, se.sum_exec_runtime), more = 0;
 
@@ -461,33 +468,30 @@ static __u64 count(struct record *record, struct task_struct *task, __u64 now)
 	return more;
 }
 
-/* Whether a thread that runs does so on another CPU. */
-static bool runs_elsewhere(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->thread_info.cpu) &&
-	       BPF_CORE_READ(task, thread_info.cpu) != bpf_get_smp_processor_id();
-}
-
 /* The kernel has brought a running thread's time up to date, as it does at every tick of its CPU. Some kernels let a thread begin without
  * sched_switch: if it has not been seen by then, it is seen here, and what it has run by now says since when. */
 SEC("raw_tp/sched_stat_runtime")
 int ran(struct bpf_raw_tracepoint_args *args)
 {
 	struct task_struct *task = (void *)args->args[0];
-	__u32 cpu = bpf_get_smp_processor_id();
 	struct record *record = record_of(BPF_CORE_READ(task, pid));
 	__u64 now, ran;
+	__u32 cpu;
 
-	if (!record || record->state == EXITED || (record->state != RUNNING && runs_elsewhere(task)))
+	if (!record || record->state == EXITED)
+		return 0;
+	cpu = cpu_of(task, record);
+	/* What an event says of a CPU comes from there. */
+	if (record->state != RUNNING && cpu != bpf_get_smp_processor_id())
 		return 0;
 	now = bpf_ktime_get_ns();
-	ran = count(record, task, now);
+	ran = count(record, task, cpu, now);
+	record->cpu = cpu;
 	if (record->state != RUNNING) {
 		emit(ran < ago(now, record->since) ? now - ran : record->since, record->tid, 0, RUNS);
 		emit(now, record->tid, 0, ON);
 		record->state = RUNNING;
 		record->since = now;
-		record->cpu = cpu;
 	}
 	return 0;
 }
@@ -541,7 +545,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if (off) {
 		__u32 kind;
 
-		count(off, prev, now);
+		count(off, prev, cpu, now);
 		off->since = now;
 		if (preempt || state == 0) {
 			kind = PREEMPTED;
