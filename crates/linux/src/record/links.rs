@@ -13,6 +13,9 @@ const IN_TURN: f64 = 0.2;
 /// Of the wake-ups by those on a queue's other side, if they are many, such a part wakes no other (assumed).
 const ALONE: f64 = 0.25;
 
+/// A word is a queue's if those that wait there are woken there so often, in the mean (assumed).
+const AGAIN: u32 = 3;
+
 /// Which threads have woken each other, by waker and woken.
 #[derive(Debug, Default)]
 pub(super) struct Links {
@@ -26,13 +29,13 @@ struct Link {
     /// How often, by futex word, and how often by a call that woke no other.
     at: BTreeMap<u32, u32>,
     alone: u32,
-    /// When the first wake-up was written down, and at which word it was, if its call woke no other.
+    /// As which step the first wake-up was written down, if it was, and at which word it was, if its call woke no other.
     first: Option<(u64, u32)>,
 }
 
 impl Links {
-    /// A wake-up, which is written down as the one with this number.
-    pub(super) fn add(&mut self, waker: usize, woken: usize, call: u32, word: u32, order: u64) {
+    /// A wake-up, and as which step it is written down, if it is.
+    pub(super) fn add(&mut self, waker: usize, woken: usize, call: u32, word: u32, order: Option<u64>) {
         let link = self.by.entry((waker, woken)).or_default();
         *link.at.entry(word).or_default() += 1;
         match self.calls.insert(waker, (call, None)) {
@@ -44,7 +47,9 @@ impl Links {
             }
             _ => {
                 link.alone += 1;
-                link.first = if link.times() == 1 { Some((order, word)) } else { link.first };
+                if link.times() == 1 {
+                    link.first = order.map(|order| (order, word));
+                }
                 self.calls.insert(waker, (call, Some(woken)));
             }
         }
@@ -75,15 +80,6 @@ impl Links {
         within <= WITHIN * (within + met) && f64::from(in_turn) <= IN_TURN * met
     }
 
-    /// Whether each of these has woken, or was woken by, one of some others.
-    pub(super) fn meet_each(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
-        let meets = |member: &usize| {
-            let member = BTreeSet::from([*member]);
-            self.between(others, &member).chain(self.between(&member, others)).next().is_some()
-        };
-        team.iter().all(meets)
-    }
-
     /// Whether some threads have woken any of these.
     pub(super) fn wake(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
         self.between(others, team).next().is_some()
@@ -94,15 +90,35 @@ impl Links {
         self.between(others, &BTreeSet::from([thread])).map(Link::times).sum()
     }
 
-    /// The first wake-ups of this thread by some others, where that was one of these at a time, and at a word at which these are woken again but wake
-    /// none: at that of a lock they would, and a thread that is started may be told so at a word of its own.
-    pub(super) fn first(&self, others: &BTreeSet<usize>, thread: usize, team: &BTreeSet<usize>) -> Vec<u64> {
-        let again = |word: &u32| self.between(others, team).filter_map(|link| link.at.get(word)).sum::<u32>() > 1;
-        let wake =
-            |word: &u32| self.by.iter().any(|((waker, _), link)| team.contains(waker) && link.at.contains_key(word));
-        let thread = BTreeSet::from([thread]);
-        let first = self.between(others, &thread).filter_map(|link| link.first);
-        first.filter(|(_, word)| again(word) && !wake(word)).map(|(order, _)| order).collect()
+    /// By thread of a team, as which steps its first wake-ups by some others were written down, where that was one of the team at a time, at a word at
+    /// which several of the team are woken, and again, but wake none. At that of a lock they would; a place of one thread's own is no queue; and to be
+    /// told to start is no work.
+    pub(super) fn first(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> BTreeMap<usize, BTreeSet<u64>> {
+        let given = team.iter().flat_map(|member| self.by.range((*member, 0)..=(*member, usize::MAX)));
+        let wake: BTreeSet<u32> = given.flat_map(|(_, link)| link.at.keys().copied()).collect();
+        // Which of them are woken at each word, and how often.
+        let mut got: BTreeMap<u32, (BTreeSet<usize>, u32)> = BTreeMap::new();
+        let links = || {
+            let pairs = others.iter().flat_map(|other| team.iter().map(move |member| (*other, *member)));
+            pairs.filter_map(|pair| Some((pair.1, self.by.get(&pair)?)))
+        };
+        for (member, link) in links() {
+            for (word, times) in &link.at {
+                let (woken, all) = got.entry(*word).or_default();
+                woken.insert(member);
+                *all += times;
+            }
+        }
+        let of_queue = |word: u32| {
+            let (woken, times) = &got[&word];
+            woken.len() > 1 && *times >= AGAIN * woken.len() as u32 && !wake.contains(&word)
+        };
+        let mut first: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+        for (member, link) in links() {
+            let order = link.first.filter(|(_, word)| of_queue(*word)).map(|(order, _)| order);
+            first.entry(member).or_default().extend(order);
+        }
+        first
     }
 
     /// If some threads wake these often, whether they wake now one and now another: who always wakes several opens a barrier.

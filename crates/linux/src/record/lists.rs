@@ -22,8 +22,9 @@ use super::work::{Meter, Work};
 
 /// They take what they do from others if at least such a part of their wake-ups, given or got, is not among themselves (assumed).
 const OTHERS: f64 = 0.5;
-/// So many wake-ups a thread are needed to tell (assumed).
+/// So many wake-ups a thread are needed to tell, and so many of these with each kind of others, in the mean (assumed).
 const WAKES: u32 = 4;
+const EACH: u32 = 3;
 /// Of their wake-ups that are not among themselves, such a part is with those that give them something to do, and with those that get what they
 /// have done (assumed).
 const PARTNER: f64 = 0.1;
@@ -165,8 +166,17 @@ fn are_at_a_queue(
         }
     }
     let all: u32 = met.values().map(|(_, with)| with).sum();
+    let enough = |with: u32, all: u32| f64::from(with) >= PARTNER * f64::from(all);
+    let meets = |member: &usize, others: &BTreeSet<usize>| {
+        let count = |of: &dyn Fn(&usize) -> bool| -> u32 {
+            ties[member].with.iter().filter(|(other, _)| of(other)).map(|(_, times)| times).sum()
+        };
+        let with = count(&|other| others.contains(other));
+        with > 0 && enough(with, count(&|other| !team.contains(other)))
+    };
     let partner = |others: &BTreeSet<usize>, with: u32| {
-        f64::from(with) >= PARTNER * f64::from(all) && links.other_side(others, team) && links.meet_each(others, team)
+        let each = || team.iter().all(|member| meets(member, others));
+        with >= EACH * team.len() as u32 && enough(with, all) && links.other_side(others, team) && each()
     };
     let partners: Vec<_> =
         met.values().filter(|(others, with)| partner(others, *with)).map(|(others, _)| others).collect();
@@ -181,19 +191,17 @@ fn are_at_a_queue(
     take && (often.is_empty() || often.contains(&true))
 }
 
-/// Whether these wait for some others, which wake one of them at a time, before they have done anything, and now one more often and now another: those
-/// that are dealt equally many parts do not.
+/// Whether these wait for some others, which wake one of them at a time as at a queue, before they have done anything.
 fn wait_first(team: &BTreeSet<usize>, others: &BTreeSet<usize>, threads: &[ThreadRecord], links: &Links) -> bool {
+    let first = links.first(others, team);
     let waits_first = |member: &&usize| {
         let done = &threads[**member].done;
         let each = work(done) / f64::from(links.times(others, **member).max(1));
-        let first = links.first(others, **member, team);
-        let wait = |done: &Done| done.step == Some(Step::Wait) && first.contains(&done.order);
-        done.iter().position(wait).is_some_and(|at| work(&done[..=at]) <= ANYTHING * each)
+        let ended = |done: &Done| first.get(*member).is_some_and(|first| first.contains(&done.order));
+        let at = done.iter().position(|done| done.step == Some(Step::Wait) && ended(done));
+        at.is_some_and(|at| work(&done[..=at]) <= ANYTHING * each)
     };
-    let times = || team.iter().map(|member| links.times(others, *member));
-    times().max() > times().min().map(|least| least + 1)
-        && team.iter().filter(waits_first).count() as f64 >= FIRST * team.len() as f64
+    team.iter().filter(waits_first).count() as f64 >= FIRST * team.len() as f64
 }
 
 /// When each of these threads was started.

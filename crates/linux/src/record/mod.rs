@@ -355,15 +355,18 @@ impl RecordingBuilder {
             self.threads[thread].state = RunState::Blocked { since: self.began.unwrap_or(self.now.at) };
         }
         let waker = by.map(|by| self.runs(by, cpu));
-        if let Some(waker) = waker.filter(|_| call != 0) {
-            self.links.add(waker, thread, call, word, self.written + 1);
-        }
-        let waits_since = match self.threads[thread].state {
+        let state = self.threads[thread].state;
+        let waits_since = match state {
             RunState::Blocked { since } => since,
             _ => self.now.at,
         };
         let among_themselves = waker.is_some_and(|waker| self.teams.among_themselves(waker, thread, waits_since));
-        match (self.threads[thread].state, waker) {
+        if let Some(waker) = waker.filter(|_| call != 0) {
+            let blocked = matches!(state, RunState::Blocked { .. });
+            let written = !among_themselves && (blocked || self.threads[thread].last_cpu.is_some());
+            self.links.add(waker, thread, call, word, written.then_some(self.written + 1));
+        }
+        match (state, waker) {
             // Another one may wait in another run.
             (RunState::Blocked { .. }, _) if among_themselves => {
                 self.forget_early(thread);

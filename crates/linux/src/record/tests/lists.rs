@@ -131,16 +131,18 @@ struct Begin {
     work: u64,
     /// Whether both are first woken by one call.
     together: bool,
-    /// Whether each is first woken at a word of its own.
-    started: bool,
+    /// The words, if any, at which they are first woken.
+    started: Option<[u32; 2]>,
     /// Whether each first waits in the kernel for what its starter has.
     stalled: bool,
+    /// Whether each gets its items at a word of its own.
+    inboxes: bool,
 }
 
-const WAITING: Begin = Begin { work: 2, together: false, started: false, stalled: false };
+const WAITING: Begin = Begin { work: 2, together: false, started: None, stalled: false, inboxes: false };
 
-/// 1 starts two workers, wakes one for each item, and is woken by it once that is done. Of so many items in a row worker 3 gets the last one.
-fn with_one_partner(begin: Begin, turn: u64) -> Vec<(u64, Tid, u16, What)> {
+/// 1 starts two workers, wakes one for each item, and is woken by it once that is done. Of three items worker 3 gets one.
+fn with_one_partner(begin: Begin) -> Vec<(u64, Tid, u16, What)> {
     let mut events = vec![(0, 1, 0, On)];
     for (child, cpu) in [(2, 1), (3, 2)] {
         events.push((0, 1, 0, Forked { child, process: false }));
@@ -150,16 +152,17 @@ fn with_one_partner(begin: Begin, turn: u64) -> Vec<(u64, Tid, u16, What)> {
             events.extend([(2, child, cpu, What::Off(Off::Blocked)), (3, child, 0, woken), (3, child, cpu, On)]);
         }
         events.extend([(1 + begin.work, 1, cpu, at(child, 100, 8)), (2 + begin.work, child, cpu, What::Off(Futex))]);
-        if begin.started {
-            let word = child + 20;
+        if let Some(words) = begin.started {
+            let word = words[usize::from(cpu) - 1];
             let t = 70 + u64::from(child);
             events.extend([(t, child, 0, at(1, t, word)), (t, child, cpu, On), (t + 1, child, cpu, What::Off(Futex))]);
         }
     }
     for item in 0..15 {
-        let (worker, cpu) = if item % turn == turn - 1 { (3, 2) } else { (2, 1) };
+        let (worker, cpu) = if item % 3 == 2 { (3, 2) } else { (2, 1) };
+        let word = if begin.inboxes { 30 + worker } else { 7 };
         let t = 100 * (item + 1);
-        events.extend([(t, worker, 0, at(1, item, 7)), (t, worker, cpu, On)]);
+        events.extend([(t, worker, 0, at(1, item, word)), (t, worker, cpu, On)]);
         if begin.together && item == 0 {
             events.extend([(t, 3, 0, at(1, item, 7)), (t, 3, 2, On), (t + 9, 3, 2, What::Off(Futex))]);
         }
@@ -176,29 +179,31 @@ fn with_one_partner(begin: Begin, turn: u64) -> Vec<(u64, Tid, u16, What)> {
 
 #[test]
 fn the_thread_that_fills_a_queue_may_be_the_one_that_gets_the_results() {
-    let takes = |begin, turn| {
-        let recording = recorded(&machine(), &with_one_partner(begin, turn));
+    let takes = |begin| {
+        let recording = recorded(&machine(), &with_one_partner(begin));
         assert_eq!(recording.items.is_empty(), recording.threads[1].steps != [Take(0)]);
         assert_eq!(Recording::from_text(&recording.to_text(), "test.ek"), Ok(recording.clone()));
         !recording.items.is_empty()
     };
-    assert!(takes(WAITING, 3));
-    assert!(!takes(WAITING, 2), "each is woken as often as the other: their parts could be dealt out");
+    assert!(takes(WAITING));
     let works = Begin { work: 50, ..WAITING };
-    assert!(!takes(works, 3), "they begin with something of their own, and could be waiting for room later");
-    assert!(!takes(Begin { stalled: true, ..works }, 3), "that they waited for memory says nothing");
+    assert!(!takes(works), "they begin with something of their own, and could be waiting for room later");
+    assert!(!takes(Begin { stalled: true, ..works }), "that they waited for memory says nothing");
     assert!(
-        !takes(Begin { together: true, ..WAITING }, 3),
+        !takes(Begin { together: true, ..WAITING }),
         "they begin at a barrier, and could have something of their own then"
     );
-    assert!(!takes(Begin { started: true, ..WAITING }, 3), "each was only told to start");
+    for words in [[22, 23], [20, 20]] {
+        assert!(!takes(Begin { started: Some(words), ..WAITING }), "each was only told to start, at {words:?}");
+    }
+    assert!(!takes(Begin { inboxes: true, ..WAITING }), "each could be dealt its own");
 }
 
 /// With some that begin with something of their own.
 #[test]
 fn half_of_them_have_to_wait_first() {
     let late = |workers: &[Tid]| {
-        let mut events = with_one_partner(WAITING, 3);
+        let mut events = with_one_partner(WAITING);
         for event in events.iter_mut().filter(|event| event.0 == 2 + WAITING.work && workers.contains(&event.1)) {
             event.0 = 90;
         }
@@ -242,7 +247,7 @@ proptest! {
         stretch in 1..20_u64,
         one_partner in any::<bool>(),
     ) {
-        let mut events = if one_partner { with_one_partner(WAITING, 3) } else { items(count) };
+        let mut events = if one_partner { with_one_partner(WAITING) } else { items(count) };
         events.extend(more.into_iter().map(|(at, tid, cpu, what)| (at * stretch / 10, tid + 1, cpu, what)));
         events.sort_by_key(|event| event.0);
         let recording = recorded(&machine(), &events);
