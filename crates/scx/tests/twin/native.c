@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The decisions of the kernel's part as functions of a program, for a test that compares them with those of the scheduler core.
+/* The decisions of the kernel's part as functions of a program, for tests: most compare them with those of the scheduler core.
  * The test writes what they read. */
 typedef unsigned short __u16;
 typedef unsigned int __u32;

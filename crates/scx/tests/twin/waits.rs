@@ -43,6 +43,9 @@ fn the_one_that_has_waited_longest_comes_next_once_it_is_too_long() {
     assert_eq!(next(&library), 0);
     waiting(&library, [10, 1000, 1200, 1100]);
     assert_eq!(next(&library), 3);
+    (1..=4).for_each(|slot| library.thread(slot).since = NOW);
+    assert_eq!(library.take_overdue(0), 0, "they have run meanwhile");
+    assert!(!library.waits_too_long(0));
 }
 
 /// Each has a tick of 4 ms: by its turn the last one would wait for a second.

@@ -118,8 +118,8 @@ DECISION int move(__u32 slot, __u32 core, __u32 had)
 			moved = found && send(&iterator, p, core);
 			bpf_task_release(p);
 		}
-		/* One that exits gives its number back before it runs for the last time, or a thread that calls exec has it: the whole queue
-		 * is searched for those. */
+		/* One that exits gives its number back before it runs for the last time, or another thread of its process, which called exec,
+		 * has taken it over: the whole queue is searched for those. */
 		while (!found && (p = bpf_iter_scx_dsq_next(&iterator))) {
 			found = slot_of(p) == slot;
 			moved = found && send(&iterator, p, core);
