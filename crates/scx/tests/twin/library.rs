@@ -103,7 +103,7 @@ pub struct Thread {
     pub wanted: [u64; CORES / 64],
 }
 
-/// The library. Its memory is one for all who use it: one at a time does.
+/// The library. Each has a memory of its own, which one thread uses at a time.
 pub struct Library(Loaded);
 
 impl Library {
@@ -138,8 +138,8 @@ impl Library {
     }
 
     pub fn begin(&self) {
-        // SAFETY: native.c says so, here and below; memory is handed out by number within its bounds, and only this test
-        // uses it, in one thread at a time.
+        // SAFETY: native.c says so, here and below; memory is handed out by number within its bounds, and only the test
+        // that has built the library uses it, in one thread at a time.
         unsafe { self.call::<extern "C" fn()>("twin_begin")() }
     }
 
