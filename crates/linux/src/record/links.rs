@@ -9,7 +9,7 @@ const AT: f64 = 0.25;
 /// Of all wake-ups at a queue's words, with those on its other side and among themselves, at most such a part is among themselves (assumed).
 const WITHIN: f64 = 0.25;
 /// Of those with the other side, at most such a part is done by both sides in turn at the same word (assumed).
-const IN_TURN: f64 = 0.2;
+const IN_TURN: f64 = 0.15;
 /// Of the wake-ups by those on a queue's other side, if they are many, such a part wakes no other (assumed).
 const ALONE: f64 = 0.25;
 

@@ -3,7 +3,7 @@
 //!
 //! Which of them gets an item depends on which is free, so what each did is cut where it waited, and where it had handed
 //! something on to others: a list of items, in the order in which they began, from which in a replay the thread that is free takes the next.
-//! An item waits for what the recorded one waited for, and wakes what that one woke.
+//! An item waits for what the recorded one waited for, and wakes what that one woke, or who waits for its result (`results.rs`).
 //!
 //! A replay of such a list comes to its end since the recorded run did. Of what is left to do in a replay that is stuck, take what was written down
 //! first. What it waits for was written down before, so it is done: it can only be the beginning of an item that no thread is free to take. But an
@@ -17,7 +17,9 @@ use evenkeel_workload::recording::{RecordedItem, Step};
 
 use super::links::{Links, Ties};
 use super::pools::{UNEQUAL, deviation, parents, work};
+use super::results;
 use super::thread::{Done, ThreadRecord, steps};
+use super::waits::in_vain;
 use super::work::{Meter, Work};
 
 /// They take what they do from others if at least such a part of their wake-ups, given or got, is not among themselves (assumed).
@@ -32,6 +34,8 @@ const PARTNER: f64 = 0.1;
 const FIRST: f64 = 0.5;
 /// More than such a part of what a thread does between two waits for them, in the mean, is something (assumed).
 const ANYTHING: f64 = 0.1;
+/// Those that are all woken for an item which one of them gets wait again at once after such a part of their waits (assumed).
+const IN_VAIN: f64 = 0.25;
 /// So many of a team decide whether another thread is like them.
 const COMPARED: usize = 4;
 /// Of more threads that one thread has started, each with its own wake-ups, nothing is found: they would be compared with each other for too long.
@@ -43,11 +47,11 @@ pub(super) struct Item {
     list: u32,
     pub by: usize,
     /// When that was written down; if it begins with a wait, the wake-up that ended it.
-    began: u64,
-    waits: bool,
-    done: Vec<Done>,
+    pub began: u64,
+    pub waits: bool,
+    pub done: Vec<Done>,
     /// Others than takers have been woken.
-    handed_on: bool,
+    pub handed_on: bool,
 }
 
 impl Item {
@@ -77,14 +81,15 @@ pub(super) fn find(threads: &mut [ThreadRecord], links: &Links) -> Vec<Item> {
     let takers: BTreeSet<usize> = lists.iter().flatten().copied().collect();
     let started = starts(threads, &takers, &parents);
     let mut items: Vec<Item> = Vec::new();
-    for (list, takers) in lists.iter().enumerate() {
-        let own = takers.iter().filter_map(|taker| Some((*taker, *started.get(taker)?)));
+    for (list, members) in lists.iter().enumerate() {
+        let own = members.iter().filter_map(|taker| Some((*taker, *started.get(taker)?)));
         let mut of_list: Vec<Item> =
-            own.flat_map(|(taker, started)| cut(taker, started, &mut threads[taker], takers)).collect();
+            own.flat_map(|(taker, started)| cut(taker, started, &mut threads[taker], members)).collect();
         of_list.sort_by_key(|item| item.began);
         of_list.iter_mut().for_each(|item| item.list = list as u32);
+        results::take_in_order(threads, &mut of_list, threads.len() + items.len(), &takers, members);
         items.extend(of_list);
-        for taker in takers {
+        for taker in members {
             let thread = &mut threads[*taker];
             let (at, until) = (thread.born, thread.exited.unwrap_or(thread.born));
             let step = Some(Step::Take(list as u32));
@@ -188,7 +193,14 @@ fn are_at_a_queue(
         [others] => wait_first(team, others, threads, links),
         _ => given,
     };
-    take && (often.is_empty() || often.contains(&true))
+    take && (often.is_empty() || often.contains(&true) || are_woken_in_vain(team, threads))
+}
+
+/// Whether these are often woken together, and one gets what there is. At a barrier all go on.
+fn are_woken_in_vain(team: &BTreeSet<usize>, threads: &[ThreadRecord]) -> bool {
+    let each = team.iter().map(|member| in_vain(&threads[*member].done));
+    let (all, vain) = each.fold((0, 0), |(all, vain), (waits, of_these)| (all + waits, vain + of_these));
+    f64::from(vain) >= IN_VAIN * f64::from(all)
 }
 
 /// Whether these wait for some others, which wake one of them at a time as at a queue, before they have done anything.

@@ -8,17 +8,20 @@
 //!
 //! A recording always comes to its end, whatever events were lost or came late: a wake-up is written down before the
 //! wait that it ends, so writing order is an order in which no thread is stuck. And since each waits for
-//! its own wake-ups only, no other order can do worse. `lists.rs` says why that holds for what threads take from queues, too.
+//! its own wake-ups only, no other order can do worse. `lists.rs` and `results.rs` say why that holds for what threads take from queues, and for
+//! who waits for what comes of it, too.
 
 mod cpus;
 mod links;
 mod lists;
 mod pools;
 mod recorder;
+mod results;
 mod rounds;
 pub mod speeds;
 mod teams;
 mod thread;
+mod waits;
 mod wakes;
 mod work;
 
@@ -377,7 +380,7 @@ impl RecordingBuilder {
                 self.forget_early(thread);
                 self.wakes(waker, thread);
                 if call != 0 {
-                    self.rounds.woken(self.now.at, call, [waker, thread], since, &self.threads);
+                    self.rounds.woken(self.now.at, (call, word), [waker, thread], since, &self.threads);
                 }
                 self.threads[thread].state = RunState::Ready { since: self.now.at, woken: true };
             }

@@ -2,18 +2,23 @@
 //!
 //! A wake-up alone says that the last thread went before the others, which on another machine would be another one. So
 //! a group of threads whose last one woke all the others, more than once and not always the same one, is taken to meet
-//! at a barrier. One that always wakes the others may do it for another reason, such as dealing out work.
+//! at a barrier. One that always wakes the others may do it for another reason, such as dealing out work. And where those that wait for their
+//! turns are all woken whenever the next one has its turn, many calls find only some of them waiting, and all but one wait on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_model::Ns;
 use evenkeel_workload::recording::Step;
 
 use super::thread::ThreadRecord;
+use super::waits::{between_waits, waits_at_once};
 
 /// With fewer threads, a barrier cannot be distinguished from a wake-up.
 const PARTIES: usize = 3;
 
+/// For each call at a barrier's words that wakes all but one of those that meet there, so many calls that wake all, some or more of them may wake one
+/// that waits again at once (assumed): it may have nothing to do between two of the barriers.
+const IN_VAIN: f64 = 0.75;
 /// A position in the steps of a thread.
 #[derive(Clone, Copy, Debug)]
 struct At {
@@ -25,6 +30,8 @@ struct At {
 #[derive(Debug)]
 struct Round {
     call: u32,
+    /// The futex word.
+    word: u32,
     since: Ns,
     wakes: Vec<At>,
     waits: Vec<At>,
@@ -55,7 +62,7 @@ impl Rounds {
     pub(super) fn woken(
         &mut self,
         now: Ns,
-        call: u32,
+        (call, word): (u32, u32),
         [waker, waiter]: [usize; 2],
         since: Ns,
         threads: &[ThreadRecord],
@@ -63,7 +70,7 @@ impl Rounds {
         let last = |thread: usize| At { thread, step: threads[thread].done.len() - 1 };
         let began = self.open.get(&waker).filter(|round| round.call == call).map(|round| round.since);
         if began.is_none() {
-            let round = Round { call, since: now, wakes: Vec::new(), waits: Vec::new() };
+            let round = Round { call, word, since: now, wakes: Vec::new(), waits: Vec::new() };
             self.complete.extend(self.open.insert(waker, round));
         }
         // The last thread waited only for those that had come before the first one was woken.
@@ -86,7 +93,27 @@ impl Rounds {
             let first = rounds[0].wakes.first().map(|wake| wake.thread);
             rounds.iter().any(|round| round.wakes.first().map(|wake| wake.thread) != first)
         };
-        let barriers = groups.iter().filter(|(parties, rounds)| parties.len() >= PARTIES && wakers(rounds));
+        let between: Vec<f64> = threads.iter().map(|thread| between_waits(&thread.done)).collect();
+        let mut in_vain: BTreeMap<u32, Vec<(&[usize], usize)>> = BTreeMap::new();
+        for (parties, rounds) in &groups {
+            let mut at: BTreeMap<u32, usize> = BTreeMap::new();
+            let vain = |At { thread, step }: &At| waits_at_once(&threads[*thread].done[step + 1..], between[*thread]);
+            let woke_in_vain = |round: &&&Round| round.waits.iter().any(vain);
+            rounds.iter().filter(woke_in_vain).for_each(|round| *at.entry(round.word).or_default() += 1);
+            at.into_iter().for_each(|(word, count)| in_vain.entry(word).or_default().push((parties, count)));
+        }
+        let seldom_in_vain = |parties: &[usize], rounds: &[&Round]| {
+            let within = |some: &[usize], others: &[usize]| some.iter().all(|one| others.binary_search(one).is_ok());
+            let related = |some: &[usize]| within(some, parties) || within(parties, some);
+            let words: BTreeSet<u32> = rounds.iter().map(|round| round.word).collect();
+            let there = words.iter().filter_map(|word| in_vain.get(word)).flatten();
+            let in_vain: usize = there.filter(|(some, _)| related(some)).map(|(_, count)| count).sum();
+            in_vain as f64 <= IN_VAIN * rounds.len() as f64
+        };
+        let barrier = |(parties, rounds): &(&Vec<usize>, &Vec<&Round>)| {
+            parties.len() >= PARTIES && wakers(rounds) && seldom_in_vain(parties, rounds)
+        };
+        let barriers: Vec<_> = groups.iter().filter(barrier).collect();
         for (barrier, (_, rounds)) in (first..).zip(barriers) {
             for round in rounds {
                 round.wakes.iter().for_each(|wake| threads[wake.thread].done[wake.step].step = None);

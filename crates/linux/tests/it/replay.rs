@@ -5,8 +5,8 @@
 use crate::common::{Pmu, Tap, damage, play, record, there_and_back};
 use evenkeel_model::{Behaviour, CoreSet, CoreTypeId, Machine, Ns, machines};
 use evenkeel_workload::program::{
-    Barrier, BarrierId, LockId, Phase, PhaseId, Queue, QueueId, SchedParams, Spread, Start, ThreadIndex, ThreadKind,
-    Work,
+    Barrier, BarrierId, List, ListId, LockId, Phase, PhaseId, Queue, QueueId, SchedParams, Semaphore, SemaphoreId,
+    Spread, Start, ThreadIndex, ThreadKind, Work,
 };
 use evenkeel_workload::recording::{RecordedItem, RecordedThread, Recording, Step};
 use evenkeel_workload::{Op, Program, Thread, Workload, suite};
@@ -314,6 +314,56 @@ fn what_threads_take_from_queues_is_taken_anew() {
     }
 }
 
+/// A thread gives four workers what they do, by one word, and has at most four of these unfinished. It takes the results in order, or those that are
+/// there.
+fn ordered(in_order: bool) -> Workload {
+    const ITEMS: u32 = 200;
+    let mut workload = workload(vec![vec![]; 4], 1, 0);
+    let program = &mut workload.programs[0];
+    let semaphore = |name: String| Semaphore { name, count: 0 };
+    let results = (0..ITEMS).map(|item| format!("queue of result {}", if in_order { item } else { 0 }));
+    program.semaphores = (0..ITEMS).map(|_| "queue".to_owned()).chain(results).map(semaphore).collect();
+    let (ready, result) = (SemaphoreId, |item: u32| SemaphoreId(ITEMS + if in_order { item } else { 0 }));
+    let item = |item: u32| vec![Op::Acquire(ready(item)), compute(1_000_000), Op::Post(result(item))];
+    program.lists = vec![List { name: "list".into(), items: (0..ITEMS).map(item).collect() }];
+    for worker in &mut program.threads[1..=4] {
+        worker.ops = vec![Op::Take(ListId(0)), Op::Close(QueueId(0))];
+    }
+    let give = |item: u32| {
+        let oldest = item.checked_sub(3).map(|oldest| Op::Acquire(result(oldest)));
+        [compute(30_000), Op::Post(ready(item))].into_iter().chain(oldest)
+    };
+    let main = &mut program.threads[0].ops;
+    let join = main.len() - 5;
+    main.splice(join..join, (0..ITEMS).flat_map(give));
+    workload
+}
+
+/// Also where other items are the slow ones. Under `cfs` a big core waits most of the time until a little one has done the oldest.
+#[test]
+fn results_that_are_taken_in_order_are_waited_for_in_order() {
+    let there = bundled("2B2S");
+    for in_order in [true, false] {
+        let workload = ordered(in_order);
+        let mut tap = Tap::default();
+        play(&there, &workload, "cfs", &mut tap).unwrap();
+        let recording = record(&there, &tap);
+        let of_threads = || recording.threads.iter().flat_map(|thread| &thread.steps);
+        assert_eq!(of_threads().filter(|step| matches!(step, Step::Take(_))).count(), 4, "in order: {in_order}");
+        assert_eq!(of_threads().filter(|step| matches!(step, Step::Result(_))).count() > 100, in_order);
+        let most = if in_order { 0.02 } else { 0.06 };
+        for elsewhere in [symmetric("2B2S", 4), symmetric("2B2S", 3), there.clone(), bundled("2B4S")] {
+            for policy in ["cfs", "pfs", "colab"] {
+                let makespan = |workload: &Workload| {
+                    play(&elsewhere, workload, policy, &mut Tap::default()).unwrap().makespan.0 as f64
+                };
+                let off = makespan(&recording.workload("test", Some(&there))) / makespan(&workload) - 1.0;
+                assert!(off.abs() < most, "in order: {in_order}; on {} under {policy}: {off}", elsewhere.name);
+            }
+        }
+    }
+}
+
 /// The rates of threads on both core types show what their code is like, and so how fast it is on other cores. Their time
 /// alone does not.
 #[test]
@@ -342,14 +392,18 @@ fn counted_programs_take_as_long_elsewhere_as_they_would() {
 fn with_list() -> impl Strategy<Value = Recording> {
     let step = |count: u32| prop_oneof![2 => (0..count).prop_map(Step::Wake), 1 => Just(Step::Wait), 1 => (1..2_000_000_u64).prop_map(Step::Run)];
     let items = prop::collection::vec((0..3_u32, prop::collection::vec(step(8), 0..4)), 1..6);
-    let threads = prop::collection::vec((prop::collection::vec(step(8), 0..4), 0..4_usize, any::<bool>()), 3);
+    let threads = prop::collection::vec(
+        (prop::collection::vec(step(8), 0..4), 0..4_usize, any::<bool>(), prop::option::weighted(0.2, 3..8_u32)),
+        3,
+    );
     (threads, items).prop_map(|(threads, items)| {
         let count = (threads.len() + items.len()) as u32;
         let known = |steps: Vec<Step>| -> Vec<Step> {
             steps.into_iter().filter(|step| !matches!(step, Step::Wake(other) if *other >= count)).collect()
         };
-        let thread = |(steps, at, takes): (Vec<Step>, usize, bool)| {
+        let thread = |(steps, at, takes, result): (Vec<Step>, usize, bool, Option<u32>)| {
             let mut steps = known(steps);
+            steps.splice(0..0, result.filter(|item| *item < count).map(Step::Result));
             if takes {
                 steps.insert(at.min(steps.len()), Step::Take(0));
             }
@@ -394,7 +448,7 @@ proptest! {
 
     #[test]
     fn whatever_is_lost_or_late_a_replay_ends(
-        workload in prop_oneof![3 => random(), 1 => (1..6_usize).prop_map(farm)],
+        workload in prop_oneof![3 => random(), 1 => (1..6_usize).prop_map(farm), 1 => any::<bool>().prop_map(ordered)],
         damages in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8), 1..30),
     ) {
         let machine = bundled("2B2S");

@@ -4,9 +4,10 @@
 //! which threads advance cannot decide whether all come to their end. Nor can it at a barrier, which always waits for the
 //! same threads. Nor at a list: its items are taken in their order, each has a semaphore of its own, and threads that take from it are
 //! alike until none is left. That is why they go on together here: one that in a replay goes on before the last item is done can only help.
+//! An item that is done stays so, for all that wait for its result.
 //! It is enough to let them advance in one order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Fault, sequences};
 use super::groups::{List, barriers};
@@ -37,6 +38,9 @@ struct Advance<'a> {
     movable: Vec<usize>,
     taken: BTreeMap<u32, Taken>,
     parties: BTreeMap<u32, Vec<usize>>,
+    /// Which items are done, and who waits for the results of others.
+    finished: BTreeSet<usize>,
+    awaited: BTreeMap<usize, BTreeSet<usize>>,
     /// Who has come to each barrier.
     come: BTreeMap<u32, Vec<usize>>,
 }
@@ -56,6 +60,8 @@ pub(super) fn advance(recording: &Recording, lists: &BTreeMap<u32, List>) -> Res
         movable: (0..steps.len()).filter(|who| started[*who]).collect(),
         started,
         taken: BTreeMap::new(),
+        finished: BTreeSet::new(),
+        awaited: BTreeMap::new(),
         parties: barriers(&recording.threads),
         come: BTreeMap::new(),
         steps,
@@ -78,6 +84,8 @@ impl Advance<'_> {
             && std::mem::take(&mut self.started[who])
         {
             self.taken.entry(list).or_default().done += 1;
+            self.finished.insert(who);
+            self.movable.extend(self.awaited.remove(&who).into_iter().flatten());
             self.hand_out(list);
         }
     }
@@ -124,6 +132,13 @@ impl Advance<'_> {
                     return false;
                 }
             }
+            Step::Result(item) => {
+                let done = self.finished.contains(&(item as usize));
+                if !done {
+                    self.awaited.entry(item as usize).or_default().insert(who);
+                }
+                return done;
+            }
             Step::Run(_) | Step::Share { .. } | Step::Sleep(_) | Step::Io(_) => {}
         }
         true
@@ -150,10 +165,11 @@ impl Advance<'_> {
     fn outcome(&self) -> Result<(), Fault> {
         let all = || (0..self.threads).filter(|thread| self.next[*thread] < self.steps[*thread].len());
         let items = || (self.threads..self.steps.len()).filter(|item| self.started[*item]);
-        // What a thread that takes waits for is an item. A thread that never started is the fault of one that waits for ever, unless
+        // What a thread that takes, or that needs a result, waits for is an item. A thread that never started is the fault of one that waits for ever, unless
         // threads spawn each other in a circle.
-        let waits =
-            |thread: &usize| self.started[*thread] && !matches!(self.steps[*thread][self.next[*thread]], Step::Take(_));
+        let waits = |thread: &usize| {
+            self.started[*thread] && !matches!(self.steps[*thread][self.next[*thread]], Step::Take(_) | Step::Result(_))
+        };
         match all().find(waits).or_else(|| items().next()).or_else(|| all().next()) {
             None => Ok(()),
             Some(who) if self.started[who] => {
@@ -161,6 +177,7 @@ impl Advance<'_> {
                     Step::Barrier(barrier) => {
                         format!("waits at barrier {barrier} for a thread that does not come again")
                     }
+                    Step::Result(item) => format!("waits for item {item}, which is never done"),
                     _ => "waits for a wake-up that never comes".into(),
                 };
                 Err((Some(who), format!("operation {} {what}", self.next[who] + 1)))

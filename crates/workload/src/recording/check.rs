@@ -27,9 +27,9 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
     let all = threads.len() + recording.items.len();
     for (position, steps) in sequences(recording).enumerate() {
         for step in steps {
-            let (Step::Wake(other) | Step::Spawn(other)) = *step else { continue };
+            let (Step::Wake(other) | Step::Spawn(other) | Step::Result(other)) = *step else { continue };
             let fault = |what: String| Err((Some(position), what));
-            if matches!(step, Step::Wake(_)) && (threads.len()..all).contains(&(other as usize)) {
+            if !matches!(step, Step::Spawn(_)) && (threads.len()..all).contains(&(other as usize)) {
                 continue;
             }
             let Some(target) = threads.get(other as usize) else {
@@ -40,6 +40,9 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
                 };
                 return fault(format!("refers to {other}, but there are threads 0 to {}{items}", threads.len() - 1));
             };
+            if let Step::Result(_) = step {
+                return fault(format!("waits for the result of thread {other}: expected that of an item"));
+            }
             if let Step::Spawn(_) = step {
                 if target.start != Start::Spawned {
                     return fault(format!("spawns thread {other}, which starts by itself: it needs \"spawned\": true"));

@@ -50,6 +50,17 @@ pub(super) fn lists(recording: &Recording) -> BTreeMap<u32, List> {
     lists
 }
 
+/// How often each item is waited for until it is done, by its number; without those that no thread waits for.
+pub(super) fn results(recording: &Recording) -> BTreeMap<u32, usize> {
+    let mut results: BTreeMap<u32, usize> = BTreeMap::new();
+    for step in recording.threads.iter().flat_map(|thread| &thread.steps) {
+        if let Step::Result(item) = *step {
+            *results.entry(item).or_default() += 1;
+        }
+    }
+    results
+}
+
 /// Items that threads take in order.
 #[derive(Debug, Default)]
 pub(super) struct List {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
 use super::division::{Division, Parts, parts};
-use super::groups::{Pool, barriers, lists, pools};
+use super::groups::{Pool, barriers, lists, pools, results};
 use super::recorded::{RecordedItem, RecordedThread, Recording};
 use super::step::Step;
 use crate::program::{
@@ -19,6 +19,9 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
     let semaphore = |name: String| Semaphore { name: format!("wake-up of {name}"), count: 0 };
     let all =
         names.iter().cloned().chain((0..recording.items.len()).map(|item| format!("item {}", names.len() + item)));
+    let results = results(recording);
+    let results_of = results.keys().map(|item| Semaphore { name: format!("result of item {item}"), count: 0 });
+    let semaphores: Vec<Semaphore> = all.map(semaphore).chain(results_of).collect();
     let barriers = barriers(&recording.threads);
     let places: BTreeMap<u32, BarrierId> = barriers.keys().copied().zip((0..).map(BarrierId)).collect();
     let pools = Pools::of(pools(&recording.threads), &recording.pools);
@@ -27,7 +30,13 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         parties: parties.len() as u32,
     };
     let lists = lists(recording);
-    let objects = Objects { barriers: places, pools, lists: lists.keys().copied().zip((0..).map(ListId)).collect() };
+    let result_ids = (recording.threads.len() + recording.items.len()) as u32..;
+    let objects = Objects {
+        barriers: places,
+        pools,
+        lists: lists.keys().copied().zip((0..).map(ListId)).collect(),
+        results: results.keys().copied().zip(result_ids.map(SemaphoreId)).collect(),
+    };
     let of_thread: Vec<Code> =
         recording.threads.iter().zip(&names).map(|(thread, name)| codes.of(&thread.rates, name)).collect();
     let lowered = |own: usize, code: Code, steps: &[Step]| -> Vec<Op> {
@@ -35,7 +44,12 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
     };
     let item = |position: &usize| {
         let RecordedItem { by, steps, .. } = &recording.items[*position];
-        lowered(recording.threads.len() + position, of_thread[*by as usize], steps)
+        let number = recording.threads.len() + position;
+        let mut ops = lowered(number, of_thread[*by as usize], steps);
+        if let Some(times) = results.get(&(number as u32)) {
+            ops.extend(vec![Op::Post(objects.results[&(number as u32)]); *times]);
+        }
+        ops
     };
     let list = |(number, list): (&u32, &super::groups::List)| List {
         name: format!("list {number}"),
@@ -50,7 +64,7 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         name: name.to_owned(),
         threads: recording.threads.iter().zip(&names).enumerate().map(thread).collect(),
         phases: codes.phases,
-        semaphores: all.map(semaphore).collect(),
+        semaphores,
         lists: lists.iter().map(list).collect(),
         barriers: barriers.iter().map(barrier).collect(),
         queues: objects.pools.queues(),
@@ -182,6 +196,7 @@ struct Objects {
     barriers: BTreeMap<u32, BarrierId>,
     pools: Pools,
     lists: BTreeMap<u32, ListId>,
+    results: BTreeMap<u32, SemaphoreId>,
 }
 
 impl Objects {
@@ -202,6 +217,7 @@ impl Objects {
             Step::Spawn(thread) => Op::Spawn(ThreadIndex(thread)),
             Step::Barrier(barrier) => Op::Barrier(self.barriers[&barrier]),
             Step::Take(list) => Op::Take(self.lists[&list]),
+            Step::Result(item) => Op::Acquire(self.results[&item]),
         };
         vec![op]
     }

@@ -36,9 +36,11 @@ pub enum Step {
     },
     /// Took items of a list, by its number, and did them, until none was left.
     Take(u32),
+    /// Waited until an item of a list was done, by its number.
+    Result(u32),
 }
 
-const NAMES: [&str; 9] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share", "take"];
+const NAMES: [&str; 10] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share", "take", "result"];
 
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -52,6 +54,7 @@ impl Serialize for Step {
             Self::Barrier(barrier) => ("barrier", barrier).serialize(serializer),
             Self::Share { pool, amount } => ("share", pool, amount).serialize(serializer),
             Self::Take(list) => ("take", list).serialize(serializer),
+            Self::Result(item) => ("result", item).serialize(serializer),
         }
     }
 }
@@ -88,6 +91,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 Step::Share { pool, amount: amount(&name, &mut parts)? }
             }
             "take" => Step::Take(argument(&name, "the number of a list", &mut parts)?),
+            "result" => Step::Result(argument(&name, "the number of an item", &mut parts)?),
             _ => {
                 let hint = suggestion(&name, NAMES);
                 return Err(A::Error::custom(format!("unknown operation {name:?}: {hint}")));

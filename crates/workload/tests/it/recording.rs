@@ -217,6 +217,18 @@ fn items_of_a_list_are_taken_in_order() {
         within,
         "app.ek:5: does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\" or \"io\""
     );
+    // One thread waits for the result of an item before it takes, and the other one does that.
+    let waits = main.replace("[\"take\",4]", "[\"result\",2],[\"take\",4]");
+    let recording = load(&[&header, &waits, &child, first, second]);
+    assert_eq!(Recording::from_text(&recording.to_text(), "app.ek"), Ok(recording.clone()));
+    let program = &recording.workload("app", None).programs[0];
+    assert!(program.lists[0].items[0].ends_with(&[Op::Post(SemaphoreId(4))]) && program.semaphores.len() == 5);
+    assert!(program.threads[0].ops.contains(&Op::Acquire(SemaphoreId(4))));
+    let of_thread = said([&header, &waits.replace("[\"result\",2]", "[\"result\",1]"), &child, first, second]);
+    assert_eq!(of_thread, "app.ek:2: waits for the result of thread 1: expected that of an item");
+    let both = child.replace("[\"take\",4]", "[\"result\",3],[\"take\",4]");
+    let never = said([&header, &waits, &both, first, second]);
+    assert_eq!(never, "app.ek:2: operation 4 waits for item 2, which is never done");
     // An item that no thread wakes keeps all that take from its list.
     let asleep = said([&header, &main.replace(",[\"wake\",3]", ""), &child, first, second]);
     assert_eq!(asleep, "app.ek:5: operation 1 waits for a wake-up that never comes");
@@ -280,6 +292,7 @@ fn step() -> impl Strategy<Value = Step> {
         (0..2_u32).prop_map(Step::Barrier),
         (0..4_u32, 0..=MAX_AMOUNT).prop_map(|(pool, amount)| Step::Share { pool, amount }),
         (0..2_u32).prop_map(Step::Take),
+        (0..6_u32).prop_map(Step::Result),
     ]
 }
 

@@ -124,6 +124,24 @@ fn few_wake_ups_and_those_without_calls_tell_nothing() {
     assert!(takes(&without(15)) && !takes(&without(9)));
 }
 
+/// As `pigz` does it: each item is told to all.
+#[test]
+fn those_that_are_all_woken_for_one_item_take_it() {
+    let told_to_all = |other_works: u64| {
+        let mut events = items(12);
+        for item in 0..12 {
+            let (other, cpu) = if item % 3 == 2 { (4, 1) } else { (5, 2) };
+            let t = 100 * (item + 1) + 10;
+            events.extend([(t, other, 0, at(READER, item, 7)), (t, other, cpu, On)]);
+            events.push((t + other_works, other, cpu, What::Off(Futex)));
+        }
+        events.sort_by_key(|event| event.0);
+        !recorded(&machine(), &events).items.is_empty()
+    };
+    assert!(told_to_all(1), "one of them gets it, and the other waits again at once");
+    assert!(!told_to_all(45), "each has its part, as after a barrier");
+}
+
 /// How the workers of one thread begin.
 #[derive(Clone, Copy)]
 struct Begin {
@@ -199,6 +217,45 @@ fn the_thread_that_fills_a_queue_may_be_the_one_that_gets_the_results() {
     assert!(!takes(Begin { inboxes: true, ..WAITING }), "each could be dealt its own");
 }
 
+/// 1 starts two workers, of which 3 is on a CPU that is half as fast. In each round it gives an item to 3 and one to 2, waits for the first, takes the
+/// second, and has 2 do a third. `told` says whether 2 wakes it for the second one, too.
+fn in_rounds(rounds: u64, told: bool) -> Vec<(u64, Tid, u16, What)> {
+    let mut events = vec![(0, 1, 0, On)];
+    for (child, cpu) in [(2, 1), (3, 2)] {
+        events.push((0, 1, 0, Forked { child, process: false }));
+        events.extend([(1, child, cpu, On), (2, child, cpu, What::Off(Futex))]);
+    }
+    for round in 0..rounds {
+        let (t, call) = (200 * (round + 1), 10 * round);
+        events.extend([(t, 3, 0, at(1, call, 7)), (t, 3, 2, On), (t + 1, 2, 0, at(1, call + 1, 7)), (t + 1, 2, 1, On)]);
+        events.extend([(t + 5, 1, 0, What::Off(Futex))]);
+        if told {
+            events.extend([(t + 40, 1, 1, at(2, call + 2, 8)), (t + 40, 1, 0, On), (t + 41, 1, 0, What::Off(Futex))]);
+        }
+        events.extend([(t + 42, 2, 1, What::Off(Futex)), (t + 90, 1, 2, at(3, call + 3, 8)), (t + 90, 1, 0, On)]);
+        events.extend([(t + 90, 3, 2, What::Off(Futex)), (t + 95, 2, 0, at(1, call + 4, 7)), (t + 95, 2, 1, On)]);
+        events.extend([(t + 99, 1, 0, What::Off(Futex)), (t + 130, 1, 1, at(2, call + 5, 8)), (t + 130, 1, 0, On)]);
+        events.extend([(t + 130, 2, 1, What::Off(Futex))]);
+    }
+    events
+}
+
+#[test]
+fn a_thread_that_is_not_woken_by_what_is_done_takes_it_in_order() {
+    let steps = |events: &[_]| recorded(&machine(), events).threads[0].steps.clone();
+    let (first, third, fourth) = (5, 7, 8);
+    let taken = Step::Result(first + 1);
+    let found = steps(&in_rounds(8, false));
+    let round = [Wake(first), Run(1), Wake(first + 1), Run(4), Step::Result(first), Run(5), Wake(third)];
+    let from = found.iter().position(|step| *step == Wake(first)).unwrap();
+    assert_eq!(found[from..from + 7], round, "{found:?}");
+    assert_eq!(found[from + 7..from + 12], [Run(4), taken, Step::Result(third), Run(70), Wake(fourth)]);
+    assert!(!found.contains(&Wait), "{found:?}");
+    let none = |events: &[_]| !steps(events).iter().any(|step| matches!(step, Step::Result(_)));
+    assert!(none(&in_rounds(8, true)), "it takes what is there");
+    assert!(none(&in_rounds(3, false)), "which is too few to tell");
+}
+
 /// With some that begin with something of their own.
 #[test]
 fn half_of_them_have_to_wait_first() {
@@ -245,9 +302,13 @@ proptest! {
         more in super::events(),
         count in 6..20_u64,
         stretch in 1..20_u64,
-        one_partner in any::<bool>(),
+        kind in 0..3,
     ) {
-        let mut events = if one_partner { with_one_partner(WAITING) } else { items(count) };
+        let mut events = match kind {
+            0 => with_one_partner(WAITING),
+            1 => in_rounds(count, false),
+            _ => items(count),
+        };
         events.extend(more.into_iter().map(|(at, tid, cpu, what)| (at * stretch / 10, tid + 1, cpu, what)));
         events.sort_by_key(|event| event.0);
         let recording = recorded(&machine(), &events);
@@ -262,8 +323,9 @@ proptest! {
         // Of so few times that much happens at once.
         coarse in prop_oneof![Just(1), Just(50), Just(500_u64)],
         lost in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        ordered in any::<bool>(),
     ) {
-        let mut events = items(count);
+        let mut events = if ordered { in_rounds(count, false) } else { items(count) };
         let nothing_else = more.is_empty() && lost.is_empty();
         events.extend(more);
         events.sort_by_key(|event| event.0);
