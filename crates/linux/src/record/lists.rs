@@ -6,7 +6,8 @@
 //! An item waits for what the recorded one waited for, and wakes what that one woke, or who waits for its result (`results.rs`).
 //!
 //! A replay of such a list comes to its end since the recorded run did. Of what is left to do in a replay that is stuck, take what was written down
-//! first. What it waits for was written down before, so it is done: it can only be the beginning of an item that no thread is free to take. But an
+//! first. What it waits for was written down before, so it is done: it can only be the beginning of an item that no thread is free to take, or a wait
+//! for the result of one that began before (`results.rs`) and is not done for that reason. But an
 //! item waits at its beginning only, and the items that threads have taken began before this one, so that what they wait for is done, too: none of
 //! these threads is stuck.
 
@@ -93,7 +94,7 @@ pub(super) fn find(threads: &mut [ThreadRecord], links: &Links) -> Vec<Item> {
             let thread = &mut threads[*taker];
             let (at, until) = (thread.born, thread.exited.unwrap_or(thread.born));
             let step = Some(Step::Take(list as u32));
-            thread.done = vec![Done { work: Work::default(), step, pool: None, at, until, order: 0 }];
+            thread.done = vec![Done { work: Work::default(), step, pool: None, at, until, order: 0, word: 0 }];
         }
     }
     wake_items(threads, &mut items, &takers, &parents);

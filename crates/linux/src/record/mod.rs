@@ -380,6 +380,9 @@ impl RecordingBuilder {
                 self.forget_early(thread);
                 self.wakes(waker, thread);
                 if call != 0 {
+                    if let Some(wait) = self.threads[thread].done.last_mut() {
+                        wait.word = word;
+                    }
                     self.rounds.woken(self.now.at, (call, word), [waker, thread], since, &self.threads);
                 }
                 self.threads[thread].state = RunState::Ready { since: self.now.at, woken: true };

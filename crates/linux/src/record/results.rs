@@ -5,7 +5,7 @@
 //! been woken, and where the wait is for a lock, earlier ones would be done meanwhile as often. In a replay it waits for every item in its turn,
 //! since another one may be the slow one there.
 //!
-//! The replay still comes to its end: a thread waits for the results of items only that had begun, in the recorded run, when it went on. An item is
+//! The replay still comes to its end: a thread waits only for the results of items that had begun, in the recorded run, when it went on. An item is
 //! stuck at its beginning only (`lists.rs`), and what these and all before them waited for then had been written down before.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,9 @@ use super::work::Work;
 
 /// So many items that were done while a thread waited for an earlier one are needed to tell (assumed).
 const OVERTAKEN: usize = 4;
-/// Besides, at most such a part as many may have been done late, or in another order (assumed).
+/// At most such a part as many that were done meanwhile may be earlier ones (assumed).
 const ELSE: f64 = 0.1;
-/// Only items count that are at least such a part as long as the mean: not where a thread is woken too early (assumed).
+/// Only items count that are at least such a part as long as the mean: at a shorter one a thread may have been woken too early (assumed).
 const LONG: f64 = 0.5;
 
 /// Has threads that take the results of a list in order do so in a replay. `items` are those that its `members` took, numbered from `first`; `takers`
@@ -69,7 +69,7 @@ struct ForItem {
     until: Ns,
     order: u64,
     item: usize,
-    /// With what the item goes on: who hands something on in several parts does several items, but got them as one.
+    /// The item that it is a part of: who hands something on in several parts does several, but got them as one.
     whole: usize,
 }
 
@@ -81,7 +81,7 @@ fn waits(thread: &ThreadRecord, woke: &BTreeMap<u64, usize>, whole: &[usize]) ->
     thread.done.iter().filter_map(wait).collect()
 }
 
-/// The last item that waited first of those that the same thread had taken up to each.
+/// For each item, the last one up to it for which the same thread had waited.
 fn whole(items: &[Item]) -> Vec<usize> {
     let mut last: BTreeMap<usize, usize> = BTreeMap::new();
     let whole = |(number, item): (usize, &Item)| {
@@ -175,7 +175,7 @@ fn wait_for_each(
                 }
                 taken += there.len();
                 given += 1;
-                // It takes one, and works on the next.
+                // It takes a result before it works on what it gives out next.
                 thread.done.extend(results(there, done));
             }
             thread.done.push(*done);

@@ -2,8 +2,8 @@
 //!
 //! A wake-up alone says that the last thread went before the others, which on another machine would be another one. So
 //! a group of threads whose last one woke all the others, more than once and not always the same one, is taken to meet
-//! at a barrier. One that always wakes the others may do it for another reason, such as dealing out work. And where those that wait for their
-//! turns are all woken whenever the next one has its turn, many calls find only some of them waiting, and all but one wait on.
+//! at a barrier. One that always wakes the others may do it for another reason, such as dealing out work. Nor do threads meet that wait for their
+//! turns, and are all woken when the next one has its turn: after such a call all but one wait again at once, and many calls find only some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,10 @@ use super::waits::{between_waits, waits_at_once};
 /// With fewer threads, a barrier cannot be distinguished from a wake-up.
 const PARTIES: usize = 3;
 
-/// For each call at a barrier's words that wakes all but one of those that meet there, so many calls that wake all, some or more of them may wake one
-/// that waits again at once (assumed): it may have nothing to do between two of the barriers.
+/// For each call by which the last thread at a barrier woke all the others, there may be so many that woke threads in vain (assumed): at the same
+/// words, and the same threads, some of them, or more. At a barrier a thread may have nothing to do until the next one.
 const IN_VAIN: f64 = 0.75;
+
 /// A position in the steps of a thread.
 #[derive(Clone, Copy, Debug)]
 struct At {
@@ -97,8 +98,11 @@ impl Rounds {
         let mut in_vain: BTreeMap<u32, Vec<(&[usize], usize)>> = BTreeMap::new();
         for (parties, rounds) in &groups {
             let mut at: BTreeMap<u32, usize> = BTreeMap::new();
-            let vain = |At { thread, step }: &At| waits_at_once(&threads[*thread].done[step + 1..], between[*thread]);
-            let woke_in_vain = |round: &&&Round| round.waits.iter().any(vain);
+            let vain = |At { thread, step }: &At| waits_at_once(&threads[*thread].done, *step, between[*thread]);
+            let woke_in_vain = |round: &&&Round| {
+                let in_vain = round.waits.iter().filter(|wait| vain(wait)).count();
+                in_vain > 0 && in_vain + 1 >= round.waits.len()
+            };
             rounds.iter().filter(woke_in_vain).for_each(|round| *at.entry(round.word).or_default() += 1);
             at.into_iter().for_each(|(word, count)| in_vain.entry(word).or_default().push((parties, count)));
         }
@@ -107,8 +111,11 @@ impl Rounds {
             let related = |some: &[usize]| within(some, parties) || within(parties, some);
             let words: BTreeSet<u32> = rounds.iter().map(|round| round.word).collect();
             let there = words.iter().filter_map(|word| in_vain.get(word)).flatten();
-            let in_vain: usize = there.filter(|(some, _)| related(some)).map(|(_, count)| count).sum();
-            in_vain as f64 <= IN_VAIN * rounds.len() as f64
+            let (most, mut in_vain) = (IN_VAIN * rounds.len() as f64, 0);
+            !there.filter(|(some, _)| related(some)).any(|(_, count)| {
+                in_vain += count;
+                in_vain as f64 > most
+            })
         };
         let barrier = |(parties, rounds): &(&Vec<usize>, &Vec<&Round>)| {
             parties.len() >= PARTIES && wakers(rounds) && seldom_in_vain(parties, rounds)

@@ -43,6 +43,8 @@ pub(super) struct Done {
     pub until: Ns,
     /// When this was written down, counted over all threads; of a wait, when the wake-up was that ended it. No two happen at once.
     pub order: u64,
+    /// Of a wait, the futex word; 0 if it is not known.
+    pub word: u32,
 }
 
 #[derive(Debug)]
@@ -113,7 +115,7 @@ impl ThreadRecord {
     pub(super) fn push(&mut self, step: Option<Step>, now: Ns, order: u64) {
         let at = if let RunState::Blocked { since } = self.state { since } else { now };
         let pool = self.part.map(Part::pool);
-        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool, at, until: now, order });
+        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool, at, until: now, order, word: 0 });
     }
 
     /// Its last step, a wait, ended with this wake-up.

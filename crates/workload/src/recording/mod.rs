@@ -3,7 +3,7 @@
 //!
 //! Every thread has a semaphore of its own, and so has every item that threads took from a queue. A wake-up of the recorded run is a post of the
 //! woken one's semaphore, the wait before it an acquire. So cause comes before effect on every machine, and a thread does not wait for a wake-up
-//! that has already come. An item whose result is waited for posts one semaphore more once it is done.
+//! that has already come. An item whose result is waited for posts a second semaphore once it is done, as often as it is waited for.
 
 mod advance;
 mod check;

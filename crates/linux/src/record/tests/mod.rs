@@ -312,7 +312,7 @@ fn a_number_that_is_used_again_is_another_thread() {
 #[test]
 fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     let round = |at: u64, last: Tid, [one, other]: [Tid; 2]| {
-        let call = |by: Tid| What::Woken { by: Some(by), call: 1 + at as u32, word: 0 };
+        let call = |by: Tid| What::Woken { by: Some(by), call: 1 + at as u32, word: 5 };
         [
             (at + 10, one, one as u16 - 1, What::Off(Futex)),
             (at + 20, other, other as u16 - 1, What::Off(Futex)),
@@ -330,20 +330,20 @@ fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     // The same one last each time may deal out work: the wake-ups stay.
     let found = steps(&[&start[..], &first, &round(100, 1, [2, 3])].concat());
     assert_eq!(found[0].iter().filter(|step| matches!(step, Wake(_))).count(), 4);
-    // Some calls wake one of them only: it was late. But if it waits again at once, it waits for its turn.
-    let barriers = |times: u64, at_once: bool| {
+    // Some calls wake one of them only: it was late. But if it waits again at once, it waits for its turn; elsewhere, for a lock.
+    let barriers = |times: u64, again_at: Option<u32>| {
         let some = |time: u64| {
             let at = 200 + 100 * time;
             let late = round(at, 2, [1, 3]).into_iter().filter(|event| event.1 != 3);
-            let call = What::Woken { by: Some(2), call: 1000 + at as u32, word: 0 };
+            let call = What::Woken { by: Some(2), call: 1000 + at as u32, word: again_at.unwrap_or_default() };
             let again = [(at + 31, 1, 0, What::Off(Futex)), (at + 90, 1, 1, call), (at + 90, 1, 0, On)];
-            late.chain(again.into_iter().filter(move |_| at_once))
+            late.chain(again.into_iter().filter(move |_| again_at.is_some()))
         };
-        let found =
-            steps(&start.into_iter().chain(first).chain(second).chain((0..times).flat_map(some)).collect::<Vec<_>>());
-        found.iter().flatten().filter(|step| matches!(step, Step::Barrier(_))).count()
+        let all: Vec<_> = start.into_iter().chain(first).chain(second).chain((0..times).flat_map(some)).collect();
+        steps(&all).iter().flatten().filter(|step| matches!(step, Step::Barrier(_))).count()
     };
-    assert_eq!([barriers(0, true), barriers(1, true), barriers(2, true), barriers(2, false)], [6, 6, 0, 6]);
+    assert_eq!([barriers(1, Some(5)), barriers(2, Some(5))], [6, 0]);
+    assert_eq!([barriers(0, None), barriers(2, None), barriers(2, Some(6))], [6; 3]);
 }
 
 /// Three threads, of which the third is half as fast, compute until then and exit, which wakes the first one.
