@@ -30,6 +30,9 @@ on() { touch /tmp/go; eventually grep -q on /tmp/out; }
 ended() { wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
 # What the kernel itself complains of.
 complaints() { dmesg | grep -e BUG: -e WARNING: -e 'blocked for more'; }
+# Where each thread and core was when the kernel took the machine back: it tells that only to who has asked before.
+ask_where() { mount -t tracefs none /sys/kernel/tracing 2>/dev/null; echo 1 >/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable; }
+tell_where() { grep -v '^#' /sys/kernel/tracing/trace >&2; }
 
 # Programs of all kinds at the same time, by how much they do: each must end well.
 mix() {
@@ -94,6 +97,7 @@ ends)
 "cores come and go")
 	switch() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online" || echo "cpu$1 cannot be $2"; }
 	bound() { grep -qx "Cpus_allowed_list:	$2" "/proc/$1/status"; }
+	ask_where
 	for policy; do
 		begin --policy ${policy%/*} --path ${policy#*/} -- sh -c "$command"; begun
 		"$programs" hog 4 & hogs=$!
@@ -112,6 +116,7 @@ ends)
 		on; ended "hotplug, $policy"
 	done
 	complaints
+	tell_where
 	;;
 
 # Figures while it goes on, and the account.

@@ -26,6 +26,7 @@ enum {
 #define SCX_ENQ_REENQ (1ULL << 40)
 
 struct scx_init_task_args;
+struct scx_dump_ctx;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 enum scx_exit_kind { SCX_EXIT_NONE = 0 };
@@ -64,6 +65,8 @@ struct sched_ext_ops {
 	void (*disable)(struct task_struct *);
 	void (*cpu_online)(__s32);
 	void (*cpu_offline)(__s32);
+	void (*dump_cpu)(struct scx_dump_ctx *, __s32, bool);
+	void (*dump_task)(struct scx_dump_ctx *, struct task_struct *);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *);
 	__u64 flags;
@@ -97,6 +100,7 @@ extern __s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
 extern __u32 scx_bpf_nr_cpu_ids(void) __ksym;
 extern __u64 scx_bpf_now(void) __ksym;
 extern void scx_bpf_error_bstr(char *, unsigned long long *, __u32) __ksym;
+extern void scx_bpf_dump_bstr(char *, unsigned long long *, __u32) __ksym;
 extern void scx_bpf_cpuperf_set(__s32, __u32) __ksym;
 extern __u32 scx_bpf_reenqueue_local(void) __ksym;
 /* From Linux 6.19 on the same can be called anywhere: libbpf looks for the name without its last ending. */

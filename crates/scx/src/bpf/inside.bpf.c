@@ -8,7 +8,7 @@
  *
  * Here is what the kernel calls, in the order of a thread's life. What is known of threads and cores is in inside/slots.h and
  * inside/use.h, how decisions are carried out in inside/orders.h, what is done without a call of the kernel in inside/waits.h and
- * inside/beat.h, and the decisions themselves are in policy/hooks.h. */
+ * inside/beat.h, what is told when it fails in inside/dump.h, and the decisions themselves are in policy/hooks.h. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -28,6 +28,7 @@
 #include "inside/threads.h"
 #include "inside/waits.h"
 #include "inside/beat.h"
+#include "inside/dump.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -433,6 +434,8 @@ struct sched_ext_ops evenkeel = {
 	.cpu_release = (void *)inside_cpu_release,
 	.cpu_online = (void *)inside_cpu_online,
 	.cpu_offline = (void *)inside_cpu_offline,
+	.dump_cpu = (void *)inside_dump_cpu,
+	.dump_task = (void *)inside_dump_task,
 	.init = (void *)inside_init,
 	.exit = (void *)inside_exit,
 	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
