@@ -21,12 +21,12 @@ fn vm(folder: &Path, args: &[&str]) -> Output {
 fn a_command_runs_in_the_guest() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("here"), "from the host\n").unwrap();
-    let line =
-        "cat here; nproc; uname -s >&2; echo back > there; touch /usr/never 2>/dev/null || echo read-only; exit 7";
+    let line = "cat here; nproc; cat /sys/devices/system/cpu/vulnerabilities/meltdown; uname -s >&2; echo back > there; \
+         touch /usr/never 2>/dev/null || echo read-only; exit 7";
     let args = ["--symmetric", "-q", "-m", "2B1S:3", "--accel", "tcg", "--", "sh", "-c", line];
     let output = vm(folder.path(), &args);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "from the host\n3\nread-only\n", "{errors}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "from the host\n3\nVulnerable\nread-only\n", "{errors}");
     assert_eq!(output.status.code(), Some(7), "{errors}");
     assert!(errors.contains("Linux"), "{errors}");
     assert_eq!(fs::read_to_string(folder.path().join("there")).unwrap(), "back\n");

@@ -90,11 +90,13 @@ static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
 	return __sync_fetch_and_add(&t->claims, 0) == core + 1 || (t->run == RUNNING && t->core == core);
 }
 
-/* Sends a thread of the queue that is iterated over to a core, which chooses just now, unless it has left the queue. */
+/* Sends a thread of the queue that is iterated over to a core, which chooses just now, unless it has left the queue. Whether it is there: the
+ * kernel says that it has moved a thread, too, if it has put it where any core may take it, since this one was not online in that moment. Each one
+ * is not for a moment when any is switched off or on (rq_attach_root). Where the thread is then is known when it runs. */
 static __always_inline bool send(struct bpf_iter_scx_dsq *iterator, struct task_struct *p, __u32 core)
 {
 	scx_bpf_dsq_move_set_slice(iterator, SLICE);
-	return may_use(p, cpu_of(core)) && scx_bpf_dsq_move(iterator, p, SCX_DSQ_LOCAL, 0);
+	return may_use(p, cpu_of(core)) && scx_bpf_dsq_move(iterator, p, SCX_DSQ_LOCAL, 0) && scx_bpf_task_cpu(p) == cpu_of(core);
 }
 
 /* Gives a core, which had this thread or none, one that waits, if it still does. Returns whether the core has one: this one, or one
