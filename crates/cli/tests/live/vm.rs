@@ -218,6 +218,6 @@ fn every_host_has_a_row_in_a_bench() {
     let accuracy = report["machines"][0]["accuracy"].as_array().unwrap();
     assert_eq!(
         accuracy.iter().map(|of| of["host"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["run", "scx", "scx daemon"]
+        ["stock", "run", "scx", "scx daemon"]
     );
 }

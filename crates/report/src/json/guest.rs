@@ -145,16 +145,26 @@ pub struct BenchAccuracy {
     pub host: &'static str,
     /// How many rows have a prediction.
     pub rows: usize,
-    /// The mean of how far `predicted_against_stock` is from `against_stock`: 0.1 is ten points.
-    pub mean_absolute_error: f64,
-    /// Their median.
-    pub median_absolute_error: f64,
-    /// The largest of them.
-    pub largest_absolute_error: f64,
-    /// The bench that it is of.
-    pub largest_bench: String,
-    /// The policy that it is of.
-    pub largest_policy: String,
+    /// How far `predicted_s` is from `makespan_s`, as a share of that.
+    pub times: BenchErrors,
+    /// How far `predicted_against_stock` is from `against_stock`: 0.1 is ten points. `null` for `stock` itself.
+    pub against_stock: Option<BenchErrors>,
     /// The mean of how far `h_antt_predicted_against_stock` is from `h_antt_against_stock`.
     pub h_antt_mean_absolute_error: Option<f64>,
+}
+
+/// How far predictions of several rows were off, whether too high or too low.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BenchErrors {
+    /// In the mean.
+    pub mean: f64,
+    /// In the median.
+    pub median: f64,
+    /// At most.
+    pub largest: f64,
+    /// The bench that this is of.
+    pub largest_bench: String,
+    /// The policy that this is of.
+    pub largest_policy: String,
 }

@@ -19,7 +19,9 @@ use serde::Serialize;
 
 pub use emulated::{Emulated, LittleCpu};
 pub use followed::{Followed, FollowedShort, FollowedThread, Waits};
-pub use guest::{Bench, BenchAccuracy, BenchDifference, BenchLatency, BenchMachine, BenchRow, BenchTotal, Guest};
+pub use guest::{
+    Bench, BenchAccuracy, BenchDifference, BenchErrors, BenchLatency, BenchMachine, BenchRow, BenchTotal, Guest,
+};
 pub use lists::{
     ClusterEntry, GovernorEntry, KnobEntry, MachineEntry, Machines, MixEntry, Policies, PolicyEntry, ProgramEntry,
     TaskProgramEntry, Workloads,

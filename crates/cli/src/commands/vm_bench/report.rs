@@ -5,8 +5,12 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::Cell;
-use evenkeel_linux::vm::bench::{Bench, Difference, Latency, Measured, Member, PROGRAMS, Predicted, Row};
-use evenkeel_report::json::{BenchAccuracy, BenchDifference, BenchLatency, BenchMachine, BenchRow, BenchTotal};
+use evenkeel_linux::vm::bench::{
+    Accuracy, Bench, Difference, Errors, Latency, Measured, Member, PROGRAMS, Predicted, Row,
+};
+use evenkeel_report::json::{
+    BenchAccuracy, BenchDifference, BenchErrors, BenchLatency, BenchMachine, BenchRow, BenchTotal,
+};
 use evenkeel_report::table;
 
 use crate::json;
@@ -81,16 +85,23 @@ pub fn json(machines: &[Measured]) -> Result<String> {
             .map(|of| BenchAccuracy {
                 host: of.host.name(),
                 rows: of.rows,
-                mean_absolute_error: of.mean_absolute_error,
-                median_absolute_error: of.median_absolute_error,
-                largest_absolute_error: of.largest_absolute_error,
-                largest_bench: of.largest.0.clone(),
-                largest_policy: of.largest.1.policy.clone(),
+                times: errors(&of.times),
+                against_stock: of.against_stock.as_ref().map(errors),
                 h_antt_mean_absolute_error: of.h_antt_mean_absolute_error,
             })
             .collect(),
     };
     json::print(&json::Bench { machines: &machines.iter().map(machine).collect::<Vec<_>>() })
+}
+
+fn errors(of: &Errors) -> BenchErrors {
+    BenchErrors {
+        mean: of.mean,
+        median: of.median,
+        largest: of.largest,
+        largest_bench: of.of.0.clone(),
+        largest_policy: of.of.1.policy.clone(),
+    }
 }
 
 /// One machine's tables.
@@ -104,23 +115,26 @@ pub fn table(machine: &Measured) -> String {
         let _ = writeln!(text, "{part}");
     }
     for of in &machine.accuracy {
-        let (host, rows, points) = (of.host.name(), of.rows, |off: f64| format!("{:.1}", off * 100.0));
-        let h_antt =
-            of.h_antt_mean_absolute_error.map(|off| format!(" ({} for H_ANTT)", points(off))).unwrap_or_default();
-        let (mean, median) = (points(of.mean_absolute_error), points(of.median_absolute_error));
-        let (bench, scheduler) = &of.largest;
-        let most = points(of.largest_absolute_error);
-        let _ = writeln!(
-            text,
-            "{host}: predictions were off by {mean} points{h_antt} in the mean of {rows} rows, by {median} in the median, and by {most} \
-             at most ({bench} under {})",
-            scheduler.policy
-        );
+        let _ = writeln!(text, "{}", accuracy(of));
     }
     if !machine.accuracy.is_empty() {
         text.push('\n');
     }
     text
+}
+
+/// How far predictions were off under a host, in a line.
+fn accuracy(of: &Accuracy) -> String {
+    let off = |errors: &Errors, unit: &str| {
+        let [mean, median, most] =
+            [errors.mean, errors.median, errors.largest].map(|off| format!("{:.1}{unit}", off * 100.0));
+        let (bench, scheduler) = &errors.of;
+        format!("{mean} in the mean, {median} in the median, {most} at most ({bench} under {})", scheduler.policy)
+    };
+    let h_antt = of.h_antt_mean_absolute_error.map(|off| format!("; H_ANTT {:.1} points in the mean", off * 100.0));
+    let to_stock = of.against_stock.as_ref().map(|errors| format!("; to stock {}", off(errors, " points")));
+    let more = to_stock.into_iter().chain(h_antt).collect::<String>();
+    format!("{}: predictions of {} rows were off by {}{more}", of.host.name(), of.rows, off(&of.times, " %"))
 }
 
 /// Names a row's bench, unless the row above has it, and its scheduler.

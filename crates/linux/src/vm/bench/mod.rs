@@ -27,4 +27,4 @@ pub use predicted::Predicted;
 pub use programs::{PROGRAMS, Program, ProgramType};
 pub use result::{Latency, Measured, Row};
 pub use scheduler::{Host, Scheduler};
-pub use totals::{Accuracy, Total};
+pub use totals::{Accuracy, Errors, Total};

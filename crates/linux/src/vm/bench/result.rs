@@ -274,14 +274,18 @@ mod tests {
         close(run.h_antt, 2.0);
         close(run.h_stp, (1.5 / 2.0 + 1.5 / 4.0) / 2.0);
         assert!(Run::of(&bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
-        // Predictions were off by 25 and by 50 points.
-        let off: Vec<(Host, f64)> = measured.accuracy.iter().map(|of| (of.host, of.mean_absolute_error)).collect();
-        assert_eq!((off.len(), off[0].0, off[1].0), (2, Host::Run, Host::Scx));
-        close(off[0].1, 0.25);
-        close(off[1].1, 0.5);
-        let of = &measured.accuracy[1];
-        close(of.median_absolute_error, 0.5);
-        assert_eq!((of.largest_absolute_error, of.largest.0.as_str()), (of.mean_absolute_error, "equal"));
+        // Predictions were off by 25 and by 50 points; of 6, 3 and 2 s by 1, 0 and 1 s.
+        let [stock, run, scx] = &measured.accuracy[..] else { panic!("{:?}", measured.accuracy) };
+        assert_eq!((stock.host, run.host, scx.host), (Host::Stock, Host::Run, Host::Scx));
+        assert!(stock.against_stock.is_none() && stock.h_antt_mean_absolute_error.is_none());
+        close(stock.times.mean, 1.0 / 6.0);
+        close(run.against_stock.as_ref().unwrap().mean, 0.25);
+        close(run.times.mean, 0.0);
+        let of = scx.against_stock.as_ref().unwrap();
+        close(of.mean, 0.5);
+        close(of.median, 0.5);
+        assert_eq!((of.largest, of.of.0.as_str()), (of.mean, "equal"));
+        close(scx.times.largest, 0.5);
     }
 
     /// Four threads of a program use the four big cores of eight, and its ideal is not what the little ones add.

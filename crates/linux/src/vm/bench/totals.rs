@@ -51,15 +51,11 @@ pub struct Accuracy {
     pub host: Host,
     /// How many rows have a prediction.
     pub rows: usize,
-    /// The mean of how far the predicted difference to the guest's own scheduler was from the measured one, as a share.
-    pub mean_absolute_error: f64,
-    /// Their median.
-    pub median_absolute_error: f64,
-    /// The largest.
-    pub largest_absolute_error: f64,
-    /// Which bench and scheduler that is.
-    pub largest: (String, Scheduler),
-    /// The same of the differences in H_ANTT.
+    /// How far predicted times were from measured ones, as shares of these.
+    pub times: Errors,
+    /// How far predicted differences to the guest's own scheduler were from measured ones, as shares; none of that itself.
+    pub against_stock: Option<Errors>,
+    /// The mean of the same of the differences in H_ANTT.
     pub h_antt_mean_absolute_error: Option<f64>,
 }
 
@@ -69,27 +65,52 @@ impl Accuracy {
         let of = |host: Host| {
             let of_host = rows.iter().filter(|row| row.scheduler.host == host);
             let rows: Vec<(&Row, Predicted)> = of_host.filter_map(|row| Some((row, row.predicted?))).collect();
-            let off = |(row, predicted): &(&Row, Predicted)| {
-                Some((predicted.against_stock.value - row.against_stock?.value).abs())
-            };
+            let time = |row: &Row, predicted: Predicted| Some(predicted.makespan_s / row.makespan_s - 1.0);
+            let against_stock =
+                |row: &Row, predicted: Predicted| Some(predicted.against_stock.value - row.against_stock?.value);
             let h_antt = |(row, predicted): &(&Row, Predicted)| {
                 Some((predicted.h_antt_against_stock?.value - row.h_antt_against_stock?.value).abs())
             };
-            let mut time: Vec<(f64, &Row)> = rows.iter().filter_map(|pair| Some((off(pair)?, pair.0))).collect();
-            time.sort_by(|one, other| one.0.total_cmp(&other.0));
-            let errors: Vec<f64> = time.iter().map(|(error, _)| *error).collect();
-            let (largest_absolute_error, largest) = time.last()?;
+            let differs = host != Host::Stock;
             Some(Self {
                 host,
                 rows: rows.len(),
-                mean_absolute_error: mean(&errors)?,
-                median_absolute_error: f64::midpoint(errors[(errors.len() - 1) / 2], errors[errors.len() / 2]),
-                largest_absolute_error: *largest_absolute_error,
-                largest: (largest.bench.clone(), largest.scheduler.clone()),
-                h_antt_mean_absolute_error: mean(&rows.iter().filter_map(h_antt).collect::<Vec<_>>()),
+                times: Errors::of(&rows, time)?,
+                against_stock: Errors::of(&rows, against_stock).filter(|_| differs),
+                h_antt_mean_absolute_error: mean(&rows.iter().filter_map(h_antt).collect::<Vec<_>>())
+                    .filter(|_| differs),
             })
         };
-        [Host::Run, Host::Scx, Host::Daemon].into_iter().filter_map(of).collect()
+        [Host::Stock, Host::Run, Host::Scx, Host::Daemon].into_iter().filter_map(of).collect()
+    }
+}
+
+/// How far predictions of several rows were off, whether too high or too low.
+#[derive(Clone, Debug)]
+pub struct Errors {
+    /// In the mean.
+    pub mean: f64,
+    /// In the median.
+    pub median: f64,
+    /// At most.
+    pub largest: f64,
+    /// Which bench and scheduler that is.
+    pub of: (String, Scheduler),
+}
+
+impl Errors {
+    fn of(rows: &[(&Row, Predicted)], off: impl Fn(&Row, Predicted) -> Option<f64>) -> Option<Self> {
+        let off = |(row, predicted): &(&'_ Row, Predicted)| Some(off(row, *predicted)?.abs());
+        let mut all: Vec<(f64, &Row)> = rows.iter().filter_map(|pair| Some((off(pair)?, pair.0))).collect();
+        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let errors: Vec<f64> = all.iter().map(|(error, _)| *error).collect();
+        let (largest, row) = all.last()?;
+        Some(Self {
+            mean: mean(&errors)?,
+            median: f64::midpoint(errors[(errors.len() - 1) / 2], errors[errors.len() / 2]),
+            largest: *largest,
+            of: (row.bench.clone(), row.scheduler.clone()),
+        })
     }
 }
 
