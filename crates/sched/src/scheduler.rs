@@ -59,6 +59,9 @@ impl Scheduler {
             changes: Changes::default(),
             free: Vec::new(),
         };
+        if !scheduler.policy.knows_capacities() {
+            scheduler.state.ignore_capacities();
+        }
         scheduler.state.machine.all().iter().for_each(|core| scheduler.list_idle(core));
         scheduler
     }

@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
-use evenkeel_model::{Cluster, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Machine, Ns, ThreadId};
+use evenkeel_model::{Cluster, ClusterId, CoreId, CoreSet, CoreTypeId, FULL_LOAD, Hz, Machine, Ns, ThreadId};
 
 use crate::governor::Governor;
 use crate::masks::{Masks, Sets};
@@ -124,6 +124,12 @@ impl State {
         }
     }
 
+    /// From now on all cores count as able to do what the biggest can.
+    pub(crate) fn ignore_capacities(&mut self) {
+        self.capacities.fill(FULL_LOAD);
+        self.capacities_now.fill(FULL_LOAD);
+    }
+
     /// A thread.
     pub fn thread(&self, thread: ThreadId) -> &Thread {
         &self.threads[thread.index()]
@@ -237,7 +243,8 @@ impl State {
         self.occupancy.weight(core)
     }
 
-    /// What a core can do at its highest frequency: 1024 is the biggest core's.
+    /// What a core can do at its highest frequency: 1024 is the biggest core's, or every core's if the policy does not know what
+    /// cores can do ([`crate::Policy::knows_capacities`]).
     pub fn capacity(&self, core: CoreId) -> u32 {
         self.capacities[self.machine.cores[core.index()].core_type.index()]
     }

@@ -7,15 +7,17 @@
 //!
 //! Constants and rules are those of Linux 6.12 (kernel/sched/fair.c, kernel/sched/features.h: PLACE_LAG,
 //! PLACE_DEADLINE_INITIAL, PLACE_REL_DEADLINE, RUN_TO_PARITY), the base slice is the 0.7 ms that came with 6.13, and a thread
-//! that yields forfeits the rest of its request, as since 6.18. Placement and balancing are CFS's, but for two things since
-//! 5.10: the busy factor, and threads that are left over (migrate_load of calculate_imbalance and detach_tasks). What is
-//! decided, what the knob `asym` changes and what is left out: `docs/policies/linux.md`.
+//! that yields forfeits the rest of its request, as since 6.18. Placement and balancing are CFS's, but for three things since
+//! 5.10: where threads start ([`super::parts::fork_balance`]), the busy factor, and threads that are left over (migrate_load of
+//! calculate_imbalance and detach_tasks). What is decided, what the knob `asym` changes and what is left out:
+//! `docs/policies/linux.md`.
 
 use evenkeel_model::{Class, CoreId, CoreSet, NICE_0_WEIGHT, Ns, ThreadId};
 
 use super::description::{Description, Knob, Value};
 use super::hooks::Policy;
 use super::parts::fair;
+use super::parts::fork_balance::{IMBALANCE_PCT, idlest};
 use super::parts::misfit::{idle_and_fit, misfit};
 use crate::action::{Pick, Why};
 use crate::state::{LEVELS, State};
@@ -36,10 +38,6 @@ pub(super) static DESCRIPTION: Description = Description {
     ],
     ..Description::of::<Eevdf>("eevdf", |setup| Box::new(Eevdf::new(setup.time("slice"), setup.switch("asym"))))
 };
-
-/// How much of another core's weight, in percent, a core may have before it counts as busier (sched_domain::imbalance_pct
-/// where cores are not threads of one).
-const IMBALANCE_PCT: u64 = 117;
 
 /// How much more rarely a busy core balances than an idle one (sched_domain::busy_factor since 5.10; half of what CFS had).
 const BUSY_FACTOR: u64 = 16;
@@ -83,10 +81,13 @@ impl Policy for Eevdf {
     }
 
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
-        match why {
-            Why::Woken { .. } if self.asym => idle_and_fit(s, thread).unwrap_or_else(|| fair::place(s, thread, why)),
-            _ => fair::place(s, thread, why),
-        }
+        let t = s.thread(thread);
+        let place = match why {
+            Why::New { by } => idlest(s, by.map_or(t.core, |by| s.thread(by).core), t.allowed()),
+            Why::Woken { .. } if self.asym => idle_and_fit(s, thread),
+            _ => None,
+        };
+        place.unwrap_or_else(|| fair::place(s, thread, why))
     }
 
     fn pick(&mut self, s: &State, core: CoreId) -> Pick {
@@ -118,6 +119,10 @@ impl Policy for Eevdf {
 
     fn busy_factor(&self) -> u64 {
         BUSY_FACTOR
+    }
+
+    fn knows_capacities(&self) -> bool {
+        self.asym
     }
 
     fn forget(&mut self, thread: ThreadId) {

@@ -104,6 +104,12 @@ pub trait Policy: Send {
         fair::BUSY_FACTOR
     }
 
+    /// Whether it knows what cores can do, as Linux does where the firmware states it. If not, all count as able to do as much as
+    /// the biggest, also in [`State::usage`].
+    fn knows_capacities(&self) -> bool {
+        true
+    }
+
     /// Whether [`Policy::balance`] may name a thread for an idle core before the interval of one of its domains is over.
     fn balances_always(&self) -> bool {
         false

@@ -4,6 +4,7 @@ pub mod energy;
 pub mod fair;
 
 pub(crate) mod faster_first;
+pub(crate) mod fork_balance;
 pub(crate) mod misfit;
 pub(crate) mod running;
 pub(crate) mod services;
