@@ -64,15 +64,23 @@ DECISION __u32 colab_place(__u32 slot, __u32 why, __u32 near)
  * on. */
 DECISION __u32 colab_max_block_local(__u32 core, __u32 ran)
 {
-	__u32 slot, first = fair_before(first_waiting(core), ran), best = ANY(0);
-	__s64 bound = thread_at(first)->vruntime + (__s64)fair_latency();
+	__u32 slot, best = ANY(0), seen = ANY(0);
+	__s64 bound = ANY(0LL);
 
 	if (!core_at(core)->queued)
 		return ran;
 	FOR_WAITING(slot, core) {
-		if (thread_at(slot)->vruntime <= bound && (!best || thread_at(slot)->urgency > thread_at(best)->urgency))
+		if (!seen)
+			bound = thread_at(fair_before(slot, ran))->vruntime + (__s64)fair_latency();
+		seen = 1;
+		/* Of a long queue the rest comes later still. */
+		if (thread_at(slot)->vruntime > bound)
+			break;
+		if (!best || thread_at(slot)->urgency > thread_at(best)->urgency)
 			best = slot;
 	}
+	if (!seen)
+		return ran;
 	if (!ran || thread_at(ran)->vruntime > bound || (best && thread_at(best)->urgency > thread_at(ran)->urgency))
 		return best;
 	return best && thread_at(best)->urgency == thread_at(ran)->urgency ? fair_before(best, ran) : ran;
