@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// From now on all cores count as able to do what the biggest can.
+    /// From now on all cores count as able to do what the biggest can. To be called before a frequency is set.
     pub(crate) fn ignore_capacities(&mut self) {
         self.capacities.fill(FULL_LOAD);
         self.capacities_now.fill(FULL_LOAD);
@@ -174,6 +174,11 @@ impl State {
     /// All cores that have neither a thread nor a queue.
     pub fn idle_cores(&self) -> CoreSet {
         self.occupancy.idle
+    }
+
+    /// The hardware threads that share the pipelines of a core, itself included.
+    pub(crate) fn threads_of(&self, core: CoreId) -> CoreSet {
+        self.siblings.get(core.index()).copied().unwrap_or_else(|| [core].into_iter().collect())
     }
 
     /// Whether no other hardware thread of a core has anything to do.

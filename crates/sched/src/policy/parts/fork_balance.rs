@@ -1,12 +1,16 @@
 //! Where Linux starts a thread since 5.10 (SD_BALANCE_FORK: sched_balance_find_dst_cpu, update_pick_idlest).
 //!
-//! From the whole machine down to one core: another group of cores than the parent's own must have more idle ones. Of several
-//! with as many, the one that was used least comes first, since it was done early. Simplified: where all cores are busy, weights
-//! are those of this moment, and whether a group has too much to do does not depend on how long its threads waited.
+//! From the whole machine down to one core: another group of cores than the parent's own must have more idle ones that the thread
+//! may use. Of several with as many, the one that was used least comes first, since it was done early.
+//!
+//! Simplified: where all cores are busy, weights are those of this moment, and whether a group has too much to do does not depend
+//! on how long its threads waited. Which of another group's idle cores was busy last is told by what was used of it. Memory nodes
+//! are groups like others, threads of the idle class are threads like others, and cores of a cluster with a cache of its own level
+//! are no group of their own.
 
 use std::cmp::Reverse;
 
-use evenkeel_model::{CoreId, CoreSet, NICE_0_WEIGHT};
+use evenkeel_model::{CoreId, CoreSet, FULL_LOAD, NICE_0_WEIGHT};
 
 use crate::state::State;
 
@@ -19,23 +23,24 @@ pub(crate) const IMBALANCE_PCT: u64 = 117;
 enum Room {
     /// Idle cores, the more the better, and what is used of all.
     Spare(Reverse<usize>, u32),
-    /// Weight a core.
+    /// Weight, for the capacity.
     Busy(u64),
-    /// Weight a core, with more threads than cores.
+    /// The same, with more threads than cores.
     Overloaded(u64),
 }
 
 impl Room {
-    /// Of a group (update_sg_wakeup_stats, group_classify).
-    fn of(s: &State, group: CoreSet) -> Self {
+    /// Of a group for a thread: what is counted are the cores that it may use (update_sg_wakeup_stats, group_classify).
+    fn of(s: &State, group: CoreSet, allowed: CoreSet) -> Self {
         let usages = s.usages();
-        let used: u32 = group.iter().map(|core| usages.of(core, None, s.capacity(core))).sum();
-        let capacity: u32 = group.iter().map(|core| s.capacity(core)).sum();
-        let threads: usize = group.iter().map(|core| s.occupancy(core)).sum();
-        let load = || group.iter().map(|core| s.weight(core)).sum::<u64>() / group.len() as u64;
-        let roomy = 100 * u64::from(capacity) > IMBALANCE_PCT * u64::from(used);
+        let open = group.and(allowed);
+        let used: u32 = open.iter().map(|core| usages.of(core, None, s.capacity(core))).sum();
+        let capacity: u64 = group.iter().map(|core| u64::from(s.capacity(core))).sum();
+        let threads: usize = open.iter().map(|core| s.occupancy(core)).sum();
+        let load = || open.iter().map(|core| s.weight(core)).sum::<u64>() * u64::from(FULL_LOAD) / capacity.max(1);
+        let roomy = 100 * capacity > IMBALANCE_PCT * u64::from(used);
         if threads < group.len() || roomy {
-            return Self::Spare(Reverse(group.and(s.idle_cores()).len()), used);
+            return Self::Spare(Reverse(open.and(s.idle_cores()).len()), used);
         }
         if threads > group.len() { Self::Overloaded(load()) } else { Self::Busy(load()) }
     }
@@ -62,8 +67,8 @@ pub(crate) fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> Option<Core
     while let Some(own) = around(s, core).filter(|span| span.len() < domain.len()).last() {
         // The first among equals, beginning after the parent's own group.
         let others = groups(s, domain.minus(own), core).filter(|group| group.intersects(&allowed));
-        let best = others.map(|group| (Room::of(s, group), group)).min_by_key(|(room, _)| *room);
-        let stays = |room: Room| own.intersects(&allowed) && !room.draws_from(Room::of(s, own));
+        let best = others.map(|group| (Room::of(s, group, allowed), group)).min_by_key(|(room, _)| *room);
+        let stays = |room: Room| own.intersects(&allowed) && !room.draws_from(Room::of(s, own, allowed));
         match best.filter(|(room, _)| !stays(*room)) {
             Some((_, group)) => {
                 core = idlest_of(s, group.and(allowed))?;
@@ -79,7 +84,7 @@ pub(crate) fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> Option<Core
 /// The domains around a core, smallest first: itself, its hardware threads, and those of [`State::domains`].
 fn around(s: &State, core: CoreId) -> impl Iterator<Item = CoreSet> + '_ {
     let own = [core].into_iter().collect();
-    [own, s.machine.siblings(core)].into_iter().chain(s.domains[core.index()].iter().copied())
+    [own, s.threads_of(core)].into_iter().chain(s.domains[core.index()].iter().copied())
 }
 
 /// The groups of these cores in a circle from a core that is in none of them: the largest domains that do not contain it.
@@ -103,7 +108,7 @@ fn idlest_of(s: &State, cores: CoreSet) -> Option<CoreId> {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::{Clamp, Class, FULL_LOAD, Ns, ProgramId, ThreadId, ThreadKind, machines};
+    use evenkeel_model::{Clamp, Class, Ns, ProgramId, ThreadId, ThreadKind, machines};
 
     use super::*;
     use crate::masks::Sets;
@@ -151,14 +156,15 @@ mod tests {
     fn of_idle_cores_the_one_that_was_used_least() {
         assert_eq!(child(&state("phenom-1B5S", &[], &[1]), 1), 2, "the next of equals");
         assert_eq!(child(&state("phenom-1B5S", &[(2, 100), (3, 20), (4, 60)], &[1]), 1), 5);
-        let all = [(0, 300), (1, 0), (2, 200), (3, 250), (4, 150), (5, 300)];
+        let all = [(0, 300), (1, 0), (2, 290), (3, 250), (4, 150), (5, 260)];
         let s = state("phenom-1B5S", &all, &[1]);
         assert_eq!(child(&s, 1), 4);
-        let even: CoreSet = [0, 2, 3].map(CoreId).into_iter().collect();
-        assert_eq!(idlest(&s, CoreId(1), even), Some(CoreId(2)), "the first of those that it may run on");
+        let some: CoreSet = [2, 3, 5].map(CoreId).into_iter().collect();
+        assert_eq!(idlest(&s, CoreId(1), some), Some(CoreId(3)), "of those that it may run on");
         assert_eq!(idlest(&s, CoreId(1), CoreSet::EMPTY), None);
-        // What is used of a slow core counts as on a fast one.
-        assert_eq!([0, 5].map(|core| s.usage(CoreId(core), None)), [300, 300]);
+        // Of a slow core as much can be used as of the fast one, which is core 0 or 3.
+        let full = state("phenom-1B5S", &[(0, 1024), (1, 1024), (3, 1024)], &[]);
+        assert_eq!([0, 1, 3].map(|core| full.usage(CoreId(core), None)), [1024, 1024, 1024]);
     }
 
     #[test]
@@ -168,6 +174,9 @@ mod tests {
         assert_eq!(child(&busy_last, 0), 6, "in another cluster the core that was busy last");
         let even = state("odroid-xu3", &[(2, 9)], &[0, 4]);
         assert_eq!(child(&even, 0), 1, "with as many idle cores on either side it stays");
+        // Of the other cluster's four idle cores it may use one, of its own two.
+        let some: CoreSet = [1, 2, 3, 7].map(CoreId).into_iter().collect();
+        assert_eq!(idlest(&state("odroid-xu3", &[], &[0, 1]), CoreId(0), some), Some(CoreId(2)));
     }
 
     #[test]
@@ -183,5 +192,13 @@ mod tests {
         assert_eq!(child(&state("phenom-1B5S", &[], &all), 3), 3, "no other has less to do");
         let crowded = [&all[..], &[3, 4]].concat();
         assert_eq!(child(&state("phenom-1B5S", &[], &crowded), 3), 5, "the next after 3 with one thread");
+    }
+
+    #[test]
+    fn of_two_crowded_clusters_it_leaves_the_one_with_clearly_more_to_do() {
+        let one_more = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7];
+        assert_eq!(child(&state("odroid-xu3", &[], &one_more), 0) / 4, 0, "8 threads and 7 are nearly as many");
+        let two_more = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7];
+        assert_eq!(child(&state("odroid-xu3", &[], &two_more), 0), 6, "8 and 6: the first there with the least");
     }
 }
