@@ -71,7 +71,7 @@ impl Item {
 pub(super) fn find(threads: &mut [ThreadRecord], links: &Links) -> Vec<Item> {
     let ties = Ties::of(links);
     let parents = parents(threads);
-    let teams = teams(threads, &parents, &ties);
+    let teams = teams(threads, &parents, &ties, links);
     let mut group_of: Vec<usize> = (teams.len()..teams.len() + threads.len()).collect();
     for (group, team) in teams.iter().enumerate() {
         team.iter().for_each(|member| group_of[*member] = group);
@@ -102,7 +102,12 @@ pub(super) fn find(threads: &mut [ThreadRecord], links: &Links) -> Vec<Item> {
 }
 
 /// Threads that are alike, several each.
-fn teams(threads: &[ThreadRecord], parents: &[Option<usize>], ties: &BTreeMap<usize, Ties>) -> Vec<BTreeSet<usize>> {
+fn teams(
+    threads: &[ThreadRecord],
+    parents: &[Option<usize>],
+    ties: &BTreeMap<usize, Ties>,
+    links: &Links,
+) -> Vec<BTreeSet<usize>> {
     let mut siblings: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (thread, own) in ties {
         let enough = own.with.values().sum::<u32>() >= WAKES;
@@ -111,7 +116,9 @@ fn teams(threads: &[ThreadRecord], parents: &[Option<usize>], ties: &BTreeMap<us
             siblings.entry(parent).or_default().push(*thread);
         }
     }
-    siblings.values().filter(|siblings| siblings.len() <= MOST).flat_map(|siblings| alike(siblings, ties)).collect()
+    let few = siblings.values().filter(|siblings| siblings.len() <= MOST);
+    let teams = few.flat_map(|siblings| alike(siblings, ties)).map(|team| without_other_side(team, ties, links));
+    teams.filter(|team| team.len() > 1).collect()
 }
 
 /// Whether a thread that another one of its process has started does nothing but compute, sleep, wake and wait, and all of that is its own.
@@ -133,8 +140,25 @@ fn alike(siblings: &[usize], ties: &BTreeMap<usize, Ties>) -> Vec<BTreeSet<usize
         teams = others;
         teams.push(joined.into_iter().flatten().chain([thread]).collect());
     }
-    teams.retain(|team| team.len() > 1);
     teams
+}
+
+/// A team without the thread that has most to do with the others of it, if they meet it as at a queue: a writer seems to be one of those that wake it
+/// where they have to do with each other, and with few else.
+fn without_other_side(mut team: BTreeSet<usize>, ties: &BTreeMap<usize, Ties>, links: &Links) -> BTreeSet<usize> {
+    let within = |member: &usize| -> u32 {
+        ties[member].with.iter().filter(|(other, _)| team.contains(other)).map(|(_, times)| times).sum()
+    };
+    let Some((with, most)) = team.iter().map(|member| (within(member), *member)).max() else { return team };
+    team.remove(&most);
+    let all: u32 = ties[&most].with.values().sum();
+    let other = with >= EACH * team.len() as u32
+        && f64::from(with) >= OTHERS * f64::from(all)
+        && links.other_side(&BTreeSet::from([most]), &team);
+    if team.len() < 2 || !other {
+        team.insert(most);
+    }
+    team
 }
 
 /// Whether these take from a queue: what they do comes from others, and one got more than another, which it would not if it was dealt out
@@ -184,9 +208,12 @@ fn are_at_a_queue(
         let each = || team.iter().all(|member| meets(member, others));
         with >= EACH * team.len() as u32 && enough(with, all) && links.other_side(others, team) && each()
     };
-    let partners: Vec<_> =
+    let mut partners: Vec<_> =
         met.values().filter(|(others, with)| partner(others, *with)).map(|(others, _)| others).collect();
     let often: Vec<bool> = partners.iter().filter_map(|others| links.wake_one_at_a_time(others, team)).collect();
+    let in_vain = are_woken_in_vain(team, threads);
+    // One that always comes last at a barrier is no partner.
+    partners.retain(|others| in_vain || links.wake_one_at_a_time(others, team) != Some(false));
     // Threads that only wake others give; nothing says that they take.
     let given = partners.iter().any(|others| links.wake(others, team));
     let take = match partners[..] {
@@ -194,7 +221,7 @@ fn are_at_a_queue(
         [others] => wait_first(team, others, threads, links),
         _ => given,
     };
-    take && (often.is_empty() || often.contains(&true) || are_woken_in_vain(team, threads))
+    take && (often.is_empty() || often.contains(&true) || in_vain)
 }
 
 /// Whether these are often woken together, and one gets what there is. At a barrier all go on.

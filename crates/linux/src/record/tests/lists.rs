@@ -66,6 +66,40 @@ fn workers_between_a_reader_and_a_writer_take_items() {
     assert_eq!(recording.items.len(), 2 + 2 * 12);
 }
 
+/// 1 starts a reader, a writer and three workers, which get six, four and two of the items, wake the writer twice for each, and for each another
+/// worker, at a lock. So the writer has to do with the same threads as each of them, and at the same place.
+#[test]
+fn a_writer_is_no_worker_though_it_has_to_do_with_the_same_threads() {
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend((2..7).map(|child| (0, 1, 0, Forked { child, process: false })));
+    events.push((0, 1, 0, What::Off(Futex)));
+    for thread in 3..7 {
+        events.extend([(1 + u64::from(thread), thread, 1, On), (2 + u64::from(thread), thread, 1, What::Off(Futex))]);
+    }
+    for (item, worker) in (0..).zip([4, 5, 4, 6, 4, 5, 4, 5, 4, 6, 4, 5]) {
+        let (t, next) = (100 * (item + 1), if worker == 6 { 4 } else { worker + 1 });
+        events.extend([(t, READER, 0, On), (t + 1, worker, 1, at(READER, 4 * item, 7)), (t + 1, worker, 1, On)]);
+        events.push((t + 2, READER, 0, What::Off(Off::Preempted)));
+        for (call, at_time) in [(1, t + 20), (2, t + 30)] {
+            events.extend([
+                (at_time, WRITER, 2, at(worker, 4 * item + call, 8)),
+                (at_time, WRITER, 2, On),
+                (at_time + 5, WRITER, 2, What::Off(Futex)),
+            ]);
+        }
+        events.extend([
+            (t + 40, next, 2, at(worker, 4 * item + 3, 9)),
+            (t + 40, next, 2, On),
+            (t + 41, next, 2, What::Off(Futex)),
+            (t + 60, worker, 1, What::Off(Futex)),
+        ]);
+    }
+    let recording = recorded(&machine(), &events);
+    let steps: Vec<_> = recording.threads[3..].iter().map(|thread| thread.steps.clone()).collect();
+    assert_eq!(steps, [[Take(0)], [Take(0)], [Take(0)]]);
+    assert!(recording.threads[2].steps.contains(&Wait), "{:?}", recording.threads[2].steps);
+}
+
 /// The reader is faster than the workers: it waits for room, and they for nothing but the first item, if at all. They wake it and the writer.
 fn full(begin: &[(u64, Tid, u16, What)]) -> Vec<(u64, Tid, u16, What)> {
     let mut events = vec![(0, 1, 0, On)];
