@@ -93,6 +93,8 @@ extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, __
 extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, __u64) __ksym;
 extern bool scx_bpf_dsq_move_to_local(__u64) __ksym;
 extern __s32 scx_bpf_dsq_nr_queued(__u64) __ksym;
+/* The first thread of a queue, without its lock: from Linux 6.19 on. */
+extern struct task_struct *scx_bpf_dsq_peek(__u64) __ksym __weak;
 extern void scx_bpf_kick_cpu(__s32, __u64) __ksym;
 extern __s32 scx_bpf_pick_idle_cpu(const struct cpumask *, __u64) __ksym;
 extern __s32 scx_bpf_select_cpu_dfl(struct task_struct *, __s32, __u64, bool *) __ksym;

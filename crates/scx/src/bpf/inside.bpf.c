@@ -38,15 +38,16 @@ char LICENSE[] SEC("license") = "GPL";
 /* Who wakes a thread, if a thread does: its slot. */
 static __u32 waker_slot(void)
 {
-	struct own *own = of(bpf_get_current_task_btf());
+	__u32 slot = in_interrupt() ? 0 : slot_of(bpf_get_current_task_btf());
 
-	return own && own->on && !in_interrupt() ? own->slot : 0;
+	return slot && own_at(slot)->on ? slot : 0;
 }
 
 /* A thread was woken: what it waited for, and who made it wait. */
-static void end_wait(struct own *own, __u32 waker, __u64 now)
+static void end_wait(__u32 slot, __u32 waker, __u64 now)
 {
-	struct thread *t = thread_at(own->slot);
+	struct own *own = own_at(slot);
+	struct thread *t = thread_at(slot);
 	__u64 waited = own->futex_since ? since(now, own->futex_since) : 0;
 
 	own->futex_since = 0;
@@ -55,7 +56,7 @@ static void end_wait(struct own *own, __u32 waker, __u64 now)
 	if (!waited)
 		return;
 	t->contended += waited;
-	if (waker && waker != own->slot) {
+	if (waker && waker != slot) {
 		__sync_fetch_and_add(&thread_at(waker)->blame, waited);
 		__sync_fetch_and_add(&figures.blamed, waited);
 	}
@@ -65,32 +66,31 @@ SEC("struct_ops/select_cpu")
 __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 flags)
 {
 	__u64 now = NOW;
-	__u32 core, near, why, waker;
-	struct own *own = of(p);
+	__u32 core, near, why, waker, slot = of_kernel(p) ? 0 : slot_of(p);
+	struct own *own = own_at(slot);
+	struct thread *t = thread_at(slot);
 	bool idle_cpu = false;
-	struct thread *t;
 	__s32 cpu;
 
-	if (of_kernel(p) || !own || !own->slot) {
+	if (!slot) {
 		cpu = scx_bpf_select_cpu_dfl(p, previous, flags, &idle_cpu);
 		if (idle_cpu)
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
 		return cpu;
 	}
-	t = thread_at(own->slot);
 	waker = waker_slot();
 	near = waker && thread_at(waker)->run == RUNNING ? thread_at(waker)->core : NO_CORE;
 	why = own->begun ? WOKEN : NEW;
-	end_wait(own, waker, now);
-	core = hook_place(own->slot, why, near);
-	if (core == NO_CORE || !may_run_on(own->slot, core) || !may_use(p, cpu_of(core)))
+	end_wait(slot, waker, now);
+	core = hook_place(slot, why, near);
+	if (core == NO_CORE || !may_run_on(slot, core) || !may_use(p, cpu_of(core)))
 		return previous;
 	own->dealt = core + 1;
 	/* Where a thread is that comes first, it waits in the core's queue, where others may fetch it. */
-	if (idle(core) && !is_occupied(cpu_of(core)) && claim(own->slot, core)) {
-		t->vruntime = hook_enter(own->slot, core, why);
+	if (idle(core) && !is_occupied(cpu_of(core)) && claim(slot, core)) {
+		t->vruntime = hook_enter(slot, core, why);
 		t->since = now;
-		begins(own->slot, core, now);
+		begins(slot, core, now);
 		own->begun = true;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, 0);
 	}
@@ -100,32 +100,31 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 SEC("struct_ops/enqueue")
 void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 {
-	__u32 cpu = scx_bpf_task_cpu(p), core, why, from, waker, near = NO_CORE, swaps;
+	__u32 cpu = scx_bpf_task_cpu(p), core, why, from, waker, near = NO_CORE, swaps, slot = of_kernel(p) ? 0 : slot_of(p);
+	struct own *own = own_at(slot);
+	struct thread *t = thread_at(slot);
 	__u64 now = NOW;
-	struct own *own = of(p);
-	struct thread *t;
 
-	if (of_kernel(p) || !own || !own->slot) {
+	if (!slot) {
 		/* Only when it wakes up: two that preempted each other would do so for ever. */
 		if (of_kernel(p) && flags & SCX_ENQ_WAKEUP)
 			flags |= SCX_ENQ_PREEMPT;
 		insert_outside(p, SCX_SLICE_DFL, flags);
 		return;
 	}
-	t = thread_at(own->slot);
-	note_number(p, own);
+	note_number(p, slot);
 	from = t->core;
-	reweigh(p, own->slot);
-	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !must_leave(own) && may_use(p, cpu) &&
-	    may_run_on(own->slot, core_of(cpu)) && core_at(core_of(cpu))->current == own->slot) {
+	reweigh(p, slot);
+	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !must_leave(slot) && may_use(p, cpu) &&
+	    may_run_on(slot, core_of(cpu)) && core_at(core_of(cpu))->current == slot) {
 		/* It was only interrupted. If its slice was over, threads of the kernel that wait come first: else one that is
 		 * interrupted each time that it is over, by this scheduler's own process, would keep them away for ever. */
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, p->scx.slice ? flags | SCX_ENQ_HEAD : flags);
 		return;
 	}
 	if (t->run == RUNNING)
-		vacate(t->core, own->slot);
-	leave_queue(own->slot);
+		vacate(t->core, slot);
+	leave_queue(slot);
 	if (!own->begun) {
 		why = NEW;
 	} else if (flags & SCX_ENQ_WAKEUP) {
@@ -140,15 +139,15 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		/* It may use one CPU only, and select_cpu was not called. */
 		waker = waker_slot();
 		near = waker ? thread_at(waker)->core : NO_CORE;
-		end_wait(own, waker, now);
+		end_wait(slot, waker, now);
 	}
 	swaps = why == TAKEN ? own->swaps : 0;
 	if (why != TAKEN)
 		own->moves_since = 0;
-	core = own->dealt ? own->dealt - 1 : hook_place(own->slot, why, near);
-	if (core == NO_CORE || !may_run_on(own->slot, core) || !may_use(p, cpu_of(core)))
-		core = fair_least(own->slot, ALL);
-	is_off(own);
+	core = own->dealt ? own->dealt - 1 : hook_place(slot, why, near);
+	if (core == NO_CORE || !may_run_on(slot, core) || !may_use(p, cpu_of(core)))
+		core = fair_least(slot, ALL);
+	is_off(slot);
 	own->begun = true;
 	if (core == NO_CORE || !may_use(p, cpu_of(core))) {
 		/* It may use no core of the machine's, or none that the policy wants. */
@@ -159,25 +158,27 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	}
 	if (core_at(core)->current && core_at(core)->current != swaps)
 		own->moves_since = 0;
-	t->vruntime = hook_enter(own->slot, core, why);
-	join_queue(own->slot, core, now);
+	t->vruntime = hook_enter(slot, core, why);
+	join_queue(slot, core, now);
 	scx_bpf_dsq_insert_vtime(p, core, SLICE, t->vruntime, flags & ~SCX_ENQ_REENQ);
 	if (flags & SCX_ENQ_REENQ)
-		kick_idle_for(own->slot);
+		kick_idle_for(slot);
 	else if (why == NEW || why == WOKEN || (core != from && why != TAKEN))
-		check_preemption(own->slot, core);
+		check_preemption(slot, core);
 	else if (!core_at(core)->current)
 		kick(core, SCX_KICK_IDLE);
 	else if (swaps)
-		swap(own->slot, core, swaps, from);
+		swap(slot, core, swaps, from);
 }
 
 SEC("struct_ops/dispatch")
 void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 {
-	__u32 core = core_of(cpu), try, pick = IDLE, slot, ran, had;
-	struct own *own = 0;
 	bool goes_on, runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
+	__u32 core = core_of(cpu), try, pick = IDLE, slot, ran, had;
+	/* The thread that ran until now, if it can still run and has a slot. */
+	__u32 last = runnable ? slot_of(prev) : 0;
+	struct own *own = own_at(last);
 	__u64 chosen;
 
 	if (core == NO_CORE) {
@@ -187,16 +188,14 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	if (is_back(cpu))
 		set_taken(cpu, false);
-	if (runnable)
-		own = of(prev);
-	if (own && own->slot && !own->yields && !must_leave(own) && may_run_on(own->slot, core)) {
+	if (last && !own->yields && !must_leave(last) && may_run_on(last, core)) {
 		refill(prev, SLICE);
 		return;
 	}
 	had = core_at(core)->current;
-	if (had && (!own || own->slot != had)) {
+	if (had && had != last) {
 		if (is_on_its_way(had, core)) {
-			if (runnable && (!own || !own->slot))
+			if (runnable && !last)
 				refill(prev, SLICE);
 			return;
 		}
@@ -209,10 +208,10 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	if (slot && move(slot, core, had))
 		return;
 	/* Whether the thread that ran could go on: then it gives way only to one of its core that comes before it. */
-	ran = own && own->slot && !own->goes && may_run_on(own->slot, core) ? own->slot : 0;
-	goes_on = own && ran && !own->yields;
-	if (own && goes_on)
-		account(prev, own, NOW);
+	ran = last && !own->goes && may_run_on(last, core) ? last : 0;
+	goes_on = ran && !own->yields;
+	if (prev && goes_on)
+		account(prev, ran, NOW);
 	bpf_for(try, 0, TRIES) {
 		chosen = goes_on ? picked(QUEUED, hook_next(core, ran)) : hook_pick(core);
 		pick = chosen >> 32;
@@ -222,7 +221,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		if (move(slot, core, had))
 			return;
 	}
-	if (own && ran && !own->goes) {
+	if (ran && !own->goes) {
 		/* No thread comes before it, or none does any more. An order to go elsewhere may have come while a thread was moved here: for that the
 		 * kernel lets go of the core, and what is told then is told only once. */
 		own->leaves = own->yields = own->stays = false;
@@ -230,11 +229,11 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		refill(prev, SLICE);
 		return;
 	}
-	if (runnable && (!own || !own->slot)) {
+	if (runnable && !last) {
 		refill(prev, SLICE);
 		return;
 	}
-	if (own) {
+	if (last) {
 		/* Should the kernel keep it here, since it must not migrate now, the CPU would go idle beside it. An order to go elsewhere
 		 * is looked after at the next beat. */
 		if (!own->goes)
@@ -257,37 +256,37 @@ void BPF_PROG(inside_running, struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_task_cpu(p);
 	__u32 core = core_of(cpu);
-	struct own *own = of(p);
-	struct thread *t;
+	__u32 slot = slot_of(p);
+	struct thread *t = thread_at(slot);
+	struct own *own = own_at(slot);
 
-	if (!own || !own->slot || core == NO_CORE)
+	if (!slot || core == NO_CORE)
 		return;
 	own->counted = p->se.sum_exec_runtime;
-	if (must_leave(own) && !own->stays) {
+	if (must_leave(slot) && !own->stays) {
 		/* It was told to leave while something else ran in its place. */
 		own->stays = true;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	} else if (must_leave(own)) {
+	} else if (must_leave(slot)) {
 		/* The kernel has put it back by itself: it must not migrate now. */
 		own->leaves = own->stays = false;
 		own->goes = 0;
 		own->moves_since = 0;
 		core_at(core)->leaves = 0;
 	}
-	if (own->on == cpu + 1 && core_at(core)->current == own->slot)
+	if (own->on == cpu + 1 && core_at(core)->current == slot)
 		return;
 	if (own->moves_since && own->on != cpu + 1)
 		note_move(own);
 	own->on = cpu + 1;
 	own->dealt = 0;
-	if (core_at(core)->current != own->slot || thread_at(own->slot)->run != RUNNING) {
+	if (core_at(core)->current != slot || t->run != RUNNING) {
 		/* The kernel runs it on a core that it was not sent to. */
-		t = thread_at(own->slot);
-		t->vruntime = hook_enter(own->slot, core, t->run == BLOCKED ? WOKEN : TAKEN);
+		t->vruntime = hook_enter(slot, core, t->run == BLOCKED ? WOKEN : TAKEN);
 		if (t->run == RUNNING)
-			vacate(t->core, own->slot);
-		leave_queue(own->slot);
-		begins(own->slot, core, NOW);
+			vacate(t->core, slot);
+		leave_queue(slot);
+		begins(slot, core, NOW);
 	}
 	if (governed)
 		tell_governor(core);
@@ -296,58 +295,58 @@ void BPF_PROG(inside_running, struct task_struct *p)
 SEC("struct_ops/stopping")
 void BPF_PROG(inside_stopping, struct task_struct *p, bool runnable)
 {
-	struct own *own = of(p);
+	__u32 slot = slot_of(p);
 
-	if (own && own->slot && own->on)
-		account(p, own, NOW);
+	if (slot && own_at(slot)->on)
+		account(p, slot, NOW);
 }
 
 SEC("struct_ops/quiescent")
 void BPF_PROG(inside_quiescent, struct task_struct *p, __u64 flags)
 {
+	__u32 slot = slot_of(p);
+	struct thread *t = thread_at(slot);
+	struct own *own = own_at(slot);
 	__u64 now = NOW;
-	struct own *own = of(p);
-	struct thread *t;
 
-	if (!own || !own->slot)
+	if (!slot)
 		return;
-	t = thread_at(own->slot);
-	leave_queue(own->slot);
+	leave_queue(slot);
 	/* What is only changed is queued again at once. */
 	if (!(flags & SCX_DEQ_SLEEP))
 		return;
 	if (t->run == RUNNING)
-		vacate(t->core, own->slot);
+		vacate(t->core, slot);
 	t->run = BLOCKED;
 	t->since = now;
-	is_off(own);
+	is_off(slot);
 	own->moves_since = 0;
 	own->futex_since = in_futex(p) ? now : 0;
-	note_block(own->slot, now);
+	note_block(slot, now);
 }
 
 SEC("struct_ops/tick")
 void BPF_PROG(inside_tick, struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_task_cpu(p);
-	__u32 core = core_of(cpu), first;
+	__u32 core = core_of(cpu), first, slot = slot_of(p);
+	struct own *own = own_at(slot);
 	__u64 now = NOW;
-	struct own *own = of(p);
 
-	if (!own || !own->slot || core == NO_CORE || own->on != cpu + 1)
+	if (!slot || core == NO_CORE || own->on != cpu + 1)
 		return;
-	note_number(p, own);
-	reweigh(p, own->slot);
-	account(p, own, now);
+	note_number(p, slot);
+	reweigh(p, slot);
+	account(p, slot, now);
 	note_lacks(now);
-	if (core_at(core)->queued && hook_expired(own->slot, core))
+	if (core_at(core)->queued && hook_expired(slot, core))
 		own->leaves = true;
 	if (rebalance(core) || waits_too_long(core) || waits_in_vain(core))
 		own->leaves = true;
-	if (must_leave(own))
+	if (must_leave(slot))
 		refill(p, 0);
 	/* A thread waits here while a core sleeps. */
-	first = first_waiting(core);
+	first = core_at(core)->queued && any_idle() ? first_waiting(core) : 0;
 	if (first)
 		kick_idle_for(first);
 }
@@ -355,16 +354,15 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 SEC("struct_ops/yield")
 bool BPF_PROG(inside_yield, struct task_struct *from, struct task_struct *to)
 {
-	__u32 core = core_of(scx_bpf_task_cpu(from));
-	struct own *own = of(from);
+	__u32 core = core_of(scx_bpf_task_cpu(from)), slot = slot_of(from);
 
 	if (to)
 		return false;
 	/* If no other thread waits here, it goes on at once. */
-	if (!own || !own->slot || core == NO_CORE) {
+	if (!slot || core == NO_CORE) {
 		refill(from, 0);
 	} else if (core_at(core)->queued) {
-		own->yields = true;
+		own_at(slot)->yields = true;
 		refill(from, 0);
 	}
 	return false;

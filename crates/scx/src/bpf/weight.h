@@ -37,15 +37,26 @@ static const __u32 weights[40] = {
 	172,   137,   110,   87,    70,	   56,	  45,	 36,	29,    23,    18,   15,
 };
 
+/* A field in a function of its own: the compiler would work its place out where a kernel that lacks the field refuses that. */
+static __noinline __u32 weight_in(struct task_group *group)
+{
+	return group->scx.weight;
+}
+
+static __noinline __u32 weight_in_older(struct task_group___older *group)
+{
+	return group->scx_weight;
+}
+
 /* A group's own share, of 100. Kernels without group weights have none. */
 static __always_inline __u32 share_of(struct task_group *group)
 {
 	struct task_group___older *older = (void *)group;
 
 	if (bpf_core_field_exists(group->scx.weight))
-		return BPF_CORE_READ(group, scx.weight);
+		return weight_in(group);
 	if (bpf_core_field_exists(older->scx_weight))
-		return BPF_CORE_READ(older, scx_weight);
+		return weight_in_older(older);
 	return DEFAULT_SHARE;
 }
 
@@ -68,12 +79,12 @@ static __u64 weight_of(struct task_struct *p)
 
 	if (!bpf_core_field_exists(grouped->sched_task_group))
 		return weight;
-	group = BPF_CORE_READ(grouped, sched_task_group);
+	group = grouped->sched_task_group;
 	for (depth = 0; depth < DEPTH && group; depth++) {
 		share = share_of(group);
 		if (share && share != DEFAULT_SHARE)
 			weight = weight * share / DEFAULT_SHARE;
-		group = BPF_CORE_READ(group, parent);
+		group = group->parent;
 	}
 	/* As far as the nice values go. */
 	return weight < 1 ? 1 : weight > weights[0] ? weights[0] : weight;

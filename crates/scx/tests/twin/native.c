@@ -22,6 +22,7 @@ static struct {
 	__u64 longest_idle;
 	__u64 longest_misplaced;
 } figures;
+static __u32 cores_away;
 static bool late[CORES];
 static __u32 next[CORES];
 static __u64 idle_since[CORES];
@@ -119,7 +120,7 @@ __u32 twin_next(__u32 core, __u32 ran)
 
 __u64 twin_balance(__u32 core)
 {
-	return hook_balance(core);
+	return hook_balances() ? hook_balance(core) : picked(IDLE, 0);
 }
 
 __u64 twin_slice(__u32 slot, __u32 core)

@@ -2,12 +2,15 @@
 /* What is checked every few milliseconds, because the kernel calls nothing then: idle cores have no tick. */
 #pragma once
 
+static __always_inline bool crowded_elsewhere(__u32 core)
+{
+	return balance_due(core, place_of(core)->levels - 1) && fair_from_overloaded_cluster(core);
+}
+
 /* Whether an idle core has something to fetch, as far as that can be told without looking into queues: some thread waits, it
  * takes running ones from slower cores of which one is busy, or another cluster has too many. Others sleep on. */
 static bool may_fetch(__u32 core, bool waits, __u32 slowest)
 {
-	bool crowded = balance_due(core, place_of(core)->levels - 1) && fair_from_overloaded_cluster(core);
-
 	switch (machine.policy) {
 	case COLAB:
 	case FCF:
@@ -16,9 +19,9 @@ static bool may_fetch(__u32 core, bool waits, __u32 slowest)
 		return waits || place_of(core)->type < slowest;
 	case EAS:
 	case PFS:
-		return waits || place_of(core)->type < slowest || crowded;
+		return waits || place_of(core)->type < slowest || crowded_elsewhere(core);
 	default:
-		return waits || crowded;
+		return waits || crowded_elsewhere(core);
 	}
 }
 

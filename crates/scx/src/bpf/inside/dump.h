@@ -31,14 +31,14 @@ SEC("struct_ops/dump_task")
 void BPF_PROG(inside_dump_task, struct scx_dump_ctx *context, struct task_struct *p)
 {
 	static char format[] = "slot %d, state %d (0 blocked, 1 waits, 2 runs) of core %d for %llu ms, CPU+1 %d, goes %d, dealt %d";
-	struct own *own = of(p);
+	__u32 slot = slot_of(p);
+	struct thread *t = thread_at(slot);
+	struct own *own = own_at(slot);
 	unsigned long long numbers[7] = {};
-	struct thread *t;
 
-	if (!own || !own->slot)
+	if (!slot)
 		return;
-	t = thread_at(own->slot);
-	numbers[0] = own->slot;
+	numbers[0] = slot;
 	numbers[1] = t->run;
 	numbers[2] = t->core;
 	numbers[3] = since(NOW, t->since) / 1000000;

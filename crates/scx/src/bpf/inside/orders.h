@@ -11,27 +11,23 @@
  * there, if one does. */
 DECISION int stop(__u32 core, __u32 to, __u32 swaps)
 {
-	__u32 slot = core_at(core)->current, tid = slot ? thread_at(slot)->tid : 0;
-	struct task_struct *p = tid ? bpf_task_from_pid(tid) : 0;
-	struct own *own;
+	__u32 slot = core_at(core)->current;
+	struct own *own = own_at(slot);
 
-	if (!p)
+	/* One that ends in this moment is not there any more to be told, and who has its slot next is told nothing: inside_enable. */
+	if (!slot || thread_at(slot)->run != RUNNING)
 		return 0;
-	own = of(p);
-	if (own && own->slot == slot && thread_at(slot)->run == RUNNING) {
-		if (to == NO_CORE) {
-			own->leaves = true;
-		} else {
-			if (own->goes != to + 1)
-				own->moves_since = NOW;
-			own->swaps = swaps;
-			own->goes = to + 1;
-			core_at(core)->leaves = slot;
-		}
-		__sync_fetch_and_add(&figures.stops, 1);
-		kick(core, SCX_KICK_PREEMPT);
+	if (to == NO_CORE) {
+		own->leaves = true;
+	} else {
+		if (own->goes != to + 1)
+			own->moves_since = NOW;
+		own->swaps = swaps;
+		own->goes = to + 1;
+		core_at(core)->leaves = slot;
 	}
-	bpf_task_release(p);
+	__sync_fetch_and_add(&figures.stops, 1);
+	kick(core, SCX_KICK_PREEMPT);
 	return 0;
 }
 
@@ -95,7 +91,6 @@ static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
  * is not for a moment when any is switched off or on (rq_attach_root). Where the thread is then is known when it runs. */
 static __always_inline bool send(struct bpf_iter_scx_dsq *iterator, struct task_struct *p, __u32 core)
 {
-	scx_bpf_dsq_move_set_slice(iterator, SLICE);
 	return may_use(p, cpu_of(core)) && scx_bpf_dsq_move(iterator, p, SCX_DSQ_LOCAL, 0) && scx_bpf_task_cpu(p) == cpu_of(core);
 }
 
@@ -114,7 +109,12 @@ DECISION int move(__u32 slot, __u32 core, __u32 had)
 	if (__sync_val_compare_and_swap(&core_at(core)->current, had, slot) != had)
 		return true;
 	if (!bpf_iter_scx_dsq_new(&iterator, from, 0)) {
-		p = bpf_task_from_pid(t->tid);
+		p = bpf_iter_scx_dsq_next(&iterator);
+		if (p) {
+			found = slot_of(p) == slot;
+			moved = found && send(&iterator, p, core);
+		}
+		p = found ? 0 : bpf_task_from_pid(t->tid);
 		if (p) {
 			found = slot_of(p) == slot;
 			moved = found && send(&iterator, p, core);
@@ -178,13 +178,17 @@ DECISION int exchange(__u32 slot, __u32 core, __u32 here)
 /* Lets a core balance. Returns whether a thread comes next there. */
 DECISION int rebalance(__u32 core)
 {
-	__u64 chosen = hook_balance(core);
-	__u32 pick = chosen >> 32, slot = (__u32)chosen;
 	struct core *at = core_at(core);
-	__u64 now = NOW;
-	bool due_in_all = balance_due(core, place_of(core)->levels - 1);
-	__u32 level, here = at->current, pulled = ANY(0);
+	__u32 level, pick, slot, here = at->current, pulled = ANY(0);
+	__u64 chosen, now = NOW;
+	bool due_in_all;
 
+	if (!hook_balances())
+		return false;
+	due_in_all = balance_due(core, place_of(core)->levels - 1);
+	chosen = hook_balance(core);
+	pick = chosen >> 32;
+	slot = (__u32)chosen;
 	if (pick == TAKE && at->failed >= IN_VAIN) {
 		at->failed = IN_VAIN - 1;
 		fetch(slot, core);

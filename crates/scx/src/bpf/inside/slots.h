@@ -33,7 +33,6 @@ __s64 clock_ahead = 0;
 
 /* What only this part knows of a thread. */
 struct own {
-	__u32 slot;
 	/* The core that it runs on, plus 1, also while it is interrupted. */
 	__u32 on;
 	/* The core that it is to leave its own for, plus 1. */
@@ -56,23 +55,40 @@ struct own {
 	bool stays;
 };
 
+static struct own owns[THREADS];
+
+static __always_inline struct own *own_at(__u32 slot)
+{
+	return &owns[slot & (THREADS - 1)];
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct own);
-} owns SEC(".maps");
+	__type(value, __u32);
+} slots SEC(".maps");
 
-static struct own *of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&owns, p, 0, 0);
-}
-
+/* A thread's slot, 0 if it has none. */
 static __u32 slot_of(struct task_struct *p)
 {
-	struct own *own = of(p);
+	__u32 *slot = bpf_task_storage_get(&slots, p, 0, 0);
 
-	return own ? own->slot : 0;
+	return slot ? *slot : 0;
+}
+
+DECISION __u32 first_in_queue(__u32 core)
+{
+	struct task_struct *p;
+	__u32 slot;
+
+	if (bpf_ksym_exists(scx_bpf_dsq_peek)) {
+		p = scx_bpf_dsq_peek(core);
+		return p ? slot_of(p) : 0;
+	}
+	FOR_WAITING(slot, core)
+		return slot;
+	return 0;
 }
 
 /* The core that a CPU is; NO_CORE if it is none of the machine's. */
@@ -91,6 +107,17 @@ static __always_inline void kick(__u32 core, __u64 how)
 	scx_bpf_kick_cpu(cpu_of(core), how);
 }
 
+DECISION int any_idle(void)
+{
+	__u32 core;
+
+	FOR(core, 0, machine.cores) {
+		if (idle(core))
+			return true;
+	}
+	return false;
+}
+
 /* Has an idle core fetch a thread that waits for another one. */
 DECISION int kick_idle_for(__u32 slot)
 {
@@ -105,6 +132,9 @@ DECISION int kick_idle_for(__u32 slot)
 	return 0;
 }
 
+/* How many cores cannot be used. */
+static __u32 cores_away;
+
 /* A core cannot be used by threads of this class, or can again. */
 static void set_taken(__s32 cpu, bool is)
 {
@@ -113,21 +143,23 @@ static void set_taken(__s32 cpu, bool is)
 
 	if (core == NO_CORE)
 		return;
-	if (is)
-		__sync_fetch_and_or(word, bit);
-	else
-		__sync_fetch_and_and(word, ~bit);
+	if (is && !(__sync_fetch_and_or(word, bit) & bit))
+		__sync_fetch_and_add(&cores_away, 1);
+	if (!is && __sync_fetch_and_and(word, ~bit) & bit)
+		__sync_fetch_and_sub(&cores_away, 1);
 }
 
 /* Whether a thread was told to give way. An order to go elsewhere is in force as soon as it is there, and until the thread has gone. */
-static __always_inline bool must_leave(struct own *own)
+static __always_inline bool must_leave(__u32 slot)
 {
-	return own->leaves || own->goes;
+	return own_at(slot)->leaves || own_at(slot)->goes;
 }
 
 /* A thread is on no core any more, and nothing that it was told holds. */
-static __always_inline void is_off(struct own *own)
+static __always_inline void is_off(__u32 slot)
 {
+	struct own *own = own_at(slot);
+
 	own->on = own->goes = own->swaps = own->dealt = 0;
 	own->yields = own->leaves = own->stays = false;
 }
@@ -148,10 +180,10 @@ DECISION int set_current(__u32 core, __u32 slot)
 }
 
 /* A thread that calls exec has the number of its process's first one from then on. */
-static __always_inline void note_number(struct task_struct *p, struct own *own)
+static __always_inline void note_number(struct task_struct *p, __u32 slot)
 {
-	if (thread_at(own->slot)->tid != p->pid)
-		thread_at(own->slot)->tid = p->pid;
+	if (thread_at(slot)->tid != p->pid)
+		thread_at(slot)->tid = p->pid;
 }
 
 /* How much a thread may have: groups' weights change without a word. */
@@ -230,9 +262,10 @@ DECISION int begins(__u32 slot, __u32 core, __u64 now)
 }
 
 /* A span of running is over, or is accounted for while it goes on. */
-static void account(struct task_struct *p, struct own *own, __u64 now)
+static void account(struct task_struct *p, __u32 slot, __u64 now)
 {
-	struct thread *t = thread_at(own->slot);
+	struct thread *t = thread_at(slot);
+	struct own *own = own_at(slot);
 	__u64 counted = p->se.sum_exec_runtime, ran = since(counted, own->counted);
 	__u32 core = t->core, first;
 	__s64 floor;
@@ -240,13 +273,13 @@ static void account(struct task_struct *p, struct own *own, __u64 now)
 	own->counted = counted;
 	if (!ran)
 		return;
-	t->vruntime += hook_charge(own->slot, core, ran);
+	t->vruntime += hook_charge(slot, core, ran);
 	t->executed += ran;
 	t->on_type[place_of(core)->type & (TYPES - 1)] += ran;
 	t->stint += ran;
 	t->last_ran = now;
 	__sync_fetch_and_add(is_big(core) ? &figures.big : &figures.little, ran);
-	note_run(own->slot, core, ran, now);
+	note_run(slot, core, ran, now);
 	first = first_waiting(core);
 	floor = first && thread_at(first)->vruntime < t->vruntime ? thread_at(first)->vruntime : t->vruntime;
 	if (floor > core_at(core)->min_vruntime)

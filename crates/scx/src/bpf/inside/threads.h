@@ -35,14 +35,12 @@ SEC("struct_ops/enable")
 void BPF_PROG(inside_enable, struct task_struct *p)
 {
 	__u32 core = core_of(scx_bpf_task_cpu(p)), slot, word;
+	__u32 *its = of_kernel(p) ? 0 : bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 now = NOW;
-	struct own *own;
 	struct thread *t;
+	struct own *own;
 
-	if (of_kernel(p))
-		return;
-	own = bpf_task_storage_get(&owns, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	slot = own ? take_slot(p->pid) : 0;
+	slot = its ? take_slot(p->pid) : 0;
 	if (!slot)
 		return;
 	if (core == NO_CORE)
@@ -61,58 +59,55 @@ void BPF_PROG(inside_enable, struct task_struct *p)
 	bpf_for(word, 0, CORES / 64)
 		t->wanted[word & (CORES / 64 - 1)] = ~0ULL;
 	set_cores(p, t);
-	is_off(own);
+	own = own_at(slot);
+	is_off(slot);
 	own->counted = p->se.sum_exec_runtime;
 	own->futex_since = own->moves_since = 0;
 	own->begun = false;
-	own->slot = slot;
+	*its = slot;
 	describe(ENABLED, p, slot);
 }
 
 SEC("struct_ops/disable")
 void BPF_PROG(inside_disable, struct task_struct *p)
 {
-	struct own *own = of(p);
-	struct thread *t;
+	__u32 slot = slot_of(p);
+	struct thread *t = thread_at(slot);
 
-	if (!own)
-		return;
-	if (own->slot) {
-		t = thread_at(own->slot);
+	if (slot) {
 		/* Who still waits when this scheduler ends counts, too. */
 		if (t->run == WAITING)
 			note_wait(since(NOW, t->since));
-		leave_queue(own->slot);
-		vacate(t->core, own->slot);
+		leave_queue(slot);
+		vacate(t->core, slot);
 		t->tid = p->pid;
-		note_end(own->slot, NOW);
-		tell(DISABLED, p, own->slot, 0, 0);
+		note_end(slot, NOW);
+		tell(DISABLED, p, slot, 0, 0);
 		/* Its slot is free when the process has read what it did. */
 		t->run = BLOCKED;
-		own->slot = 0;
 	}
-	bpf_task_storage_delete(&owns, p);
+	bpf_task_storage_delete(&slots, p);
 }
 
 SEC("struct_ops/set_cpumask")
 void BPF_PROG(inside_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {
-	struct own *own = of(p);
+	__u32 slot = slot_of(p);
 
-	if (!own || !own->slot)
+	if (!slot)
 		return;
-	set_cores(p, thread_at(own->slot));
-	describe(MASK, p, own->slot);
+	set_cores(p, thread_at(slot));
+	describe(MASK, p, slot);
 }
 
 SEC("struct_ops/set_weight")
 void BPF_PROG(inside_set_weight, struct task_struct *p, __u32 weight)
 {
-	struct own *own = of(p);
+	__u32 slot = slot_of(p);
 
-	if (!own || !own->slot)
+	if (!slot)
 		return;
-	reweigh(p, own->slot);
-	tell(WEIGHT, p, own->slot, 0, 0);
+	reweigh(p, slot);
+	tell(WEIGHT, p, slot, 0, 0);
 }
 

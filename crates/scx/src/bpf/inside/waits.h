@@ -69,13 +69,9 @@ static __always_inline __u32 take_overdue(__u32 core)
  * while it has threads of its own. */
 DECISION int waits_in_vain(__u32 core)
 {
-	__u32 word, other, slot, found = ANY(0);
-	__u64 any = ANY(0ULL);
+	__u32 other, slot, found = ANY(0);
 
-	FOR(word, 0, (machine.cores + 63) / 64)
-		any |= away[word & (CORES / 64 - 1)];
-	/* Nearly always none is. */
-	if (!any)
+	if (!cores_away)
 		return false;
 	FOR(other, 0, machine.cores) {
 		if (!has(away, other) || !core_at(other)->queued)
@@ -127,12 +123,16 @@ static __always_inline void note(__u64 *seen_since, bool lasts, __u64 from, __u6
  * had none, and of the threads that slower cores run the one that has run there longest. */
 DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
 {
-	bool waits = ANY(0), free = !core_at(core)->current && !has(away, core);
+	bool waits = ANY(0);
 	__u32 other, slower, i = core & (CORES - 1);
 	__u64 runs_since = ANY(0ULL), free_since = idle_since[i];
 
+	if (core_at(core)->current || has(away, core)) {
+		lacks_since[i] = misplaced_since[i] = 0;
+		return 0;
+	}
 	FOR(other, 0, machine.cores) {
-		if (!free || !pairs || (waits && !is_big(core)))
+		if (!pairs || (waits && !is_big(core)))
 			break;
 		pairs--;
 		waits |= could_take(core, other);
@@ -143,7 +143,7 @@ DECISION int note_lacks_of(__u32 core, __u64 now, __u32 pairs)
 	note(&lacks_since[i], waits, free_since, now, &figures.longest_idle);
 	note(&misplaced_since[i], !!runs_since, free_since > runs_since ? free_since : runs_since, now,
 	     &figures.longest_misplaced);
-	return free ? machine.cores : 0;
+	return machine.cores;
 }
 
 /* The same of all cores, once a beat. Called at ticks of cores that run something: the kernel lets no timer walk a queue. */

@@ -228,15 +228,9 @@ DECISION __u32 fair_pull(__u32 core, __u32 domain, __u64 ours)
 	return best;
 }
 
-DECISION __u32 first_waiting(__u32 core)
+static __always_inline __u32 first_waiting(__u32 core)
 {
-	__u32 slot;
-
-	if (!core_at(core)->queued)
-		return 0;
-	FOR_WAITING(slot, core)
-		return slot;
-	return 0;
+	return core_at(core)->queued ? first_in_queue(core) : 0;
 }
 
 /* Which of two threads comes first: one that waits, or one that ran. Either may be 0. */

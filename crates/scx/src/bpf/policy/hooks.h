@@ -48,12 +48,16 @@ DECISION __u64 hook_pick(__u32 core)
 	}
 }
 
+/* Whether cores balance at all. */
+static __always_inline bool hook_balances(void)
+{
+	return machine.policy != COLAB;
+}
+
 /* At a tick: a thread that a core should pull from another one. */
 DECISION __u64 hook_balance(__u32 core)
 {
 	switch (machine.policy) {
-	case COLAB:
-		return picked(IDLE, 0);
 	case PFS:
 		return pfs_balance(core);
 	case GTS:

@@ -160,6 +160,8 @@ __u64 away[CORES / 64] = {};
 	struct task_struct *p_##slot;                                                                                   \
 	bpf_for_each(scx_dsq, p_##slot, core, SCX_DSQ_ITER_REV) if ((slot = slot_of(p_##slot)))
 static __u32 slot_of(struct task_struct *p);
+/* The first of those; 0 if there is none. */
+__u32 first_in_queue(__u32 core);
 /* The verifier checks such functions once, not for each call: they take and return numbers. */
 #define DECISION __noinline
 /* A number that the verifier takes for any: what a loop changes is the same to it in every round, so that it stops exploring. */
@@ -182,6 +184,11 @@ extern __u32 queues[CORES][256];
 	for (__u32 i_##slot = cores[core].queued; i_##slot && (slot = queues[core][i_##slot - 1]); i_##slot--)
 #define DECISION static
 #define ANY(number) (number)
+
+static __u32 first_in_queue(__u32 core)
+{
+	return queues[core][0];
+}
 
 #endif
 
