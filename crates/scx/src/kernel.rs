@@ -7,7 +7,7 @@ use evenkeel_linux::mask;
 use libbpf_rs::{Link, MapMut};
 
 use crate::host::{Assignment, Orders};
-use crate::loading::{self, Loaded, Memory, PARTIAL, Skeleton, long, word};
+use crate::loading::{self, Loaded, Memory, Skeleton, long, word};
 use crate::skeleton::{ScxSkel, ScxSkelBuilder};
 use crate::{Bounds, Error};
 
@@ -20,7 +20,7 @@ impl Skeleton for ScxSkel<'static> {
     }
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
-        let beside = [&self.progs.first_comes, &self.progs.becomes_first];
+        let beside = [&self.progs.first_comes, &self.progs.becomes_first, &self.progs.scx_waking];
         loading::take_over(&mut self.maps.evenkeel, &beside)
     }
 
@@ -54,9 +54,7 @@ impl Kernel {
                     }
                 }
             }
-            if partial {
-                open.struct_ops.evenkeel_mut().flags |= PARTIAL;
-            }
+            open.struct_ops.evenkeel_mut().flags |= loading::flags(partial);
             Ok(())
         })
     }

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use evenkeel_linux::{process, refusal};
 use evenkeel_model::Ns;
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Enum64;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapMut, ProgramInput, ProgramMut};
 
@@ -18,7 +20,10 @@ use crate::{Ended, Error};
 /// Where the kernel says whether it has sched_ext, and who uses it.
 const PLACE: &str = "/sys/kernel/sched_ext";
 /// Only threads of the class SCHED_EXT, not all (`SCX_OPS_SWITCH_PARTIAL`).
-pub(crate) const PARTIAL: u64 = 8;
+const PARTIAL: u64 = 8;
+/// The CPU that a thread is still leaving, or one of another cache, finishes its wake-up, while the waker goes on. Else it waits for the thread to have
+/// left. From Linux 6.15 on.
+const QUEUED_WAKEUPS: &str = "SCX_OPS_ALLOW_QUEUED_WAKEUP";
 
 /// A part in the kernel, from when it is loaded until this is dropped.
 pub(crate) struct Loaded<S> {
@@ -106,6 +111,18 @@ fn can_load() -> Result<(), Error> {
     }
     refusal::listen();
     Ok(())
+}
+
+/// How the kernel is to call its part, beside what that states itself.
+pub(crate) fn flags(partial: bool) -> u64 {
+    let queued = Btf::from_vmlinux().ok().and_then(|btf| flag(&btf, QUEUED_WAKEUPS)).unwrap_or(0);
+    queued | if partial { PARTIAL } else { 0 }
+}
+
+/// What a flag of operations is in this kernel, which refuses one that it does not know.
+fn flag(btf: &Btf<'_>, name: &str) -> Option<u64> {
+    let flags = btf.type_by_name::<Enum64<'_>>("scx_ops_flags")?;
+    flags.iter().find(|member| member.name.is_some_and(|own| own == name)).map(|member| member.value as u64)
 }
 
 /// Whether the kernel's part has a place for each CPU.

@@ -35,12 +35,29 @@ char LICENSE[] SEC("license") = "GPL";
 /* How often a core tries again when another one was faster (assumed: then it waits for the next beat). */
 #define TRIES 4
 
-/* Who wakes a thread, if a thread does: its slot. */
-static __u32 waker_slot(void)
+/* The thread that does something to another one, if a thread does: its slot. */
+static __u32 who_does(void)
 {
 	__u32 slot = in_interrupt() ? 0 : slot_of(bpf_get_current_task_btf());
 
 	return slot && own_at(slot)->on ? slot : 0;
+}
+
+/* A thread is about to be woken. Its wake-up may be finished by another CPU, at an interrupt. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(inside_waking, struct task_struct *p)
+{
+	__u32 slot = slot_of(p);
+
+	if (slot)
+		own_at(slot)->waker = who_does();
+	return 0;
+}
+
+/* Who woke a thread, or began it. */
+static __u32 waker_of(__u32 slot)
+{
+	return own_at(slot)->begun ? own_at(slot)->waker : who_does();
 }
 
 /* A thread was woken: what it waited for, and who made it wait. */
@@ -78,7 +95,7 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
 		return cpu;
 	}
-	waker = waker_slot();
+	waker = waker_of(slot);
 	near = waker && thread_at(waker)->run == RUNNING ? thread_at(waker)->core : NO_CORE;
 	why = own->begun ? WOKEN : NEW;
 	end_wait(slot, waker, now);
@@ -136,8 +153,8 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		why = own->yields ? YIELDED : PREEMPTED;
 	}
 	if ((why == NEW || why == WOKEN) && !own->dealt) {
-		/* It may use one CPU only, and select_cpu was not called. */
-		waker = waker_slot();
+		/* select_cpu was not called, since it may use one CPU only or was still leaving its own when it was woken; or no core was found. */
+		waker = waker_of(slot);
 		near = waker ? thread_at(waker)->core : NO_CORE;
 		end_wait(slot, waker, now);
 	}

@@ -44,10 +44,26 @@ static bool late(void)
 	return !heard || silent_for(bpf_ktime_get_ns(), late_after);
 }
 
+/* Who wakes a thread, or begins it, if a thread does. */
+static void note_waker(struct task_struct *p)
+{
+	struct thread *thread = of(p);
+
+	if (thread)
+		thread->waker = in_interrupt() ? 0 : bpf_get_current_pid_tgid();
+}
+
+/* A thread is about to be woken. Its wake-up may be finished by another CPU, at an interrupt. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(scx_waking, struct task_struct *p)
+{
+	note_waker(p);
+	return 0;
+}
+
 SEC("struct_ops/select_cpu")
 __s32 BPF_PROG(scx_select_cpu, struct task_struct *p, __s32 previous, __u64 flags)
 {
-	struct thread *thread;
 	bool idle = false;
 	__s32 cpu;
 
@@ -57,9 +73,8 @@ __s32 BPF_PROG(scx_select_cpu, struct task_struct *p, __s32 previous, __u64 flag
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
 		return cpu;
 	}
-	thread = of(p);
-	if (thread && !in_interrupt())
-		thread->waker = bpf_get_current_pid_tgid();
+	if (flags & SCX_WAKE_FORK)
+		note_waker(p);
 	return previous;
 }
 

@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapMut};
 
 use super::labeler::{Labels, Seen, TYPES, number};
 use crate::host::Figures;
-use crate::loading::{self, Loaded, Memory, PARTIAL, Skeleton, long, word};
+use crate::loading::{self, Loaded, Memory, Skeleton, long, word};
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
 use crate::speed::Speeds;
@@ -28,7 +28,7 @@ impl Skeleton for InsideSkel<'static> {
     }
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
-        loading::take_over(&mut self.maps.evenkeel, &[&self.progs.first_comes])
+        loading::take_over(&mut self.maps.evenkeel, &[&self.progs.first_comes, &self.progs.inside_waking])
     }
 
     fn memory(&mut self) -> Option<Memory<'_>> {
@@ -72,9 +72,7 @@ impl Part {
                     }
                 }
             }
-            if partial {
-                open.struct_ops.evenkeel_mut().flags |= PARTIAL;
-            }
+            open.struct_ops.evenkeel_mut().flags |= loading::flags(partial);
             Ok(())
         })
     }

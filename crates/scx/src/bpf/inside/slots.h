@@ -41,6 +41,8 @@ struct own {
 	__u32 swaps;
 	/* The core that it was dealt to when it was woken, plus 1. */
 	__u32 dealt;
+	/* Who woke it last, if a thread did. */
+	__u32 waker;
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
 	/* What the kernel had counted at the last account. */
