@@ -64,20 +64,41 @@ impl Links {
     /// Whether some threads meet these as at a queue, on the other side of it. At a lock or a barrier all meet all, and at a lock who was woken
     /// wakes the next one; at a queue that is mostly full or mostly empty one side waits.
     pub(super) fn other_side(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> bool {
-        let places = |wakers, woken| {
-            let mut places: BTreeMap<u32, u32> = BTreeMap::new();
-            for (word, times) in self.between(wakers, woken).flat_map(|link: &Link| &link.at) {
-                *places.entry(*word).or_default() += times;
-            }
-            places
-        };
-        let (got, given, within) = (places(others, team), places(team, others), places(team, team));
+        let (got, given, within) = (self.places(others, team), self.places(team, others), self.places(team, team));
         let all = |counts: &BTreeMap<u32, u32>| counts.values().sum::<u32>();
-        let met = f64::from(all(&got) + all(&given));
         let in_turn: u32 = got.iter().filter_map(|(word, times)| Some(*times.min(given.get(word)?))).sum();
         let there = |(word, _): &(&u32, &u32)| got.contains_key(word) || given.contains_key(word);
-        let within = f64::from(within.iter().filter(there).map(|(_, times)| times).sum::<u32>());
-        within <= WITHIN * (within + met) && f64::from(in_turn) <= IN_TURN * met
+        let within = within.iter().filter(there).map(|(_, times)| times).sum::<u32>();
+        is_queue(all(&got) + all(&given), in_turn, within)
+    }
+
+    /// Those of a team that meet some others at a word that looks like a queue's by itself: several of the team meet them there, and often.
+    pub(super) fn who_meets_at_queue(&self, others: &BTreeSet<usize>, team: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let (got, given, within) = (self.places(others, team), self.places(team, others), self.places(team, team));
+        let all = got.values().chain(given.values()).sum::<u32>();
+        let of_queue = |word: &u32| {
+            let [got, given, within] = [&got, &given, &within].map(|places| places.get(word).copied().unwrap_or(0));
+            let often = got + given >= AGAIN * team.len() as u32 && f64::from(got + given) >= AT * f64::from(all);
+            often && is_queue(got + given, got.min(given), within)
+        };
+        let words = got.keys().chain(given.keys()).copied().filter(of_queue);
+        let who = |word: u32| -> BTreeSet<usize> {
+            let meets = |member: usize, other: usize| {
+                let met = |pair| self.by.get(&pair).is_some_and(|link: &Link| link.at.contains_key(&word));
+                met((member, other)) || met((other, member))
+            };
+            team.iter().copied().filter(|member| others.iter().any(|other| meets(*member, *other))).collect()
+        };
+        words.collect::<BTreeSet<u32>>().into_iter().map(who).filter(|who| who.len() > 1).flatten().collect()
+    }
+
+    /// How often some threads have woken others, by word.
+    fn places(&self, wakers: &BTreeSet<usize>, woken: &BTreeSet<usize>) -> BTreeMap<u32, u32> {
+        let mut places: BTreeMap<u32, u32> = BTreeMap::new();
+        for (word, times) in self.between(wakers, woken).flat_map(|link| &link.at) {
+            *places.entry(*word).or_default() += times;
+        }
+        places
     }
 
     /// Whether some threads have woken any of these.
@@ -127,6 +148,11 @@ impl Links {
         let all: u32 = self.between(others, team).map(Link::times).sum();
         (all > 2 * team.len() as u32).then(|| f64::from(alone) >= ALONE * f64::from(all))
     }
+}
+
+/// Whether two sides meet as at a queue, if they have woken each other so often, so often of it in turn, and those of one side each other.
+fn is_queue(met: u32, in_turn: u32, within: u32) -> bool {
+    f64::from(within) <= WITHIN * f64::from(within + met) && f64::from(in_turn) <= IN_TURN * f64::from(met)
 }
 
 impl Link {

@@ -205,7 +205,9 @@ fn are_at_a_queue(
         with > 0 && enough(with, count(&|other| !team.contains(other)))
     };
     let partner = |others: &BTreeSet<usize>, with: u32| {
-        let each = || team.iter().all(|member| meets(member, others));
+        // Who got little has met them there, if not often.
+        let at_queue = links.who_meets_at_queue(others, team);
+        let each = || team.iter().all(|member| at_queue.contains(member) || meets(member, others));
         with >= EACH * team.len() as u32 && enough(with, all) && links.other_side(others, team) && each()
     };
     let mut partners: Vec<_> =

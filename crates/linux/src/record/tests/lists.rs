@@ -100,6 +100,35 @@ fn a_writer_is_no_worker_though_it_has_to_do_with_the_same_threads() {
     assert!(recording.threads[2].steps.contains(&Wait), "{:?}", recording.threads[2].steps);
 }
 
+/// One worker gets a single item, at the word of the others or at its own, and hands on twelve results.
+#[test]
+fn a_worker_that_got_little_takes_from_the_same_queue() {
+    let with = |word: u32| {
+        let mut events = items(12);
+        // Worker 5 gets none of the others.
+        events.retain(|(time, thread, _, what)| {
+            (*thread != 5 || *time < 100) && !matches!(what, What::Woken { by: Some(5), .. })
+        });
+        events.extend([(2000, READER, 0, On), (2010, 5, 2, at(READER, 100, word)), (2010, 5, 2, On)]);
+        events.push((2012, READER, 0, What::Off(Off::Preempted)));
+        for result in 0..12 {
+            let t = 2020 + 20 * result;
+            events.extend([
+                (t, WRITER, 2, at(5, 100 + result, 8)),
+                (t, WRITER, 0, On),
+                (t + 5, WRITER, 0, What::Off(Futex)),
+            ]);
+        }
+        events.push((3000, 5, 2, What::Off(Futex)));
+        recorded(&machine(), &events)
+    };
+    let steps = |recording: &Recording| -> Vec<_> {
+        recording.threads[3..].iter().map(|thread| thread.steps.clone()).collect()
+    };
+    assert_eq!(steps(&with(7)), [[Take(0)], [Take(0)]]);
+    assert!(with(6).items.is_empty());
+}
+
 /// The reader is faster than the workers: it waits for room, and they for nothing but the first item, if at all. They wake it and the writer.
 fn full(begin: &[(u64, Tid, u16, What)]) -> Vec<(u64, Tid, u16, What)> {
     let mut events = vec![(0, 1, 0, On)];
