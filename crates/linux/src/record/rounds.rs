@@ -3,7 +3,7 @@
 //! A wake-up alone says that the last thread went before the others, which on another machine would be another one. So
 //! a group of threads whose last one woke all the others, more than once and not always the same one, is taken to meet
 //! at a barrier. One that always wakes the others may do it for another reason, such as dealing out work. Nor do threads meet that wait for their
-//! turns, and are all woken when the next one has its turn: after such a call all but one wait again at once, and many calls find only some of them.
+//! turns, and are all woken when the next one has its turn: after such a call all but one wait again at once, and most calls find only some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +47,13 @@ impl Round {
         parties.dedup();
         parties
     }
+}
+
+/// The calls at a word by which some threads met: how many, and after how many of these all but one waited again at once.
+struct Calls<'a> {
+    parties: &'a [usize],
+    all: usize,
+    in_vain: usize,
 }
 
 /// All rounds of a recording.
@@ -95,30 +102,37 @@ impl Rounds {
             rounds.iter().any(|round| round.wakes.first().map(|wake| wake.thread) != first)
         };
         let between: Vec<f64> = threads.iter().map(|thread| between_waits(&thread.done)).collect();
-        let mut in_vain: BTreeMap<u32, Vec<(&[usize], usize)>> = BTreeMap::new();
+        let mut at_word: BTreeMap<u32, Vec<Calls<'_>>> = BTreeMap::new();
         for (parties, rounds) in &groups {
-            let mut at: BTreeMap<u32, usize> = BTreeMap::new();
+            let mut at: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
             let vain = |At { thread, step }: &At| waits_at_once(&threads[*thread].done, *step, between[*thread]);
-            let woke_in_vain = |round: &&&Round| {
+            let woke_in_vain = |round: &Round| {
                 let in_vain = round.waits.iter().filter(|wait| vain(wait)).count();
                 in_vain > 0 && in_vain + 1 >= round.waits.len()
             };
-            rounds.iter().filter(woke_in_vain).for_each(|round| *at.entry(round.word).or_default() += 1);
-            at.into_iter().for_each(|(word, count)| in_vain.entry(word).or_default().push((parties, count)));
+            for round in rounds {
+                let (all, in_vain) = at.entry(round.word).or_default();
+                *all += 1;
+                *in_vain += usize::from(woke_in_vain(round));
+            }
+            for (word, (all, in_vain)) in at {
+                at_word.entry(word).or_default().push(Calls { parties, all, in_vain });
+            }
         }
-        let seldom_in_vain = |parties: &[usize], rounds: &[&Round]| {
+        let meet = |parties: &[usize], rounds: &[&Round]| {
             let within = |some: &[usize], others: &[usize]| some.iter().all(|one| others.binary_search(one).is_ok());
-            let related = |some: &[usize]| within(some, parties) || within(parties, some);
             let words: BTreeSet<u32> = rounds.iter().map(|round| round.word).collect();
-            let there = words.iter().filter_map(|word| in_vain.get(word)).flatten();
-            let (most, mut in_vain) = (IN_VAIN * rounds.len() as f64, 0);
-            !there.filter(|(some, _)| related(some)).any(|(_, count)| {
-                in_vain += count;
-                in_vain as f64 > most
+            let (mut some, mut in_vain) = (0, 0);
+            words.iter().filter_map(|word| at_word.get(word)).flatten().all(|calls| {
+                let fewer = within(calls.parties, parties);
+                some += if fewer && calls.parties.len() < parties.len() { calls.all } else { 0 };
+                in_vain += if fewer || within(parties, calls.parties) { calls.in_vain } else { 0 };
+                // Who comes to a barrier while the last one wakes the others already does not wait.
+                some <= rounds.len() && in_vain as f64 <= IN_VAIN * rounds.len() as f64
             })
         };
         let barrier = |(parties, rounds): &(&Vec<usize>, &Vec<&Round>)| {
-            parties.len() >= PARTIES && wakers(rounds) && seldom_in_vain(parties, rounds)
+            parties.len() >= PARTIES && wakers(rounds) && meet(parties, rounds)
         };
         let barriers: Vec<_> = groups.iter().filter(barrier).collect();
         for (barrier, (_, rounds)) in (first..).zip(barriers) {

@@ -344,6 +344,8 @@ fn threads_that_wait_for_the_last_one_meet_at_a_barrier() {
     };
     assert_eq!([barriers(1, Some(5)), barriers(2, Some(5))], [6, 0]);
     assert_eq!([barriers(0, None), barriers(2, None), barriers(2, Some(6))], [6; 3]);
+    // More calls wake one of them than both: those that wait for their turns are woken so.
+    assert_eq!(barriers(3, None), 0);
 }
 
 /// Three threads, of which the third is half as fast, compute until then and exit, which wakes the first one.
