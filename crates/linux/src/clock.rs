@@ -9,7 +9,7 @@ pub fn clock() -> Ns {
 }
 
 /// The CPU time that this thread has used.
-pub(crate) fn thread_time() -> Ns {
+pub fn thread_time() -> Ns {
     time(clock_gettime(ClockId::ThreadCPUTime))
 }
 

@@ -93,10 +93,13 @@ impl Session {
                 }
             };
             let _ = begins.send(None);
+            let began = clock::thread_time();
             while !until.load(Ordering::Relaxed) {
                 let ended = scheduling.run_until(clock::clock() + POLL)?;
                 if let Ok(mut shared) = shared.lock() {
-                    *shared = Account { figures: scheduling.figures(), missing: scheduling.missing() };
+                    let cost = clock::thread_time().since(began);
+                    *shared =
+                        Account { figures: Figures { cost, ..scheduling.figures() }, missing: scheduling.missing() };
                 }
                 if ended.is_some() {
                     return Ok(ended);

@@ -174,6 +174,7 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
         blamed_s: seconds(figures.blamed),
         frequencies: figures.frequencies,
         events: figures.events,
+        cost_s: seconds(figures.cost),
         missing: None,
     }
 }
@@ -203,6 +204,12 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Op
             Path::Kernel => ("left out", figures.left_out.to_string(), "threads for which there was no room".into()),
         },
     ];
+    let share = 100.0 * figures.cost.0 as f64 / elapsed.0.max(1) as f64;
+    rows.push((
+        "cost",
+        figures.cost.to_string(),
+        format!("{share:.2} % of one CPU, without what is decided in the kernel"),
+    ));
     if let Some(told) = figures.frequencies {
         rows.push(("frequencies", told.to_string(), "times that schedutil was told how much of a core is used".into()));
     }

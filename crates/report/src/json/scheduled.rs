@@ -51,6 +51,8 @@ pub struct Scheduled<'a> {
     pub frequencies: Option<u64>,
     /// How many events of the kernel were acted on.
     pub events: u64,
+    /// CPU time that Evenkeel itself used, in seconds, without what is decided in the kernel.
+    pub cost_s: f64,
     /// What this machine cannot tell the policy, and why; absent if that is nothing, and from the lines of `--stats`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<&'a str>,

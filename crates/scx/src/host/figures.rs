@@ -40,6 +40,8 @@ pub struct Figures {
     pub big: Ns,
     /// The same on all other cores.
     pub little: Ns,
+    /// CPU time that the thread which decides, or labels, has used itself.
+    pub cost: Ns,
 }
 
 impl<O: Orders> Driver<O> {

@@ -164,6 +164,10 @@ impl Labeler {
         if !self.labels && !self.speedups.measured() {
             return;
         }
+        // Most threads sleep.
+        if known.begun && !known.runnable && *seen == known.seen {
+            return;
+        }
         let (id, old) = (known.id, std::mem::replace(&mut known.seen, *seen));
         if !std::mem::replace(&mut known.begun, true) {
             self.sched.ready(now, id, Why::New { by: None });
