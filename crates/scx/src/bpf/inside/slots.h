@@ -109,6 +109,7 @@ static __always_inline void kick(__u32 core, __u64 how)
 	scx_bpf_kick_cpu(cpu_of(core), how);
 }
 
+/* Whether some core has nothing to run, and nothing waits for it. */
 DECISION int any_idle(void)
 {
 	__u32 core;
