@@ -20,6 +20,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
         memory_gbps: None,
         costs: Costs {
             context_switch: Ns::ZERO,
+            process_switch: Ns::ZERO,
             wake: Ns::ZERO,
             take: Ns::ZERO,
             futex: Ns::ZERO,

@@ -22,6 +22,7 @@ pub mod refusal;
 pub mod sample;
 pub mod scratch;
 pub mod spec;
+mod turns;
 pub mod vm;
 pub mod wait;
 pub mod watch;

@@ -4,7 +4,6 @@
 //! is measured before a program is recorded, from whose work it is taken off, and for a machine file of this machine.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
 use evenkeel_model::Ns;
@@ -13,32 +12,38 @@ use rustix::thread::sched_setaffinity;
 
 use crate::clock::clock;
 use crate::mask;
-use crate::windows::{self, MOST, WINDOW};
+use crate::turns::{Partner, turn};
+use crate::windows::{self, MOST, per_time};
 
 /// What a thread finds cold after a move, in bytes: an L1 cache; after one to another last-level cache a part of that, too. The
 /// same as the bundled machines assume.
 const NEAR: usize = 32 << 10;
 const FAR: usize = 288 << 10;
+/// What a thread finds gone after a switch to its process: the places of so many pages, as many as a core's first table of
+/// translations has.
+const PAGES: usize = 64;
 /// A cache line, in words.
 const LINE: usize = 8;
 
-/// Measures it, in at most three quarters of a second. What cannot be measured, because there is one CPU only, or none is free, is `None`.
+/// Measures it, in half a second, on a busy machine in a few. What cannot be measured, because there is one CPU only, or none is free, is `None`.
 pub fn measure(topology: &Topology) -> Overheads {
     let near = |from: &Cpu, to: &Cpu| from.cluster == to.cluster && !from.siblings.contains(&to.id);
     let far = |from: &Cpu, to: &Cpu| from.cluster != to.cluster;
-    let switches: Vec<Ns> = thread::scope(|scope| {
+    let switches: Vec<(Option<Ns>, Option<Ns>)> = thread::scope(|scope| {
         let start = |cpu: &Cpu| {
             let cpu = cpu.id;
-            thread::Builder::new().spawn_scoped(scope, move || switch(cpu)).ok()
+            thread::Builder::new().spawn_scoped(scope, move || switches(cpu)).ok()
         };
         let threads: Vec<_> = topology.cpus.iter().map(start).collect();
-        threads.into_iter().filter_map(|thread| thread?.join().ok()?).collect()
+        threads.into_iter().filter_map(|thread| thread?.join().ok()).collect()
     });
-    let context_switch = mean(&switches);
+    let context_switch = mean(switches.iter().filter_map(|(threads, _)| *threads));
+    let process_switch = mean(switches.iter().filter_map(|(_, processes)| *processes));
     let near = moves(&neighbours(&topology.cpus, near), NEAR);
     let far = moves(&neighbours(&topology.cpus, far), FAR);
     Overheads {
         context_switch,
+        process_switch,
         take: near.or(far).map(|one| one.there.since(context_switch.unwrap_or(Ns::ZERO))),
         migrate_in_cluster: near.map(|near| near.cold),
         migrate_across_clusters: far.map(|far| far.cold),
@@ -54,43 +59,11 @@ fn neighbours(cpus: &[Cpu], to: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<(u16, u16)> 
     (0..cpus.len()).filter_map(next).collect()
 }
 
-/// The cost of a switch between two threads that yield a CPU to each other. Cache effects are not included.
-fn switch(cpu: u16) -> Option<Ns> {
-    const MINE: u8 = 0;
-    const YOURS: u8 = 1;
-    const OVER: u8 = 2;
-    let turn = AtomicU8::new(MINE);
-    let until = clock() + MOST;
-    let partner = || {
-        let ready = windows::begin_on(cpu);
-        while ready && turn.load(Ordering::Acquire) != OVER {
-            let _ = turn.compare_exchange(YOURS, MINE, Ordering::AcqRel, Ordering::Acquire);
-            thread::yield_now();
-        }
-    };
-    let there_and_back = || {
-        let began = clock();
-        turn.store(YOURS, Ordering::Release);
-        while turn.load(Ordering::Acquire) == YOURS {
-            thread::yield_now();
-            if clock() > until {
-                return None;
-            }
-        }
-        Some(clock().since(began).0 as f64)
-    };
-    let measured = || {
-        windows::begin_on(cpu).then_some(())?;
-        // The first time lasts until the partner has started.
-        there_and_back()?;
-        per_time(until, there_and_back)
-    };
-    thread::scope(|scope| {
-        thread::Builder::new().spawn_scoped(scope, partner).ok()?;
-        let both = measured();
-        turn.store(OVER, Ordering::Release);
-        Some(Ns(both?.0 / 2))
-    })
+/// The cost of a switch between two threads, and how much more one between two processes costs. Nothing is lost from the caches.
+fn switches(cpu: u16) -> (Option<Ns>, Option<Ns>) {
+    let same = turn(cpu, Partner::Thread, PAGES);
+    let other = turn(cpu, Partner::Process, PAGES);
+    (turn(cpu, Partner::Thread, 0), other.zip(same).map(|(other, same)| other.since(same)))
 }
 
 /// What a move costs.
@@ -136,26 +109,9 @@ fn sweep(bytes: &mut [u64]) -> Ns {
     clock().since(began)
 }
 
-/// The mean cost of one `once`, in ns, measured over some windows; `None` if it fails, or not in time.
-fn per_time(until: Ns, mut once: impl FnMut() -> Option<f64>) -> Option<Ns> {
-    let window = || {
-        let (began, mut sum, mut times) = (clock(), 0.0, 0.0);
-        while clock().since(began) < WINDOW {
-            if clock() > until {
-                return None;
-            }
-            sum += once()?;
-            times += 1.0;
-        }
-        // None at all, if this thread did not get to run for the whole window.
-        (times > 0.0).then(|| sum / times)
-    };
-    windows::middle(window).map(|cost| Ns(cost.max(0.0) as u64))
-}
-
-fn mean(all: &[Ns]) -> Option<Ns> {
-    let sum: u64 = all.iter().map(|one| one.0).sum();
-    sum.checked_div(all.len() as u64).map(Ns)
+fn mean(all: impl Iterator<Item = Ns> + Clone) -> Option<Ns> {
+    let sum: u64 = all.clone().map(|one| one.0).sum();
+    sum.checked_div(all.count() as u64).map(Ns)
 }
 
 #[cfg(test)]
@@ -182,16 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_in_time_costs_what_each_time_costs() {
-        let once = || {
-            thread::sleep(std::time::Duration::from_millis(4));
-            Some(7.0)
-        };
-        assert_eq!(per_time(clock() + Ns::from_secs(60), once), Some(Ns(7)));
-        assert_eq!(per_time(clock() + Ns::from_secs(60), || Some(-1.0)), Some(Ns::ZERO));
-        assert_eq!(per_time(Ns::ZERO, || Some(1.0)), None);
-        assert_eq!(per_time(clock() + Ns::from_secs(60), || None), None);
-        assert_eq!((mean(&[Ns(2), Ns(4)]), mean(&[])), (Some(Ns(3)), None));
+    fn a_mean_is_of_what_was_measured() {
+        assert_eq!((mean([Ns(2), Ns(4)].into_iter()), mean([].into_iter())), (Some(Ns(3)), None));
     }
 
     /// Nothing can be measured on a machine that is too busy. What is, is no less than the system calls that it takes; caches may
@@ -204,7 +152,7 @@ mod tests {
         let there = moves(&neighbours(&topology.cpus, |from, to| from.id != to.id), NEAR).map(|one| one.there);
         let calls = [found.context_switch, there];
         assert!(calls.into_iter().flatten().all(|cost| (Ns(50)..MOST).contains(&cost)), "{calls:?}");
-        let rest = [found.take, found.migrate_in_cluster, found.migrate_across_clusters];
+        let rest = [found.process_switch, found.take, found.migrate_in_cluster, found.migrate_across_clusters];
         assert!(rest.into_iter().flatten().all(|cost| cost < MOST), "{found:?}");
         assert_eq!(mask::own().unwrap(), before);
     }

@@ -30,6 +30,7 @@ const LEAST_EXTRACT: f64 = 0.01;
 /// bundled machines say of each), `CONFIG_HZ=250`.
 const COSTS: Costs = Costs {
     context_switch: Ns::from_us(2),
+    process_switch: Ns::ZERO,
     migrate_in_cluster: Ns::from_us(10),
     migrate_across_clusters: Ns::from_us(60),
     remote_memory: 1.0,
@@ -47,6 +48,8 @@ const COSTS: Costs = Costs {
 pub struct Overheads {
     /// From one thread to another on a CPU.
     pub context_switch: Option<Ns>,
+    /// How much more it is from one process to another.
+    pub process_switch: Option<Ns>,
     /// Taking a running thread off its CPU for another one, without the switch there.
     pub take: Option<Ns>,
     /// What a thread's private caches lack on another CPU that shares the last-level cache.
@@ -167,6 +170,11 @@ impl Topology {
             "measured: two threads that take turns on a CPU",
             "assumed: switch and scheduler",
         );
+        let process = known(
+            found.process_switch,
+            "measured: how much longer two processes take for a turn and 64 pages each than two threads",
+            "assumed: included in what a switch costs",
+        );
         let take = known(
             found.take,
             "measured: a thread that moves itself by its mask, without the switch",
@@ -184,8 +192,9 @@ impl Topology {
         );
         let _ = write!(
             text,
-            "\n[costs]\n{}{}{}{}{}{}",
+            "\n[costs]\n{}{}{}{}{}{}{}",
             cost("context_switch_us", costs.context_switch, switch),
+            cost("process_switch_us", costs.process_switch, process),
             cost("take_us", costs.take, take),
             cost("migrate_in_cluster_us", costs.migrate_in_cluster, near),
             cost("migrate_across_clusters_us", costs.migrate_across_clusters, far),
@@ -197,9 +206,11 @@ impl Topology {
 
     /// What is not measured is assumed.
     fn costs(&self) -> Costs {
-        let Overheads { context_switch, take, migrate_in_cluster, migrate_across_clusters } = self.overheads;
+        let Overheads { context_switch, process_switch, take, migrate_in_cluster, migrate_across_clusters } =
+            self.overheads;
         Costs {
             context_switch: context_switch.unwrap_or(COSTS.context_switch),
+            process_switch: process_switch.unwrap_or(COSTS.process_switch),
             take: take.unwrap_or(COSTS.take),
             migrate_in_cluster: migrate_in_cluster.unwrap_or(COSTS.migrate_in_cluster),
             migrate_across_clusters: migrate_across_clusters.unwrap_or(COSTS.migrate_across_clusters),

@@ -41,6 +41,7 @@ fn machine() -> Machine {
         memory_gbps: None,
         costs: Costs {
             context_switch: us(1),
+            process_switch: Ns::ZERO,
             wake: Ns::ZERO,
             take: Ns::ZERO,
             futex: Ns::ZERO,

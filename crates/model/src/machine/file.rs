@@ -78,6 +78,7 @@ struct ClusterText {
 #[serde(deny_unknown_fields)]
 struct CostsText {
     context_switch_us: Sourced<f64>,
+    process_switch_us: Option<Sourced<f64>>,
     wake_us: Option<Sourced<f64>>,
     take_us: Option<Sourced<f64>>,
     futex_us: Option<Sourced<f64>>,
@@ -340,6 +341,7 @@ fn costs(text: &CostsText) -> Checked<Costs> {
     let remote = text.remote_memory.as_ref().map(|value| number(value, "remote_memory", 1.0, 100.0));
     Ok(Costs {
         context_switch: us(&text.context_switch_us, "context_switch_us", 0.0)?,
+        process_switch: optional(&text.process_switch_us, "process_switch_us")?,
         wake: optional(&text.wake_us, "wake_us")?,
         take: optional(&text.take_us, "take_us")?,
         futex: optional(&text.futex_us, "futex_us")?,

@@ -97,6 +97,8 @@ pub struct Core {
 pub struct Costs {
     /// Switching from one thread to another.
     pub context_switch: Ns,
+    /// What it takes besides if the last thread was of another program: the translations of addresses are gone.
+    pub process_switch: Ns,
     /// From the wake-up of a thread until it runs on a core that was idle.
     pub wake: Ns,
     /// Taking a running thread off its core, for another core: interrupting it there and waking the other, without the switch

@@ -283,6 +283,10 @@ impl<'a> Engine<'a> {
         if c.last != Some(thread) {
             self.context_switches += 1;
             c.stall += costs.context_switch;
+            // An idle core keeps the translations of the program that ran last.
+            if c.program.replace(t.program).is_some_and(|last| last != t.program) {
+                c.stall += costs.process_switch;
+            }
         }
         let taken = std::mem::take(&mut t.taken);
         if let Some(last) = t.last_core.filter(|last| *last != core) {

@@ -188,6 +188,7 @@ fn stage(machine: &Machine, workload: &Workload) -> Machine {
     let many = Machine { cores: vec![machine.cores[0]; cores], ..machine.clone() };
     let costs = Costs {
         context_switch: Ns::ZERO,
+        process_switch: Ns::ZERO,
         wake: Ns::ZERO,
         take: Ns::ZERO,
         futex: Ns::ZERO,

@@ -48,6 +48,22 @@ fn a_wake_up_takes_its_time_on_an_idle_core_only() {
 }
 
 #[test]
+fn a_switch_to_another_program_costs_more_than_one_within_a_program() {
+    let mut machine = machine(0, 1);
+    (machine.costs.context_switch, machine.costs.process_switch) = (Ns::from_us(10), Ns::from_us(300));
+    let end = |programs: &[&[u64]]| {
+        let program = |ms: &&[u64]| program("p", ms.iter().map(|ms| thread("t", vec![compute(*ms)])).collect());
+        let outcome = play(&machine, &workload(programs.iter().map(program).collect()), "fcf", &Options::default());
+        outcome.unwrap().makespan
+    };
+    let after =
+        |ms: u64, within: u64, between: u64| Ns::from_ms(ms) + Ns::from_us(10 * (within + between) + 300 * between);
+    assert_eq!(end(&[&[1, 1, 1]]), after(3, 3, 0));
+    // The first program on a core finds nothing of another one.
+    assert_eq!(end(&[&[1], &[1]]), after(2, 1, 1));
+}
+
+#[test]
 fn taking_a_thread_costs_where_it_runs_and_fetching_a_waiting_one_does_not() {
     let takes_long = |mut machine: evenkeel_model::Machine| {
         machine.costs.take = Ns::from_ms(3);

@@ -311,14 +311,17 @@ fn a_machine_file_is_the_same_machine() {
 fn a_machine_file_says_which_costs_were_measured() {
     let mut topology = read(&text("rk3588"));
     topology.overheads.context_switch = Some(Ns(1_500));
+    topology.overheads.process_switch = Some(Ns(400));
     topology.overheads.take = Some(Ns(9_000));
     topology.overheads.migrate_across_clusters = Some(Ns(70_000));
     round_trip(&topology);
     let costs = topology.machine("x").unwrap().0.costs;
-    assert_eq!((costs.context_switch, costs.take, costs.migrate_across_clusters), (Ns(1_500), Ns(9_000), Ns(70_000)));
+    assert_eq!((costs.context_switch, costs.process_switch), (Ns(1_500), Ns(400)));
+    assert_eq!((costs.take, costs.migrate_across_clusters), (Ns(9_000), Ns(70_000)));
     let toml = topology.to_toml("x").unwrap();
     let source = |key: &str| toml.lines().find(|line| line.starts_with(key)).unwrap().split("source").nth(1).unwrap();
     assert!(source("context_switch_us").contains("measured: two threads"), "{toml}");
+    assert!(source("process_switch_us").contains("measured: how much longer two processes"), "{toml}");
     assert!(source("migrate_in_cluster_us").contains("assumed"), "{toml}");
     assert!(source("migrate_across_clusters_us").contains("measured: how much longer 288 KB"), "{toml}");
     assert!(source("take_us").contains("measured: a thread that moves itself"), "{toml}");

@@ -93,6 +93,7 @@ fn machine() -> Machine {
         memory_gbps: None,
         costs: Costs {
             context_switch: Ns(2_000),
+            process_switch: Ns::ZERO,
             wake: Ns::ZERO,
             take: Ns::ZERO,
             futex: Ns::ZERO,
