@@ -19,8 +19,8 @@ use crate::windows::{self, MOST, per_time};
 /// same as the bundled machines assume.
 const NEAR: usize = 32 << 10;
 const FAR: usize = 288 << 10;
-/// What a thread finds gone after a switch to its process: the places of so many pages, as many as a core's first table of
-/// translations has.
+/// What a thread finds gone after a switch to its process: the translations of so many pages. Assumed, since programs differ; Skylake's
+/// first table of data translations has so many entries.
 const PAGES: usize = 64;
 /// A cache line, in words.
 const LINE: usize = 8;

@@ -15,7 +15,7 @@ const MINE: u8 = 0;
 const YOURS: u8 = 1;
 const OVER: u8 = 2;
 
-/// A thread may take a third of a second to start, and to get its pages, on a small core of an emulated guest.
+/// Until the other one has its first turn. In an emulated guest, more than [`MOST`] were seen.
 const START: Ns = Ns::from_secs(1);
 
 const PAGE: usize = 4096;
