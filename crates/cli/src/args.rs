@@ -87,8 +87,9 @@ pub enum Command {
     Sim(Sim),
     /// Run workloads on machines under several policies and compare
     ///
-    /// Every combination of workload, machine, policy, core order and seed is one run. A table shows mean and standard
-    /// deviation over core orders and seeds; the best value of each group is bold.
+    /// Every combination of workload, machine, policy, core order and seed is one run. The first line says what can be told
+    /// from chance. Tables show means over core orders and seeds, their deviation from seed to seed, and effects with their
+    /// 95 % intervals; the best value of each group is bold.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
     /// Run a paper's evaluation and set what it published beside what comes out here
@@ -178,7 +179,7 @@ Read on: docs/commands.md, and docs/json.md for the fields of --format json.";
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   evenkeel compare Sync-2 --machine 2B2S --policy cfs,wash,colab
-  evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab --seeds 5
+  evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab --seeds 20
   evenkeel compare ./browser.json --machine odroid-xu3 --policy cfs,gts --html page.html
 
 Percentages are against --baseline, for the same workload and machine: -20 % of H_ANTT means that
@@ -336,9 +337,9 @@ pub struct Sim {
     /// Order in which the operating system numbers the cores
     #[arg(long, value_enum, default_value_t = Order::Declared)]
     pub order: Order,
-    /// Seed of every random draw
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 0..=u64::MAX))]
-    pub seed: u64,
+    /// Seed of every random draw [default: 1]; refused where nothing is drawn
+    #[arg(long, allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 0..=u64::MAX))]
+    pub seed: Option<u64>,
     /// Write every decision to this file, as a Perfetto trace
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -363,11 +364,12 @@ pub struct Compare {
     /// The policy that percentages are against; it runs even if --policy does not name it
     #[arg(long, default_value = "cfs")]
     pub baseline: String,
-    /// How many seeds: 1, 2, ... N
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 1..=1000))]
+    /// How many seeds: 1, 2, ... N. Effects are from pairs with the same seed; what draws nothing from it is run once
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = |text: &str| whole::<u64>(text, 1..=1000))]
     pub seeds: u64,
-    /// Orders in which the operating system numbers the cores
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Order::BigFirst, Order::LittleFirst])]
+    /// Orders in which the operating system numbers the cores [default: big-first,little-first; declared for
+    /// workloads that bind threads to cores by number, as rt-app files may]
+    #[arg(long, value_enum, value_delimiter = ',')]
     pub orders: Vec<Order>,
     /// Write a page with bars and timelines to this file
     #[arg(long, value_name = "FILE")]

@@ -1,8 +1,10 @@
 //! Policies beside each other: every workload on every machine, against a baseline.
 
+use evenkeel_model::{CoreOrder, Difference};
+
 use crate::plan::Plan;
 use crate::run::{Measurement, Results, Run};
-use crate::spread::Spread;
+use crate::spread::{Spread, mean};
 
 /// Reads a metric of a run, in any unit.
 pub type Value = fn(&Measurement) -> f64;
@@ -14,6 +16,8 @@ pub struct Comparison<'a> {
     pub policies: Vec<&'a str>,
     /// The position of the policy that the others are compared with.
     pub baseline: usize,
+    /// The core orders, in the order of the plan.
+    pub orders: &'a [CoreOrder],
     /// How many workloads, machines, core orders and seeds there are.
     pub counts: Counts,
     /// One entry a workload and machine, in the order of the plan.
@@ -40,19 +44,43 @@ pub struct Cell<'a> {
     pub workload: &'a str,
     /// The machine's name.
     pub machine: &'a str,
-    /// The runs of each policy: one for each core order and seed.
+    /// The runs of each policy: for each core order, one for each seed.
     pub runs: Vec<&'a [Run]>,
+    seeds: usize,
 }
 
 impl Cell<'_> {
-    /// A metric of a policy over core orders and seeds.
+    /// A metric of a policy from seed to seed: of each the mean over core orders, which are no chance.
     pub fn spread(&self, policy: usize, value: Value) -> Spread {
-        Spread::of(&self.runs[policy].iter().map(|run| value(&run.measurement)).collect::<Vec<_>>())
+        let of_seed = |seed| mean(self.of_seed(policy, seed).map(|run| value(&run.measurement))).unwrap_or(f64::NAN);
+        Spread::of(&(0..self.seeds).map(of_seed).collect::<Vec<_>>())
     }
 
-    /// By which share a policy's mean differs from that of the baseline: -0.1 is 10 % less.
-    pub fn effect(&self, policy: usize, baseline: usize, value: Value) -> f64 {
-        self.spread(policy, value).mean / self.spread(baseline, value).mean - 1.0
+    /// By how much a policy differs from the baseline, a pair for each seed: of each the geometric mean over core orders. `None` if
+    /// the metric has no ratio, as where it is 0 or infinite.
+    pub fn difference(&self, policy: usize, baseline: usize, value: Value) -> Option<Difference> {
+        Difference::of_logarithms(self.logarithms(policy, baseline, value)?)
+    }
+
+    /// As [`Self::difference`], in one of the core orders.
+    pub fn difference_in(&self, order: usize, policy: usize, baseline: usize, value: Value) -> Option<Difference> {
+        let runs = |policy: usize| self.runs[policy].iter().skip(order * self.seeds).take(self.seeds);
+        let pairs = runs(policy).zip(runs(baseline));
+        Difference::of(pairs.map(|(run, baseline)| value(&run.measurement) / value(&baseline.measurement)))
+    }
+
+    /// For each seed the logarithm of a policy's ratio to the baseline, if all exist.
+    fn logarithms(&self, policy: usize, baseline: usize, value: Value) -> Option<Vec<f64>> {
+        let of_seed = |seed| {
+            let pairs = self.of_seed(policy, seed).zip(self.of_seed(baseline, seed));
+            mean(pairs.map(|(run, baseline)| (value(&run.measurement) / value(&baseline.measurement)).ln()))
+                .filter(|log| log.is_finite())
+        };
+        (0..self.seeds).map(of_seed).collect()
+    }
+
+    fn of_seed(&self, policy: usize, seed: usize) -> impl Iterator<Item = &Run> {
+        self.runs[policy].iter().skip(seed).step_by(self.seeds.max(1))
     }
 }
 
@@ -64,11 +92,13 @@ impl<'a> Comparison<'a> {
             workload: &runs[0].workload,
             machine: &runs[0].machine,
             runs: runs.chunks(repetitions).collect(),
+            seeds: plan.seeds.len(),
         };
         let chunk = (repetitions * plan.policies.len()).max(1);
         Self {
             policies: plan.policies.iter().map(evenkeel_sched::Setup::name).collect(),
             baseline: plan.policies.iter().position(|policy| policy.name() == baseline).unwrap_or(0),
+            orders: &plan.orders,
             counts: Counts {
                 workloads: plan.workloads.len(),
                 machines: plan.machines.len(),
@@ -79,9 +109,21 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The mean over cells of a policy's effect in the cell.
-    pub fn mean_effect(&self, policy: usize, value: Value) -> f64 {
-        let effects: Vec<f64> = self.cells.iter().map(|cell| cell.effect(policy, self.baseline, value)).collect();
-        Spread::of(&effects).mean
+    /// By how much a policy differs from the baseline, a pair for each seed: of each the geometric mean over the cells in which
+    /// the metric has a ratio.
+    pub fn difference(&self, policy: usize, value: Value) -> Option<Difference> {
+        let cells = self.cells.iter().filter_map(|cell| cell.logarithms(policy, self.baseline, value));
+        let cells: Vec<Vec<f64>> = cells.collect();
+        Difference::of_logarithms((0..self.counts.seeds).filter_map(|seed| mean(cells.iter().map(|cell| cell[seed]))))
+    }
+
+    /// Whether anything was drawn from a seed. If not, every seed gives the same results.
+    pub fn drawn(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.runs).any(|runs| runs.iter().any(|run| run.drawn))
+    }
+
+    /// The policies but for the baseline, by position.
+    pub fn others(&self) -> impl Iterator<Item = usize> {
+        (0..self.policies.len()).filter(|policy| *policy != self.baseline)
     }
 }

@@ -86,6 +86,12 @@ impl Alone {
         self.programs.len()
     }
 
+    /// Whether the programs at two positions did the same.
+    pub fn same(&self, one: usize, other: usize) -> bool {
+        let programs = |position: usize| self.of[position].iter().map(|&program| &self.programs[program]);
+        programs(one).eq(programs(other))
+    }
+
     /// `T_M` and `T_SB` of every program of a run, whose ratio is its slowdown. `position` is that of the workload, machine and
     /// seed, in the order in which they were added.
     pub fn pairs(&self, here: &[ProgramOutcome], position: usize) -> Vec<(f64, f64)> {

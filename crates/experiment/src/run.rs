@@ -37,6 +37,8 @@ pub struct Run {
     pub clusters: Vec<ClusterEnergy>,
     /// The machine's cores, in the order of the run.
     pub cores: Vec<CoreOutcome>,
+    /// Whether anything was drawn from the seed. If not, every seed gives this run.
+    pub drawn: bool,
     /// Simulator events of this run.
     pub events: u64,
 }

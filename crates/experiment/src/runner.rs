@@ -1,6 +1,6 @@
 //! Carries out a plan: resolves what depends on the machine, keeps the reference runs, measures.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use evenkeel_model::Machine;
 use evenkeel_sim::{Ended, Meter, Observer, Options};
@@ -70,7 +70,8 @@ impl Runner {
     /// # Errors
     /// A run does not end.
     pub fn run_all(&self, control: &Control<'_>) -> Result<Results> {
-        let runs = control.each(Stage::Runs, &self.plan.jobs(), |job| self.run(*job, &mut ()))?;
+        let alike = self.alike();
+        let runs = control.each(Stage::Runs, &self.plan.jobs(), |job| self.run_of(*job, &alike))?;
         Ok(self.results(runs))
     }
 
@@ -80,12 +81,45 @@ impl Runner {
     /// # Errors
     /// A run does not end.
     pub fn run_all_until_stopped(&self, control: &Control<'_>) -> Result<(Results, Option<Error>)> {
+        let alike = self.alike();
         let (mut runs, stopped) =
-            control.each_until_stopped(Stage::Runs, &self.plan.jobs(), |job| self.run(*job, &mut ()))?;
+            control.each_until_stopped(Stage::Runs, &self.plan.jobs(), |job| self.run_of(*job, &alike))?;
         let cell = (self.plan.repetitions() * self.plan.policies.len()).max(1);
         let cells = runs.chunks_mut(cell).filter(|cell| cell.iter().all(Option::is_some));
         let runs = cells.flatten().filter_map(Option::take).collect();
         Ok((self.results(runs), stopped))
+    }
+
+    /// For the seeds of each workload, machine, policy and core order, a run that drew nothing from its seed.
+    fn alike(&self) -> Vec<OnceLock<Run>> {
+        let plan = &self.plan;
+        let groups = self.resolved.len() * plan.policies.len() * plan.orders.len();
+        std::iter::repeat_with(OnceLock::new).take(groups).collect()
+    }
+
+    /// Does one run of the plan, unless another seed gave the same: a run that draws nothing is that of every seed.
+    fn run_of(&self, job: Job, alike: &[OnceLock<Run>]) -> Result<Run> {
+        let plan = &self.plan;
+        let cell = job.workload * plan.machines.len() + job.machine;
+        let order = plan.orders.iter().position(|order| *order == job.order).unwrap_or(0);
+        let known = &alike[(cell * plan.policies.len() + job.policy) * plan.orders.len() + order];
+        if let Some(run) = known.get()
+            && self.alone.same(self.reference(job.seed, cell), self.reference(run.seed, cell))
+        {
+            return Ok(Run { seed: job.seed, ..run.clone() });
+        }
+        let run = self.run(job, &mut ())?;
+        if !run.drawn {
+            // Which of several threads is first does not matter: they all have the same.
+            let _ = known.set(run.clone());
+        }
+        Ok(run)
+    }
+
+    /// Where the programs of a workload on a machine that ran alone with a seed are.
+    fn reference(&self, seed: u64, cell: usize) -> usize {
+        let seeds = &self.plan.seeds;
+        cell * seeds.len() + seeds.iter().position(|&known| known == seed).unwrap_or(0)
     }
 
     fn results(&self, runs: Vec<Run>) -> Results {
@@ -137,8 +171,7 @@ impl Runner {
             let what = format!("{} on {} under {}", workload.name, machine.name, policy.name());
             Error::Run { what, source }
         })?;
-        let seed = plan.seeds.iter().position(|&seed| seed == job.seed).unwrap_or(0);
-        let pairs = self.alone.pairs(&outcome.programs, cell * plan.seeds.len() + seed);
+        let pairs = self.alone.pairs(&outcome.programs, self.reference(job.seed, cell));
         Ok(Run {
             workload: workload.name.clone(),
             machine: plan.machines[job.machine].name.clone(),
@@ -150,6 +183,7 @@ impl Runner {
             programs: outcome.programs.iter().map(ProgramTime::from).collect(),
             threads: outcome.threads.iter().map(ThreadTime::from).collect(),
             clusters: ClusterEnergy::of(&machine, &outcome),
+            drawn: outcome.drawn,
             events: outcome.events,
             cores: outcome.cores,
         })

@@ -10,6 +10,7 @@ pub mod machines {
 mod behaviour;
 mod core_set;
 mod counters;
+mod difference;
 pub mod marginal;
 pub mod metrics;
 pub mod names;
@@ -24,6 +25,7 @@ mod units;
 pub use behaviour::Behaviour;
 pub use core_set::CoreSet;
 pub use counters::{COUNTERS, Counter, Counters};
+pub use difference::Difference;
 pub use machine::{Cluster, Core, CoreOrder, CoreType, Costs, Machine, MachineError, NoMachine, Opp};
 pub use predict::{MachinePredictor, Predictor};
 pub use thread::{Clamp, Class, FULL_LOAD, NICE_0_WEIGHT, ThreadKind};

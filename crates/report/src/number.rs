@@ -1,6 +1,6 @@
 //! Numbers for people.
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Difference, Ns};
 
 /// A span in the unit that fits.
 pub fn seconds(seconds: f64) -> String {
@@ -15,6 +15,16 @@ pub fn percent(share: f64) -> String {
     // Adding zero turns the -0.0 of a rounding into 0.0.
     let rounded = (share * 1000.0).round() / 10.0 + 0.0;
     format!("{rounded:+.1} %")
+}
+
+/// An effect with half the width of its 95 % interval, if it has one: `-11.0 ±0.8 %`.
+pub fn effect(difference: Option<Difference>) -> String {
+    let Some(Difference { value, interval, .. }) = difference else { return "-".into() };
+    let value = percent(value);
+    match interval.map(|(low, high)| 50.0 * (high - low)).filter(|half| *half >= 0.05) {
+        Some(half) => format!("{} ±{half:.1} %", value.trim_end_matches(" %")),
+        None => value,
+    }
 }
 
 /// A number with four significant digits.
@@ -48,6 +58,8 @@ mod tests {
         assert_eq!(percent(-0.1104), "-11.0 %");
         assert_eq!(percent(-0.00001), "+0.0 %");
         assert_eq!(percent(f64::NAN), "-");
+        let of = |logs: &[f64]| effect(Difference::of_logarithms(logs.iter().copied()));
+        assert_eq!([of(&[-0.1, -0.11]), of(&[-0.1, -0.1]), of(&[])], ["-10.0 ±5.7 %", "-9.5 %", "-"]);
         assert_eq!(number(1.23456), "1.235");
         assert_eq!(number(1234.6), "1235");
         assert_eq!(number(0.012345), "0.01235");

@@ -20,6 +20,20 @@ pub struct Workload {
     pub rerun: bool,
 }
 
+impl Workload {
+    /// Whether it allows threads certain cores only, by their numbers.
+    pub fn names_cores(&self) -> bool {
+        let named = |sched: &SchedParams| sched.cpus.is_some();
+        let in_operations = |ops: &[Op]| {
+            let mut found = false;
+            crate::validate::walk(ops, &mut |op| found |= matches!(op, Op::Set(sched) if named(sched)));
+            found
+        };
+        let mut threads = self.programs.iter().flat_map(|program| &program.threads);
+        threads.any(|thread| named(&thread.sched) || in_operations(&thread.ops))
+    }
+}
+
 /// A program: threads, the phases of their code, and the objects that they share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {

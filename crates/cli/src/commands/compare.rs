@@ -3,7 +3,9 @@
 use anyhow::{Result, bail};
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Error, Plan, Runner};
+use evenkeel_model::CoreOrder;
 use evenkeel_report::{page, text};
+use evenkeel_workload::Workload;
 
 use crate::args::{Compare, Format, command_line};
 use crate::clock::Stopwatch;
@@ -14,6 +16,22 @@ use crate::{catalog, json};
 
 /// So many workloads on machines have timelines on a page that still opens at once.
 const TIMELINES: usize = 6;
+
+/// The core orders that were asked for, each once. By default both of COLAB 5.1, unless a workload means certain cores, of
+/// which another order makes other ones.
+fn orders(args: &Compare, workloads: &[Workload]) -> Vec<CoreOrder> {
+    let mut orders: Vec<CoreOrder> = Vec::new();
+    for order in args.orders.iter().map(|order| CoreOrder::from(*order)) {
+        if !orders.contains(&order) {
+            orders.push(order);
+        }
+    }
+    match orders[..] {
+        [] if workloads.iter().any(Workload::names_cores) => vec![CoreOrder::Declared],
+        [] => Plan::default().orders,
+        _ => orders,
+    }
+}
 
 /// Runs the command.
 pub fn run(args: &Compare) -> Result<String> {
@@ -28,13 +46,12 @@ pub fn run(args: &Compare) -> Result<String> {
     if !policies.iter().any(|policy| policy.name() == baseline.name()) {
         policies.insert(0, baseline.clone());
     }
-    let mut orders = args.orders.clone();
-    orders.dedup();
+    let workloads = catalog::workloads(&args.workloads)?;
     let plan = Plan {
-        workloads: catalog::workloads(&args.workloads)?,
+        orders: orders(args, &workloads),
+        workloads,
         machines: catalog::machines(&args.machine)?,
         policies,
-        orders: orders.into_iter().map(Into::into).collect(),
         seeds: (1..=args.seeds).collect(),
         conditions: args.conditions.plan()?,
     };
@@ -57,7 +74,7 @@ pub fn run(args: &Compare) -> Result<String> {
         Format::Table if compared.cells.is_empty() => String::new(),
         Format::Table => text::comparison(&compared),
         Format::Json => {
-            let runs = json::Runs::of(&results.runs, results.events, watch.seconds());
+            let runs = json::Runs::of(&results.runs, results.events, watch.seconds()).compared(&compared);
             json::print(&json::Runs { interrupted: cut_short.is_some(), ..runs })?
         }
     };

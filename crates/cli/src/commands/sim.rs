@@ -19,7 +19,7 @@ use crate::{catalog, json};
 pub fn run(args: &Sim) -> Result<String> {
     let watch = Stopwatch::start();
     let trace = Target::open_some(args.trace.as_ref())?;
-    let order = args.order.into();
+    let (order, seed) = (args.order.into(), args.seed.unwrap_or(1));
     let found = catalog::workload(&args.workload)?;
     let machine = match (&args.machine, found.recorded_on) {
         (Some(name), _) => catalog::machine(name)?,
@@ -34,16 +34,24 @@ pub fn run(args: &Sim) -> Result<String> {
         machines: vec![machine],
         policies: vec![catalog::policy(&args.policy)?],
         orders: vec![order],
-        seeds: vec![args.seed],
+        seeds: vec![seed],
         conditions: args.conditions.plan()?,
     };
     let work = Work::begin("simulating", args.conditions.limit.max_events);
     let runner = Runner::new(plan, &work.control()).map_err(|error| stopped(error, &work))?;
-    let job = Job { workload: 0, machine: 0, policy: 0, order, seed: args.seed };
+    let job = Job { workload: 0, machine: 0, policy: 0, order, seed };
     let (run, written) = match trace {
         None => (runner.run_until_stopped(job, &mut ())?, Ok(())),
         Some(target) => traced(&runner, job, target)?,
     };
+    if args.seed.is_some() && !run.drawn {
+        bail!(
+            "--seed {seed}: {} under {} draws nothing from a seed, so that every seed gives the same run: expected none, or \
+             --noise for background work that differs",
+            args.workload,
+            args.policy
+        );
+    }
     let interrupted = run.ended == Ended::Interrupted;
     let report = match args.output.format {
         Format::Table => text::run(&run, &runner.plan().machines[0]),

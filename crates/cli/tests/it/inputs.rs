@@ -259,3 +259,43 @@ fn directories_devices_and_pipes() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+/// A seed changes something, or is refused.
+#[test]
+fn a_seed_is_for_what_draws_from_it() {
+    let kratos = "workloads/complaints/kratos-12924.toml";
+    let sim = |more: &[&str]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+        command.args(["sim", kratos, "--machine", "i9-13900k", "--policy", "cfs"]).args(more).output().unwrap()
+    };
+    assert!(sim(&[]).status.success());
+    let refused = sim(&["--seed", "7"]);
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{text}");
+    assert!(text.contains("draws nothing from a seed") && text.contains("--noise"), "{text}");
+    let [seven, eight] = ["7", "8"].map(|seed| sim(&["--noise", "--seed", seed]));
+    assert!(seven.status.success() && seven.stdout != eight.stdout);
+}
+
+/// Numbers of cores in an rt-app file mean the machine's own.
+#[test]
+fn workloads_that_name_cores_keep_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        |cpus: &str| format!(r#"{{"tasks": {{"t": {{"loop": 3, {cpus} "run": 1000}}}}, "global": {{"duration": 1}}}}"#);
+    let orders = |cpus: &str, more: &[&str]| {
+        let path = folder.path().join("x.json");
+        std::fs::write(&path, text(cpus)).unwrap();
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        command.arg("compare").arg(&path).args(["--machine", "2B2S", "--policy", "cfs", "--seeds", "1"]);
+        let output = command.args(["--format", "json"]).args(more).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let runs = report["runs"].as_array().unwrap().iter();
+        runs.map(|run| run["order"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(orders("", &[]), ["big-first", "little-first"]);
+    assert_eq!(orders(r#""cpus": [0],"#, &[]), ["declared"]);
+    assert_eq!(orders(r#""cpus": [0],"#, &["--orders", "little-first,little-first"]), ["little-first"]);
+}

@@ -80,7 +80,16 @@ fn sim_prints_the_fields_that_are_documented() {
 fn compare_runs_the_whole_product_in_the_order_given_with_the_baseline_added() {
     let args = ["compare", "Comp-1", "Sync-1", "--machine", "2B2S,2B4S", "--policy", "wash", "--seeds", "2"];
     let report = json(&[&args[..], &["--format", "json"]].concat());
-    fields(&report, &["runs", "events", "seconds"]);
+    fields(&report, &["runs", "events", "seconds", "headline", "effects"]);
+    let effects = report["effects"].as_array().unwrap();
+    assert_eq!(effects.len(), 4 + 1, "workloads on machines, then all");
+    for (position, effect) in effects.iter().enumerate() {
+        let common = ["workload", "machine", "policy", "against", "h_antt", "h_stp", "energy_j"];
+        fields(effect, &[&common[..], if position < 4 { &["orders"] } else { &[] }].concat());
+        fields(&effect["h_antt"], &["effect", "low", "high", "seeds"]);
+        assert_eq!((&effect["policy"], &effect["against"]), (&"wash".into(), &"cfs".into()));
+        assert_eq!((effect["workload"].is_null(), &effect["h_antt"]["seeds"]), (position == 4, &2.into()));
+    }
     let runs = report["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2 * 2 * 2 * 2 * 2, "workloads, machines, policies, orders, seeds");
     let name = |run: &Value| {

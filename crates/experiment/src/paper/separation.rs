@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use evenkeel_model::Difference;
 
 use super::file::Experiment;
 use super::metric::Metric;
 use super::ran::Ran;
 use super::sample::{Part, Sample};
-use crate::spread::{Spread, mean};
+use crate::spread::mean;
 
 /// A policy against every other one of a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,17 +28,8 @@ pub struct Separated {
 pub struct Gap {
     /// The other policy.
     pub policy: String,
-    /// The geometric mean over workloads and machines of the ratio, less one: -0.1 is 10 % less than the other's.
-    pub effect: f64,
-    /// The 95 % interval of that, from seed to seed; `None` with one seed. Both policies run with the same seeds.
-    pub interval: Option<(f64, f64)>,
-}
-
-impl Gap {
-    /// Whether the policies are told apart: the interval is on one side of zero.
-    pub fn is_clear(&self) -> bool {
-        self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
-    }
+    /// Of the geometric mean over workloads and machines, a pair for each seed, with which both policies run.
+    pub difference: Difference,
 }
 
 /// What the experiment's file wants to be told apart.
@@ -49,7 +40,7 @@ pub fn separated(experiment: &Experiment, sets: &[Ran]) -> Vec<Separated> {
         let others = ran.policies.iter().filter(|policy| **policy != wanted.policy);
         let mut others: Vec<Gap> =
             others.filter_map(|policy| gap(policy, &own, &logarithms(ran, policy, wanted.metric))).collect();
-        others.sort_by(|a, b| a.effect.abs().total_cmp(&b.effect.abs()));
+        others.sort_by(|a, b| a.difference.value.abs().total_cmp(&b.difference.value.abs()));
         Some(Separated { set: wanted.set.clone(), policy: wanted.policy.clone(), metric: wanted.metric, others })
     };
     experiment.separations.iter().filter_map(of).collect()
@@ -83,16 +74,8 @@ fn gap(policy: &str, own: &Logarithms<'_>, other: &Logarithms<'_>) -> Option<Gap
         let others = other.get(seed)?;
         mean(cells.iter().filter_map(|(cell, value)| Some(value - others.get(cell)?)))
     };
-    let seeds: Vec<f64> = own.iter().filter_map(of_seed).filter(|difference| difference.is_finite()).collect();
-    let effect = mean(seeds.iter().copied())?;
-    let half = (seeds.len() > 1).then(|| {
-        let freedom = seeds.len() as f64 - 1.0;
-        let t = StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975));
-        t * Spread::of(&seeds).deviation / (seeds.len() as f64).sqrt()
-    });
-    let share = |logarithm: f64| logarithm.exp_m1();
-    let interval = half.map(|half| (share(effect - half), share(effect + half)));
-    Some(Gap { policy: policy.to_owned(), effect: share(effect), interval })
+    let difference = Difference::of_logarithms(own.iter().filter_map(of_seed))?;
+    Some(Gap { policy: policy.to_owned(), difference })
 }
 
 #[cfg(test)]
@@ -133,10 +116,10 @@ mod tests {
         let found = &separated(&experiment, &sets)[0];
         let names: Vec<_> = found.others.iter().map(|gap| gap.policy.as_str()).collect();
         assert_eq!(names, ["near", "far"], "the nearest first");
-        let near = &found.others[0];
+        let near = &found.others[0].difference;
         let (low, high) = near.interval.unwrap();
-        assert!((near.effect + 0.2).abs() < 1e-9 && (low - high).abs() < 1e-9 && near.is_clear(), "{near:?}");
-        assert!(!found.others[1].is_clear(), "{:?}", found.others[1]);
+        assert!((near.value + 0.2).abs() < 1e-9 && (low - high).abs() < 1e-9 && near.is_clear(), "{near:?}");
+        assert!(!found.others[1].difference.is_clear(), "{:?}", found.others[1]);
     }
 
     #[test]
@@ -144,6 +127,7 @@ mod tests {
         let experiment = experiment("time");
         let sets = ran(&experiment, &[("own", &[1.0]), ("near", &[2.0])]);
         let found = &separated(&experiment, &sets)[0];
-        assert_eq!((found.others.len(), found.others[0].interval, found.others[0].is_clear()), (1, None, false));
+        let near = &found.others[0].difference;
+        assert_eq!((found.others.len(), near.interval, near.is_clear()), (1, None, false));
     }
 }

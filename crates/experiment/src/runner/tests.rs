@@ -117,3 +117,26 @@ fn a_stopped_run_shows_what_was_reached_and_whole_results_leave_it_out() {
     assert!(matches!(runner.run(job, &mut ()), Err(Error::Stopped { .. })));
     assert!(matches!(runner.run_all(&control), Err(Error::Stopped { done: 0, of: 2 })));
 }
+
+#[test]
+fn what_draws_nothing_from_its_seed_is_run_for_one_of_them() {
+    let control = Control::default();
+    let runner = |noise: bool| {
+        let conditions = Conditions { noise, ..Conditions::default() };
+        let workloads = vec![workload("a", Calibration::Biggest)];
+        Runner::new(Plan { seeds: vec![1, 2], conditions, ..plan(workloads) }, &control).unwrap()
+    };
+    let quiet = runner(false);
+    let (first, second) = (quiet.plan().jobs()[0], quiet.plan().jobs()[1]);
+    let alike = quiet.alike();
+    let run = quiet.run_of(first, &alike).unwrap();
+    assert_eq!((run.seed, run.drawn, alike[0].get()), (1, false, Some(&run)));
+    assert_eq!(quiet.run_of(second, &alike).unwrap(), quiet.run(second, &mut ()).unwrap());
+    // It was not run again: what is known is taken.
+    let marked = quiet.alike();
+    marked[0].set(Run { events: 7, ..run }).unwrap();
+    assert_eq!(quiet.run_of(second, &marked).unwrap().events, 7);
+    let noisy = runner(true);
+    let alike = noisy.alike();
+    assert!(noisy.run_of(first, &alike).unwrap().drawn && alike[0].get().is_none());
+}

@@ -50,12 +50,41 @@ fn a_comparison_is_against_its_baseline() {
     let results = runner.run_all(&control()).unwrap();
     let compared = Comparison::of(runner.plan(), &results, "gts");
     assert_eq!((compared.baseline, compared.cells.len()), (1, 2));
-    assert_eq!(compared.mean_effect(1, |measured| measured.h_antt), 0.0);
+    assert_eq!(compared.difference(1, |measured| measured.h_antt).unwrap().value, 0.0);
     let cell = &compared.cells[1];
     assert_eq!((cell.workload, cell.machine, cell.runs[0].len()), ("ferret", "2B2S", 2));
-    let mean = |policy: usize| cell.runs[policy].iter().map(|run| run.measurement.energy.0).sum::<f64>() / 2.0;
-    let expected = mean(0) / mean(1) - 1.0;
-    assert!((cell.effect(0, 1, |measured| measured.energy.0) - expected).abs() < 1e-12);
+    // By seed, then by core order.
+    let energy = |policy: usize| [0, 1].map(|order: usize| cell.runs[policy][order].measurement.energy.0);
+    let ([a, b], [c, d]) = (energy(0), energy(1));
+    let found = cell.difference(0, 1, |measured| measured.energy.0).unwrap();
+    assert!((found.value - (((a / c) * (b / d)).sqrt() - 1.0)).abs() < 1e-12);
+    assert_eq!((found.pairs(), found.interval), (1, None), "core orders are no chance");
+    let in_second = cell.difference_in(1, 0, 1, |measured| measured.energy.0).unwrap();
+    assert!((in_second.value - (b / d - 1.0)).abs() < 1e-12);
+    assert_eq!(cell.spread(0, |measured| measured.energy.0).deviation, 0.0);
+}
+
+#[test]
+fn seeds_are_paired() {
+    let plan = Plan { seeds: vec![3, 4, 5], ..plan(&["radix", "ferret"], &["2B2S"], &["cfs", "gts"]) };
+    let runner = Runner::new(plan, &control()).unwrap();
+    let mut results = runner.run_all(&control()).unwrap();
+    // Seeds differ by far more than policies, which differ by a tenth with each seed and in each core order.
+    for run in &mut results.runs {
+        let slow = if run.policy == "gts" { 0.9 } else { 1.0 };
+        run.measurement.h_antt = slow * (run.seed * run.seed) as f64;
+    }
+    let compared = Comparison::of(runner.plan(), &results, "cfs");
+    for found in [compared.difference(1, |run| run.h_antt), compared.cells[0].difference(1, 0, |run| run.h_antt)] {
+        let found = found.unwrap();
+        let (low, high) = found.interval.unwrap();
+        assert!((low + 0.1).abs() < 1e-9 && (high + 0.1).abs() < 1e-9 && found.pairs() == 3, "{found:?}");
+    }
+    // A workload whose metric has no ratio does not count.
+    results.runs[0].measurement.h_antt = f64::INFINITY;
+    let compared = Comparison::of(runner.plan(), &results, "cfs");
+    assert_eq!(compared.cells[0].difference(1, 0, |run| run.h_antt), None);
+    assert_eq!(compared.difference(1, |run| run.h_antt).unwrap().pairs(), 3);
 }
 
 /// Wants to stop once so many runs are done.

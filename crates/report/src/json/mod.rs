@@ -29,7 +29,7 @@ pub use lists::{
 pub use predictor::{Model, PredictedProgram, Term, Trained};
 pub use recorded::Recorded;
 pub use reproduction::{Chart, Line, Reproduction, Reproductions, Row, RowKind};
-pub use run::{Cluster, Metrics, Program, Run, Runs};
+pub use run::{Cluster, Effect, Metrics, OrderEffect, PolicyEffects, Program, Run, Runs};
 pub use scheduled::{Schedulable, Schedulables, Scheduled};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 

@@ -164,9 +164,9 @@ fn separation(separated: &paper::Separated) -> impl Iterator<Item = Separation<'
         policy: &separated.policy,
         against: &gap.policy,
         metric: separated.metric.title(),
-        effect: gap.effect,
-        low: gap.interval.map(|(low, _)| low),
-        high: gap.interval.map(|(_, high)| high),
+        effect: gap.difference.value,
+        low: gap.difference.interval.map(|(low, _)| low),
+        high: gap.difference.interval.map(|(_, high)| high),
     })
 }
 

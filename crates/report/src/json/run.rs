@@ -1,7 +1,10 @@
 //! What `sim` and `compare` print.
 
-use evenkeel_experiment::{ClusterEnergy, Measurement, ProgramTime, Run as Measured};
+use evenkeel_experiment::{Cell, ClusterEnergy, Comparison, Measurement, ProgramTime, Run as Measured, Value};
+use evenkeel_model::Difference;
 use serde::Serialize;
+
+use crate::headline;
 
 /// **H_ANTT and H_STP.** Every program also runs alone on a machine with as many cores as the one under test, all of its biggest
 /// type, under CFS, with the same seed, and without `--noise` and `--delay`. With `T_M` the turnaround in the workload and `T_SB`
@@ -24,6 +27,60 @@ pub struct Runs<'a> {
     /// otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// What `compare` finds, in a sentence. Absent of `sim`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+    /// How much each policy differs from the baseline: on each workload and machine, then on all. Absent of `sim`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<PolicyEffects<'a>>>,
+}
+
+/// A policy against the baseline. An effect of -0.1 is 10 % less than the baseline has. It is the geometric mean of ratios of runs
+/// with the same seed, over core orders, and for all workloads and machines over those, too.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PolicyEffects<'a> {
+    /// The workload's name; `null` for the mean over all workloads and machines.
+    pub workload: Option<&'a str>,
+    /// The machine's name; `null` for that mean.
+    pub machine: Option<&'a str>,
+    /// The policy's name.
+    pub policy: &'a str,
+    /// The baseline's name.
+    pub against: &'a str,
+    /// On H_ANTT.
+    pub h_antt: Option<Effect>,
+    /// On H_STP.
+    pub h_stp: Option<Effect>,
+    /// On the energy.
+    pub energy_j: Option<Effect>,
+    /// On H_ANTT in each core order. Absent for the mean over workloads and machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<OrderEffect>,
+}
+
+/// An effect.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Effect {
+    /// The effect, as a share.
+    pub effect: f64,
+    /// The lower end of its 95 % interval from seed to seed; `null` with one seed.
+    pub low: Option<f64>,
+    /// The upper end; `null` with one seed.
+    pub high: Option<f64>,
+    /// How many seeds it is from.
+    pub seeds: usize,
+}
+
+/// An effect in one core order.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OrderEffect {
+    /// The core order, as of a run.
+    pub order: &'static str,
+    /// On H_ANTT.
+    pub h_antt: Option<Effect>,
 }
 
 /// One run.
@@ -105,7 +162,62 @@ pub struct Cluster<'a> {
 impl<'a> Runs<'a> {
     /// Of these runs.
     pub fn of(runs: &'a [Measured], events: u64, seconds: f64) -> Self {
-        Self { runs: runs.iter().map(Run::from).collect(), events, seconds, interrupted: false }
+        Self {
+            runs: runs.iter().map(Run::from).collect(),
+            events,
+            seconds,
+            interrupted: false,
+            headline: None,
+            effects: None,
+        }
+    }
+
+    /// With what they amount to.
+    #[must_use]
+    pub fn compared(self, compared: &Comparison<'a>) -> Self {
+        let of_cells = compared.cells.iter().flat_map(|cell| compared.others().map(move |policy| (Some(cell), policy)));
+        let of_all = compared.others().map(|policy| (None, policy));
+        let effects = of_cells.chain(of_all).map(|(cell, policy)| PolicyEffects::of(compared, cell, policy));
+        Self { headline: Some(headline::of(compared)), effects: Some(effects.collect()), ..self }
+    }
+}
+
+impl<'a> PolicyEffects<'a> {
+    fn of(compared: &Comparison<'a>, cell: Option<&Cell<'a>>, policy: usize) -> Self {
+        let effect = |value: Value| {
+            let of_cell = |cell: &Cell<'_>| cell.difference(policy, compared.baseline, value);
+            cell.map_or_else(|| compared.difference(policy, value), of_cell).map(Effect::from)
+        };
+        let order = |(cell, position): (&Cell<'_>, usize)| OrderEffect {
+            order: compared.orders[position].name(),
+            h_antt: cell.difference_in(position, policy, compared.baseline, |run| run.h_antt).map(Effect::from),
+        };
+        Self {
+            workload: cell.map(|cell| cell.workload),
+            machine: cell.map(|cell| cell.machine),
+            policy: compared.policies[policy],
+            against: compared.policies[compared.baseline],
+            h_antt: effect(|run| run.h_antt),
+            h_stp: effect(|run| run.h_stp),
+            energy_j: effect(|run| run.energy.0),
+            orders: cell
+                .into_iter()
+                .flat_map(|cell| (0..compared.orders.len()).map(move |at| (cell, at)))
+                .map(order)
+                .collect(),
+        }
+    }
+}
+
+impl From<Difference> for Effect {
+    fn from(difference: Difference) -> Self {
+        let ends = difference.interval;
+        Self {
+            effect: difference.value,
+            low: ends.map(|(low, _)| low),
+            high: ends.map(|(_, high)| high),
+            seeds: difference.pairs(),
+        }
     }
 }
 

@@ -9,10 +9,10 @@ use crate::number;
 pub struct Bar {
     /// What it is for.
     pub label: String,
-    /// The effect, as a share: -0.1 for 10 % less. `None` for the baseline itself.
+    /// The effect, as a share: -0.1 for 10 % less; not a number if there is none. `None` for the baseline itself.
     pub effect: Option<f64>,
-    /// The standard deviation of the effect.
-    pub deviation: f64,
+    /// Its 95 % interval, if there is one.
+    pub interval: Option<(f64, f64)>,
     /// Its colour.
     pub colour: usize,
     /// Whether no other bar of its group is better.
@@ -59,7 +59,8 @@ impl Scale {
 /// A figure: groups of bars on one scale.
 pub fn figure(title: &str, remark: &str, groups: &[Group]) -> Markup {
     let all = || groups.iter().flat_map(|group| &group.bars);
-    let ends = all().flat_map(|bar| bar.effect.map(|e| [e - bar.deviation, e + bar.deviation])).flatten();
+    let ends =
+        all().flat_map(|bar| bar.effect.into_iter().chain(bar.interval.map(<[f64; 2]>::from).into_iter().flatten()));
     let scale = Scale::of(ends);
     html! {
         section {
@@ -81,10 +82,10 @@ fn row(bar: &Bar, scale: &Scale) -> Markup {
             td {
                 div.track {
                     i.zero style={ "left:" (scale.at(0.0)) "%" } {}
-                    @if let Some(effect) = bar.effect {
+                    @if let Some(effect) = bar.effect.filter(|effect| effect.is_finite()) {
                         i class={ "k" (bar.colour % COLOURS) } style=(scale.span(0.0, effect)) {}
-                        @if bar.deviation > 0.0005 {
-                            i.whisker style=(scale.span(effect - bar.deviation, effect + bar.deviation)) {}
+                        @if let Some((low, high)) = bar.interval.filter(|(low, high)| high - low > 0.001) {
+                            i.whisker style=(scale.span(low, high)) {}
                         }
                     }
                 }

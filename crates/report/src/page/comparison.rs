@@ -1,13 +1,14 @@
 //! The page of a comparison.
 
 use evenkeel_experiment::timeline::Timelines;
-use evenkeel_experiment::{Cell, Comparison, Spread, Value};
+use evenkeel_experiment::{Cell, Comparison, Value};
+use evenkeel_model::Difference;
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
 use super::timeline::{Marks, draw, legend};
 use super::{Made, colour_of, frame, policies};
-use crate::number;
+use crate::{headline, number};
 
 /// What is drawn: name, remark, value, and whether lower is better.
 const FIGURES: [(&str, &str, Value, bool); 3] = [
@@ -20,12 +21,14 @@ const FIGURES: [(&str, &str, Value, bool); 3] = [
 pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> String {
     let counts = compared.counts;
     let content = html! {
-        h1 { (headline(compared)) }
+        h1 { (headline::of(compared)) }
         p.soft {
             (count(counts.workloads, "workload")) " on " (count(counts.machines, "machine")) " under "
             (count(compared.policies.len(), "scheduler")) "; each value is the mean over "
             (count(counts.orders, "core order")) " and " (count(counts.seeds, "seed"))
-            ", lines show the standard deviation. Effects are against " (compared.policies[compared.baseline]) "."
+            ". Effects are against " (compared.policies[compared.baseline]) ", from pairs with the same seed"
+            @if counts.seeds > 1 { "; lines show their 95 % interval" }
+            "."
         }
         (policies(compared.policies.iter().copied()))
         div.panels {
@@ -35,6 +38,9 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
         }
         h2 { "In numbers" }
         (numbers(compared))
+        @for cell in &compared.cells {
+            @if let Some(orders) = headline::by_order(compared, cell) { p.note { (name(cell)) ": " (orders) } }
+        }
         h2 { "Which thread ran where" }
         p.soft {
             "One lane a core, big cores tall and on top; grey is idle. Point at a slice to see its thread. "
@@ -50,38 +56,19 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Which policy wins, and by how much.
-fn headline(compared: &Comparison<'_>) -> String {
-    let baseline = compared.policies[compared.baseline];
-    let others = (0..compared.policies.len()).filter(|policy| *policy != compared.baseline);
-    let effects = others.map(|policy| (compared.mean_effect(policy, |m| m.h_antt), compared.policies[policy]));
-    match effects.min_by(|a, b| a.0.total_cmp(&b.0)) {
-        None => format!("{baseline} alone"),
-        Some((effect, name)) if effect < -0.005 => {
-            format!("{name} brings programs home {:.0} % sooner than {baseline}", -100.0 * effect)
-        }
-        Some((_, name)) => format!("Nothing beats {baseline}; {name} comes closest"),
-    }
-}
-
 fn groups(compared: &Comparison<'_>, value: Value, lower: bool) -> Vec<Group> {
     let base = compared.baseline;
     let group = |cell: &Cell<'_>| {
-        let baseline = cell.spread(base, value).mean;
-        let effects: Vec<Spread> = (0..compared.policies.len())
-            .map(|policy| {
-                let of = cell.spread(policy, value);
-                Spread { mean: of.mean / baseline - 1.0, deviation: of.deviation / baseline }
-            })
-            .collect();
-        let means = effects.iter().map(|effect| effect.mean);
+        let policies = 0..compared.policies.len();
+        let effects: Vec<Option<Difference>> = policies.map(|policy| cell.difference(policy, base, value)).collect();
+        let means = effects.iter().flatten().map(|effect| effect.value);
         let best = if lower { means.fold(0.0, f64::min) } else { means.fold(0.0, f64::max) };
         let bars = compared.policies.iter().zip(&effects).enumerate().map(|(index, (policy, effect))| Bar {
             label: (*policy).to_string(),
-            effect: (index != base).then_some(effect.mean),
-            deviation: effect.deviation,
+            effect: (index != base).then_some(effect.map_or(f64::NAN, |effect| effect.value)),
+            interval: effect.filter(|_| index != base).and_then(|effect| effect.interval),
             colour: colour_of(policy),
-            best: effect.mean == best && index != base,
+            best: effect.is_some_and(|effect| effect.value == best) && index != base,
         });
         Group { name: name(cell), bars: bars.collect() }
     };

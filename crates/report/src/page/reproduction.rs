@@ -85,10 +85,10 @@ fn separation(separated: &Separated) -> Markup {
             @for gap in &separated.others {
                 tr {
                     td { (gap.policy) }
-                    td.n { (number::percent(gap.effect)) }
-                    td.n { (end(gap.interval.map(|(low, _)| low))) }
-                    td.n { (end(gap.interval.map(|(_, high)| high))) }
-                    td { @if !gap.is_clear() { "not told apart" } }
+                    td.n { (number::percent(gap.difference.value)) }
+                    td.n { (end(gap.difference.interval.map(|(low, _)| low))) }
+                    td.n { (end(gap.difference.interval.map(|(_, high)| high))) }
+                    td { @if !gap.difference.is_clear() { "not told apart" } }
                 }
             }
         }
@@ -124,7 +124,7 @@ fn classes(ran: &Ran, metric: Metric) -> Vec<Group> {
         let bars = ran.policies.iter().zip(&effects).skip(1).map(|(policy, effect)| Bar {
             label: policy.clone(),
             effect: Some(*effect),
-            deviation: 0.0,
+            interval: None,
             colour: colour_of(policy),
             best: *effect == best,
         });

@@ -1,11 +1,9 @@
-//! Policies beside each other, for people.
-
-use std::fmt::Write;
+//! Policies beside each other, for people: what it amounts to, then the numbers.
 
 use comfy_table::Cell;
 use evenkeel_experiment::{Cell as Results, Comparison, Spread, Value};
 
-use crate::table;
+use crate::{headline, number, table};
 
 /// A metric that a table shows.
 struct Column {
@@ -31,13 +29,14 @@ const COLUMNS: [Column; 6] = [
     Column { name: "migrations", value: |m| m.migrations as f64, better: Better::Lower, effect: false },
 ];
 
-/// A table for each workload and machine, then the mean effect of each policy.
+/// A sentence, a table for each workload and machine, then the mean effect of each policy.
 pub fn comparison(compared: &Comparison<'_>) -> String {
     let baseline = compared.policies[compared.baseline];
-    let mut text = String::new();
+    let mut text = table::heading(&headline::of(compared)) + "\n";
     for cell in &compared.cells {
         text += &table::heading(&format!("{} on {}", cell.workload, cell.machine));
         text += &cell_table(compared, cell);
+        text.extend(headline::by_order(compared, cell).map(|line| line + "\n"));
         text.push('\n');
     }
     if compared.cells.len() > 1 {
@@ -46,14 +45,26 @@ pub fn comparison(compared: &Comparison<'_>) -> String {
         text += &effects(compared);
         text.push('\n');
     }
-    let _ = writeln!(
-        text,
-        "Mean ± standard deviation over {} x {}; percentages against {baseline}; the best are bold on a terminal.\n\
-         Lower is better, except for H_STP.",
-        some(compared.counts.orders, "core order"),
-        some(compared.counts.seeds, "seed"),
-    );
+    text += &legend(compared, baseline);
     text
+}
+
+/// What the numbers are.
+fn legend(compared: &Comparison<'_>, baseline: &str) -> String {
+    let (orders, seeds) = (some(compared.counts.orders, "core order"), some(compared.counts.seeds, "seed"));
+    let spread = match compared.counts.seeds {
+        1 => format!("Means over {orders}, of one seed; percentages against {baseline}"),
+        _ if !compared.drawn() => {
+            format!(
+                "Means over {orders}; percentages against {baseline}; nothing was drawn from the {seeds}, which are all alike"
+            )
+        }
+        _ => format!(
+            "Mean over {orders} ± standard deviation over {seeds}; percentages against {baseline}, from pairs with the same seed, \
+             ± half of their 95 % interval"
+        ),
+    };
+    format!("{spread}; the best are bold on a terminal.\nLower is better, except for H_STP.\n")
 }
 
 fn some(count: usize, what: &str) -> String {
@@ -82,7 +93,8 @@ fn cell_table(compared: &Comparison<'_>, cell: &Results<'_>) -> String {
             let shown = table::spread(mean, deviation);
             row.push(if mean == best { table::bold(shown) } else { Cell::new(shown) });
             if column.effect {
-                row.push(Cell::new(table::percent(cell.effect(policy, compared.baseline, column.value))));
+                let effect = cell.difference(policy, compared.baseline, column.value);
+                row.push(Cell::new(if policy == compared.baseline { String::new() } else { number::effect(effect) }));
             }
         }
         rows.add_row(row);
@@ -96,9 +108,9 @@ fn effects(compared: &Comparison<'_>) -> String {
     let mut columns = vec!["policy".to_string()];
     columns.extend(shown.iter().map(|column| format!(">{}", column.name.split(' ').next().unwrap_or(column.name))));
     let mut rows = table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
-    for (policy, name) in compared.policies.iter().enumerate() {
-        let effects = shown.iter().map(|column| table::percent(compared.mean_effect(policy, column.value)));
-        rows.add_row(std::iter::once((*name).to_string()).chain(effects));
+    for policy in compared.others() {
+        let effects = shown.iter().map(|column| number::effect(compared.difference(policy, column.value)));
+        rows.add_row(std::iter::once(compared.policies[policy].to_string()).chain(effects));
     }
     table::text(&rows)
 }

@@ -104,14 +104,15 @@ fn separation(separated: &Separated) -> String {
     let Separated { set, policy, metric, others } = separated;
     let mut grid = table::new(&["against", ">effect", ">95 %, from", ">to", ""]);
     for gap in others {
-        let end =
-            |end: fn((f64, f64)) -> f64| gap.interval.map_or("-".into(), |interval| table::percent(end(interval)));
+        let end = |end: fn((f64, f64)) -> f64| {
+            gap.difference.interval.map_or("-".into(), |interval| table::percent(end(interval)))
+        };
         grid.add_row([
             gap.policy.clone(),
-            table::percent(gap.effect),
+            table::percent(gap.difference.value),
             end(|(low, _)| low),
             end(|(_, high)| high),
-            if gap.is_clear() { String::new() } else { "not told apart".into() },
+            if gap.difference.is_clear() { String::new() } else { "not told apart".into() },
         ]);
     }
     let title = format!("What separates {policy}: {} ({set})", metric.title());

@@ -16,7 +16,7 @@ fn text_page_and_document_of_a_comparison_show_the_same_numbers() {
     let runner = Runner::new(plan, &control).unwrap();
     let results = runner.run_all(&control).unwrap();
     let compared = Comparison::of(runner.plan(), &results, "cfs");
-    let effect = number::percent(compared.mean_effect(1, |measured| measured.h_antt));
+    let effect = number::effect(compared.difference(1, |measured| measured.h_antt));
     assert!(text::comparison(&compared).contains(&effect), "{effect}");
     let timelines = Timelines::record(&runner, &results, 1).unwrap();
     let page = page::comparison(&compared, &timelines, "compare <radix>");

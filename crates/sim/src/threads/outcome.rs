@@ -32,6 +32,8 @@ pub struct Outcome {
     /// Decisions of the scheduler that no longer made sense when they were carried out: two cores wanted the same running
     /// thread, or, with delayed decisions, the world had moved on.
     pub stale_answers: u64,
+    /// Whether anything was drawn from the seed. If not, every seed gives this run.
+    pub drawn: bool,
     /// Entries of the event calendar that were processed.
     pub events: u64,
 }

@@ -179,6 +179,8 @@ pub(crate) fn outcome(engine: Engine<'_>) -> Outcome {
         migrations: t.migrations,
     };
     let threads: Vec<ThreadOutcome> = engine.threads.iter().enumerate().map(thread).collect();
+    let seed = engine.options.seed;
+    let drawn = engine.options.noise || engine.threads.iter().enumerate().any(|(index, t)| t.has_drawn(index, seed));
     let program = |(index, program): (usize, &evenkeel_workload::Program)| ProgramOutcome {
         id: ProgramId(index as u32),
         name: program.name.clone(),
@@ -214,6 +216,7 @@ pub(crate) fn outcome(engine: Engine<'_>) -> Outcome {
         wakeup_latency: engine.wakeup_latency,
         missed_timers: engine.missed_timers,
         stale_answers: engine.requests.stale(),
+        drawn,
         events: engine.events,
     }
 }

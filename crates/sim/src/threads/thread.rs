@@ -115,4 +115,10 @@ impl Thread {
             migrations: 0,
         }
     }
+
+    /// Whether it, the thread of this number, has drawn anything from the seed. Whatever runs a task has its draws.
+    pub(crate) fn has_drawn(&self, index: usize, seed: u64) -> bool {
+        let fresh = Self::new(index, self.program, 0, 0, seed);
+        self.draws != fresh.draws || self.noise != fresh.noise
+    }
 }

@@ -47,6 +47,29 @@ fn a_wake_up_takes_its_time_on_an_idle_core_only() {
     assert_eq!(exits(&on(&slow, beside)), [6, 5]);
 }
 
+/// Spans that vary, noise, and counters that a policy reads are drawn from the seed; nothing else is.
+#[test]
+fn a_run_says_whether_its_seed_matters() {
+    let machine = machine(1, 1);
+    let p = |spread: Spread| {
+        let work = |ms| vec![Op::Sleep { span: Ns::from_ms(1), spread }, compute(ms)];
+        workload(vec![program("p", vec![thread("a", work(10)), thread("b", work(20)), thread("c", work(30))])])
+    };
+    let runs = |w: &Workload, policy: &str, options: Options| -> [Outcome; 2] {
+        [1, 2].map(|seed| play(&machine, w, policy, &Options { seed, ..options.clone() }).unwrap())
+    };
+    let [one, other] = runs(&p(Spread::None), "cfs", Options::default());
+    assert!(!one.drawn && one == other);
+    for [one, other] in [
+        runs(&p(Spread::Uniform(0.5)), "cfs", Options::default()),
+        runs(&p(Spread::None), "cfs", Options { noise: true, ..Options::default() }),
+    ] {
+        assert!(one.drawn && other.drawn && one != other);
+    }
+    let [one, other] = runs(&p(Spread::None), "cfs", Options { counters: true, ..Options::default() });
+    assert!(one.drawn && one.threads[0].counters != other.threads[0].counters);
+}
+
 #[test]
 fn a_switch_to_another_program_costs_more_than_one_within_a_program() {
     let mut machine = machine(0, 1);

@@ -5,9 +5,8 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::Cell;
-use evenkeel_linux::vm::bench::{
-    Accuracy, Bench, Difference, Errors, Latency, Measured, Member, PROGRAMS, Predicted, Row,
-};
+use evenkeel_linux::vm::bench::{Accuracy, Bench, Errors, Latency, Measured, Member, PROGRAMS, Predicted, Row};
+use evenkeel_model::Difference;
 use evenkeel_report::json::{
     BenchAccuracy, BenchDifference, BenchErrors, BenchLatency, BenchMachine, BenchRow, BenchTotal,
 };
@@ -30,7 +29,7 @@ fn against(row: &Row, difference: Option<Difference>) -> String {
 /// The report for programs.
 pub fn json(machines: &[Measured]) -> Result<String> {
     let difference = |difference: Option<Difference>| {
-        difference.map(|Difference { value, error, interval }| BenchDifference {
+        difference.map(|Difference { value, error, interval, .. }| BenchDifference {
             value,
             error,
             low: interval.map(|(low, _)| low),

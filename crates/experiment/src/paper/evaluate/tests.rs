@@ -42,6 +42,7 @@ fn timed(workload: &str, machine: &str, policy: &str, makespan: f64, programs: V
         threads: Vec::new(),
         clusters: Vec::new(),
         cores: Vec::new(),
+        drawn: true,
         events: 0,
     })
 }

@@ -20,7 +20,6 @@ mod scheduler;
 mod totals;
 
 pub use benches::{Bench, Member, Unknown};
-pub use difference::Difference;
 pub use error::Error;
 pub use plan::{Caller, Plan};
 pub use predicted::Predicted;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_model::Difference;
 use evenkeel_model::metrics::h_antt;
 
-use super::difference::Difference;
+use super::difference::of_boots;
 use super::result::{Alone, Boot};
 use super::scheduler::Scheduler;
 
@@ -35,7 +36,7 @@ impl Predicted {
             };
             boot.predicted.iter().filter_map(ratio).collect()
         };
-        let against = |value: &Value<'_>| Difference::of_boots(boots.iter().map(|boot| pairs(boot, value)));
+        let against = |value: &Value<'_>| of_boots(boots.iter().map(|boot| pairs(boot, value)));
         let all = boots.iter().flat_map(|boot| &boot.predicted).filter(|played| played.contains_key(stock));
         let makespans: Vec<f64> = all.filter_map(|played| played.get(scheduler)).map(|here| makespan(here)).collect();
         Some(Self {

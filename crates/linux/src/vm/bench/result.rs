@@ -1,7 +1,9 @@
 //! What was measured, beside what would be ideal.
 
+use evenkeel_model::Difference;
+
 use super::benches::Bench;
-use super::difference::Difference;
+use super::difference::of_boots;
 use super::error::Error;
 use super::output::Output;
 use super::predicted::{Played, Predicted};
@@ -145,7 +147,7 @@ impl Boot {
 impl Series<'_> {
     fn difference(&self, column: usize, value: impl Fn(&Run) -> Option<f64>) -> Option<Difference> {
         let ratios = |boot: &Boot| boot.ratios(column, &value).into_iter().flatten().collect();
-        Difference::of_boots(self.boots.iter().map(ratios))
+        of_boots(self.boots.iter().map(ratios))
     }
 
     /// The mean of the boots' values; `None` if a boot has none.

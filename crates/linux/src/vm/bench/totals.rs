@@ -1,6 +1,8 @@
 //! Totals over all rows of a machine.
 
-use super::difference::Difference;
+use evenkeel_model::Difference;
+
+use super::difference::of_boots;
 use super::predicted::Predicted;
 use super::result::{Row, Run, Series};
 use super::scheduler::{Host, Scheduler};
@@ -24,7 +26,7 @@ impl Total {
             let chosen = chosen.filter(|series| (series.bench.members.len() > 1) == mixes);
             let chosen: Vec<&Series<'_>> = chosen.collect();
             let boots = chosen.iter().map(|series| series.boots.len()).min().unwrap_or(0);
-            Difference::of_boots((0..boots).map(|boot| {
+            of_boots((0..boots).map(|boot| {
                 let ratios = chosen.iter().map(|series| series.boots[boot].ratios(column, |run| Some(value(run))));
                 let ratios: Vec<Vec<Option<f64>>> = ratios.collect();
                 let repetitions = ratios.iter().map(Vec::len).min().unwrap_or(0);
