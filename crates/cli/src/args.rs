@@ -3,6 +3,7 @@
 mod emulate;
 mod live;
 mod scx;
+mod sweep;
 mod tasks;
 mod topology;
 mod values;
@@ -20,6 +21,7 @@ use evenkeel_sched::{Governor, Setup};
 pub use emulate::Emulate;
 pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
 pub use scx::{Chosen, Path, Scx};
+pub use sweep::{Merge, Sweep};
 pub use tasks::Tasks;
 pub use topology::Topology;
 pub use values::{Format, Output};
@@ -42,6 +44,7 @@ const ROOT_EXAMPLES: &str = "\
 Start here:
   evenkeel sim Sync-2 --machine 2B2S --policy colab
   evenkeel compare Sync-2 Rand-7 --machine 2B2S,4B4S --policy cfs,gts,wash,colab
+  evenkeel sweep grid.toml
   evenkeel reproduce colab
   evenkeel run --policy colab -- ./app --threads 8
   evenkeel record -o app.ek -- ./app --threads 8
@@ -92,6 +95,18 @@ pub enum Command {
     /// 95 % intervals; the best value of each group is bold.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
+    /// Run every combination of a grid, and write a table of all runs
+    ///
+    /// The table is a Parquet file, a row a run. What is done is kept as it comes: after an end in the middle the same command
+    /// goes on, and runs that a grid has in common with the table's are not done again. With --shard several machines do a part
+    /// each.
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(Sweep),
+    /// Put the tables of a sweep's parts together
+    ///
+    /// The result is the same as from one machine, to the byte, whatever the parts.
+    #[command(after_help = sweep::MERGE_EXAMPLES)]
+    Merge(Merge),
     /// Run a paper's evaluation and set what it published beside what comes out here
     ///
     /// Every published number is a row: published, simulated, difference. Effects are signed: -11 % means less than

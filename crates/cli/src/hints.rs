@@ -4,7 +4,18 @@ use evenkeel_experiment::{Error, TaskSetting};
 
 /// What to do about an error, if that is known. It stands behind the message.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
+    if let Some(error) = error.downcast_ref() {
+        return of_sweep(error);
+    }
     of(error.chain().find_map(|cause| cause.downcast_ref::<Error>())?)
+}
+
+fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
+    Some(match error {
+        evenkeel_sweep::Error::Foreign { .. } => "--output names another file, --drop drops them".into(),
+        evenkeel_sweep::Error::Missing { .. } => "--incomplete merges what there is".into(),
+        _ => return None,
+    })
 }
 
 fn of(error: &Error) -> Option<String> {

@@ -44,6 +44,8 @@ fn main() -> ExitCode {
         Command::Workloads(output) => commands::list::workloads(output),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Merge(args) => commands::sweep::merge(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Train(args) => commands::train::run(&args),
         Command::Topology(args) => commands::topology::run(&args),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use evenkeel_experiment::{Control, Progress, Stage};
 use evenkeel_sim::Meter;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
@@ -63,6 +63,7 @@ struct Shown {
     runs: usize,
     done: usize,
     bar: ProgressBar,
+    began: Stopwatch,
     /// It has too few runs for a bar, and so far nothing is shown.
     quiet: bool,
     /// The work is over.
@@ -71,7 +72,7 @@ struct Shown {
 
 impl Shown {
     fn stage(label: &'static str, runs: usize) -> Self {
-        Self { label, runs, done: 0, bar: bar(label, runs), quiet: runs < BAR, over: false }
+        Self { label, runs, done: 0, bar: bar(label, runs), began: Stopwatch::start(), quiet: runs < BAR, over: false }
     }
 }
 
@@ -148,9 +149,7 @@ impl Stages {
                 return;
             }
             if seconds >= at {
-                let runs =
-                    if shown.runs > 1 { format!(", {} of {} runs done", shown.done, shown.runs) } else { "".into() };
-                messages::note(format_args!("{}{runs}", describe(&shown, &self.meter, seconds)));
+                messages::note(format_args!("{}{}", describe(&shown, &self.meter, seconds), progress(&shown)));
                 at = next_line(seconds);
             }
         }
@@ -160,6 +159,18 @@ impl Stages {
 /// When the line after that of `seconds` is due: twice as late, but no more than a minute later.
 fn next_line(seconds: f64) -> f64 {
     seconds + seconds.min(BETWEEN_LINES)
+}
+
+/// How many runs of a stage are done, and how long the others will take.
+fn progress(shown: &Shown) -> String {
+    let left = match shown.done {
+        0 => String::new(),
+        done => {
+            let seconds = shown.began.seconds() * shown.runs.saturating_sub(done) as f64 / done as f64;
+            format!(", about {} left", HumanDuration(Duration::from_secs(seconds as u64)))
+        }
+    };
+    if shown.runs > 1 { format!(", {} of {} runs done{left}", shown.done, shown.runs) } else { String::new() }
 }
 
 /// How far a stage is, after so many seconds of work.
@@ -181,6 +192,7 @@ impl Progress for Stages {
             Stage::References => "alone on big cores",
             Stage::Training => "training",
             Stage::Runs => self.what,
+            Stage::Writing => "writing",
         };
         *self.shown() = Shown::stage(label, runs);
     }
@@ -213,6 +225,14 @@ mod tests {
         meter.report(0, Ns::from_ms(20), Some(Ns::from_secs(1)));
         assert!(describe(&one, &meter, 4.0).contains("20.000 ms of 1.000 s simulated"));
         assert_eq!(describe(&Shown::stage("training", 9), &meter, 4.0), "training: 1.5 million events a second");
+    }
+
+    #[test]
+    fn a_line_says_how_much_is_left() {
+        let stage = Shown { done: 3, ..Shown::stage("sweeping", 9) };
+        assert_eq!(progress(&stage), ", 3 of 9 runs done, about 0 seconds left");
+        assert_eq!(progress(&Shown::stage("sweeping", 9)), ", 0 of 9 runs done");
+        assert_eq!(progress(&Shown::stage("simulating", 1)), "");
     }
 
     #[test]

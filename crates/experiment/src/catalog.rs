@@ -114,6 +114,14 @@ pub fn accepted(policy: &Setup, machine: &Machine) -> Result<()> {
     policy::check(policy.make().as_ref(), machine).map_err(Error::Refused)
 }
 
+/// Makes sure that a workload can run on a machine.
+///
+/// # Errors
+/// It needs something that the machine lacks, such as a core.
+pub fn fits(workload: &Workload, machine: &Machine) -> Result<()> {
+    evenkeel_sim::check(machine, workload).map_err(Error::Unfit)
+}
+
 /// Names in the order given, without repetitions.
 pub fn once<S: AsRef<str>>(names: &[S]) -> impl Iterator<Item = &str> {
     let first = |position: usize, name: &str| names.iter().position(|other| other.as_ref() == name) == Some(position);
@@ -155,14 +163,14 @@ fn bounded(path: &str) -> io::Result<String> {
 }
 
 /// `MACHINE:BIG+LITTLE`, taken apart.
-fn part(name: &str) -> Option<(&str, usize, usize)> {
+pub(crate) fn part(name: &str) -> Option<(&str, usize, usize)> {
     let (whole, counts) = name.rsplit_once(':')?;
     let (big, little) = counts.split_once('+')?;
     Some((whole, big.parse().ok()?, little.parse().ok()?))
 }
 
 /// Whether a name is meant as a path: no bundled name has a slash or one of these endings.
-fn is_path(name: &str) -> bool {
+pub(crate) fn is_path(name: &str) -> bool {
     name.contains(std::path::is_separator)
         || [".toml", ".json", ".ek", ".xml", ".dtb"].iter().any(|ending| name.ends_with(ending))
 }

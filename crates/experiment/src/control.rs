@@ -18,6 +18,8 @@ pub enum Stage {
     Training,
     /// The runs of a plan.
     Runs,
+    /// Their results, run by run, into a table.
+    Writing,
 }
 
 /// Is called as the work proceeds, from any thread.

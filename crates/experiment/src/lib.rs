@@ -19,8 +19,8 @@
 //! let runner = Runner::new(plan, &control)?;
 //! let results = runner.run_all(&control)?;
 //! let comparison = Comparison::of(runner.plan(), &results, "cfs");
-//! for (policy, name) in comparison.policies.iter().enumerate() {
-//!     println!("{name}: {:+.1} % of turnaround", 100.0 * comparison.mean_effect(policy, |run| run.h_antt));
+//! for policy in comparison.others() {
+//!     println!("{}: {:?}", comparison.policies[policy], comparison.difference(policy, |run| run.h_antt));
 //! }
 //! # Ok(())
 //! # }
@@ -41,6 +41,7 @@ mod runner;
 mod spread;
 pub mod timeline;
 pub mod training;
+pub mod variation;
 
 pub use comparison::{Cell, Comparison, Counts, Value};
 pub use control::{Control, Progress, Stage};

@@ -57,6 +57,15 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// The core orders of these workloads unless others are wanted: both of COLAB 5.1, but the declared one if a workload means
+    /// certain cores, of which another order makes other ones.
+    pub fn orders_for<'a>(workloads: impl IntoIterator<Item = &'a Workload>) -> Vec<CoreOrder> {
+        match workloads.into_iter().any(Workload::names_cores) {
+            true => vec![CoreOrder::Declared],
+            false => Self::default().orders,
+        }
+    }
+
     /// The runs, in the order workload, machine, policy, core order, seed.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();

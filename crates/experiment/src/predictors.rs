@@ -9,14 +9,14 @@ use evenkeel_workload::Workload;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-use crate::training;
+use crate::training::{self, Lessons};
 
 /// For each quality that a policy of the plan wants the predictors of every machine: one for all workloads, or one for each.
 pub struct Predictors(Vec<(Quality, Vec<Option<Vec<MachinePredictor>>>)>);
 
 impl Predictors {
     /// Trains what is wanted, or takes what the plan gives.
-    pub fn new(plan: &Plan, control: &Control<'_>) -> Result<Self> {
+    pub fn new(plan: &Plan, lessons: &Lessons, control: &Control<'_>) -> Result<Self> {
         let mut predictors: Vec<(Quality, _)> = Vec::new();
         for policy in
             plan.policies.iter().map(Setup::make).filter(|policy| policy.description().reads != Reads::Nothing)
@@ -24,7 +24,7 @@ impl Predictors {
             let quality = policy.predictor();
             // Perfect knowledge needs no predictor.
             if !plan.conditions.oracle && predictors.iter().all(|(known, _)| *known != quality) {
-                predictors.push((quality, of_machines(plan, quality, control)?));
+                predictors.push((quality, of_machines(plan, quality, lessons, control)?));
             }
         }
         Ok(Self(predictors))
@@ -41,7 +41,12 @@ impl Predictors {
 }
 
 /// The predictors of every machine, trained once for machines with the same core types.
-fn of_machines(plan: &Plan, quality: Quality, control: &Control<'_>) -> Result<Vec<Option<Vec<MachinePredictor>>>> {
+fn of_machines(
+    plan: &Plan,
+    quality: Quality,
+    lessons: &Lessons,
+    control: &Control<'_>,
+) -> Result<Vec<Option<Vec<MachinePredictor>>>> {
     let given = plan.conditions.predictor.as_ref();
     if let Some(given) = given.filter(|_| quality != Quality::Best) {
         return Err(Error::WorsePredictor { predictor: given.name.clone() });
@@ -64,7 +69,7 @@ fn of_machines(plan: &Plan, quality: Quality, control: &Control<'_>) -> Result<V
             if let Some(given) = given {
                 return Err(Error::NoModel { predictor: given.name.clone(), machine: machine.name.clone() });
             }
-            let observed = training::observe(machine, training, control)?;
+            let observed = lessons.of(machine, training, control)?;
             for (predictor, left_out) in trained.iter_mut().zip(&left_out) {
                 let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
                 predictor.extend(training::learn(machine, &observed, &left_out, training.counters, quality)?);

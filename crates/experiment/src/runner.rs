@@ -12,6 +12,7 @@ use crate::plan::{Conditions, Job, Plan};
 use crate::predictors::Predictors;
 use crate::reference::{Alone, References};
 use crate::run::{ClusterEnergy, Measurement, ProgramTime, Results, Run, ThreadTime};
+use crate::training::Lessons;
 use crate::{calibration, catalog};
 
 /// The policy that stands for Linux' own scheduler, since 6.6.
@@ -25,6 +26,8 @@ pub struct Runner {
     predictors: Predictors,
     /// The programs that ran alone, for each of those and each seed (`resolved * seeds + seed`).
     alone: Alone,
+    /// For the seeds of each workload, machine, policy and core order, a run that drew nothing from its seed.
+    alike: Vec<OnceLock<Run>>,
     meter: Option<Arc<Meter>>,
     max_events: u64,
 }
@@ -35,6 +38,14 @@ impl Runner {
     /// # Errors
     /// A policy cannot schedule a machine, a workload cannot run on one, a reference run does not end.
     pub fn new(plan: Plan, control: &Control<'_>) -> Result<Self> {
+        Self::knowing(plan, &Lessons::default(), control)
+    }
+
+    /// As [`Self::new`], for one of many plans: what predictors learn from is observed once for each machine.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn knowing(plan: Plan, lessons: &Lessons, control: &Control<'_>) -> Result<Self> {
         let foresees = |policy: &&evenkeel_sched::Setup| policy.description().foresight;
         if let Some(policy) = plan.policies.iter().find(foresees).filter(|_| plan.conditions.beside.is_some()) {
             let what = "must know the future, which nothing beside a scheduler does: expected another one, such as pfs";
@@ -47,7 +58,7 @@ impl Runner {
         let mut references = References::default();
         for workload in &plan.workloads {
             for machine in &plan.machines {
-                evenkeel_sim::check(machine, workload).map_err(Error::Unfit)?;
+                catalog::fits(workload, machine)?;
                 let mut workload = calibration::resolve(workload, machine);
                 plan.conditions.tasks.apply(&mut workload)?;
                 references.add(&workload, machine, &plan.seeds);
@@ -55,9 +66,11 @@ impl Runner {
             }
         }
         let alone = references.run(&plan, control)?;
-        let predictors = Predictors::new(&plan, control)?;
+        let predictors = Predictors::new(&plan, lessons, control)?;
         let (meter, max_events) = (control.meter.cloned(), control.max_events);
-        Ok(Self { plan, resolved, predictors, alone, meter, max_events })
+        let groups = resolved.len() * plan.policies.len() * plan.orders.len();
+        let alike = std::iter::repeat_with(OnceLock::new).take(groups).collect();
+        Ok(Self { plan, resolved, predictors, alone, alike, meter, max_events })
     }
 
     /// What is run.
@@ -70,8 +83,7 @@ impl Runner {
     /// # Errors
     /// A run does not end.
     pub fn run_all(&self, control: &Control<'_>) -> Result<Results> {
-        let alike = self.alike();
-        let runs = control.each(Stage::Runs, &self.plan.jobs(), |job| self.run_of(*job, &alike))?;
+        let runs = control.each(Stage::Runs, &self.plan.jobs(), |job| self.run_once(*job))?;
         Ok(self.results(runs))
     }
 
@@ -81,28 +93,26 @@ impl Runner {
     /// # Errors
     /// A run does not end.
     pub fn run_all_until_stopped(&self, control: &Control<'_>) -> Result<(Results, Option<Error>)> {
-        let alike = self.alike();
         let (mut runs, stopped) =
-            control.each_until_stopped(Stage::Runs, &self.plan.jobs(), |job| self.run_of(*job, &alike))?;
+            control.each_until_stopped(Stage::Runs, &self.plan.jobs(), |job| self.run_once(*job))?;
         let cell = (self.plan.repetitions() * self.plan.policies.len()).max(1);
         let cells = runs.chunks_mut(cell).filter(|cell| cell.iter().all(Option::is_some));
         let runs = cells.flatten().filter_map(Option::take).collect();
         Ok((self.results(runs), stopped))
     }
 
-    /// For the seeds of each workload, machine, policy and core order, a run that drew nothing from its seed.
-    fn alike(&self) -> Vec<OnceLock<Run>> {
-        let plan = &self.plan;
-        let groups = self.resolved.len() * plan.policies.len() * plan.orders.len();
-        std::iter::repeat_with(OnceLock::new).take(groups).collect()
-    }
-
     /// Does one run of the plan, unless another seed gave the same: a run that draws nothing is that of every seed.
-    fn run_of(&self, job: Job, alike: &[OnceLock<Run>]) -> Result<Run> {
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    ///
+    /// # Panics
+    /// The plan has no such run.
+    pub fn run_once(&self, job: Job) -> Result<Run> {
         let plan = &self.plan;
         let cell = job.workload * plan.machines.len() + job.machine;
         let order = plan.orders.iter().position(|order| *order == job.order).unwrap_or(0);
-        let known = &alike[(cell * plan.policies.len() + job.policy) * plan.orders.len() + order];
+        let known = &self.alike[(cell * plan.policies.len() + job.policy) * plan.orders.len() + order];
         if let Some(run) = known.get()
             && self.alone.same(self.reference(job.seed, cell), self.reference(run.seed, cell))
         {

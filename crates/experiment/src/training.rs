@@ -2,6 +2,7 @@
 //! (COLAB 4.1), and on one of any core type between, whose counters differ again.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel_model::predict::{Predictor, Quality, Sample, Validation, leave_one_out};
 use evenkeel_model::{CoreTypeId, Counter, Counters, Instructions, Machine, Ns};
@@ -135,6 +136,48 @@ pub struct Observed {
     pub core_type: CoreTypeId,
     /// One sample a thread.
     pub samples: Vec<Sample>,
+}
+
+/// What was observed of machines, so that it is not observed again for the next plan.
+#[derive(Default)]
+pub struct Lessons(Mutex<Vec<Lesson>>);
+
+struct Lesson {
+    machine: Machine,
+    training: Training,
+    observed: Arc<Vec<Observed>>,
+}
+
+impl Lessons {
+    /// Of so many machines: those of a plan that varies them come one after the other.
+    const MOST: usize = 64;
+
+    /// Of a machine.
+    pub(crate) fn of(
+        &self,
+        machine: &Machine,
+        training: &Training,
+        control: &Control<'_>,
+    ) -> Result<Arc<Vec<Observed>>> {
+        let known = |lesson: &&Lesson| lesson.machine == *machine && lesson.training == *training;
+        if let Some(lesson) = self.all().iter().find(known) {
+            return Ok(Arc::clone(&lesson.observed));
+        }
+        // Not while others wait: several may observe the same, which is the same for each.
+        let observed = Arc::new(observe(machine, training, control)?);
+        let mut all = self.all();
+        if all.len() == Self::MOST {
+            all.remove(0);
+        }
+        let lesson = Lesson { machine: machine.clone(), training: training.clone(), observed: Arc::clone(&observed) };
+        all.push(lesson);
+        Ok(observed)
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Lesson>> {
+        // Nothing is half done where another thread panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What there is to learn about a machine, for each of its core types.

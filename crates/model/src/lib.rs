@@ -4,7 +4,8 @@
 
 /// The machines that come with Evenkeel.
 pub mod machines {
-    pub use crate::machine::{by_name, names};
+    pub use crate::machine::vary::{has, varied};
+    pub use crate::machine::{by_name, names, text};
 }
 
 mod behaviour;
@@ -17,6 +18,7 @@ pub mod names;
 pub mod predict;
 pub mod stealing;
 mod thread;
+pub mod tree;
 pub mod words;
 
 mod machine;

@@ -2,6 +2,7 @@
 
 use evenkeel_experiment::{Cell, Comparison};
 use evenkeel_model::Difference;
+use evenkeel_sweep::Summary;
 
 use crate::number::{effect, percent};
 
@@ -16,6 +17,12 @@ pub fn of(compared: &Comparison<'_>) -> String {
         Some((compared.policies[policy], difference))
     });
     say(baseline, &others.collect::<Vec<_>>(), compared.drawn())
+}
+
+/// The same of a sweep.
+pub fn of_sweep(summary: &Summary) -> String {
+    let others = summary.policies.iter().filter_map(|policy| Some((policy.policy.as_str(), policy.h_antt?)));
+    say(&summary.baseline, &others.collect::<Vec<_>>(), summary.drawn)
 }
 
 /// Turnarounds on a workload and machine in each core order, where there are several. Which one a machine has is not a matter of

@@ -17,8 +17,7 @@ use crate::{catalog, json};
 /// So many workloads on machines have timelines on a page that still opens at once.
 const TIMELINES: usize = 6;
 
-/// The core orders that were asked for, each once. By default both of COLAB 5.1, unless a workload means certain cores, of
-/// which another order makes other ones.
+/// The core orders that were asked for, each once.
 fn orders(args: &Compare, workloads: &[Workload]) -> Vec<CoreOrder> {
     let mut orders: Vec<CoreOrder> = Vec::new();
     for order in args.orders.iter().map(|order| CoreOrder::from(*order)) {
@@ -26,11 +25,7 @@ fn orders(args: &Compare, workloads: &[Workload]) -> Vec<CoreOrder> {
             orders.push(order);
         }
     }
-    match orders[..] {
-        [] if workloads.iter().any(Workload::names_cores) => vec![CoreOrder::Declared],
-        [] => Plan::default().orders,
-        _ => orders,
-    }
+    if orders.is_empty() { Plan::orders_for(workloads) } else { orders }
 }
 
 /// Runs the command.

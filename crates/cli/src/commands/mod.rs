@@ -8,6 +8,7 @@ pub mod reproduce;
 pub mod run;
 pub mod scx;
 pub mod sim;
+pub mod sweep;
 pub mod topology;
 pub mod train;
 pub mod vm;

@@ -51,6 +51,8 @@ fn mixes(machine: &str, policies: &[&Description]) -> String {
         machine,
         "--policy",
         &policies,
+        "--seeds",
+        "1",
         "--format",
         "json",
     ];
@@ -73,6 +75,8 @@ fn every_ready_queue_gives_the_known_results() {
             queue,
             "--orders",
             "declared",
+            "--seeds",
+            "1",
             "--format",
             "json",
         ];

@@ -6,12 +6,14 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "machines",
     "policies",
     "workloads",
     "sim",
     "compare",
+    "sweep",
+    "merge",
     "reproduce",
     "train",
     "topology",

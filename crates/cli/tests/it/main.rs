@@ -10,5 +10,6 @@ mod limits;
 mod recordings;
 mod reproductions;
 mod results;
+mod sweeps;
 mod tables;
 mod vm_faults;

@@ -128,15 +128,13 @@ fn what_draws_nothing_from_its_seed_is_run_for_one_of_them() {
     };
     let quiet = runner(false);
     let (first, second) = (quiet.plan().jobs()[0], quiet.plan().jobs()[1]);
-    let alike = quiet.alike();
-    let run = quiet.run_of(first, &alike).unwrap();
-    assert_eq!((run.seed, run.drawn, alike[0].get()), (1, false, Some(&run)));
-    assert_eq!(quiet.run_of(second, &alike).unwrap(), quiet.run(second, &mut ()).unwrap());
+    let run = quiet.run_once(first).unwrap();
+    assert_eq!((run.seed, run.drawn, quiet.alike[0].get()), (1, false, Some(&run)));
+    assert_eq!(quiet.run_once(second).unwrap(), quiet.run(second, &mut ()).unwrap());
     // It was not run again: what is known is taken.
-    let marked = quiet.alike();
-    marked[0].set(Run { events: 7, ..run }).unwrap();
-    assert_eq!(quiet.run_of(second, &marked).unwrap().events, 7);
+    let marked = runner(false);
+    marked.alike[0].set(Run { events: 7, ..run }).unwrap();
+    assert_eq!(marked.run_once(second).unwrap().events, 7);
     let noisy = runner(true);
-    let alike = noisy.alike();
-    assert!(noisy.run_of(first, &alike).unwrap().drawn && alike[0].get().is_none());
+    assert!(noisy.run_once(first).unwrap().drawn && noisy.alike[0].get().is_none());
 }

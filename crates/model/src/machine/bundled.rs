@@ -61,10 +61,19 @@ pub enum NoMachine {
 /// # Errors
 /// The name is unknown.
 pub fn by_name(name: &str) -> Result<Machine, NoMachine> {
-    let Some((name, text)) = FILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
+    let Some((name, text)) = entry(name) else {
         return Err(NoMachine::Unknown { name: name.to_owned(), hint: suggestion(name, names()) });
     };
     Ok(Machine::from_toml(text, &format!("machines/{name}.toml"))?)
+}
+
+/// The file of a bundled machine. Case does not matter.
+pub fn text(name: &str) -> Option<&'static str> {
+    entry(name).map(|(_, text)| text)
+}
+
+fn entry(name: &str) -> Option<(&'static str, &'static str)> {
+    FILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).copied()
 }
 
 #[cfg(test)]

@@ -373,13 +373,16 @@ fn sourced<T>(text: &Sourced<T>) -> Checked<()> {
 }
 
 /// The core types that machine files share.
+/// Core types that machine files share.
+pub const LIBRARY: &str = include_str!("../../../../machines/cores.toml");
+
 fn library() -> Checked<BTreeMap<String, Spanned<CoreText>>> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Library {
         core: BTreeMap<String, Spanned<CoreText>>,
     }
-    let library: Library = toml::from_str(include_str!("../../../../machines/cores.toml"))
-        .map_err(|error| Fault(0, format!("machines/cores.toml: {}", error.message())))?;
+    let library: Library =
+        toml::from_str(LIBRARY).map_err(|error| Fault(0, format!("machines/cores.toml: {}", error.message())))?;
     Ok(library.core)
 }

@@ -3,8 +3,9 @@
 mod bundled;
 mod file;
 mod part;
+pub mod vary;
 
-pub use bundled::{NoMachine, by_name, names};
+pub use bundled::{NoMachine, by_name, names, text};
 pub use file::MachineError;
 
 use serde::Deserialize;

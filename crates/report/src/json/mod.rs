@@ -13,6 +13,7 @@ mod run;
 mod scheduled;
 #[cfg(test)]
 mod schema;
+mod sweep;
 mod topology;
 
 use serde::Serialize;
@@ -31,6 +32,7 @@ pub use recorded::Recorded;
 pub use reproduction::{Chart, Line, Reproduction, Reproductions, Row, RowKind};
 pub use run::{Cluster, Effect, Metrics, OrderEffect, PolicyEffects, Program, Run, Runs};
 pub use scheduled::{Schedulable, Schedulables, Scheduled};
+pub use sweep::{Swept, SweptPolicy};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 
 /// A value as indented JSON with a newline at its end.

@@ -25,6 +25,7 @@ nothing to divide by) is `null`.
 fn documents() -> Vec<(&'static str, Schema)> {
     vec![
         ("`evenkeel sim` and `evenkeel compare`", schema_for!(Runs<'static>)),
+        ("`evenkeel sweep` and `evenkeel merge`", schema_for!(Swept<'static>)),
         ("`evenkeel reproduce`", schema_for!(Reproductions<'static>)),
         ("`evenkeel train`", schema_for!(Trained<'static>)),
         ("`evenkeel run`", schema_for!(Followed<'static>)),

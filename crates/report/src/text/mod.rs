@@ -6,9 +6,11 @@ mod lists;
 mod predictor;
 mod reproduction;
 mod run;
+mod sweep;
 
 pub use comparison::comparison;
 pub use lists::{machines, policies, workloads};
 pub use predictor::predictor;
 pub use reproduction::{counted, order, published_value, remark, reproductions, scores};
 pub use run::run;
+pub use sweep::sweep;

@@ -199,19 +199,25 @@ impl<'a> Engine<'a> {
             }
             self.watch_idle();
         }
+        self.tell();
         self.close_books();
         Ok(())
     }
 
-    /// Says how far the run is, and ends it if it shall stop or has had too many events.
-    fn check(&mut self) -> Result<Option<Ended>, Error> {
+    /// Says how far the run is.
+    fn tell(&mut self) {
         if let Some(meter) = &self.options.meter {
             meter.report(self.events - self.reported, self.now, self.workload.duration);
             self.reported = self.events;
-            if meter.stopped() {
-                self.ended = Some(Ended::Interrupted);
-                return Ok(self.ended);
-            }
+        }
+    }
+
+    /// Says how far the run is, and ends it if it shall stop or has had too many events.
+    fn check(&mut self) -> Result<Option<Ended>, Error> {
+        self.tell();
+        if self.options.meter.as_ref().is_some_and(|meter| meter.stopped()) {
+            self.ended = Some(Ended::Interrupted);
+            return Ok(self.ended);
         }
         if self.events >= self.options.max_events {
             return Err(report::max_events(self));

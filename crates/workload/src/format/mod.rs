@@ -106,6 +106,11 @@ impl Template {
         &self.text.get_ref().name
     }
 
+    /// The whole file that it is from.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// One line about what it does.
     pub fn description(&self) -> &str {
         &self.text.get_ref().description

@@ -119,6 +119,19 @@ pub fn totals(name: &str, threads: Option<u32>) -> Result<Census, NameError> {
     Ok(census(&template.instantiate(threads)?, |phase| template.exchanges(phase)))
 }
 
+/// The file that a program comes from, without the others.
+///
+/// # Errors
+/// An unknown name, with the nearest one.
+pub fn document(name: &str) -> Result<toml::Table, NameError> {
+    let text = template(name)?.text();
+    let mut document: toml::Table = text.parse().unwrap_or_default();
+    if let Some(toml::Value::Array(programs)) = document.get_mut("program") {
+        programs.retain(|program| program.get("name").and_then(toml::Value::as_str) == Some(name));
+    }
+    Ok(document)
+}
+
 fn template(name: &str) -> Result<&'static Template, NameError> {
     let templates = || entries(&*SUITES).chain(entries(&*TASKS)).map(|(_, template)| template);
     let known = || templates().map(Template::name);

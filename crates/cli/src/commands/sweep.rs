@@ -1,0 +1,90 @@
+//! `evenkeel sweep` and `evenkeel merge`: every combination of a grid, on one machine or several.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use evenkeel_experiment::catalog;
+use evenkeel_report::text;
+use evenkeel_sweep::{Done, Error, Grid, Request, Summary};
+
+use crate::args::{Format, Merge, Sweep, beside};
+use crate::clock::Stopwatch;
+use crate::interrupted::Interrupted;
+use crate::progress::Work;
+use crate::{json, messages};
+
+/// Runs `sweep`.
+pub fn run(args: &Sweep) -> Result<String> {
+    let watch = Stopwatch::start();
+    let file = args.grid.display().to_string();
+    let grid = Grid::parse(&catalog::read(&file)?, &file, Some(beside))?;
+    let table = args.table.clone().unwrap_or_else(|| default_table(&args.grid));
+    if args.dry_run {
+        return Ok(plan(&grid, &table));
+    }
+    let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
+    let work = Work::begin("sweeping", args.limit.max_events);
+    let Done { runs, computed, .. } = match evenkeel_sweep::sweep(&grid, &request, &work.control()) {
+        Ok(done) => done,
+        Err(Error::Stopped { done, of }) => {
+            let reached = format!("{done} of {of} runs; the same command goes on from there");
+            return Err(Interrupted { report: String::new(), reached }.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    drop(work);
+    report(&request.table, runs, Some(computed), args.output.format, watch.seconds())
+}
+
+/// Runs `merge`.
+pub fn merge(args: &Merge) -> Result<String> {
+    let watch = Stopwatch::start();
+    let runs = evenkeel_sweep::merge(&args.parts, &args.table, args.incomplete)?;
+    report(&args.table, runs, None, args.output.format, watch.seconds())
+}
+
+/// The grid's name, in this folder.
+fn default_table(grid: &Path) -> PathBuf {
+    PathBuf::from(grid.file_stem().unwrap_or("sweep".as_ref())).with_extension("parquet")
+}
+
+/// What a table amounts to.
+fn report(table: &Path, runs: u64, computed: Option<u64>, format: Format, seconds: f64) -> Result<String> {
+    let summary = Summary::read(table)?;
+    if let Some(error) = &summary.first_error {
+        let others = if summary.failed > 1 { format!(", and {} more", summary.failed - 1) } else { String::new() };
+        messages::warning(format_args!("{error}{others}: see the column `error`"));
+    }
+    let file = table.display().to_string();
+    if format == Format::Json {
+        return json::print(&json::Swept::of(file.into(), runs, computed, &summary, seconds));
+    }
+    let mut text = text::sweep(&summary);
+    let how = match computed {
+        None => String::new(),
+        Some(0) => ", all of which were there".into(),
+        Some(computed) => {
+            let speed = computed as f64 / seconds.max(1e-3);
+            let known = if computed < runs { format!(", {} were there", runs - computed) } else { String::new() };
+            format!(": {computed} done in {seconds:.1} s, {speed:.0} a second{known}")
+        }
+    };
+    let _ = writeln!(text, "{file} has {runs} runs{how}.");
+    Ok(text)
+}
+
+/// What would be run.
+fn plan(grid: &Grid, table: &Path) -> String {
+    let [workloads, machines, conditions, policies, orders, seeds] = grid.counts();
+    let mut text = format!(
+        "{} runs, to {}:\n  {workloads} workloads x {machines} machines x {conditions} sets of conditions x {policies} policies x \
+         {orders} core orders x {seeds} seeds\n",
+        grid.runs(),
+        table.display()
+    );
+    for (name, values) in grid.varied() {
+        let _ = writeln!(text, "  {name} = {}", values.join(", "));
+    }
+    text
+}

@@ -1,0 +1,155 @@
+//! `evenkeel sweep` and `evenkeel merge` as commands: killed in the middle, two at once, mistakes, and the page about them.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+
+const GRID: &str = "\
+machines = [\"2B2S\"]
+workloads = [\"Sync-1\", \"Comp-1\"]
+policies = [\"cfs\", \"colab\"]
+seeds = 40
+conditions.noise = true
+";
+const RUNS: u64 = 2 * 2 * 2 * 40;
+
+fn evenkeel(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.current_dir(folder).args(args);
+    command
+}
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    evenkeel(folder, args).output().unwrap()
+}
+
+/// What a command prints as JSON.
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let output = run(folder, &[args, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The one line that says what is wrong with a request.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert!(output.stdout.is_empty());
+    text
+}
+
+fn folder(grid: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("grid.toml"), grid).unwrap();
+    folder
+}
+
+/// How many runs a journal has.
+fn lines(folder: &Path) -> u64 {
+    let text = fs::read_to_string(folder.join("grid.parquet.journal")).unwrap_or_default();
+    text.lines().count() as u64
+}
+
+#[test]
+fn a_killed_sweep_goes_on_and_nothing_is_left_of_it() {
+    let folder = folder(GRID);
+    let folder = folder.path();
+    let mut first =
+        evenkeel(folder, &["sweep", "grid.toml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while lines(folder) < 20 {
+        assert!(first.try_wait().unwrap().is_none(), "it must not be over yet");
+        sleep(Duration::from_millis(5));
+    }
+    // Another one is refused meanwhile.
+    let busy = complaint(&run(folder, &["sweep", "grid.toml"]));
+    assert!(busy.contains("grid.parquet.journal: another process is at this sweep"), "{busy}");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let done = lines(folder);
+    assert!(!folder.join("grid.parquet").exists());
+    let report = json(folder, &["sweep", "grid.toml"]);
+    let computed = report["computed"].as_u64().unwrap();
+    // The last line may have been cut off.
+    assert!(computed == RUNS - done || computed == RUNS - done + 1, "{done} before, {computed} now");
+    assert_eq!((&report["runs"], &report["failed"], &report["cells"]), (&RUNS.into(), &0.into(), &2.into()));
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["grid.parquet", "grid.toml"]);
+    let again = json(folder, &["sweep", "grid.toml"]);
+    assert_eq!((&again["computed"], &again["effects"]), (&0.into(), &report["effects"]));
+}
+
+#[test]
+fn parts_are_put_together_and_missing_ones_are_named() {
+    let folder = folder(&GRID.replace("40", "4"));
+    let folder = folder.path();
+    for part in ["1", "2"] {
+        json(folder, &["sweep", "grid.toml", "--shard", &format!("{part}/2"), "-o", &format!("{part}.parquet")]);
+    }
+    json(folder, &["sweep", "grid.toml", "-o", "whole.parquet"]);
+    let missing = complaint(&run(folder, &["merge", "-o", "all.parquet", "1.parquet"]));
+    assert!(
+        missing.contains("16 of 32 runs are in none of the files") && missing.contains("--incomplete"),
+        "{missing}"
+    );
+    assert!(!folder.join("all.parquet").exists());
+    let report = json(folder, &["merge", "-o", "all.parquet", "2.parquet", "1.parquet"]);
+    assert_eq!((&report["runs"], &report["computed"]), (&32.into(), &Value::Null));
+    assert!(fs::read(folder.join("all.parquet")).unwrap() == fs::read(folder.join("whole.parquet")).unwrap());
+}
+
+#[test]
+fn mistakes_cost_no_run_and_no_file() {
+    for (grid, expected) in [
+        ("machines = [", "grid.toml:"),
+        (&*GRID.replace("2B2S", "2B2T"), "unknown machine \"2B2T\": did you mean \"2B2S\"?"),
+        (&GRID.replace("\"colab\"", "\"colba\""), "unknown policy \"colba\": did you mean \"colab\"?"),
+        (&GRID.replace("noise", "nois"), "conditions.nois = true: there is no such condition: did you mean \"noise\"?"),
+        (&format!("{GRID}machine.costs.tick_us = [\"x\"]"), "2B2S with costs.tick_us = \"x\": "),
+        (&format!("{GRID}workload.program.ferret.n = 1"), "no workload of the grid has this"),
+        (&format!("{GRID}policy.colab.takeover = [\"some\"]"), "expected one of any, blamed, none"),
+    ] {
+        let folder = folder(grid);
+        let said = complaint(&run(folder.path(), &["sweep", "grid.toml"]));
+        assert!(said.contains(expected) && said.contains("grid.toml"), "{expected}: {said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    let folder = folder(GRID);
+    for shard in ["0/2", "3/2", "x"] {
+        let output = run(folder.path(), &["sweep", "grid.toml", "--shard", shard]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("such as 3/8") && output.status.code() == Some(2));
+    }
+    let nowhere = complaint(&run(folder.path(), &["sweep", "grid.toml", "-o", "no/where.parquet"]));
+    assert!(nowhere.contains("no/where.parquet"), "{nowhere}");
+}
+
+#[test]
+fn a_grid_that_shrank_drops_its_runs_only_if_told() {
+    let folder = folder(&GRID.replace("40", "2"));
+    let folder = folder.path();
+    json(folder, &["sweep", "grid.toml"]);
+    fs::write(folder.join("grid.toml"), GRID.replace("40", "1")).unwrap();
+    let said = complaint(&run(folder, &["sweep", "grid.toml"]));
+    assert!(said.contains("8 of its runs are not in the grid") && said.contains("--drop"), "{said}");
+    assert!(!folder.join("grid.parquet.journal").exists());
+    assert_eq!(json(folder, &["sweep", "grid.toml", "--drop"])["computed"], 0);
+}
+
+/// The grid of the page, and what it says of it.
+#[test]
+fn the_grid_of_the_page_has_as_many_runs_as_it_says() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweeps.md")).unwrap();
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let folder = folder(rest.split_once("```").unwrap().0);
+    let output = run(folder.path(), &["sweep", "grid.toml", "--dry-run"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let runs = text.split(' ').next().unwrap();
+    assert!(page.contains(&format!("{runs} runs")) && text.starts_with("3840 runs, to grid.parquet:"), "{text}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}

@@ -1,0 +1,174 @@
+//! Machines and workloads with other values than their files have: what a study varies. A value is named by its place in the
+//! file, such as `costs.tick_us` or `program.ferret.phases.rank.ilp`.
+
+use evenkeel_model::{Machine, machines, tree};
+use evenkeel_workload::{Workload, format, mix, suite, validate};
+use toml::{Table, Value};
+
+use crate::catalog;
+use crate::error::{Error, Result};
+
+/// A value and its place.
+pub type Setting = (Vec<String>, Value);
+
+/// `costs.tick_us`.
+pub fn place(path: &[String]) -> String {
+    path.join(".")
+}
+
+/// Whether a place has a meaning on a machine: a cluster or a core type that others have may be missing there.
+///
+/// # Errors
+/// As [`machine`].
+pub fn machine_has(name: &str, path: &[String]) -> Result<bool> {
+    let MachineText { text, file, .. } = MachineText::of(name)?;
+    // With its lines, if it has a mistake.
+    Machine::from_toml(&text, &file)?;
+    let document: Table = text.parse().unwrap_or_default();
+    Ok(machines::has(&document, path))
+}
+
+/// A machine by its name, as [`catalog::machine`] has it, or of a machine file (`.toml`), with other values.
+///
+/// # Errors
+/// There is no such machine, its description is no machine file, or the values do not fit it.
+pub fn machine(name: &str, settings: &[Setting]) -> Result<Machine> {
+    if settings.is_empty() {
+        return Ok(catalog::machine(name)?.machine);
+    }
+    let MachineText { text, file, part } = MachineText::of(name)?;
+    let machine = machines::varied(&text, &file, settings)
+        .map_err(|error| Error::Machine { name: with(name, settings), why: error.message })?;
+    match part {
+        None => Ok(machine),
+        Some((big, little)) => machine
+            .with_cores(big, little)
+            .map_err(|why| Error::Machine { name: name.to_owned(), why: why.to_string() }),
+    }
+}
+
+/// The machine file of a name.
+struct MachineText {
+    text: String,
+    /// What errors call it.
+    file: String,
+    /// How many of its big and other cores are wanted, if not all.
+    part: Option<(usize, usize)>,
+}
+
+impl MachineText {
+    fn of(name: &str) -> Result<Self> {
+        // Says what is wrong with a name.
+        catalog::machine(name)?;
+        let (whole, part) =
+            catalog::part(name).map_or((name, None), |(whole, big, little)| (whole, Some((big, little))));
+        if let Some(text) = machines::text(whole) {
+            return Ok(Self { text: text.to_owned(), file: format!("machines/{whole}.toml"), part });
+        }
+        if whole.ends_with(".xml") || whole.ends_with(".dtb") {
+            let why = "only values of machine files (.toml) and of bundled machines can be varied: \
+                       `evenkeel topology FILE --save m.toml` makes one";
+            return Err(Error::Machine { name: name.to_owned(), why: why.into() });
+        }
+        Ok(Self { text: catalog::read(whole)?, file: whole.to_owned(), part })
+    }
+}
+
+/// Whether a place has a meaning in a workload: a program that others have may be missing there.
+///
+/// # Errors
+/// There is no such workload.
+pub fn workload_has(name: &str, path: &[String]) -> Result<bool> {
+    let found = catalog::workload(name)?.workload;
+    Ok(match path {
+        [first, program, _, ..] if first == "program" => {
+            found.programs.iter().any(|known| known.name == *program) && document(name).is_ok()
+        }
+        _ => true,
+    })
+}
+
+/// A workload by its name, as [`catalog::workload`] has it, with other values: of a workload file (`.toml`), or of a program
+/// that comes with Evenkeel.
+///
+/// # Errors
+/// There is no such workload, it is something else, or the values do not fit it.
+pub fn workload(name: &str, settings: &[Setting]) -> Result<Workload> {
+    let found = catalog::workload(name)?.workload;
+    if settings.is_empty() {
+        return Ok(found);
+    }
+    let wrong = |why: String| Error::File(format!("{}: {why}", with(name, settings)));
+    let (mut document, threads) = document(name)?;
+    for (path, value) in settings {
+        tree::set(&mut document, path, value.clone()).map_err(wrong)?;
+    }
+    let workload =
+        format::load(&found.name, &document.to_string(), name, threads).map_err(|error| wrong(error.message))?;
+    validate::workload(&workload).map_err(|problem| wrong(problem.to_string()))?;
+    Ok(workload)
+}
+
+/// The workload file of a name, and how many threads the name wants.
+fn document(name: &str) -> Result<(Table, Option<u32>)> {
+    if name.ends_with(".toml") {
+        let text = catalog::read(name)?;
+        return Ok((text.parse().map_err(|error| Error::File(format!("{name}: {error}")))?, None));
+    }
+    let (base, threads) = name.split_once(':').map_or((name, None), |(base, threads)| (base, threads.parse().ok()));
+    if name.contains('+') || mix::mixes().any(|mix| mix.id == base) || catalog::is_path(name) {
+        let why = "only values of workload files (.toml) and of single programs can be varied";
+        return Err(Error::File(format!("{name}: {why}")));
+    }
+    Ok((suite::document(base)?, threads))
+}
+
+/// `2B2S with costs.tick_us = 0`.
+fn with(name: &str, settings: &[Setting]) -> String {
+    let set = settings.iter().map(|(path, value)| format!("{} = {value}", place(path)));
+    format!("{name} with {}", set.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::Ns;
+
+    use super::*;
+
+    fn set(at: &str, value: impl Into<Value>) -> Setting {
+        (at.split('.').map(str::to_owned).collect(), value.into())
+    }
+
+    #[test]
+    fn machines_and_parts_of_them_have_other_values() {
+        let found = machine("odroid-xu3:2+1", &[set("costs.tick_us", 1000)]).unwrap();
+        assert_eq!((found.cores.len(), found.costs.tick), (3, Ns::from_ms(1)));
+        let error = machine("2B2S", &[set("costs.tick_us", 0)]).unwrap_err().to_string();
+        assert!(error.starts_with("2B2S with costs.tick_us = 0: ") && error.contains("tick_us"), "{error}");
+        assert!(machine_has("2B2S", &set("cluster.little.node", 0).0).unwrap());
+        assert!(!machine_has("2B2S", &set("cluster.middle.node", 0).0).unwrap());
+    }
+
+    #[test]
+    fn programs_and_files_have_other_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.toml");
+        let text = "[[program]]\nname = \"p\"\nn = 2\nphases.w = { ilp = 2.0, memory_ns = 0 }\n[[program.threads]]\n\
+                    name = \"t\"\ncount = \"n\"\ndo = [{ share = \"8 Minst\", phase = \"w\" }]\n";
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let found = workload(path, &[set("program.p.n", 5), set("program.p.phases.w.ilp", 1.0)]).unwrap();
+        assert_eq!((found.name.as_str(), found.programs[0].threads.len()), ("w", 5));
+        assert_eq!(found.programs[0].phases[0].behaviour.ilp, 1.0);
+        let stock = workload("blackscholes:2", &[]).unwrap();
+        let found = workload("blackscholes:2", &[set("program.blackscholes.phases.price.ilp", 3.0)]).unwrap();
+        assert_eq!(found.programs[0].threads, stock.programs[0].threads);
+        assert_eq!(found.programs[0].phases[1].behaviour.ilp, 3.0);
+        assert!(workload_has(path, &set("program.p.n", 1).0).unwrap());
+        assert!(!workload_has("Sync-2", &set("program.p.n", 1).0).unwrap());
+        let error = workload(path, &[set("program.p.phases.v.ilp", 1.0)]).unwrap_err().to_string();
+        assert!(error.contains("w.toml with program.p.phases.v.ilp = 1.0: `program.p.phases` has no `v`"), "{error}");
+        let error = workload("Sync-2", &[set("duration", "1s")]).unwrap_err().to_string();
+        assert!(error.starts_with("Sync-2: only values of workload files"), "{error}");
+    }
+}

@@ -1,0 +1,77 @@
+//! What `sweep` and `merge` print.
+
+use std::borrow::Cow;
+
+use evenkeel_sweep::{PolicySummary, Summary};
+use serde::Serialize;
+
+use super::run::Effect;
+use crate::headline;
+
+/// What a sweep amounts to. The runs themselves are in `file`, a [Parquet](https://parquet.apache.org) table whose columns
+/// [sweeps](sweeps.md#the-table) describes.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Swept<'a> {
+    /// The table.
+    pub file: Cow<'a, str>,
+    /// How many runs are in it.
+    pub runs: u64,
+    /// How many of them were done by this command; the others were done before. `null` of `merge`.
+    pub computed: Option<u64>,
+    /// How many of them could not be carried to their end.
+    pub failed: u64,
+    /// How many workloads on machines under certain conditions there are.
+    pub cells: u64,
+    /// Wall-clock time of the command, in seconds: the one field that differs from one execution to the next.
+    pub seconds: f64,
+    /// What was found, in a sentence.
+    pub headline: String,
+    /// How much each policy differs from the baseline.
+    pub effects: Vec<SweptPolicy<'a>>,
+}
+
+/// A policy against the baseline: geometric means over everything that was varied, in pairs with the same seed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SweptPolicy<'a> {
+    /// The policy's name.
+    pub policy: &'a str,
+    /// The baseline's name.
+    pub against: &'a str,
+    /// On H_ANTT.
+    pub h_antt: Option<Effect>,
+    /// On H_STP.
+    pub h_stp: Option<Effect>,
+    /// On the energy.
+    pub energy_j: Option<Effect>,
+    /// In how many cells its H_ANTT is lower, its 95 % interval below zero.
+    pub better: u64,
+    /// In how many it is higher.
+    pub worse: u64,
+}
+
+impl<'a> Swept<'a> {
+    /// Of a table.
+    pub fn of(file: Cow<'a, str>, runs: u64, computed: Option<u64>, summary: &'a Summary, seconds: f64) -> Self {
+        let policy = |of: &'a PolicySummary| SweptPolicy {
+            policy: &of.policy,
+            against: &summary.baseline,
+            h_antt: of.h_antt.map(Effect::from),
+            h_stp: of.h_stp.map(Effect::from),
+            energy_j: of.energy.map(Effect::from),
+            better: of.better,
+            worse: of.worse,
+        };
+        Self {
+            file,
+            runs,
+            computed,
+            failed: summary.failed,
+            cells: summary.cells,
+            seconds,
+            headline: headline::of_sweep(summary),
+            effects: summary.policies.iter().map(policy).collect(),
+        }
+    }
+}

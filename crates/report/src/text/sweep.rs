@@ -1,0 +1,33 @@
+//! What a sweep amounts to, for people.
+
+use evenkeel_sweep::Summary;
+
+use crate::{headline, number, table};
+
+/// A sentence, and how policies differ over everything that was varied.
+pub fn sweep(summary: &Summary) -> String {
+    let mut text = table::heading(&headline::of_sweep(summary)) + "\n";
+    if summary.policies.is_empty() {
+        return text;
+    }
+    let mut rows =
+        table::new(&["policy", ">H_ANTT", ">H_STP", ">energy", ">better in", ">worse in", ">not told apart in"]);
+    for policy in &summary.policies {
+        rows.add_row([
+            policy.policy.clone(),
+            number::effect(policy.h_antt),
+            number::effect(policy.h_stp),
+            number::effect(policy.energy),
+            policy.better.to_string(),
+            policy.worse.to_string(),
+            summary.cells.saturating_sub(policy.better + policy.worse).to_string(),
+        ]);
+    }
+    text += &table::text(&rows);
+    text += &format!(
+        "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval; better is a lower H_ANTT. The geometric mean of\n\
+         {} workloads on machines and what else was varied.\n",
+        summary.baseline, summary.cells
+    );
+    text
+}

@@ -1,0 +1,115 @@
+//! What can go wrong with a sweep.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+
+/// Why a sweep cannot be done, or not to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A grid's file has a mistake.
+    #[error("{file}: {message}")]
+    Grid {
+        /// The file.
+        file: String,
+        /// What is wrong there, and what was expected.
+        message: String,
+    },
+    /// Something that the grid names does not exist, or does not fit the rest.
+    #[error("{place}")]
+    Named {
+        /// Where in the grid.
+        place: String,
+        /// What is wrong with it.
+        source: evenkeel_experiment::Error,
+    },
+    /// A file cannot be read or written.
+    #[error("{}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is no table of a sweep, or broken.
+    #[error("{}: {message}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// Another process is at work.
+    #[error("{}: another process is at this sweep: wait for it, or write to another file", path.display())]
+    Busy {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// The file has runs that the grid does not have.
+    #[error(
+        "{}: {foreign} of its runs are not in the grid, or were done by another version of evenkeel: expected another file, or leave \
+         to drop them", path.display()
+    )]
+    Foreign {
+        /// The table or journal.
+        path: PathBuf,
+        /// How many.
+        foreign: u64,
+    },
+    /// Parts are not of one sweep.
+    #[error("{} and {} are not of the same sweep: {why}", first.display(), other.display())]
+    Different {
+        /// One file.
+        first: PathBuf,
+        /// Another one.
+        other: PathBuf,
+        /// What differs.
+        why: &'static str,
+    },
+    /// Runs are in none of the parts.
+    #[error(
+        "{missing} of {of} runs are in none of the files, such as run {first}: is a shard missing, or not at its end?"
+    )]
+    Missing {
+        /// How many.
+        missing: u64,
+        /// How many the grid has.
+        of: u64,
+        /// The first of them.
+        first: u64,
+    },
+    /// The caller stopped the work. What was done is in the journal.
+    #[error("stopped: {done} of {of} runs are done")]
+    Stopped {
+        /// Runs that are done, those of before included.
+        done: u64,
+        /// Runs that were to be done.
+        of: u64,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::File { path, source }
+    }
+
+    pub(crate) fn table(path: &Path, message: impl ToString) -> Self {
+        Self::Table { path: path.to_path_buf(), message: message.to_string() }
+    }
+
+    pub(crate) fn parquet(path: &Path) -> impl Fn(ParquetError) -> Self {
+        let path = path.to_path_buf();
+        move |error| match error {
+            ParquetError::General(message) | ParquetError::EOF(message) => {
+                Self::table(&path, format_args!("no Parquet file, or a broken one: {message}"))
+            }
+            other => Self::table(&path, other),
+        }
+    }
+}
+
+/// The result of this crate's functions.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

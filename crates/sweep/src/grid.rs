@@ -1,0 +1,422 @@
+//! A grid: what is combined, and the runs that come of it, by number.
+
+use std::ops::Range;
+
+use evenkeel_experiment::variation;
+use evenkeel_experiment::{Beside, Conditions, Plan, catalog};
+use evenkeel_model::words::plain;
+use evenkeel_model::{CoreOrder, Machine};
+use evenkeel_sched::Setup;
+use evenkeel_workload::Workload;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+use crate::key::{Digest, Key, digest};
+use crate::variants::{self, Axis, Named, Variant};
+
+/// Everything that is combined. Runs are numbered in the order workload, machine, conditions, policy, core order, seed.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    text: String,
+    axes: [Vec<Axis>; 4],
+    workloads: Vec<Variant<Named>>,
+    machines: Vec<Variant<Named>>,
+    conditions: Vec<Variant<Conditions>>,
+    policies: Vec<Variant<Setup>>,
+    baseline: usize,
+    orders: Vec<CoreOrder>,
+    seeds: Vec<u64>,
+}
+
+/// One run of a grid, by position in its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub(crate) workload: usize,
+    pub(crate) machine: usize,
+    pub(crate) conditions: usize,
+    pub(crate) policy: usize,
+    pub(crate) order: usize,
+    pub(crate) seed: usize,
+}
+
+/// The kinds of what can be varied, as a grid's file calls them: the order of their columns.
+pub(crate) const KINDS: [&str; 4] = ["workload", "machine", "conditions", "policy"];
+
+/// The most runs of a grid. More are a mistake.
+const MOST: u64 = 100_000_000;
+const MOST_SEEDS: u64 = 10_000_000;
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    machines: Vec<String>,
+    workloads: Vec<String>,
+    policies: Vec<String>,
+    baseline: Option<String>,
+    #[serde(default)]
+    seeds: Seeds,
+    #[serde(default)]
+    orders: Vec<CoreOrder>,
+    #[serde(default)]
+    machine: Table,
+    #[serde(default)]
+    workload: Table,
+    #[serde(default)]
+    conditions: Table,
+    #[serde(default)]
+    policy: Table,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected how many seeds, or a list of them")]
+enum Seeds {
+    Count(u64),
+    List(Vec<u64>),
+}
+
+impl Default for Seeds {
+    /// Enough for an interval.
+    fn default() -> Self {
+        Self::Count(5)
+    }
+}
+
+impl Grid {
+    /// Reads a grid from the text of a file. `beside` is what `host = "run"` stands for.
+    ///
+    /// # Errors
+    /// The text has a mistake, names something that does not exist, or combines what does not fit together.
+    pub fn parse(text: &str, file: &str, beside: Option<Beside>) -> Result<Self> {
+        Self::read(text, file, beside).map_err(|error| match error {
+            Error::Named { place, source } => Error::Named { place: format!("{file}: {place}"), source },
+            other => other,
+        })
+    }
+
+    fn read(text: &str, file: &str, beside: Option<Beside>) -> Result<Self> {
+        let fault = |message: String| Error::Grid { file: file.to_owned(), message };
+        let parsed: Text = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+            Error::Grid { file: format!("{file}:{line}"), message: plain(error.message()) }
+        })?;
+        let seeds = match parsed.seeds {
+            Seeds::Count(count) if count <= MOST_SEEDS => (1..=count).collect(),
+            Seeds::Count(count) => return Err(fault(format!("seeds = {count}: expected at most {MOST_SEEDS}"))),
+            Seeds::List(mut seeds) => {
+                seeds.sort_unstable();
+                seeds.dedup();
+                seeds
+            }
+        };
+        let axes = [&parsed.workload, &parsed.machine, &parsed.conditions, &parsed.policy].map(variants::axes);
+        for (kind, axis) in KINDS.iter().zip(&axes).flat_map(|(kind, axes)| axes.iter().map(move |axis| (kind, axis))) {
+            if axis.values.is_empty() {
+                let place = variation::place(&axis.path);
+                return Err(fault(format!("{kind}.{place} = []: expected at least one value")));
+            }
+        }
+        let workloads =
+            variants::named("workload", &parsed.workloads, &axes[0], variation::workload_has, variation::workload)?;
+        let machines =
+            variants::named("machine", &parsed.machines, &axes[1], variation::machine_has, variation::machine)?;
+        let conditions = variants::conditions(&axes[2], beside)?;
+        let policies = variants::policies(&parsed.policies, &axes[3])?;
+        for (what, empty) in [
+            ("workloads", workloads.is_empty()),
+            ("machines", machines.is_empty()),
+            ("policies", policies.is_empty()),
+            ("seeds", seeds.is_empty()),
+        ] {
+            if empty {
+                return Err(fault(format!("{what} is empty: expected at least one")));
+            }
+        }
+        let baseline = match &parsed.baseline {
+            None => 0,
+            Some(name) => policies.iter().position(|policy| policy.base.name() == name).ok_or_else(|| {
+                let known: Vec<&str> = policies.iter().map(|policy| policy.base.name()).collect();
+                fault(format!("baseline = {name:?}: expected one of the policies, {}", known.join(", ")))
+            })?,
+        };
+        fit(&workloads, &machines, &policies)?;
+        let mut orders = Vec::new();
+        parsed.orders.iter().for_each(|order| {
+            if !orders.contains(order) {
+                orders.push(*order);
+            }
+        });
+        if orders.is_empty() {
+            orders = Plan::orders_for(workloads.iter().map(|(_, workload)| workload));
+        }
+        let grid = Self {
+            text: text.to_owned(),
+            axes,
+            workloads: workloads.into_iter().map(|(variant, _)| variant).collect(),
+            machines: machines.into_iter().map(|(variant, _)| variant).collect(),
+            conditions,
+            policies,
+            baseline,
+            orders,
+            seeds,
+        };
+        match grid.checked_runs() {
+            Some(_) => Ok(grid),
+            None => Err(fault(format!("more than {MOST} runs: expected fewer values"))),
+        }
+    }
+
+    /// The text that it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How many runs it has.
+    pub fn runs(&self) -> u64 {
+        self.checked_runs().unwrap_or(0)
+    }
+
+    fn checked_runs(&self) -> Option<u64> {
+        let lists =
+            [self.workloads.len(), self.machines.len(), self.conditions.len(), self.in_cell(), self.seeds.len()];
+        let all = lists.iter().try_fold(1_u64, |all, length| all.checked_mul(*length as u64))?;
+        (all <= MOST).then_some(all)
+    }
+
+    /// How many workloads, machines, sets of conditions, policies, core orders and seeds it combines.
+    pub fn counts(&self) -> [usize; 6] {
+        let Self { workloads, machines, conditions, policies, orders, seeds, .. } = self;
+        [workloads.len(), machines.len(), conditions.len(), policies.len(), orders.len(), seeds.len()]
+    }
+
+    /// What is varied, by its column, with its values.
+    pub fn varied(&self) -> Vec<(String, Vec<String>)> {
+        self.columns().map(|(name, values)| (name, values.iter().map(Value::to_string).collect())).collect()
+    }
+
+    /// The policies, the core orders and the position of the policy that others are compared with.
+    pub(crate) fn compared(&self) -> (Vec<&str>, &[CoreOrder], usize) {
+        (self.policies.iter().map(|policy| policy.base.name()).collect(), &self.orders, self.baseline)
+    }
+
+    /// The runs of a workload on a machine under certain conditions with one seed.
+    fn in_cell(&self) -> usize {
+        self.policies.len() * self.orders.len()
+    }
+
+    /// A run by its number.
+    pub(crate) fn run(&self, number: u64) -> Run {
+        let mut rest = number as usize;
+        let mut next = |length: usize| {
+            let at = rest % length;
+            rest /= length;
+            at
+        };
+        let (seed, order) = (next(self.seeds.len()), next(self.orders.len()));
+        let (policy, conditions) = (next(self.policies.len()), next(self.conditions.len()));
+        let (machine, workload) = (next(self.machines.len()), next(self.workloads.len()));
+        Run { workload, machine, conditions, policy, order, seed }
+    }
+
+    /// The number of a run.
+    pub(crate) fn number(&self, run: Run) -> u64 {
+        let mut number = 0;
+        for (at, length) in [
+            (run.workload, self.workloads.len()),
+            (run.machine, self.machines.len()),
+            (run.conditions, self.conditions.len()),
+            (run.policy, self.policies.len()),
+            (run.order, self.orders.len()),
+            (run.seed, self.seeds.len()),
+        ] {
+            number = number * length as u64 + at as u64;
+        }
+        number
+    }
+
+    /// What a run is known by.
+    pub(crate) fn key(&self, run: Run) -> Key {
+        let order: Digest = digest(&self.orders[run.order].name());
+        let parts = [
+            self.workloads[run.workload].digest,
+            self.machines[run.machine].digest,
+            self.conditions[run.conditions].digest,
+            self.policies[run.policy].digest,
+            order,
+        ];
+        Key::of(&parts, self.seeds[run.seed])
+    }
+
+    /// The names of a run's workload, machine, policy and core order, and its seed.
+    pub(crate) fn names(&self, run: Run) -> (&str, &str, &str, &'static str, u64) {
+        let (workload, machine) = (&self.workloads[run.workload].base.name, &self.machines[run.machine].base.name);
+        (workload, machine, self.policies[run.policy].base.name(), self.orders[run.order].name(), self.seeds[run.seed])
+    }
+
+    /// The columns of what is varied, by kind and place, with every value that there is.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (String, &[Value])> {
+        let axes = KINDS.iter().zip(&self.axes).flat_map(|(kind, axes)| axes.iter().map(move |axis| (kind, axis)));
+        axes.map(|(kind, axis)| (format!("{kind}.{}", variation::place(&axis.path)), axis.values.as_slice()))
+    }
+
+    /// The values of a run in those columns.
+    pub(crate) fn values(&self, run: Run) -> impl Iterator<Item = Option<&Value>> {
+        let workload = self.workloads[run.workload].values.iter();
+        let machine = self.machines[run.machine].values.iter();
+        let conditions = self.conditions[run.conditions].values.iter();
+        let policy = self.policies[run.policy].values.iter();
+        workload.chain(machine).chain(conditions).chain(policy).map(Option::as_ref)
+    }
+
+    /// Pieces of the work: each has one workload, machine and set of conditions, and so many of its seeds that its runs are not
+    /// many. What they have in common is done once for each piece: runs alone on big cores, training.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
+        let seeds = self.seeds.len();
+        let step = (RUNS_OF_A_PIECE / self.in_cell()).clamp(1, seeds);
+        let (machines, conditions) = (self.machines.len(), self.conditions.len());
+        (0..self.workloads.len() * machines * conditions).flat_map(move |cell| {
+            let (workload, machine, conditions) =
+                (cell / conditions / machines, cell / conditions % machines, cell % conditions);
+            (0..seeds).step_by(step).map(move |first| Piece {
+                workload,
+                machine,
+                conditions,
+                seeds: first..(first + step).min(seeds),
+            })
+        })
+    }
+
+    /// The runs of a piece, by number.
+    pub(crate) fn of_piece(&self, piece: &Piece) -> Vec<u64> {
+        let Piece { workload, machine, conditions, ref seeds } = *piece;
+        let mut runs = Vec::new();
+        for policy in 0..self.policies.len() {
+            for order in 0..self.orders.len() {
+                let run = |seed| self.number(Run { workload, machine, conditions, policy, order, seed });
+                runs.extend(seeds.clone().map(run));
+            }
+        }
+        runs
+    }
+
+    /// The plan of a piece, with these seeds of it only.
+    pub(crate) fn plan(&self, piece: &Piece, seeds: Vec<u64>) -> evenkeel_experiment::Result<Plan> {
+        let (workload, machine) = (&self.workloads[piece.workload].base, &self.machines[piece.machine].base);
+        Ok(Plan {
+            workloads: vec![variation::workload(&workload.name, &workload.settings)?],
+            machines: vec![variation::machine(&machine.name, &machine.settings)?],
+            policies: self.policies.iter().map(|policy| policy.base.clone()).collect(),
+            orders: self.orders.clone(),
+            seeds,
+            conditions: self.conditions[piece.conditions].base.clone(),
+        })
+    }
+}
+
+/// So many runs are worth what is done once for a piece, and are over in a second or so.
+const RUNS_OF_A_PIECE: usize = 256;
+
+/// A piece of the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    workload: usize,
+    machine: usize,
+    conditions: usize,
+    seeds: Range<usize>,
+}
+
+/// Makes sure that policies can schedule the machines, and that workloads can run there.
+fn fit(
+    workloads: &[(Variant<Named>, Workload)],
+    machines: &[(Variant<Named>, Machine)],
+    policies: &[Variant<Setup>],
+) -> Result<()> {
+    let wrong = |kind: &str, named: &Named| {
+        let place = format!("{kind} {}", named.name);
+        move |source| Error::Named { place, source }
+    };
+    for (variant, machine) in machines {
+        for policy in policies {
+            catalog::accepted(&policy.base, machine).map_err(wrong("machine", &variant.base))?;
+        }
+        for (variant, workload) in workloads {
+            catalog::fits(workload, machine).map_err(wrong("workload", &variant.base))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(text: &str) -> Result<Grid> {
+        let text = format!(
+            "machines = [\"2B2S\", \"2B4S\"]\nworkloads = [\"radix\", \"fft\"]\npolicies = [\"cfs\", \"gts\"]\n{text}"
+        );
+        Grid::parse(&text, "grid.toml", None)
+    }
+
+    #[test]
+    fn every_run_has_a_number_and_is_in_one_piece() {
+        let grid =
+            grid("seeds = [5, 3, 3, 200]\nmachine.costs.tick_us = [1000, 4000]\nconditions.noise = [false, true]")
+                .unwrap();
+        assert_eq!((grid.runs(), grid.counts()), (2 * 4 * 2 * 2 * 2 * 3, [2, 4, 2, 2, 2, 3]));
+        let mut runs: Vec<u64> = grid.pieces().flat_map(|piece| grid.of_piece(&piece)).collect();
+        runs.sort_unstable();
+        assert_eq!(runs, (0..grid.runs()).collect::<Vec<_>>());
+        let mut keys: Vec<Key> = (0..grid.runs()).map(|run| grid.key(grid.run(run))).collect();
+        assert!((0..grid.runs()).all(|run| grid.number(grid.run(run)) == run));
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len() as u64, grid.runs(), "a key of its own for each");
+        let last = grid.run(grid.runs() - 1);
+        assert_eq!(grid.names(last), ("fft", "2B4S", "gts", "little-first", 200));
+        let values: Vec<_> = grid.values(last).flatten().map(Value::to_string).collect();
+        assert_eq!(values, ["4000", "true"]);
+        let columns: Vec<String> = grid.columns().map(|(name, _)| name).collect();
+        assert_eq!(columns, ["machine.costs.tick_us", "conditions.noise"]);
+    }
+
+    #[test]
+    fn many_seeds_are_several_pieces() {
+        let grid = grid("seeds = 1000").unwrap();
+        let pieces: Vec<Piece> = grid.pieces().collect();
+        assert_eq!(pieces.len(), 4 * 1000_usize.div_ceil(64));
+        assert_eq!(pieces.iter().map(|piece| grid.of_piece(piece).len()).max(), Some(256));
+    }
+
+    /// A grid that grows keeps what was done.
+    #[test]
+    fn a_key_depends_on_the_run_alone() {
+        let (small, large) = (grid("seeds = 1").unwrap(), grid("seeds = 2\nconditions.noise = [true, false]").unwrap());
+        let keys: Vec<Key> = (0..large.runs()).map(|run| large.key(large.run(run))).collect();
+        for run in 0..small.runs() {
+            assert!(keys.contains(&small.key(small.run(run))));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_said_with_their_place() {
+        let said = |text: &str| {
+            let error = grid(text).unwrap_err();
+            let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+            format!("{error}{source}")
+        };
+        assert_eq!(said("sedes = 3"), "grid.toml:4: unknown key \"sedes\": did you mean \"seeds\"?");
+        assert_eq!(said("seeds = []"), "grid.toml: seeds is empty: expected at least one");
+        assert!(said("seeds = \"x\"").contains("expected how many seeds"));
+        assert_eq!(said("seeds = 1000000000"), "grid.toml: seeds = 1000000000: expected at most 10000000");
+        assert!(said("seeds = 9000000").starts_with("grid.toml: more than 100000000 runs"));
+        assert!(said("baseline = \"eas\"").contains("expected one of the policies, cfs, gts"));
+        assert!(said("machine.costs.tik_us = 1").starts_with("grid.toml: machine: 2B2S with costs.tik_us = 1: "));
+        assert!(said("machine.costs.tick_us = []").contains("expected at least one value"));
+        assert_eq!(said("policy.gts.x = 1"), "grid.toml: policy: policy gts: it has no knob \"x\", nor any other");
+        assert!(
+            said("workload.program.radix.nn = 1").starts_with("grid.toml: workload: radix with program.radix.nn = 1")
+        );
+    }
+}

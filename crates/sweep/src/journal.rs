@@ -1,0 +1,212 @@
+//! What is done of a sweep, while it goes on: a file of JSON lines beside the table, one for each run, written as soon as the run
+//! is over. Whatever ends the process, at most the line that it was writing is lost.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::{Error, Result};
+use crate::row::Row;
+
+/// The journal of a table. While it is open no other process can open it.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    /// Where the next line begins.
+    end: u64,
+}
+
+impl Journal {
+    /// Opens the journal of a table, and makes one if there is none.
+    ///
+    /// # Errors
+    /// It cannot be opened, or another process has it.
+    pub fn open(table: &Path) -> Result<Self> {
+        let path = beside(table);
+        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::file(&path))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy { path }),
+            Err(error) => return Err(Error::file(&path)(error.into())),
+        }
+        let end = whole_lines(&file).map_err(Error::file(&path))?;
+        // A line that was cut off would run into the next one.
+        file.set_len(end).map_err(Error::file(&path))?;
+        Ok(Self { path, open: Mutex::new(Open { file, end }) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Calls `each` for every row, with its place.
+    ///
+    /// # Errors
+    /// It cannot be read, or a line is none of a journal.
+    pub(crate) fn rows(&self, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<()> {
+        let mut reader = File::open(&self.path).map(BufReader::new).map_err(Error::file(&self.path))?;
+        let (mut line, mut at, mut number) = (String::new(), 0, 1);
+        while reader.read_line(&mut line).map_err(Error::file(&self.path))? > 0 {
+            each(at, self.parse(&line, &format!("line {number}"))?)?;
+            at += line.len() as u64;
+            number += 1;
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// Adds a row. Returns its place.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn add(&self, row: &Row) -> Result<u64> {
+        let mut line = serde_json::to_vec(row).map_err(|error| Error::table(&self.path, error))?;
+        line.push(b'\n');
+        let mut open = self.lock();
+        let at = open.end;
+        if let Err(error) = open.file.write_all(&line) {
+            // What is half written would run into the next line.
+            let _ = open.file.set_len(at);
+            return Err(Error::file(&self.path)(error));
+        }
+        open.end += line.len() as u64;
+        Ok(at)
+    }
+
+    /// The row at a place.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn row(&self, at: u64) -> Result<Row> {
+        let mut open = self.lock();
+        let mut line = String::new();
+        let read = open.file.seek(SeekFrom::Start(at)).and_then(|_| {
+            // A row has a few hundred bytes.
+            BufReader::with_capacity(1024, &mut open.file).read_line(&mut line)
+        });
+        read.map_err(Error::file(&self.path))?;
+        self.parse(&line, &format!("byte {at}"))
+    }
+
+    /// Forgets every row.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn clear(&self) -> Result<()> {
+        let mut open = self.lock();
+        open.end = 0;
+        open.file.set_len(0).map_err(Error::file(&self.path))
+    }
+
+    /// Removes it: the table has it all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn remove(self) -> Result<()> {
+        self.clear()
+    }
+
+    fn parse(&self, line: &str, place: &str) -> Result<Row> {
+        serde_json::from_str(line).map_err(|error| {
+            let message = format!("no row of a sweep at {place} ({error}): remove the file to do its runs again");
+            Error::table(&self.path, message)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        // A line is there whole, or cut off again.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Journal {
+    /// One without a row is of no use.
+    fn drop(&mut self) {
+        if self.lock().end == 0 {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn beside(table: &Path) -> PathBuf {
+    let mut name = table.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Up to where a file consists of whole lines.
+fn whole_lines(mut file: &File) -> std::io::Result<u64> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut end = length;
+    let mut block = [0; 4096];
+    while end > 0 {
+        let from = end.saturating_sub(block.len() as u64);
+        let part = &mut block[..(end - from) as usize];
+        file.seek(SeekFrom::Start(from))?;
+        file.read_exact(part)?;
+        if let Some(last) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(from + last as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(run: u64) -> Row {
+        // A number that a sloppy reader of decimals gets wrong in the last place.
+        Row { run, key: "k".into(), h_antt: Some(1.0 / 3.0 + run as f64 * 1e-16), ..Row::default() }
+    }
+
+    fn all(journal: &Journal) -> Vec<(u64, Row)> {
+        let mut rows = Vec::new();
+        let keep = |at, row| {
+            rows.push((at, row));
+            Ok(())
+        };
+        journal.rows(keep).unwrap();
+        rows
+    }
+
+    #[test]
+    fn rows_come_back_as_they_were_and_a_cut_line_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("t.parquet");
+        let journal = Journal::open(&table).unwrap();
+        let places: Vec<u64> = (0..50).map(|run| journal.add(&row(run)).unwrap()).collect();
+        assert!(matches!(Journal::open(&table), Err(Error::Busy { .. })));
+        let path = journal.path().to_path_buf();
+        drop(journal);
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"run\":50,\"ke").unwrap();
+        let journal = Journal::open(&table).unwrap();
+        let found = all(&journal);
+        assert_eq!(found, places.iter().copied().zip((0..50).map(row)).collect::<Vec<_>>());
+        let at = journal.add(&row(50)).unwrap();
+        assert_eq!((journal.row(at).unwrap(), journal.row(places[7]).unwrap()), (row(50), row(7)));
+        journal.remove().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_no_journal_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("t.parquet");
+        std::fs::write(folder.path().join("t.parquet.journal"), "hello\n").unwrap();
+        let journal = Journal::open(&table).unwrap();
+        let error = journal.rows(|_, _| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("no row of a sweep at line 1") && error.contains("remove"), "{error}");
+    }
+}

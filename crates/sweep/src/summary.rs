@@ -1,0 +1,176 @@
+//! What came out of a sweep: how policies differ, over everything that was varied.
+
+use std::path::Path;
+
+use evenkeel_model::Difference;
+
+use crate::error::Result;
+use crate::row::Row;
+use crate::table::{About, Reader};
+
+/// What a table amounts to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The policy that the others are compared with.
+    pub baseline: String,
+    /// How many workloads on machines under certain conditions there are.
+    pub cells: u64,
+    /// How many runs could not be carried to their end.
+    pub failed: u64,
+    /// Why the first of them could not.
+    pub first_error: Option<String>,
+    /// Whether anything was drawn from a seed.
+    pub drawn: bool,
+    /// The other policies.
+    pub policies: Vec<PolicySummary>,
+}
+
+/// A policy against the baseline. Effects are geometric means over everything that was varied in which all runs came to their
+/// end, a pair for each seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicySummary {
+    /// Its name.
+    pub policy: String,
+    /// On H_ANTT: lower is better.
+    pub h_antt: Option<Difference>,
+    /// On H_STP: higher is better.
+    pub h_stp: Option<Difference>,
+    /// On energy.
+    pub energy: Option<Difference>,
+    /// In how many cells it has a lower H_ANTT than the baseline, beyond chance.
+    pub better: u64,
+    /// In how many it has a higher one.
+    pub worse: u64,
+}
+
+const METRICS: usize = 3;
+
+/// H_ANTT, H_STP and energy.
+fn metrics(row: &Row) -> [f64; METRICS] {
+    [row.h_antt, row.h_stp, row.energy_j].map(|value| value.unwrap_or(f64::NAN))
+}
+
+/// For each seed the sum over cells of the logarithm of the ratio, and how many cells that is.
+#[derive(Clone, Debug)]
+struct Sums {
+    of_seeds: Vec<f64>,
+    cells: u64,
+}
+
+impl Sums {
+    fn difference(&self) -> Option<Difference> {
+        let cells = (self.cells > 0).then_some(self.cells as f64)?;
+        Difference::of_logarithms(self.of_seeds.iter().map(|sum| sum / cells))
+    }
+}
+
+impl Summary {
+    /// Reads a table. Whatever its size, no more than a cell of it is in memory at a time.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none of a sweep.
+    pub fn read(table: &Path) -> Result<Self> {
+        let mut reader = Reader::open(table)?;
+        let about = reader.about.clone();
+        let sums = vec![Sums { of_seeds: vec![0.0; about.seeds], cells: 0 }; about.policies.len() * METRICS];
+        let mut reading = Reading {
+            summary: Self {
+                baseline: about.policies.get(about.baseline).cloned().unwrap_or_default(),
+                cells: 0,
+                failed: 0,
+                first_error: None,
+                drawn: false,
+                policies: Vec::new(),
+            },
+            verdicts: vec![(0, 0); about.policies.len()],
+            about,
+            sums,
+            cell: None,
+            rows: Vec::new(),
+        };
+        while let Some(rows) = reader.rows()? {
+            rows.iter().for_each(|row| reading.row(row));
+        }
+        Ok(reading.end())
+    }
+}
+
+/// A table that is being read.
+struct Reading {
+    about: About,
+    summary: Summary,
+    /// By policy, then by metric.
+    sums: Vec<Sums>,
+    /// By policy: in how many cells it is better and worse.
+    verdicts: Vec<(u64, u64)>,
+    /// The present cell, and the metrics of its rows by their place in it.
+    cell: Option<u64>,
+    rows: Vec<[f64; METRICS]>,
+}
+
+impl Reading {
+    fn row(&mut self, row: &Row) {
+        let in_cell = self.about.in_cell().max(1);
+        let cell = row.run / in_cell;
+        if self.cell != Some(cell) {
+            self.end_cell();
+            self.cell = Some(cell);
+            self.rows = vec![[f64::NAN; METRICS]; in_cell as usize];
+        }
+        self.rows[(row.run % in_cell) as usize] = metrics(row);
+        self.summary.drawn |= row.drawn == Some(true);
+        if let Some(error) = &row.error {
+            self.summary.failed += 1;
+            self.summary.first_error.get_or_insert_with(|| error.clone());
+        }
+    }
+
+    fn end_cell(&mut self) {
+        if self.cell.take().is_none() {
+            return;
+        }
+        self.summary.cells += 1;
+        for policy in 0..self.about.policies.len() {
+            for metric in 0..METRICS {
+                let logs: Vec<f64> = (0..self.about.seeds).map(|seed| self.logarithm(policy, seed, metric)).collect();
+                if !logs.iter().all(|log| log.is_finite()) {
+                    continue;
+                }
+                let sums = &mut self.sums[policy * METRICS + metric];
+                sums.cells += 1;
+                sums.of_seeds.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += log);
+                let clear = Difference::of_logarithms(logs).filter(|difference| metric == 0 && difference.is_clear());
+                if let Some(difference) = clear {
+                    let (better, worse) = &mut self.verdicts[policy];
+                    *if difference.value < 0.0 { better } else { worse } += 1;
+                }
+            }
+        }
+    }
+
+    /// The logarithm of a policy's ratio to the baseline with one seed: the mean over core orders.
+    fn logarithm(&self, policy: usize, seed: usize, metric: usize) -> f64 {
+        let (orders, seeds) = (self.about.orders, self.about.seeds);
+        let value = |policy: usize, order: usize| self.rows[(policy * orders + order) * seeds + seed][metric];
+        let logs = (0..orders).map(|order| (value(policy, order) / value(self.about.baseline, order)).ln());
+        logs.sum::<f64>() / orders as f64
+    }
+
+    fn end(mut self) -> Summary {
+        self.end_cell();
+        let others = (0..self.about.policies.len()).filter(|policy| *policy != self.about.baseline);
+        let of = |policy: usize| {
+            let difference = |metric: usize| self.sums[policy * METRICS + metric].difference();
+            PolicySummary {
+                policy: self.about.policies[policy].clone(),
+                h_antt: difference(0),
+                h_stp: difference(1),
+                energy: difference(2),
+                better: self.verdicts[policy].0,
+                worse: self.verdicts[policy].1,
+            }
+        };
+        self.summary.policies = others.map(of).collect();
+        self.summary
+    }
+}

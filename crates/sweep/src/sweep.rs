@@ -1,0 +1,307 @@
+//! Does the runs of a grid that are not done yet.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use evenkeel_experiment::training::Lessons;
+use evenkeel_experiment::{Control, Error as RunError, Job, Runner, Stage};
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::grid::{Grid, Piece, Run};
+use crate::journal::Journal;
+use crate::key::Key;
+use crate::row::Row;
+use crate::shard::Shard;
+use crate::table::{About, Batches, Reader, STEP, Writer};
+
+/// What is wanted of a sweep.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The table. Its runs count as done if the grid has them.
+    pub table: PathBuf,
+    /// Which part of the grid.
+    pub shard: Shard,
+    /// Runs in the table that the grid does not have are dropped; otherwise they are an error.
+    pub drop: bool,
+    /// Nothing counts as done.
+    pub fresh: bool,
+}
+
+impl Request {
+    /// The whole grid, into a table.
+    pub fn into(table: impl Into<PathBuf>) -> Self {
+        Self { table: table.into(), shard: Shard::ALL, drop: false, fresh: false }
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Runs in the table.
+    pub runs: u64,
+    /// Those of them that were done now.
+    pub computed: u64,
+    /// Those of them that could not be carried to their end: they have an `error`.
+    pub failed: u64,
+}
+
+/// Does the runs of a grid that are not done yet, spread over all cores, and writes the table. [`Control::progress`] sees
+/// [`Stage::Runs`] and [`Stage::Writing`].
+///
+/// # Errors
+/// A file cannot be read or written, another process is at this table, or [`Control`] stopped the work: then the journal has
+/// what was done, and the next call goes on from there.
+pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Done> {
+    let pieces = || (0..).zip(grid.pieces()).filter(|(piece, _)| request.shard.has(*piece)).map(|(_, piece)| piece);
+    let known = Known::find(grid, request, pieces())?;
+    if let Some(done) = known.whole {
+        known.journal.remove()?;
+        return Ok(done);
+    }
+    let missing = |piece: &Piece| -> Vec<u64> {
+        grid.of_piece(piece).into_iter().filter(|run| known.place(*run).is_none()).collect()
+    };
+    let to_do: u64 = pieces().map(|piece| missing(&piece).len() as u64).sum();
+    control.progress.begin(Stage::Runs, to_do as usize);
+    let work = Work { grid, known: &known, control, lessons: Lessons::default(), broken: Mutex::default() };
+    // A piece at a time to each core, in their order: what is begun is soon over.
+    pieces().par_bridge().for_each(|piece| work.piece(&piece, missing(&piece)));
+    control.progress.end();
+    if let Some(error) = work.broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let left: u64 = pieces().map(|piece| missing(&piece).len() as u64).sum();
+    let runs = known.wanted;
+    if left > 0 {
+        return Err(Error::Stopped { done: runs - left, of: runs });
+    }
+    let failed = write(grid, &known, &request.table, control)?;
+    known.journal.remove()?;
+    Ok(Done { runs, computed: to_do, failed })
+}
+
+/// Runs that are done, by their places in the journal.
+struct Known {
+    journal: Journal,
+    /// One more than the place; 0 for what is not done.
+    places: Vec<AtomicU64>,
+    /// How many runs are wanted.
+    wanted: u64,
+    /// The table has them all already, and nothing else.
+    whole: Option<Done>,
+}
+
+impl Known {
+    /// Finds what is done in the table and in its journal, and has all of it in the journal, unless the table is whole.
+    fn find(grid: &Grid, request: &Request, pieces: impl Iterator<Item = Piece>) -> Result<Self> {
+        let journal = Journal::open(&request.table)?;
+        if request.fresh {
+            journal.clear()?;
+        }
+        let runs = grid.runs() as usize;
+        let mut wanted = vec![false; runs];
+        pieces.for_each(|piece| grid.of_piece(&piece).into_iter().for_each(|run| wanted[run as usize] = true));
+        let places = std::iter::repeat_with(AtomicU64::default).take(runs).collect();
+        let count = wanted.iter().filter(|wanted| **wanted).count() as u64;
+        let mut known = Self { journal, places, wanted: count, whole: None };
+        let mut numbers = Numbers { grid, by_key: Vec::new() };
+        let mut number = |row: &Row| numbers.of(row).filter(|run| wanted[*run as usize]);
+        let (mut rows, mut foreign) = (0, 0);
+        known.journal.rows(|at, row| {
+            rows += 1;
+            match number(&row) {
+                Some(run) => known.set(run, at),
+                None => foreign += 1,
+            }
+            Ok(())
+        })?;
+        if foreign > 0 && !request.drop {
+            return Err(Error::Foreign { path: known.journal.path().to_path_buf(), foreign });
+        }
+        if request.table.exists() && !request.fresh {
+            let done = known.in_table(grid, request, &mut number)?;
+            known.whole = done.filter(|_| rows == 0);
+            if known.whole.is_none() {
+                known.take_from(&request.table, number)?;
+            }
+        }
+        Ok(known)
+    }
+
+    /// What a table has, if it is just what is wanted.
+    fn in_table(
+        &self,
+        grid: &Grid,
+        request: &Request,
+        mut number: impl FnMut(&Row) -> Option<u64>,
+    ) -> Result<Option<Done>> {
+        let (mut runs, mut foreign, mut moved, mut failed) = (0, 0, 0, 0);
+        let mut reader = Reader::open(&request.table)?;
+        let same = reader.about == About::of(grid);
+        while let Some(rows) = reader.rows()? {
+            for row in rows {
+                let found = number(&row);
+                runs += 1;
+                foreign += u64::from(found.is_none());
+                moved += u64::from(found != Some(row.run));
+                failed += u64::from(row.error.is_some());
+            }
+        }
+        if foreign > 0 && !request.drop {
+            return Err(Error::Foreign { path: request.table.clone(), foreign });
+        }
+        let whole = same && moved == 0 && runs == self.wanted;
+        Ok(whole.then_some(Done { runs, computed: 0, failed }))
+    }
+
+    /// Puts into the journal what a table has of the grid.
+    fn take_from(&self, table: &Path, mut number: impl FnMut(&Row) -> Option<u64>) -> Result<()> {
+        let mut reader = Reader::open(table)?;
+        while let Some(rows) = reader.rows()? {
+            for row in rows {
+                if let Some(run) = number(&row).filter(|run| self.place(*run).is_none()) {
+                    self.set(run, self.journal.add(&Row { run, ..row })?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&self, run: u64, place: u64) {
+        self.places[run as usize].store(place + 1, Ordering::Relaxed);
+    }
+
+    fn place(&self, run: u64) -> Option<u64> {
+        self.places[run as usize].load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+/// Finds the numbers of rows that were written for another grid, too.
+struct Numbers<'a> {
+    grid: &'a Grid,
+    /// Made when it is needed first.
+    by_key: Vec<(Key, u64)>,
+}
+
+impl Numbers<'_> {
+    /// The number that a row has in the grid, if that has its run.
+    fn of(&mut self, row: &Row) -> Option<u64> {
+        let key: Key = row.key.parse().ok()?;
+        let own = |run: u64| self.grid.key(self.grid.run(run));
+        if row.run < self.grid.runs() && own(row.run) == key {
+            return Some(row.run);
+        }
+        if self.by_key.is_empty() {
+            self.by_key = (0..self.grid.runs()).map(|run| (own(run), run)).collect();
+            self.by_key.sort_unstable();
+        }
+        let at = self.by_key.partition_point(|(known, _)| *known < key);
+        self.by_key.get(at).filter(|(known, _)| *known == key).map(|(_, run)| *run)
+    }
+}
+
+/// Runs under way.
+struct Work<'a> {
+    grid: &'a Grid,
+    known: &'a Known,
+    control: &'a Control<'a>,
+    lessons: Lessons,
+    /// Why the work cannot go on.
+    broken: Mutex<Option<Error>>,
+}
+
+impl Work<'_> {
+    /// Does these runs of a piece.
+    fn piece(&self, piece: &Piece, runs: Vec<u64>) {
+        if runs.is_empty() || self.stops() {
+            return;
+        }
+        let mut seeds: Vec<u64> = runs.iter().map(|run| self.grid.names(self.grid.run(*run)).4).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        // What is done to make ready is not shown, and stops with the rest.
+        let control = Control { progress: &(), ..*self.control };
+        let runner = self.grid.plan(piece, seeds).and_then(|plan| Runner::knowing(plan, &self.lessons, &control));
+        match runner {
+            Ok(runner) => runs.par_iter().for_each(|run| {
+                if !self.stops() {
+                    self.keep(*run, runner.run_once(self.job(*run)));
+                }
+            }),
+            Err(RunError::Stopped { .. }) => {}
+            // Each of them has what went wrong before the first began.
+            Err(error) => {
+                let row = Row::default().with(Err(error));
+                runs.iter().for_each(|run| self.write(Row { error: row.error.clone(), ..self.row(*run) }));
+            }
+        }
+    }
+
+    fn job(&self, run: u64) -> Job {
+        let Run { policy, order, .. } = self.grid.run(run);
+        let (.., seed) = self.grid.names(self.grid.run(run));
+        Job { workload: 0, machine: 0, policy, order: self.grid.compared().1[order], seed }
+    }
+
+    fn keep(&self, run: u64, result: Result<evenkeel_experiment::Run, RunError>) {
+        if !matches!(result, Err(RunError::Stopped { .. })) {
+            self.write(self.row(run).with(result));
+        }
+    }
+
+    /// A run before its result.
+    fn row(&self, number: u64) -> Row {
+        let run = self.grid.run(number);
+        let (workload, machine, policy, order, seed) = self.grid.names(run);
+        Row {
+            run: number,
+            key: self.grid.key(run).to_string(),
+            workload: workload.into(),
+            machine: machine.into(),
+            policy: policy.into(),
+            order: order.into(),
+            seed,
+            ..Row::default()
+        }
+    }
+
+    fn write(&self, row: Row) {
+        match self.known.journal.add(&row) {
+            Ok(place) => self.known.set(row.run, place),
+            Err(error) => *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
+        }
+        self.control.progress.advance();
+    }
+
+    fn stops(&self) -> bool {
+        self.control.stopped() || self.broken.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// Writes the table from the journal. Returns how many runs could not be carried to their end.
+fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Result<u64> {
+    control.progress.begin(Stage::Writing, known.wanted as usize);
+    let (batches, mut writer) = (Batches::new(grid, table)?, Writer::new(table, About::of(grid)));
+    let mut failed = 0;
+    let mut rows = Vec::with_capacity(STEP);
+    let places = (0..grid.runs()).filter_map(|run| Some((run, known.place(run)?)));
+    for (run, place) in places {
+        // Its number may be from another grid.
+        let row = Row { run, ..known.journal.row(place)? };
+        failed += u64::from(row.error.is_some());
+        rows.push(row);
+        control.progress.advance();
+        if rows.len() == STEP {
+            writer.write(&batches.of(&rows)?)?;
+            rows.clear();
+        }
+    }
+    if !rows.is_empty() {
+        writer.write(&batches.of(&rows)?)?;
+    }
+    writer.finish()?;
+    control.progress.end();
+    Ok(failed)
+}

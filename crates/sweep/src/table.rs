@@ -1,0 +1,216 @@
+//! The table: a Parquet file with a row for each run, in the order of the grid.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray};
+use arrow_schema::{Field, FieldRef, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
+use serde_arrow::schema::{SchemaLike, TracingOptions};
+use tempfile::NamedTempFile;
+use toml::Value;
+
+use crate::error::{Error, Result};
+use crate::grid::Grid;
+use crate::row::Row;
+
+/// Rows that are handled at a time. Files are the same however they come about only if all are written in the same steps.
+pub const STEP: usize = 8192;
+
+/// Rows of a row group, which is what a reader can skip.
+const GROUP: usize = 8 * STEP;
+
+/// What varied values stand after.
+const BEFORE_VALUES: &str = "policy";
+
+/// What a table says of its sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The version that did the runs.
+    pub version: String,
+    /// The text of the grid.
+    pub grid: String,
+    /// How many runs the grid has.
+    pub runs: u64,
+    /// Its policies, with their knobs.
+    pub policies: Vec<String>,
+    /// How many core orders there are.
+    pub orders: usize,
+    /// How many seeds there are.
+    pub seeds: usize,
+    /// The position of the policy that the others are compared with.
+    pub baseline: usize,
+}
+
+/// Where that stands among a file's metadata.
+const ABOUT: &str = "evenkeel";
+
+impl About {
+    /// Of a grid.
+    pub fn of(grid: &Grid) -> Self {
+        let (policies, orders, baseline) = grid.compared();
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            grid: grid.text().into(),
+            runs: grid.runs(),
+            policies: policies.into_iter().map(str::to_owned).collect(),
+            orders: orders.len(),
+            seeds: grid.counts()[5],
+            baseline,
+        }
+    }
+
+    /// Runs of a workload on a machine under certain conditions.
+    pub fn in_cell(&self) -> u64 {
+        (self.policies.len() * self.orders * self.seeds) as u64
+    }
+}
+
+/// The fields of a [`Row`].
+fn fields(path: &Path) -> Result<Vec<FieldRef>> {
+    let options = TracingOptions::default().strings_as_large_utf8(false).sequence_as_large_list(false);
+    Vec::<FieldRef>::from_type::<Row>(options).map_err(|error| Error::table(path, error))
+}
+
+/// Makes batches of a grid's rows.
+pub struct Batches<'a> {
+    grid: &'a Grid,
+    path: &'a Path,
+    fields: Vec<FieldRef>,
+}
+
+impl<'a> Batches<'a> {
+    pub fn new(grid: &'a Grid, path: &'a Path) -> Result<Self> {
+        Ok(Self { grid, path, fields: fields(path)? })
+    }
+
+    /// Rows as columns, those of the varied values among them.
+    pub fn of(&self, rows: &[Row]) -> Result<RecordBatch> {
+        let wrong = |error: &dyn std::fmt::Display| Error::table(self.path, error);
+        let fixed = serde_arrow::to_record_batch(&self.fields, &rows).map_err(|error| wrong(&error))?;
+        let mut fields = self.fields.clone();
+        let mut columns = fixed.columns().to_vec();
+        let at = fields.iter().position(|field| field.name() == BEFORE_VALUES).map_or(fields.len(), |at| at + 1);
+        let values: Vec<Vec<Option<&Value>>> =
+            rows.iter().map(|row| self.grid.values(self.grid.run(row.run)).collect()).collect();
+        for (number, (name, all)) in self.grid.columns().enumerate() {
+            let column = column(all, values.iter().map(|values| values[number]));
+            fields.insert(at + number, Arc::new(Field::new(name, column.data_type().clone(), true)));
+            columns.insert(at + number, column);
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| wrong(&error))
+    }
+}
+
+/// A column of varied values, of the narrowest type that has `all` of them.
+fn column<'a>(all: &[Value], values: impl Iterator<Item = Option<&'a Value>>) -> ArrayRef {
+    if all.iter().all(Value::is_integer) {
+        return Arc::new(values.map(|value| value?.as_integer()).collect::<Int64Array>());
+    }
+    if all.iter().all(|value| value.is_integer() || value.is_float()) {
+        let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
+        return Arc::new(values.map(|value| number(value?)).collect::<Float64Array>());
+    }
+    if all.iter().all(Value::is_bool) {
+        return Arc::new(values.map(|value| value?.as_bool()).collect::<BooleanArray>());
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Arc::new(values.map(|value| Some(text(value?))).collect::<StringArray>())
+}
+
+/// A table that is being written, under another name until it is whole.
+pub struct Writer<'a> {
+    path: &'a Path,
+    writer: Option<ArrowWriter<NamedTempFile>>,
+    about: About,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(path: &'a Path, about: About) -> Self {
+        Self { path, writer: None, about }
+    }
+
+    /// Writes rows: [`STEP`] of them, or the last.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let wrong = Error::parquet(self.path);
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let about = serde_json::to_string(&self.about).map_err(|error| Error::table(self.path, error))?;
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::SNAPPY)
+                    .set_max_row_group_row_count(Some(GROUP))
+                    .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
+                    .set_key_value_metadata(Some(vec![KeyValue::new(ABOUT.to_owned(), about)]))
+                    .build();
+                let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let file = tempfile::Builder::new()
+                    .prefix(".evenkeel-")
+                    .suffix(".partial")
+                    .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+                    .tempfile_in(folder.unwrap_or(Path::new(".")))
+                    .map_err(Error::file(self.path))?;
+                none.insert(ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(&wrong)?)
+            }
+        };
+        writer.write(batch).map_err(wrong)
+    }
+
+    /// Gives the file its name.
+    pub fn finish(self) -> Result<()> {
+        let Some(writer) = self.writer else { return Err(Error::table(self.path, "there is no run to write")) };
+        let file = writer.into_inner().map_err(Error::parquet(self.path))?;
+        file.as_file().sync_all().map_err(Error::file(self.path))?;
+        file.persist(self.path).map(drop).map_err(|error| Error::file(self.path)(error.error))
+    }
+}
+
+/// A table that is read, a step at a time.
+pub struct Reader<'a> {
+    path: &'a Path,
+    /// What it says of its sweep.
+    pub about: About,
+    batches: parquet::arrow::arrow_reader::ParquetRecordBatchReader,
+}
+
+impl<'a> Reader<'a> {
+    pub fn open(path: &'a Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::file(path))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+        let about = builder.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+        let about = about.filter(|entry| entry.key == ABOUT).find_map(|entry| entry.value.as_deref());
+        let about = about.and_then(|about| serde_json::from_str(about).ok());
+        let about = about.ok_or_else(|| Error::table(path, "a Parquet file, but none of `evenkeel sweep`"))?;
+        let batches = builder.with_batch_size(STEP).build().map_err(Error::parquet(path))?;
+        Ok(Self { path, about, batches })
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> Arc<Schema> {
+        self.batches.schema()
+    }
+
+    /// The next rows, as columns; none at its end.
+    pub fn next(&mut self) -> Result<Option<RecordBatch>> {
+        self.batches.next().transpose().map_err(|error| Error::table(self.path, error))
+    }
+
+    /// The next rows; none at its end.
+    pub fn rows(&mut self) -> Result<Option<Vec<Row>>> {
+        let Some(batch) = self.next()? else { return Ok(None) };
+        let wrong = |error: &dyn std::fmt::Display| Error::table(self.path, error);
+        let columns = fields(self.path)?
+            .iter()
+            .map(|field| batch.schema().index_of(field.name()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| wrong(&error))?;
+        let batch = batch.project(&columns).map_err(|error| wrong(&error))?;
+        serde_arrow::from_record_batch(&batch).map(Some).map_err(|error| wrong(&error))
+    }
+}

@@ -1,0 +1,260 @@
+//! What a grid varies: axes, and the machines, workloads, policies and conditions that come of them.
+
+use std::collections::BTreeMap;
+
+use evenkeel_experiment::variation::{self, Setting};
+use evenkeel_experiment::{Beside, Conditions, catalog};
+use evenkeel_model::Ns;
+use evenkeel_model::names::suggestion;
+use evenkeel_sched::{Governor, Setup};
+use evenkeel_workload::program::{MainThread, ReadyQueue};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+use crate::key::{Digest, digest};
+
+/// A value that is varied.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Where it is: `costs`, `tick_us`.
+    pub path: Vec<String>,
+    /// What it is.
+    pub values: Vec<Value>,
+}
+
+/// One machine, workload, policy or set of conditions.
+#[derive(Clone, Debug)]
+pub struct Variant<T> {
+    /// What it is made of.
+    pub base: T,
+    /// Its value on each axis of its kind; `None` where the axis has no meaning for it.
+    pub values: Vec<Option<Value>>,
+    /// The hash of what it amounts to.
+    pub digest: Digest,
+}
+
+/// A machine or a workload as the grid names it, and what is changed of it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The name or path.
+    pub name: String,
+    /// What is changed.
+    pub settings: Vec<Setting>,
+}
+
+/// The axes of a table in a grid: each value in it is one, with a list for several values.
+pub fn axes(table: &Table) -> Vec<Axis> {
+    fn below(table: &Table, above: &[String], found: &mut Vec<Axis>) {
+        for (key, value) in table {
+            let path = [above, std::slice::from_ref(key)].concat();
+            match value {
+                Value::Table(table) => below(table, &path, found),
+                Value::Array(values) => found.push(Axis { path, values: values.clone() }),
+                one => found.push(Axis { path, values: vec![one.clone()] }),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(table, &[], &mut found);
+    found
+}
+
+/// Every combination of the values of axes; those of an axis that is left out are `None`. The last axis goes fastest.
+fn combinations(axes: &[Axis], applies: impl Fn(&Axis) -> bool) -> Vec<Vec<Option<Value>>> {
+    let mut all = vec![Vec::new()];
+    for axis in axes {
+        let values: Vec<Option<Value>> =
+            if applies(axis) { axis.values.iter().cloned().map(Some).collect() } else { vec![None] };
+        let with = |before: Vec<Option<Value>>| {
+            values.iter().map(move |value| before.iter().cloned().chain([value.clone()]).collect())
+        };
+        all = all.into_iter().flat_map(|before| with(before).collect::<Vec<_>>()).collect();
+    }
+    all
+}
+
+/// Machines or workloads: `has` says whether a place has a meaning for one, `make` what one is with other values.
+pub fn named<T: std::fmt::Debug>(
+    kind: &'static str,
+    names: &[String],
+    axes: &[Axis],
+    has: impl Fn(&str, &[String]) -> evenkeel_experiment::Result<bool>,
+    make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
+) -> Result<Vec<(Variant<Named>, T)>> {
+    let wrong = |source| Error::Named { place: kind.to_owned(), source };
+    let mut found = Vec::new();
+    let mut used = vec![false; axes.len()];
+    for name in catalog::once(names) {
+        let meaning: BTreeMap<&[String], bool> = axes
+            .iter()
+            .map(|axis| Ok((axis.path.as_slice(), has(name, &axis.path)?)))
+            .collect::<evenkeel_experiment::Result<_>>()
+            .map_err(wrong)?;
+        axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= meaning[axis.path.as_slice()]);
+        for values in combinations(axes, |axis| meaning[axis.path.as_slice()]) {
+            let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
+            let base = Named { name: name.to_owned(), settings: set.collect() };
+            let made = make(name, &base.settings).map_err(wrong)?;
+            found.push((Variant { digest: digest(&made), base, values }, made));
+        }
+    }
+    if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
+        let place = format!("{kind}.{}", variation::place(&axis.path));
+        let why = format!("no {kind} of the grid has this: expected {}", names.join(", "));
+        return Err(Error::Named { place, source: evenkeel_experiment::Error::File(why) });
+    }
+    Ok(found)
+}
+
+/// Policies, with every combination of the knobs that the grid varies of each.
+pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> {
+    let wrong = |place: &str, source| Error::Named { place: place.to_owned(), source };
+    let mut found: Vec<Variant<Setup>> = Vec::new();
+    let mut used = vec![false; axes.len()];
+    for name in catalog::once(names) {
+        let plain = catalog::policy(name).map_err(|source| wrong("policies", source))?;
+        let own = |axis: &Axis| axis.path[0] == plain.description().name;
+        axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= own(axis));
+        for values in combinations(axes, own) {
+            let knobs = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis, value.as_ref()?)));
+            let mut text = name.to_owned();
+            for (axis, value) in knobs {
+                let [_, knob] = &axis.path[..] else {
+                    let why = format!("expected a knob, as in policy.{}.KNOB", axis.path[0]);
+                    let place = format!("policy.{}", variation::place(&axis.path));
+                    return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
+                };
+                text += &match value {
+                    Value::Boolean(true) => format!(":{knob}"),
+                    Value::Boolean(false) => String::new(),
+                    Value::String(word) => format!(":{knob}={word}"),
+                    other => format!(":{knob}={other}"),
+                };
+            }
+            let setup = catalog::policy(&text).map_err(|source| wrong("policy", source))?;
+            if found.iter().all(|known| known.base.name() != setup.name()) {
+                found.push(Variant { digest: digest(&setup.name()), base: setup, values });
+            }
+        }
+    }
+    if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
+        let place = format!("policy.{}", variation::place(&axis.path));
+        let why = format!("the grid does not run {}: expected one of {}", axis.path[0], names.join(", "));
+        return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
+    }
+    Ok(found)
+}
+
+/// What the conditions of a run can be, by the names of the options of `evenkeel sim`.
+const CONDITIONS: [&str; 8] = ["delay", "governor", "host", "main", "max-time", "noise", "oracle", "tasks"];
+
+/// Conditions, every combination. `beside` is what `host = "run"` stands for.
+pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<Conditions>>> {
+    let of = |values: Vec<Option<Value>>| {
+        let mut conditions = Conditions::default();
+        for (axis, value) in axes.iter().zip(&values) {
+            let Some(value) = value else { continue };
+            let name = variation::place(&axis.path);
+            set(&mut conditions, &name, value, beside).map_err(|why| Error::Named {
+                place: format!("conditions.{name} = {value}"),
+                source: evenkeel_experiment::Error::File(why),
+            })?;
+        }
+        // All but functions, which have no text, and the predictors, which are as they are.
+        let Conditions { delay, beside, noise, governor, oracle, max_time, tasks, .. } = &conditions;
+        let digest = digest(&(delay, beside.is_some(), noise, governor, oracle, max_time, tasks));
+        Ok(Variant { base: conditions, values, digest })
+    };
+    combinations(axes, |_| true).into_iter().map(of).collect()
+}
+
+fn set(conditions: &mut Conditions, name: &str, value: &Value, beside: Option<Beside>) -> Result<(), String> {
+    match name {
+        "delay" => conditions.delay = duration(value)?,
+        "max-time" => conditions.max_time = duration(value)?,
+        "noise" => conditions.noise = read(value)?,
+        "oracle" => conditions.oracle = read(value)?,
+        "governor" => conditions.governor = Governor::parse(value.as_str().unwrap_or_default())?,
+        "tasks" => conditions.tasks.ready = Some(read::<ReadyQueue>(value)?),
+        "main" => conditions.tasks.main = Some(read::<MainThread>(value)?),
+        "host" => match value.as_str() {
+            Some("scx") => conditions.beside = None,
+            Some("run") => conditions.beside = Some(beside.ok_or("this program has no such host")?),
+            _ => return Err("expected \"scx\" or \"run\"".into()),
+        },
+        other => return Err(format!("there is no such condition: {}", suggestion(other, CONDITIONS.iter().copied()))),
+    }
+    Ok(())
+}
+
+fn read<'a, T: Deserialize<'a>>(value: &Value) -> Result<T, String> {
+    T::deserialize(value.clone()).map_err(|error| evenkeel_model::words::plain(error.message()))
+}
+
+fn duration(value: &Value) -> Result<Ns, String> {
+    let parsed = value.as_str().and_then(|text| humantime::parse_duration(text).ok());
+    let ns = parsed.and_then(|parsed| u64::try_from(parsed.as_nanos()).ok());
+    ns.map(Ns).ok_or_else(|| "expected a duration with its unit, such as \"500us\"".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Vec<Axis> {
+        axes(&text.parse().unwrap())
+    }
+
+    #[test]
+    fn every_value_below_a_table_is_an_axis() {
+        let found = table("costs.tick_us = [1000, 4000]\ncluster.big.node = 0\ncore.a.opps = [[[1, 2]], [[3, 4]]]");
+        let text: Vec<String> =
+            found.iter().map(|axis| format!("{} {}", axis.path.join("."), axis.values.len())).collect();
+        assert_eq!(text, ["cluster.big.node 1", "core.a.opps 2", "costs.tick_us 2"]);
+    }
+
+    #[test]
+    fn an_axis_varies_only_what_it_has_a_meaning_for() {
+        let names = ["2B2S", "odroid-xu3"].map(str::to_owned);
+        let of = |text: &str| {
+            named("machine", &names, &table(text), variation::machine_has, variation::machine)
+                .map(|found| found.into_iter().map(|(variant, _)| variant).collect::<Vec<_>>())
+        };
+        let found = of("core.cortex-a57.width = [2.0, 2.4]\ncosts.tick_us = [1000, 4000]").unwrap();
+        assert_eq!(found.len(), 4 + 2);
+        assert_eq!(found[4].values, [None, Some(1000.into())]);
+        // The value of the file itself is no other machine.
+        assert_eq!(found[3].digest, digest(&catalog::machine("2B2S").unwrap().machine));
+        assert!(found[0].digest != found[1].digest && found[0].digest != found[2].digest);
+        let error = of("core.cortex-a76.width = 1").unwrap_err();
+        assert_eq!(error.to_string(), "machine.core.cortex-a76.width");
+    }
+
+    #[test]
+    fn knobs_are_of_their_policy_and_each_policy_is_there_once() {
+        let names = ["cfs", "colab", "colab:takeover=none"].map(str::to_owned);
+        let found = policies(&names[..2], &table("colab.takeover = [\"any\", \"none\"]")).unwrap();
+        let text: Vec<&str> = found.iter().map(|policy| policy.base.name()).collect();
+        assert_eq!(text, ["cfs", "colab:takeover=any", "colab:takeover=none"]);
+        assert_eq!(
+            policies(&names[..1], &table("colab.takeover = \"any\"")).unwrap_err().to_string(),
+            "policy.colab.takeover"
+        );
+        assert_eq!(policies(&names, &[]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn conditions_are_those_of_the_command() {
+        let found =
+            conditions(&table("noise = [false, true]\ndelay = \"1ms\"\ngovernor = \"schedutil\""), None).unwrap();
+        assert_eq!(found.iter().map(|variant| variant.base.noise).collect::<Vec<_>>(), [false, true]);
+        assert_eq!((found[0].base.delay, found[0].base.governor), (Ns::from_ms(1), Governor::Schedutil));
+        for wrong in ["nois = true", "noise = 1", "delay = 5", "governor = \"x\"", "host = \"run\"", "tasks = \"x\""] {
+            let Error::Named { place, source } = conditions(&table(wrong), None).unwrap_err() else {
+                panic!("{wrong}")
+            };
+            assert!(place.starts_with("conditions.") && !source.to_string().is_empty(), "{place}: {source}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Sweeps end to end: what is done is not done again, parts make the whole, and a table says what was run.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use evenkeel_experiment::{Comparison, Control, Plan, Progress, Runner, Stage, catalog};
+use evenkeel_sweep::{Done, Error, Grid, Request, Shard, Summary, merge, sweep};
+
+const GRID: &str = r#"
+machines = ["2B2S", "4B4S"]
+workloads = ["radix", "Sync-1"]
+policies = ["cfs", "colab", "gts"]
+seeds = 3
+machine.core.cortex-a57.width = [2.0, 2.4]
+conditions.noise = [false, true]
+policy.colab.takeover = ["any", "none"]
+"#;
+const RUNS: u64 = 2 * 4 * 2 * 4 * 2 * 3;
+
+fn grid(text: &str) -> Grid {
+    Grid::parse(text, "grid.toml", None).unwrap()
+}
+
+fn run(grid: &Grid, request: &Request) -> Done {
+    sweep(grid, request, &Control::default()).unwrap()
+}
+
+/// A folder, and a table in it.
+fn table() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("out.parquet");
+    (folder, table)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn shards_make_the_same_bytes_as_one_machine_whatever_their_number() {
+    let (folder, whole) = table();
+    let grid = grid(GRID);
+    assert_eq!(run(&grid, &Request::into(&whole)), Done { runs: RUNS, computed: RUNS, failed: 0 });
+    let expected = fs::read(&whole).unwrap();
+    for of in [1, 3, 8] {
+        let parts: Vec<PathBuf> = (1..=of)
+            .map(|number| {
+                let part = folder.path().join(format!("part-{number}-{of}.parquet"));
+                let shard: Shard = format!("{number}/{of}").parse().unwrap();
+                run(&grid, &Request { shard, ..Request::into(&part) });
+                part
+            })
+            .collect();
+        let merged = folder.path().join("merged.parquet");
+        // In any order, and a part twice.
+        let mut given: Vec<PathBuf> = parts.iter().rev().cloned().collect();
+        given.push(parts[0].clone());
+        assert_eq!(merge(&given, &merged, false).unwrap(), RUNS);
+        assert!(fs::read(&merged).unwrap() == expected, "{of} shards");
+        if of > 1 {
+            let error = merge(&parts[1..], &merged, false).unwrap_err();
+            assert!(matches!(error, Error::Missing { of: RUNS, first: 0, .. }), "{error}");
+            assert!(merge(&parts[1..], &merged, true).unwrap() < RUNS);
+        }
+    }
+    assert!(names(folder.path()).iter().all(|name| name.ends_with(".parquet")), "{:?}", names(folder.path()));
+}
+
+/// Stops the work once so many runs are done.
+struct After(usize, AtomicUsize, Arc<evenkeel_sim::Meter>);
+
+impl Progress for After {
+    fn begin(&self, stage: Stage, runs: usize) {
+        assert!(stage == Stage::Runs && runs > 0, "it is stopped before anything is written");
+    }
+
+    fn advance(&self) {
+        if self.1.fetch_add(1, Ordering::Relaxed) + 1 == self.0 {
+            self.2.stop().store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn what_was_done_before_an_end_is_not_done_again() {
+    let (folder, path) = table();
+    let (grid, request) = (grid(GRID), Request::into(&path));
+    let after = After(100, AtomicUsize::new(0), Arc::default());
+    let control = Control { progress: &after, meter: Some(&after.2), ..Control::default() };
+    let Error::Stopped { done, of } = sweep(&grid, &request, &control).unwrap_err() else { panic!("was not stopped") };
+    assert!((100..RUNS).contains(&done) && of == RUNS, "{done} of {of}");
+    assert_eq!(names(folder.path()), ["out.parquet.journal"]);
+    // A kill may cut the last line off.
+    let journal = folder.path().join("out.parquet.journal");
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, &text[..text.len() - 20]).unwrap();
+    let finished = run(&grid, &request);
+    assert_eq!(finished, Done { runs: RUNS, computed: RUNS - done + 1, failed: 0 });
+    assert_eq!(names(folder.path()), ["out.parquet"]);
+    let (_other, fresh) = table();
+    run(&grid, &Request::into(&fresh));
+    assert!(fs::read(&path).unwrap() == fs::read(&fresh).unwrap(), "as if it had never ended");
+    assert_eq!(run(&grid, &request), Done { runs: RUNS, computed: 0, failed: 0 });
+    assert_eq!(run(&grid, &Request { fresh: true, ..request }).computed, RUNS);
+}
+
+#[test]
+fn a_grid_that_grows_keeps_its_runs_and_one_that_shrinks_drops_none_unasked() {
+    let (_folder, path) = table();
+    let small = grid(&GRID.replace("seeds = 3", "seeds = 2"));
+    run(&small, &Request::into(&path));
+    let large = grid(GRID);
+    assert_eq!(run(&large, &Request::into(&path)), Done { runs: RUNS, computed: RUNS / 3, failed: 0 });
+    let (_other, fresh) = table();
+    run(&large, &Request::into(&fresh));
+    assert!(fs::read(&path).unwrap() == fs::read(&fresh).unwrap());
+    let error = sweep(&small, &Request::into(&path), &Control::default()).unwrap_err();
+    assert!(matches!(error, Error::Foreign { foreign, .. } if foreign == RUNS / 3), "{error}");
+    assert!(fs::read(&path).unwrap() == fs::read(&fresh).unwrap(), "nothing was changed");
+    let shrunk = run(&small, &Request { drop: true, ..Request::into(&path) });
+    assert_eq!((shrunk.computed, shrunk.runs), (0, RUNS / 3 * 2));
+}
+
+#[test]
+fn runs_that_cannot_end_say_why_and_others_go_on() {
+    let (_folder, path) = table();
+    let grid = grid(
+        "machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]\nconditions.max-time = [\"1ms\", \"10h\"]",
+    );
+    assert_eq!(run(&grid, &Request::into(&path)), Done { runs: 20, computed: 20, failed: 10 });
+    assert_eq!(run(&grid, &Request::into(&path)), Done { runs: 20, computed: 0, failed: 10 });
+    let summary = Summary::read(&path).unwrap();
+    assert_eq!((summary.failed, summary.cells), (10, 2));
+    let error = summary.first_error.unwrap();
+    assert!(error.contains("radix") && error.contains("1.000 ms"), "{error}");
+}
+
+/// The same runs by way of a comparison. (One predictor would serve all machines of a plan with the same core types; in a sweep each
+/// machine has its own, so that a run depends on nothing beside it.)
+#[test]
+fn a_summary_is_what_a_comparison_finds() {
+    let (_folder, path) = table();
+    let grid = grid(
+        "machines = [\"2B2S\", \"2B4S\"]\nworkloads = [\"radix\", \"Sync-2\"]\npolicies = [\"cfs\", \"gts\", \"eevdf\"]\nbaseline = \"gts\"",
+    );
+    run(&grid, &Request::into(&path));
+    let summary = Summary::read(&path).unwrap();
+    let plan = Plan {
+        workloads: ["radix", "Sync-2"].map(|name| catalog::workload(name).unwrap().workload).into(),
+        machines: ["2B2S", "2B4S"].map(|name| catalog::machine(name).unwrap().machine).into(),
+        policies: ["cfs", "gts", "eevdf"].map(|name| catalog::policy(name).unwrap()).into(),
+        seeds: (1..=5).collect(),
+        ..Plan::default()
+    };
+    let control = Control::default();
+    let runner = Runner::new(plan, &control).unwrap();
+    let results = runner.run_all(&control).unwrap();
+    let compared = Comparison::of(runner.plan(), &results, "gts");
+    assert_eq!((summary.baseline.as_str(), summary.cells, summary.policies.len()), ("gts", 4, 2));
+    for (found, policy) in summary.policies.iter().zip(compared.others()) {
+        assert_eq!(found.policy, compared.policies[policy]);
+        for (found, expected) in [
+            (found.h_antt, compared.difference(policy, |run| run.h_antt)),
+            (found.h_stp, compared.difference(policy, |run| run.h_stp)),
+            (found.energy, compared.difference(policy, |run| run.energy.0)),
+        ] {
+            let ends = |difference: evenkeel_model::Difference| {
+                let (low, high) = difference.interval.unwrap();
+                [difference.value, low, high]
+            };
+            let (found, expected) = (ends(found.unwrap()), ends(expected.unwrap()));
+            assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12));
+        }
+        let clear = |better: bool| {
+            let cells =
+                compared.cells.iter().filter_map(|cell| cell.difference(policy, compared.baseline, |run| run.h_antt));
+            cells.filter(|difference| difference.is_clear() && (difference.value < 0.0) == better).count() as u64
+        };
+        assert_eq!((found.better, found.worse), (clear(true), clear(false)));
+    }
+}
+
+#[test]
+fn files_of_other_kinds_and_sweeps_are_refused() {
+    let (folder, path) = table();
+    let grid = grid("machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]\nseeds = 1");
+    let other = folder.path().join("other.parquet");
+    fs::write(&other, "no table").unwrap();
+    for error in [
+        sweep(&grid, &Request::into(&other), &Control::default()).unwrap_err(),
+        merge(std::slice::from_ref(&other), &path, false).unwrap_err(),
+        Summary::read(&other).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("other.parquet: no Parquet file, or a broken one"), "{error}");
+    }
+    assert_eq!(fs::read(&other).unwrap(), b"no table");
+    run(&grid, &Request::into(&path));
+    run(
+        &self::grid("machines = [\"2B4S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]\nseeds = 1"),
+        &Request { fresh: true, ..Request::into(&other) },
+    );
+    let error = merge(&[path.clone(), other], &folder.path().join("all.parquet"), false).unwrap_err();
+    assert!(matches!(error, Error::Different { .. }), "{error}");
+    let nowhere = sweep(&grid, &Request::into("/nowhere/at/all.parquet"), &Control::default()).unwrap_err();
+    assert!(nowhere.to_string().contains("/nowhere/at/all.parquet"), "{nowhere}");
+}
