@@ -1,6 +1,7 @@
 //! The command line: commands, their options, and the help that teaches them.
 
 mod emulate;
+mod help;
 mod live;
 mod scx;
 mod sweep;
@@ -19,6 +20,7 @@ use evenkeel_sched::steering::Steering;
 use evenkeel_sched::{Governor, Setup};
 
 pub use emulate::Emulate;
+pub use help::{Completions, Help, Man};
 pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
 pub use scx::{Chosen, Path, Scx};
 pub use sweep::{Merge, Sweep};
@@ -163,6 +165,15 @@ pub enum Command {
     /// happens to Evenkeel, its threads end with it.
     #[command(after_help = emulate::EXAMPLES)]
     Emulate(Emulate),
+    /// Show the help of a command, or a page of the guide
+    #[command(after_help = help::EXAMPLES)]
+    Help(Help),
+    /// Print completions for a shell
+    #[command(after_help = help::COMPLETIONS_EXAMPLES)]
+    Completions(Completions),
+    /// Write manual pages
+    #[command(after_help = help::MAN_EXAMPLES)]
+    Man(Man),
     #[command(name = evenkeel_linux::guard::COMMAND, hide = true)]
     Guard,
     #[command(name = evenkeel_linux::vm::guest::COMMAND, hide = true)]

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod emulate;
+pub mod help;
 pub mod list;
 pub mod record;
 pub mod reproduce;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "machines",
     "policies",
     "workloads",
@@ -23,6 +23,9 @@ const COMMANDS: [&str; 16] = [
     "emulate",
     "vm",
     "vm bench",
+    "help",
+    "completions",
+    "man",
 ];
 
 fn help(args: &[&str]) -> String {

@@ -10,6 +10,7 @@ mod limits;
 mod recordings;
 mod reproductions;
 mod results;
+mod shells;
 mod sweeps;
 mod tables;
 mod vm_faults;

@@ -1,0 +1,82 @@
+//! `evenkeel help`, `evenkeel completions` and `evenkeel man`: what is known about the commands, in other forms.
+
+use std::fmt::Write;
+use std::fs;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use evenkeel_experiment::catalog;
+
+use crate::args::{Cli, Completions, Help, Man};
+
+macro_rules! pages {
+    ($($name:literal: $what:literal),* $(,)?) => {
+        /// Name, subject and text of the guide's pages.
+        const PAGES: &[(&str, &str, &str)] =
+            &[$(($name, $what, include_str!(concat!("../../../../docs/", $name, ".md")))),*];
+    };
+}
+pages! {
+    "guide": "problems, and what solves them",
+    "run": "running a program under a policy",
+    "kernel": "policies inside the kernel",
+    "machines": "machines and their files, governors",
+    "workloads": "describing a program",
+    "tasks": "programs made of tasks",
+    "rt-app": "rt-app files",
+    "recording": "recording real programs",
+    "emulation": "emulated and virtual machines",
+    "sweeps": "every combination of a grid",
+    "reproductions": "what of five papers is reproduced, and how",
+    "complaints": "reported problems, and which policies solve them",
+    "runtime": "the work-stealing runtime",
+    "json": "the fields of --format json",
+}
+
+/// Runs `help`.
+pub fn run(args: &Help) -> Result<String> {
+    let mut root = Cli::command();
+    let Some(topic) = &args.topic else {
+        let mut text = root.render_long_help().ansi().to_string();
+        text += "\nPages of the guide (`evenkeel help PAGE`):\n";
+        for (name, what, _) in PAGES {
+            let _ = writeln!(text, "  {name:14} {what}");
+        }
+        return Ok(text);
+    };
+    if let Some((.., text)) = PAGES.iter().find(|(name, ..)| name == topic && root.find_subcommand(name).is_none()) {
+        return Ok((*text).to_owned());
+    }
+    root.build();
+    if let Some(command) = root.find_subcommand_mut(topic).filter(|command| !command.is_hide_set()) {
+        let mut text = command.render_long_help().ansi().to_string();
+        if let Some((.., page)) = PAGES.iter().find(|(name, ..)| name == topic) {
+            let _ = write!(text, "\n{page}");
+        }
+        return Ok(text);
+    }
+    let commands = root.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name());
+    let known: Vec<&str> = commands.chain(PAGES.iter().map(|(name, ..)| *name)).collect();
+    Err(catalog::unknown("topic", topic, known).into())
+}
+
+/// Runs `completions`.
+pub fn completions(args: &Completions) -> Result<String> {
+    let all = Cli::command();
+    // Those for Evenkeel's own use would be offered, too.
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let root = clap::Command::new("evenkeel").disable_help_subcommand(true);
+    let mut root = root.args(all.get_arguments().cloned()).subcommands(shown);
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut root, "evenkeel", &mut script);
+    Ok(String::from_utf8(script)?)
+}
+
+/// Runs `man`.
+pub fn man(args: &Man) -> Result<String> {
+    let folder = &args.folder;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    clap_mangen::generate_to(Cli::command(), folder)
+        .with_context(|| format!("cannot write to {}", folder.display()))?;
+    Ok(format!("The pages of evenkeel and its commands are in {}.\n", folder.display()))
+}

@@ -1,0 +1,78 @@
+//! Completions, manual pages and topics, by the programs that read them.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn evenkeel(args: &[&str]) -> Output {
+    Command::new(assert_cmd::cargo::cargo_bin!("evenkeel")).args(args).output().unwrap()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = evenkeel(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// As bash asks for them when someone presses the tabulator.
+#[test]
+fn bash_completes_commands_options_and_their_values() {
+    let script = stdout(&["completions", "bash"]);
+    let completed = |words: &[&str]| {
+        let last = words.len() - 1;
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({})\nCOMP_CWORD={last}\n_evenkeel evenkeel '{}' '{}'\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            quoted.join(" "),
+            words[last],
+            words[last - 1]
+        );
+        let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(completed(&["evenkeel", "sw"]), ["sweep"]);
+    assert_eq!(completed(&["evenkeel", "sweep", "--sh"]), ["--shard"]);
+    assert_eq!(completed(&["evenkeel", "sim", "--format", "j"]), ["json"]);
+    // What is for Evenkeel's own use is not offered.
+    assert!(completed(&["evenkeel", "g"]).is_empty());
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("man1");
+    stdout(&["man", folder.to_str().unwrap()]);
+    let mut names: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    for name in ["evenkeel.1", "evenkeel-sim.1", "evenkeel-sweep.1", "evenkeel-vm.1", "evenkeel-vm-bench.1"] {
+        assert!(names.iter().any(|known| known == name), "{name}");
+    }
+    assert!(!names.iter().any(|name| name.contains("guard")));
+    let page = fs::read_to_string(folder.join("evenkeel-sweep.1")).unwrap();
+    assert!(page.contains(".TH evenkeel\\-sweep 1") || page.contains(".TH evenkeel-sweep 1"), "{page}");
+    assert!(page.contains("Examples") && page.contains("shard"), "{page}");
+    let output = evenkeel(&["man", "/proc/nowhere"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("cannot make /proc/nowhere"), "{said}");
+}
+
+#[test]
+fn help_knows_commands_and_pages() {
+    let all = stdout(&["help"]);
+    assert!(all.contains("Start here:") && all.contains("Pages of the guide") && all.contains("sweeps"), "{all}");
+    assert_eq!(stdout(&["help", "sweep"]), stdout(&["sweep", "--help"]));
+    assert!(stdout(&["help", "sweeps"]).starts_with("# Sweeps"));
+    // A command and a page of one name are one topic.
+    let both = stdout(&["help", "machines"]);
+    assert!(both.contains("Usage: evenkeel machines") && both.contains("# Machines"), "{both}");
+    let output = evenkeel(&["help", "sweps"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.code() == Some(2) && said.contains("unknown topic \"sweps\": did you mean \"sweeps\"?"),
+        "{said}"
+    );
+}
