@@ -22,7 +22,11 @@ pub fn of(compared: &Comparison<'_>) -> String {
 /// The same of a sweep.
 pub fn of_sweep(summary: &Summary) -> String {
     let others = summary.policies.iter().filter_map(|policy| Some((policy.policy.as_str(), policy.h_antt?)));
-    say(&summary.baseline, &others.collect::<Vec<_>>(), summary.drawn)
+    let others: Vec<_> = others.collect();
+    if others.is_empty() && !summary.policies.is_empty() {
+        return format!("Nothing is compared with {}: no combination has all of its runs", summary.baseline);
+    }
+    say(&summary.baseline, &others, summary.drawn)
 }
 
 /// Turnarounds on a workload and machine in each core order, where there are several. Which one a machine has is not a matter of
@@ -62,7 +66,7 @@ fn say(baseline: &str, others: &[(&str, Difference)], drawn: bool) -> String {
     if best.interval.is_none() {
         let than = than(best.value);
         return format!(
-            "With one seed {nearest} brings programs home {than} than {baseline}: more seeds (`--seeds 10`) tell whether that is chance"
+            "With one seed {nearest} brings programs home {than} than {baseline}: more seeds tell whether that is chance"
         );
     }
     if best.interval.is_some_and(|(low, high)| low > -TRIFLE && high < TRIFLE) {
@@ -147,7 +151,7 @@ mod tests {
         let text = said(&[("gts", &[-0.02])]);
         assert_eq!(
             text,
-            "With one seed gts brings programs home 2.0 % sooner than cfs: more seeds (`--seeds 10`) tell whether that is chance"
+            "With one seed gts brings programs home 2.0 % sooner than cfs: more seeds tell whether that is chance"
         );
         let exact = say("cfs", &[("gts", difference(&[-0.02]))], false);
         assert_eq!(

@@ -38,9 +38,12 @@ pub fn number(value: f64) -> String {
 /// A mean with four significant digits and its deviation to the same decimal place, if it has one there.
 pub fn spread(mean: f64, deviation: f64) -> String {
     let shown = number(mean);
+    if !mean.is_finite() {
+        return shown;
+    }
     let deviation = format!("{deviation:.*}", decimals(mean));
     let zero = deviation.chars().all(|digit| matches!(digit, '0' | '.'));
-    if zero || !mean.is_finite() { shown } else { format!("{shown} ±{deviation}") }
+    if zero { shown } else { format!("{shown} ±{deviation}") }
 }
 
 /// The decimals with which a number has four significant digits.
@@ -66,5 +69,6 @@ mod tests {
         assert_eq!(seconds(0.25), "250.000 ms");
         assert_eq!(spread(1.5, 0.0126), "1.500 ±0.013");
         assert_eq!(spread(1.5, 1e-9), "1.500");
+        assert_eq!([spread(f64::INFINITY, f64::NAN), spread(f64::NAN, 0.0)], ["-", "-"]);
     }
 }

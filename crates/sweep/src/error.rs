@@ -49,8 +49,8 @@ pub enum Error {
     },
     /// The file has runs that the grid does not have.
     #[error(
-        "{}: {foreign} of its runs are not in the grid, or were done by another version of evenkeel: expected another file, or leave \
-         to drop them", path.display()
+        "{}: {foreign} of its runs are not in the grid (or what they ran has changed: a file that the grid names, the version of \
+         evenkeel): expected another file, or leave to drop them", path.display()
     )]
     Foreign {
         /// The table or journal.
@@ -66,7 +66,7 @@ pub enum Error {
         /// Another one.
         other: PathBuf,
         /// What differs.
-        why: &'static str,
+        why: String,
     },
     /// Runs are in none of the parts.
     #[error(

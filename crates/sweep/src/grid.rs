@@ -57,8 +57,7 @@ struct Text {
     baseline: Option<String>,
     #[serde(default)]
     seeds: Seeds,
-    #[serde(default)]
-    orders: Vec<CoreOrder>,
+    orders: Option<Vec<CoreOrder>>,
     #[serde(default)]
     machine: Table,
     #[serde(default)]
@@ -129,6 +128,7 @@ impl Grid {
             ("machines", machines.is_empty()),
             ("policies", policies.is_empty()),
             ("seeds", seeds.is_empty()),
+            ("orders", parsed.orders.as_ref().is_some_and(Vec::is_empty)),
         ] {
             if empty {
                 return Err(fault(format!("{what} is empty: expected at least one")));
@@ -142,8 +142,16 @@ impl Grid {
             })?,
         };
         fit(&workloads, &machines, &policies)?;
+        for (variant, workload) in &workloads {
+            for conditions in &conditions {
+                let source = conditions.base.tasks.apply(&mut workload.clone()).err();
+                if let Some(source) = source {
+                    return Err(Error::Named { place: format!("workload {}", variant.base.name), source });
+                }
+            }
+        }
         let mut orders = Vec::new();
-        parsed.orders.iter().for_each(|order| {
+        parsed.orders.iter().flatten().for_each(|order| {
             if !orders.contains(order) {
                 orders.push(*order);
             }
@@ -407,6 +415,8 @@ mod tests {
             format!("{error}{source}")
         };
         assert_eq!(said("sedes = 3"), "grid.toml:4: unknown key \"sedes\": did you mean \"seeds\"?");
+        assert_eq!(said("orders = []"), "grid.toml: orders is empty: expected at least one");
+        assert!(said("conditions.tasks = \"fifo\"").contains("for programs made of tasks"));
         assert_eq!(said("seeds = []"), "grid.toml: seeds is empty: expected at least one");
         assert!(said("seeds = \"x\"").contains("expected how many seeds"));
         assert_eq!(said("seeds = 1000000000"), "grid.toml: seeds = 1000000000: expected at most 10000000");

@@ -11,6 +11,9 @@ use rustix::fs::{FlockOperation, flock};
 use crate::error::{Error, Result};
 use crate::row::Row;
 
+/// The line of a journal beside which the table does not count.
+const FRESH: &[u8] = b"\"fresh\"\n";
+
 /// The journal of a table. While it is open no other process can open it.
 #[derive(Debug)]
 pub struct Journal {
@@ -49,19 +52,35 @@ impl Journal {
         &self.path
     }
 
-    /// Calls `each` for every row, with its place.
+    /// Calls `each` for every row, with its place. Returns whether the table beside it does not count.
     ///
     /// # Errors
     /// It cannot be read, or a line is none of a journal.
-    pub(crate) fn rows(&self, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<()> {
+    pub(crate) fn rows(&self, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<bool> {
         let mut reader = File::open(&self.path).map(BufReader::new).map_err(Error::file(&self.path))?;
-        let (mut line, mut at, mut number) = (String::new(), 0, 1);
-        while reader.read_line(&mut line).map_err(Error::file(&self.path))? > 0 {
-            each(at, self.parse(&line, &format!("line {number}"))?)?;
+        let (mut line, mut at, mut number, mut fresh) = (Vec::new(), 0, 1, false);
+        while reader.read_until(b'\n', &mut line).map_err(Error::file(&self.path))? > 0 {
+            if line == FRESH {
+                fresh = true;
+            } else {
+                each(at, self.parse(&line, &format!("line {number}"))?)?;
+            }
             at += line.len() as u64;
             number += 1;
             line.clear();
         }
+        Ok(fresh)
+    }
+
+    /// Forgets every row, and that the table beside it has any.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn begin_anew(&self) -> Result<()> {
+        self.clear()?;
+        let mut open = self.lock();
+        open.file.write_all(FRESH).map_err(Error::file(&self.path))?;
+        open.end = FRESH.len() as u64;
         Ok(())
     }
 
@@ -89,10 +108,10 @@ impl Journal {
     /// It cannot be read.
     pub(crate) fn row(&self, at: u64) -> Result<Row> {
         let mut open = self.lock();
-        let mut line = String::new();
+        let mut line = Vec::new();
         let read = open.file.seek(SeekFrom::Start(at)).and_then(|_| {
             // A row has a few hundred bytes.
-            BufReader::with_capacity(1024, &mut open.file).read_line(&mut line)
+            BufReader::with_capacity(1024, &mut open.file).read_until(b'\n', &mut line)
         });
         read.map_err(Error::file(&self.path))?;
         self.parse(&line, &format!("byte {at}"))
@@ -102,7 +121,7 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn clear(&self) -> Result<()> {
+    fn clear(&self) -> Result<()> {
         let mut open = self.lock();
         open.end = 0;
         open.file.set_len(0).map_err(Error::file(&self.path))
@@ -116,8 +135,8 @@ impl Journal {
         self.clear()
     }
 
-    fn parse(&self, line: &str, place: &str) -> Result<Row> {
-        serde_json::from_str(line).map_err(|error| {
+    fn parse(&self, line: &[u8], place: &str) -> Result<Row> {
+        serde_json::from_slice(line).map_err(|error| {
             let message = format!("no row of a sweep at {place} ({error}): remove the file to do its runs again");
             Error::table(&self.path, message)
         })
@@ -173,11 +192,11 @@ mod tests {
 
     fn all(journal: &Journal) -> Vec<(u64, Row)> {
         let mut rows = Vec::new();
-        let keep = |at, row| {
+        let keep = |at: u64, row: Row| {
             rows.push((at, row));
             Ok(())
         };
-        journal.rows(keep).unwrap();
+        assert!(!journal.rows(keep).unwrap());
         rows
     }
 
@@ -204,7 +223,7 @@ mod tests {
     fn what_is_no_journal_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("t.parquet");
-        std::fs::write(folder.path().join("t.parquet.journal"), "hello\n").unwrap();
+        std::fs::write(folder.path().join("t.parquet.journal"), b"\xff hello\n").unwrap();
         let journal = Journal::open(&table).unwrap();
         let error = journal.rows(|_, _| Ok(())).unwrap_err().to_string();
         assert!(error.contains("no row of a sweep at line 1") && error.contains("remove"), "{error}");

@@ -6,7 +6,7 @@ use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::interleave::interleave_record_batch;
 
 use crate::error::{Error, Result};
-use crate::table::{Reader, STEP, Writer};
+use crate::table::{Reader, STEP, Writer, replaceable};
 
 /// Puts the rows of tables in the order of their grid into one: what one machine would have written, to the byte. A run that
 /// several have is there once. Returns how many runs there are.
@@ -14,6 +14,7 @@ use crate::table::{Reader, STEP, Writer};
 /// # Errors
 /// A file cannot be read or written, they are not of one sweep, or runs are missing. With `incomplete` the last is none.
 pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
+    replaceable(table)?;
     let mut open = parts.iter().map(|path| Part::open(path)).collect::<Result<Vec<_>>>()?;
     let Some((first, others)) = open.split_first() else {
         return Err(Error::table(table, "no part is given: expected the files of the shards"));
@@ -28,11 +29,11 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
             }
             () => continue,
         };
-        return Err(Error::Different { first: first.path.clone(), other: other.path.clone(), why });
+        return Err(Error::Different { first: first.path.clone(), other: other.path.clone(), why: why.into() });
     }
     let about = first.reader.about.clone();
     let mut writer = Writer::new(table, about.clone());
-    let mut next = Next { run: 0, missing: 0, first_missing: None, written: 0 };
+    let mut next = Next { runs: about.runs, run: 0, missing: 0, first_missing: None, written: 0, last: None };
     loop {
         let rows = next.step(&mut open)?;
         if rows.is_empty() {
@@ -89,6 +90,10 @@ struct Next {
     missing: u64,
     first_missing: Option<u64>,
     written: u64,
+    /// How many runs the grid has.
+    runs: u64,
+    /// The part that the last row is from, and the row.
+    last: Option<(PathBuf, RecordBatch)>,
 }
 
 impl Next {
@@ -103,11 +108,23 @@ impl Next {
             }
             let Some((run, number)) = first else { break };
             let part = &mut parts[number];
-            // One that was there before has the same inputs, and so the same result.
+            if run >= self.runs {
+                return Err(Error::table(
+                    &part.path,
+                    format!("its run {run} is beyond those of its grid, {}", self.runs),
+                ));
+            }
+            let row = part.batches.last().map(|(batch, _)| batch.slice(part.row, 1));
             if run >= self.run {
                 rows.push((number, part.batches.len() - 1, part.row));
                 self.up_to(run);
                 self.run = run + 1;
+                self.last = row.map(|row| (part.path.clone(), row));
+            } else if let (Some((path, last)), Some(row)) = (&self.last, row)
+                && *last != row
+            {
+                let why = format!("they disagree about run {run}");
+                return Err(Error::Different { first: path.clone(), other: part.path.clone(), why });
             }
             part.row += 1;
         }

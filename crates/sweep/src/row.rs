@@ -22,6 +22,8 @@ pub struct Row {
     pub seed: u64,
     /// Why it could not be carried to its end; all that follows is missing then.
     pub error: Option<String>,
+    /// The limit of events, if that ended it: with another one it may come to its end.
+    pub max_events: Option<u64>,
     /// Until the last thread exited or the run's duration was over, in seconds.
     pub makespan_s: Option<f64>,
     /// Mean over programs of the turnaround against a machine of big cores only; lower is better.
@@ -81,7 +83,7 @@ impl Row {
     pub(crate) fn with(self, result: Result<Run, evenkeel_experiment::Error>) -> Self {
         let run = match result {
             Ok(run) => run,
-            Err(error) => return Self { error: Some(chain(&error)), ..self },
+            Err(error) => return Self { error: Some(chain(&error)), max_events: limit(&error), ..self },
         };
         let measured = run.measurement;
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
@@ -117,6 +119,14 @@ impl Row {
                 .collect(),
             ..self
         }
+    }
+}
+
+/// The limit of events that a run exceeded, if that is what went wrong.
+fn limit(error: &evenkeel_experiment::Error) -> Option<u64> {
+    match error {
+        evenkeel_experiment::Error::Run { source: evenkeel_sim::Error::MaxEvents { limit, .. }, .. } => Some(*limit),
+        _ => None,
     }
 }
 

@@ -37,7 +37,9 @@ pub struct PolicySummary {
     pub h_stp: Option<Difference>,
     /// On energy.
     pub energy: Option<Difference>,
-    /// In how many cells it has a lower H_ANTT than the baseline, beyond chance.
+    /// In how many cells they are compared by H_ANTT: all of their runs have one.
+    pub cells: u64,
+    /// In how many of these it has a lower H_ANTT than the baseline, beyond chance.
     pub better: u64,
     /// In how many it has a higher one.
     pub worse: u64,
@@ -166,6 +168,7 @@ impl Reading {
                 h_antt: difference(0),
                 h_stp: difference(1),
                 energy: difference(2),
+                cells: self.sums[policy * METRICS].cells,
                 better: self.verdicts[policy].0,
                 worse: self.verdicts[policy].1,
             }

@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::key::Key;
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::table::{About, Batches, Reader, STEP, Writer};
+use crate::table::{About, Batches, Reader, STEP, Writer, replaceable};
 
 /// What is wanted of a sweep.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct Done {
 /// what was done, and the next call goes on from there.
 pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Done> {
     let pieces = || (0..).zip(grid.pieces()).filter(|(piece, _)| request.shard.has(*piece)).map(|(_, piece)| piece);
-    let known = Known::find(grid, request, pieces())?;
+    let known = Known::find(grid, request, control.max_events, pieces())?;
     if let Some(done) = known.whole {
         known.journal.remove()?;
         return Ok(done);
@@ -95,10 +95,11 @@ struct Known {
 
 impl Known {
     /// Finds what is done in the table and in its journal, and has all of it in the journal, unless the table is whole.
-    fn find(grid: &Grid, request: &Request, pieces: impl Iterator<Item = Piece>) -> Result<Self> {
+    fn find(grid: &Grid, request: &Request, max_events: u64, pieces: impl Iterator<Item = Piece>) -> Result<Self> {
+        replaceable(&request.table)?;
         let journal = Journal::open(&request.table)?;
         if request.fresh {
-            journal.clear()?;
+            journal.begin_anew()?;
         }
         let runs = grid.runs() as usize;
         let mut wanted = vec![false; runs];
@@ -108,11 +109,14 @@ impl Known {
         let mut known = Self { journal, places, wanted: count, whole: None };
         let mut numbers = Numbers { grid, by_key: Vec::new() };
         let mut number = |row: &Row| numbers.of(row).filter(|run| wanted[*run as usize]);
+        // One that had too many events may have fewer than the limit of now.
+        let counts = |row: &Row| row.max_events.is_none_or(|limit| limit == max_events);
         let (mut rows, mut foreign) = (0, 0);
-        known.journal.rows(|at, row| {
+        let anew = known.journal.rows(|at, row| {
             rows += 1;
             match number(&row) {
-                Some(run) => known.set(run, at),
+                Some(run) if counts(&row) => known.set(run, at),
+                Some(_) => {}
                 None => foreign += 1,
             }
             Ok(())
@@ -120,11 +124,11 @@ impl Known {
         if foreign > 0 && !request.drop {
             return Err(Error::Foreign { path: known.journal.path().to_path_buf(), foreign });
         }
-        if request.table.exists() && !request.fresh {
-            let done = known.in_table(grid, request, &mut number)?;
+        if request.table.exists() && !anew {
+            let done = known.in_table(grid, request, &mut number, counts)?;
             known.whole = done.filter(|_| rows == 0);
             if known.whole.is_none() {
-                known.take_from(&request.table, number)?;
+                known.take_from(&request.table, |row| number(row).filter(|_| counts(row)))?;
             }
         }
         Ok(known)
@@ -136,6 +140,7 @@ impl Known {
         grid: &Grid,
         request: &Request,
         mut number: impl FnMut(&Row) -> Option<u64>,
+        counts: impl Fn(&Row) -> bool,
     ) -> Result<Option<Done>> {
         let (mut runs, mut foreign, mut moved, mut failed) = (0, 0, 0, 0);
         let mut reader = Reader::open(&request.table)?;
@@ -145,7 +150,7 @@ impl Known {
                 let found = number(&row);
                 runs += 1;
                 foreign += u64::from(found.is_none());
-                moved += u64::from(found != Some(row.run));
+                moved += u64::from(found != Some(row.run) || !counts(&row));
                 failed += u64::from(row.error.is_some());
             }
         }
@@ -233,8 +238,8 @@ impl Work<'_> {
             Err(RunError::Stopped { .. }) => {}
             // Each of them has what went wrong before the first began.
             Err(error) => {
-                let row = Row::default().with(Err(error));
-                runs.iter().for_each(|run| self.write(Row { error: row.error.clone(), ..self.row(*run) }));
+                let Row { error, max_events, .. } = Row::default().with(Err(error));
+                runs.iter().for_each(|run| self.write(Row { error: error.clone(), max_events, ..self.row(*run) }));
             }
         }
     }
@@ -298,7 +303,8 @@ fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Res
             rows.clear();
         }
     }
-    if !rows.is_empty() {
+    // A part may have no run at all, and is a table nevertheless.
+    if !rows.is_empty() || known.wanted == 0 {
         writer.write(&batches.of(&rows)?)?;
     }
     writer.finish()?;

@@ -1,7 +1,7 @@
 //! The table: a Parquet file with a row for each run, in the order of the grid.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray};
@@ -124,6 +124,20 @@ fn column<'a>(all: &[Value], values: impl Iterator<Item = Option<&'a Value>>) ->
     Arc::new(values.map(|value| Some(text(value?))).collect::<StringArray>())
 }
 
+/// Makes sure that nothing is lost where a table is written: there is no file yet, or it is a table of a sweep.
+pub fn replaceable(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::file(path)(error)),
+        Ok(_) => Reader::open(path).map(drop),
+    }
+}
+
+/// Where links lead, so that they stay.
+fn target(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// A table that is being written, under another name until it is whole.
 pub struct Writer<'a> {
     path: &'a Path,
@@ -149,7 +163,8 @@ impl<'a> Writer<'a> {
                     .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
                     .set_key_value_metadata(Some(vec![KeyValue::new(ABOUT.to_owned(), about)]))
                     .build();
-                let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let target = target(self.path);
+                let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let file = tempfile::Builder::new()
                     .prefix(".evenkeel-")
                     .suffix(".partial")
@@ -167,7 +182,7 @@ impl<'a> Writer<'a> {
         let Some(writer) = self.writer else { return Err(Error::table(self.path, "there is no run to write")) };
         let file = writer.into_inner().map_err(Error::parquet(self.path))?;
         file.as_file().sync_all().map_err(Error::file(self.path))?;
-        file.persist(self.path).map(drop).map_err(|error| Error::file(self.path)(error.error))
+        file.persist(target(self.path)).map(drop).map_err(|error| Error::file(self.path)(error.error))
     }
 }
 
@@ -181,12 +196,26 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn open(path: &'a Path) -> Result<Self> {
+        // Nothing else has an end to begin with.
+        if !std::fs::metadata(path).map_err(Error::file(path))?.is_file() {
+            return Err(Error::table(path, "expected a file: a table of a sweep, or none yet"));
+        }
         let file = File::open(path).map_err(Error::file(path))?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
         let about = builder.metadata().file_metadata().key_value_metadata().into_iter().flatten();
         let about = about.filter(|entry| entry.key == ABOUT).find_map(|entry| entry.value.as_deref());
         let about = about.and_then(|about| serde_json::from_str(about).ok());
         let about = about.ok_or_else(|| Error::table(path, "a Parquet file, but none of `evenkeel sweep`"))?;
+        for field in fields(path)? {
+            let found = builder.schema().field_with_name(field.name()).ok();
+            if found.is_none_or(|found| found.data_type() != field.data_type()) {
+                let message = format!(
+                    "its column `{}` is missing, or of another kind than `evenkeel sweep` writes",
+                    field.name()
+                );
+                return Err(Error::table(path, message));
+            }
+        }
         let batches = builder.with_batch_size(STEP).build().map_err(Error::parquet(path))?;
         Ok(Self { path, about, batches })
     }

@@ -50,7 +50,7 @@ pub fn axes(table: &Table) -> Vec<Axis> {
             let path = [above, std::slice::from_ref(key)].concat();
             match value {
                 Value::Table(table) => below(table, &path, found),
-                Value::Array(values) => found.push(Axis { path, values: values.clone() }),
+                Value::Array(values) => found.push(Axis { path, values: once(values) }),
                 one => found.push(Axis { path, values: vec![one.clone()] }),
             }
         }
@@ -58,6 +58,32 @@ pub fn axes(table: &Table) -> Vec<Axis> {
     let mut found = Vec::new();
     below(table, &[], &mut found);
     found
+}
+
+/// Values in the order given, without repetitions: 60 and 60.0 are one.
+fn once(values: &[Value]) -> Vec<Value> {
+    let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
+    let same = |a: &Value, b: &Value| a == b || number(a).is_some_and(|a| Some(a) == number(b));
+    let mut found: Vec<Value> = Vec::new();
+    for value in values {
+        if !found.iter().any(|known| same(known, value)) {
+            found.push(value.clone());
+        }
+    }
+    found
+}
+
+/// More variants of a kind than this take too long to be looked at before the first run.
+const MOST: usize = 1_000_000;
+
+/// Makes sure that axes have no more combinations for so many names than can be looked at.
+fn few_enough(kind: &str, names: usize, axes: &[Axis]) -> Result<()> {
+    let all = axes.iter().try_fold(names, |all, axis| all.checked_mul(axis.values.len()));
+    if all.is_some_and(|all| all <= MOST) {
+        return Ok(());
+    }
+    let why = format!("the values make more than {MOST} of them: expected fewer");
+    Err(Error::Named { place: kind.to_owned(), source: evenkeel_experiment::Error::File(why) })
 }
 
 /// Every combination of the values of axes; those of an axis that is left out are `None`. The last axis goes fastest.
@@ -83,6 +109,7 @@ pub fn named<T: std::fmt::Debug>(
     make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
 ) -> Result<Vec<(Variant<Named>, T)>> {
     let wrong = |source| Error::Named { place: kind.to_owned(), source };
+    few_enough(kind, names.len(), axes)?;
     let mut found = Vec::new();
     let mut used = vec![false; axes.len()];
     for name in catalog::once(names) {
@@ -101,7 +128,7 @@ pub fn named<T: std::fmt::Debug>(
     }
     if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
         let place = format!("{kind}.{}", variation::place(&axis.path));
-        let why = format!("no {kind} of the grid has this: expected {}", names.join(", "));
+        let why = format!("the grid has no {kind} with this, but {}", names.join(", "));
         return Err(Error::Named { place, source: evenkeel_experiment::Error::File(why) });
     }
     Ok(found)
@@ -110,6 +137,7 @@ pub fn named<T: std::fmt::Debug>(
 /// Policies, with every combination of the knobs that the grid varies of each.
 pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> {
     let wrong = |place: &str, source| Error::Named { place: place.to_owned(), source };
+    few_enough("policy", names.len(), axes)?;
     let mut found: Vec<Variant<Setup>> = Vec::new();
     let mut used = vec![false; axes.len()];
     for name in catalog::once(names) {
@@ -166,6 +194,7 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
         let digest = digest(&(delay, beside.is_some(), noise, governor, oracle, max_time, tasks));
         Ok(Variant { base: conditions, values, digest })
     };
+    few_enough("conditions", 1, axes)?;
     combinations(axes, |_| true).into_iter().map(of).collect()
 }
 
@@ -212,6 +241,7 @@ mod tests {
         let text: Vec<String> =
             found.iter().map(|axis| format!("{} {}", axis.path.join("."), axis.values.len())).collect();
         assert_eq!(text, ["cluster.big.node 1", "core.a.opps 2", "costs.tick_us 2"]);
+        assert_eq!(table("a = [60, 60.0, 0, -0.0, true, true]")[0].values.len(), 3);
     }
 
     #[test]
@@ -242,6 +272,16 @@ mod tests {
             "policy.colab.takeover"
         );
         assert_eq!(policies(&names, &[]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn too_many_combinations_are_refused_before_they_are_made() {
+        let values: Vec<String> = (1..=1000).map(|value| value.to_string()).collect();
+        let axes = table(&(0..6).map(|axis| format!("a{axis} = [{}]\n", values.join(","))).collect::<String>());
+        let error = named("machine", &["2B2S".into()], &axes, variation::machine_has, variation::machine).unwrap_err();
+        let Error::Named { place, source } = error else { panic!("{error}") };
+        assert!(place == "machine" && source.to_string().contains("more than 1000000"), "{source}");
+        assert!(conditions(&axes, None).is_err() && policies(&["cfs".into()], &axes).is_err());
     }
 
     #[test]

@@ -21,14 +21,15 @@ pub fn run(args: &Sweep) -> Result<String> {
     let grid = Grid::parse(&catalog::read(&file)?, &file, Some(beside))?;
     let table = args.table.clone().unwrap_or_else(|| default_table(&args.grid));
     if args.dry_run {
-        return Ok(plan(&grid, &table));
+        return plan(&grid, &table, args.output.format);
     }
     let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
     let work = Work::begin("sweeping", args.limit.max_events);
     let Done { runs, computed, .. } = match evenkeel_sweep::sweep(&grid, &request, &work.control()) {
         Ok(done) => done,
         Err(Error::Stopped { done, of }) => {
-            let reached = format!("{done} of {of} runs; the same command goes on from there");
+            let how = if args.fresh { "without --fresh " } else { "" };
+            let reached = format!("{done} of {of} runs; {how}the same command goes on from there");
             return Err(Interrupted { report: String::new(), reached }.into());
         }
         Err(error) => return Err(error.into()),
@@ -75,7 +76,10 @@ fn report(table: &Path, runs: u64, computed: Option<u64>, format: Format, second
 }
 
 /// What would be run.
-fn plan(grid: &Grid, table: &Path) -> String {
+fn plan(grid: &Grid, table: &Path, format: Format) -> Result<String> {
+    if format == Format::Json {
+        return json::print(&json::Planned::of(&grid.varied(), grid.runs()));
+    }
     let [workloads, machines, conditions, policies, orders, seeds] = grid.counts();
     let mut text = format!(
         "{} runs, to {}:\n  {workloads} workloads x {machines} machines x {conditions} sets of conditions x {policies} policies x \
@@ -86,5 +90,5 @@ fn plan(grid: &Grid, table: &Path) -> String {
     for (name, values) in grid.varied() {
         let _ = writeln!(text, "  {name} = {}", values.join(", "));
     }
-    text
+    Ok(text)
 }

@@ -112,7 +112,7 @@ fn mistakes_cost_no_run_and_no_file() {
         (&GRID.replace("\"colab\"", "\"colba\""), "unknown policy \"colba\": did you mean \"colab\"?"),
         (&GRID.replace("noise", "nois"), "conditions.nois = true: there is no such condition: did you mean \"noise\"?"),
         (&format!("{GRID}machine.costs.tick_us = [\"x\"]"), "2B2S with costs.tick_us = \"x\": "),
-        (&format!("{GRID}workload.program.ferret.n = 1"), "no workload of the grid has this"),
+        (&format!("{GRID}workload.program.ferret.n = 1"), "the grid has no workload with this, but Sync-1, Comp-1"),
         (&format!("{GRID}policy.colab.takeover = [\"some\"]"), "expected one of any, blamed, none"),
     ] {
         let folder = folder(grid);

@@ -32,7 +32,7 @@ pub use recorded::Recorded;
 pub use reproduction::{Chart, Line, Reproduction, Reproductions, Row, RowKind};
 pub use run::{Cluster, Effect, Metrics, OrderEffect, PolicyEffects, Program, Run, Runs};
 pub use scheduled::{Schedulable, Schedulables, Scheduled};
-pub use sweep::{Swept, SweptPolicy};
+pub use sweep::{Planned, Swept, SweptPolicy, Varied};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
 
 /// A value as indented JSON with a newline at its end.

@@ -15,7 +15,7 @@ const INTRODUCTION: &str = "\
 otherwise, the document goes to standard output, and everything else (progress, warnings, errors) to standard error. The documents
 are an interface: fields are added, never renamed or removed, within a version 0.x.
 
-The same command prints the same bytes every time, except for `seconds`.
+The same command prints the same bytes every time, except for `seconds`, and for `computed` of a sweep, of which less is left to do the second time.
 
 Units are part of the names: `_s` is seconds, `_j` is joules, `_hz` is hertz. A number that does not exist (no program finished,
 nothing to divide by) is `null`.
@@ -26,6 +26,7 @@ fn documents() -> Vec<(&'static str, Schema)> {
     vec![
         ("`evenkeel sim` and `evenkeel compare`", schema_for!(Runs<'static>)),
         ("`evenkeel sweep` and `evenkeel merge`", schema_for!(Swept<'static>)),
+        ("`evenkeel sweep --dry-run`", schema_for!(Planned<'static>)),
         ("`evenkeel reproduce`", schema_for!(Reproductions<'static>)),
         ("`evenkeel train`", schema_for!(Trained<'static>)),
         ("`evenkeel run`", schema_for!(Followed<'static>)),

@@ -45,7 +45,9 @@ pub struct SweptPolicy<'a> {
     pub h_stp: Option<Effect>,
     /// On the energy.
     pub energy_j: Option<Effect>,
-    /// In how many cells its H_ANTT is lower, its 95 % interval below zero.
+    /// In how many cells they are compared: all of their runs have an H_ANTT.
+    pub cells: u64,
+    /// In how many of these its H_ANTT is lower, its 95 % interval below zero.
     pub better: u64,
     /// In how many it is higher.
     pub worse: u64,
@@ -60,6 +62,7 @@ impl<'a> Swept<'a> {
             h_antt: of.h_antt.map(Effect::from),
             h_stp: of.h_stp.map(Effect::from),
             energy_j: of.energy.map(Effect::from),
+            cells: of.cells,
             better: of.better,
             worse: of.worse,
         };
@@ -73,5 +76,32 @@ impl<'a> Swept<'a> {
             headline: headline::of_sweep(summary),
             effects: summary.policies.iter().map(policy).collect(),
         }
+    }
+}
+
+/// What `sweep --dry-run` would run, whatever the shard and what is done already.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Planned<'a> {
+    /// How many runs the grid has.
+    pub runs: u64,
+    /// What is varied.
+    pub varied: Vec<Varied<'a>>,
+}
+
+/// Something that is varied.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Varied<'a> {
+    /// The column.
+    pub name: &'a str,
+    /// The values, as TOML has them.
+    pub values: &'a [String],
+}
+
+impl<'a> Planned<'a> {
+    /// Of a grid.
+    pub fn of(varied: &'a [(String, Vec<String>)], runs: u64) -> Self {
+        Self { runs, varied: varied.iter().map(|(name, values)| Varied { name, values }).collect() }
     }
 }

@@ -20,14 +20,16 @@ pub fn sweep(summary: &Summary) -> String {
             number::effect(policy.energy),
             policy.better.to_string(),
             policy.worse.to_string(),
-            summary.cells.saturating_sub(policy.better + policy.worse).to_string(),
+            policy.cells.saturating_sub(policy.better + policy.worse).to_string(),
         ]);
     }
     text += &table::text(&rows);
+    let compared = summary.policies.iter().map(|policy| policy.cells).min().unwrap_or(0);
+    let of = if compared < summary.cells { format!(" of {}", summary.cells) } else { String::new() };
     text += &format!(
         "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval; better is a lower H_ANTT. The geometric mean of\n\
-         {} workloads on machines and what else was varied.\n",
-        summary.baseline, summary.cells
+         {compared}{of} workloads on machines and what else was varied.\n",
+        summary.baseline
     );
     text
 }

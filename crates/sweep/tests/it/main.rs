@@ -202,12 +202,85 @@ fn files_of_other_kinds_and_sweeps_are_refused() {
     }
     assert_eq!(fs::read(&other).unwrap(), b"no table");
     run(&grid, &Request::into(&path));
+    let second = folder.path().join("second.parquet");
     run(
         &self::grid("machines = [\"2B4S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]\nseeds = 1"),
-        &Request { fresh: true, ..Request::into(&other) },
+        &Request::into(&second),
     );
-    let error = merge(&[path.clone(), other], &folder.path().join("all.parquet"), false).unwrap_err();
+    let error = merge(&[path.clone(), second], &folder.path().join("all.parquet"), false).unwrap_err();
     assert!(matches!(error, Error::Different { .. }), "{error}");
     let nowhere = sweep(&grid, &Request::into("/nowhere/at/all.parquet"), &Control::default()).unwrap_err();
     assert!(nowhere.to_string().contains("/nowhere/at/all.parquet"), "{nowhere}");
+}
+
+/// Small enough for one piece.
+const SMALL: &str = "machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\", \"gts\"]\nseeds = 2";
+
+#[test]
+fn a_part_without_a_run_is_a_table_that_can_be_merged() {
+    let (folder, whole) = table();
+    let grid = grid(SMALL);
+    run(&grid, &Request::into(&whole));
+    let parts: Vec<PathBuf> = (1..=3).map(|number| folder.path().join(format!("{number}.parquet"))).collect();
+    let runs: Vec<u64> = (1..)
+        .zip(&parts)
+        .map(|(number, part)| {
+            let shard = format!("{number}/3").parse().unwrap();
+            run(&grid, &Request { shard, ..Request::into(part) }).runs
+        })
+        .collect();
+    assert_eq!(runs, [8, 0, 0]);
+    let merged = folder.path().join("merged.parquet");
+    assert_eq!(merge(&parts, &merged, false).unwrap(), 8);
+    assert!(fs::read(&merged).unwrap() == fs::read(&whole).unwrap());
+    assert_eq!(Summary::read(&parts[1]).unwrap().cells, 0);
+}
+
+#[test]
+fn runs_that_had_too_many_events_are_done_again_with_another_limit() {
+    let (folder, path) = table();
+    let (grid, request) = (grid(SMALL), Request::into(&path));
+    let few = Control { max_events: 100, ..Control::default() };
+    assert_eq!(sweep(&grid, &request, &few).unwrap(), Done { runs: 8, computed: 8, failed: 8 });
+    assert_eq!(sweep(&grid, &request, &few).unwrap().computed, 0);
+    let short = folder.path().join("short.parquet");
+    fs::copy(&path, &short).unwrap();
+    assert_eq!(run(&grid, &request), Done { runs: 8, computed: 8, failed: 0 });
+    let error = merge(&[path, short], &folder.path().join("all.parquet"), false).unwrap_err().to_string();
+    assert!(error.contains("they disagree about run 0"), "{error}");
+}
+
+#[test]
+fn what_was_begun_anew_goes_on_without_the_old_table() {
+    let (_folder, path) = table();
+    let grid = grid(GRID);
+    let (few, request) = (Control { max_events: 100, ..Control::default() }, Request::into(&path));
+    assert_eq!(sweep(&grid, &request, &few).unwrap().failed, RUNS);
+    let after = After(50, AtomicUsize::new(0), Arc::default());
+    let control = Control { progress: &after, meter: Some(&after.2), ..Control::default() };
+    let fresh = Request { fresh: true, ..request.clone() };
+    let Error::Stopped { done, .. } = sweep(&grid, &fresh, &control).unwrap_err() else { panic!("was not stopped") };
+    // The same limit as in the table, which would count otherwise.
+    assert_eq!(sweep(&grid, &request, &few).unwrap(), Done { runs: RUNS, computed: RUNS - done, failed: RUNS - done });
+}
+
+#[test]
+fn nothing_but_a_table_is_replaced() {
+    let (folder, path) = table();
+    let grid = grid(SMALL);
+    fs::write(&path, SMALL).unwrap();
+    let fresh = Request { fresh: true, ..Request::into(&path) };
+    assert!(sweep(&grid, &fresh, &Control::default()).unwrap_err().to_string().contains("no Parquet file"));
+    let whole = folder.path().join("whole.parquet");
+    run(&grid, &Request::into(&whole));
+    assert!(merge(std::slice::from_ref(&whole), &path, false).unwrap_err().to_string().contains("no Parquet file"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), SMALL);
+    let link = folder.path().join("link.parquet");
+    std::os::unix::fs::symlink(&whole, &link).unwrap();
+    run(&grid, &Request { fresh: true, ..Request::into(&link) });
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    for other in ["/dev/null", "/"] {
+        let error = sweep(&grid, &Request::into(other), &Control::default()).unwrap_err().to_string();
+        assert!(error.contains("expected a file"), "{error}");
+    }
 }
