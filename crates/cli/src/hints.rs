@@ -13,6 +13,7 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
 fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
     Some(match error {
         evenkeel_sweep::Error::Foreign { .. } => "--output names another file, --drop drops them".into(),
+        evenkeel_sweep::Error::OtherShard { .. } => "--output names it".into(),
         evenkeel_sweep::Error::Missing { .. } => "--incomplete merges what there is".into(),
         _ => return None,
     })

@@ -66,7 +66,9 @@ impl Cell<'_> {
     pub fn difference_in(&self, order: usize, policy: usize, baseline: usize, value: Value) -> Option<Difference> {
         let runs = |policy: usize| self.runs[policy].iter().skip(order * self.seeds).take(self.seeds);
         let pairs = runs(policy).zip(runs(baseline));
-        Difference::of(pairs.map(|(run, baseline)| value(&run.measurement) / value(&baseline.measurement)))
+        let logs = pairs.map(|(run, baseline)| (value(&run.measurement) / value(&baseline.measurement)).ln());
+        let logs: Option<Vec<f64>> = logs.map(|log| Some(log).filter(|log| log.is_finite())).collect();
+        Difference::of_logarithms(logs?)
     }
 
     /// For each seed the logarithm of a policy's ratio to the baseline, if all exist.
@@ -115,6 +117,11 @@ impl<'a> Comparison<'a> {
         let cells = self.cells.iter().filter_map(|cell| cell.logarithms(policy, self.baseline, value));
         let cells: Vec<Vec<f64>> = cells.collect();
         Difference::of_logarithms((0..self.counts.seeds).filter_map(|seed| mean(cells.iter().map(|cell| cell[seed]))))
+    }
+
+    /// In how many of the cells a policy is compared with the baseline: the metric has a ratio there.
+    pub fn compared(&self, policy: usize, value: Value) -> usize {
+        self.cells.iter().filter(|cell| cell.logarithms(policy, self.baseline, value).is_some()).count()
     }
 
     /// Whether anything was drawn from a seed. If not, every seed gives the same results.

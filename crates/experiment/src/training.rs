@@ -166,6 +166,9 @@ impl Lessons {
         // Not while others wait: several may observe the same, which is the same for each.
         let observed = Arc::new(observe(machine, training, control)?);
         let mut all = self.all();
+        if let Some(lesson) = all.iter().find(known) {
+            return Ok(Arc::clone(&lesson.observed));
+        }
         if all.len() == Self::MOST {
             all.remove(0);
         }

@@ -21,6 +21,9 @@ pub fn place(path: &[String]) -> String {
 /// # Errors
 /// As [`machine`].
 pub fn machine_has(name: &str, path: &[String]) -> Result<bool> {
+    if is_described(name) {
+        return catalog::machine(name).map(|_| false);
+    }
     let MachineText { text, file, .. } = MachineText::of(name)?;
     // With its lines, if it has a mistake.
     Machine::from_toml(&text, &file)?;
@@ -47,6 +50,12 @@ pub fn machine(name: &str, settings: &[Setting]) -> Result<Machine> {
     }
 }
 
+/// Whether a machine is described by a file of another tool.
+fn is_described(name: &str) -> bool {
+    let whole = catalog::part(name).map_or(name, |(whole, ..)| whole);
+    whole.ends_with(".xml") || whole.ends_with(".dtb")
+}
+
 /// The machine file of a name.
 struct MachineText {
     text: String,
@@ -65,7 +74,7 @@ impl MachineText {
         if let Some(text) = machines::text(whole) {
             return Ok(Self { text: text.to_owned(), file: format!("machines/{whole}.toml"), part });
         }
-        if whole.ends_with(".xml") || whole.ends_with(".dtb") {
+        if is_described(whole) {
             let why = "only values of machine files (.toml) and of bundled machines can be varied: \
                        `evenkeel topology FILE --save m.toml` makes one";
             return Err(Error::Machine { name: name.to_owned(), why: why.into() });
@@ -80,12 +89,11 @@ impl MachineText {
 /// There is no such workload.
 pub fn workload_has(name: &str, path: &[String]) -> Result<bool> {
     let found = catalog::workload(name)?.workload;
-    Ok(match path {
-        [first, program, _, ..] if first == "program" => {
-            found.programs.iter().any(|known| known.name == *program) && document(name).is_ok()
-        }
+    let there = match path {
+        [first, program, _, ..] if first == "program" => found.programs.iter().any(|known| known.name == *program),
         _ => true,
-    })
+    };
+    Ok(there && document(name).is_ok())
 }
 
 /// A workload by its name, as [`catalog::workload`] has it, with other values: of a workload file (`.toml`), or of a program

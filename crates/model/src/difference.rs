@@ -123,6 +123,17 @@ mod tests {
         assert_eq!(Difference::of([0.0, -1.0, f64::NAN]), None);
     }
 
+    /// Student's distribution is the normal one then.
+    #[test]
+    fn many_pairs_have_the_interval_of_a_normal_distribution() {
+        for pairs in [1_000, 250_000] {
+            let found =
+                Difference::of_logarithms((0..pairs).map(|pair| if pair % 2 == 0 { 0.1 } else { -0.1 })).unwrap();
+            let times = libm::log1p(found.interval.unwrap().1) / found.error.unwrap();
+            assert!((times - 1.96).abs() < 0.003, "{pairs}: {times}");
+        }
+    }
+
     /// Five logarithms whose mean is 0.2 with an error of 0.035: t is 5.7, beyond 2.78 (alone) and 4.60 (one of five), not 8.61
     /// (one of fifty). Three with the same mean have t = 3.5 of 4.30.
     #[test]

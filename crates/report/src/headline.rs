@@ -9,24 +9,34 @@ use crate::number::{effect, percent};
 /// What is shown as 0.0 % is no difference, however certain.
 const TRIFLE: f64 = 0.0005;
 
+/// A policy against the baseline by turnaround.
+struct Found<'a> {
+    policy: &'a str,
+    difference: Difference,
+    /// In how many combinations they are compared.
+    cells: u64,
+}
+
 /// Which policy brings programs home sooner than the baseline, if that can be told from chance; else that it cannot.
 pub fn of(compared: &Comparison<'_>) -> String {
-    let baseline = compared.policies[compared.baseline];
     let others = compared.others().filter_map(|policy| {
         let difference = compared.difference(policy, |run| run.h_antt)?;
-        Some((compared.policies[policy], difference))
+        let cells = compared.compared(policy, |run| run.h_antt) as u64;
+        Some(Found { policy: compared.policies[policy], difference, cells })
     });
-    say(baseline, &others.collect::<Vec<_>>(), compared.drawn())
+    let (baseline, cells) = (compared.policies[compared.baseline], compared.cells.len() as u64);
+    let all = compared.others().count();
+    say(baseline, all, cells, &others.collect::<Vec<_>>(), compared.drawn())
 }
 
 /// The same of a sweep.
 pub fn of_sweep(summary: &Summary) -> String {
-    let others = summary.policies.iter().filter_map(|policy| Some((policy.policy.as_str(), policy.h_antt?)));
-    let others: Vec<_> = others.collect();
-    if others.is_empty() && !summary.policies.is_empty() {
-        return format!("Nothing is compared with {}: no combination has all of its runs", summary.baseline);
-    }
-    say(&summary.baseline, &others, summary.drawn)
+    let others = summary
+        .policies
+        .iter()
+        .filter_map(|of| Some(Found { policy: &of.policy, difference: of.h_antt?, cells: of.cells }));
+    let all = summary.policies.len();
+    say(&summary.baseline, all, summary.cells, &others.collect::<Vec<_>>(), summary.drawn)
 }
 
 /// Turnarounds on a workload and machine in each core order, where there are several. Which one a machine has is not a matter of
@@ -46,53 +56,59 @@ pub fn by_order(compared: &Comparison<'_>, cell: &Cell<'_>) -> Option<String> {
     (!policies.is_empty()).then(|| format!("H_ANTT by core order: {}", policies.join("; ")))
 }
 
-/// `others` are turnarounds against the baseline's. `drawn` is whether seeds can make a difference.
-fn say(baseline: &str, others: &[(&str, Difference)], drawn: bool) -> String {
-    let Some((nearest, best)) = others.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value)) else {
-        return format!("{baseline} alone");
+/// `others` are those of `all` other policies that are compared with the baseline in any of the cells. `drawn` is whether seeds can
+/// make a difference.
+fn say(baseline: &str, all: usize, cells: u64, others: &[Found<'_>], drawn: bool) -> String {
+    let sooner = |a: &&Found<'_>, b: &&Found<'_>| a.difference.value.total_cmp(&b.difference.value);
+    let Some(best) = others.iter().min_by(sooner) else {
+        return match all {
+            0 => format!("{baseline} alone"),
+            _ => format!("Nothing is compared with {baseline}: no combination has a turnaround in all of its runs"),
+        };
     };
+    let nearest = best.policy;
     if !drawn {
         let remark = "nothing is drawn from the seed, so this is no chance";
-        return match best.value {
-            value if value < -TRIFLE => {
-                format!("{nearest} brings programs home {} than {baseline}; {remark}", than(value))
-            }
-            value if value > TRIFLE => {
-                format!("{baseline} is ahead: {nearest} is {} and comes nearest; {remark}", than(value))
-            }
-            _ => format!("{nearest} brings programs home just when {baseline} does; {remark}"),
+        let text = match best.difference.value {
+            value if value < -TRIFLE => format!("{nearest} brings programs home {} than {baseline}", than(value)),
+            value if value > TRIFLE => format!("{baseline} is ahead: {nearest} is {} and comes nearest", than(value)),
+            _ => format!("{nearest} brings programs home just when {baseline} does"),
         };
+        return format!("{text}{}; {remark}", partly(best, cells));
     }
-    if best.interval.is_none() {
-        let than = than(best.value);
+    let Some((low, high)) = best.difference.interval else {
+        let (than, partly) = (than(best.difference.value), partly(best, cells));
         return format!(
-            "With one seed {nearest} brings programs home {than} than {baseline}: more seeds tell whether that is chance"
+            "With one seed {nearest} brings programs home {than} than {baseline}{partly}: more seeds tell whether that is chance"
         );
-    }
-    if best.interval.is_some_and(|(low, high)| low > -TRIFLE && high < TRIFLE) {
+    };
+    if low > -TRIFLE && high < TRIFLE {
+        let partly = partly(best, cells);
         return format!(
-            "Nothing brings programs home sooner than {baseline}; {nearest} does so just when {baseline} does"
+            "Nothing brings programs home sooner than {baseline}; {nearest} does so just when {baseline} does{partly}"
         );
     }
     // The best of many is good by chance, too: what is said of it must hold for one picked out of them.
-    let clear = |difference: &Difference| difference.is_clear_among(others.len());
-    let winner = others.iter().filter(|(_, difference)| difference.value < -TRIFLE && clear(difference));
-    if let Some((name, difference)) = winner.min_by(|a, b| a.1.value.total_cmp(&b.1.value)) {
-        return format!(
-            "{name} brings programs home {} than {baseline} ({})",
-            than(difference.value),
-            range(difference)
-        );
-    }
-    let seeds = best.pairs();
-    if others.iter().all(|(_, difference)| difference.value > TRIFLE && clear(difference)) {
-        return format!("{baseline} is ahead of all others; {nearest} is {} ({})", than(best.value), range(best));
-    }
-    format!(
-        "Nothing is told apart from {baseline} by {seeds} seeds; {nearest} comes out {} ({})",
-        than(best.value),
-        range(best)
-    )
+    let clear = |found: &Found<'_>| found.difference.is_clear_among(others.len());
+    let winner = others.iter().filter(|found| found.difference.value < -TRIFLE && clear(found)).min_by(sooner);
+    let (found, text) = match winner {
+        Some(found) => (found, format!("{} brings programs home {}", found.policy, than(found.difference.value))),
+        None if others.iter().all(|found| found.difference.value > TRIFLE && clear(found)) => {
+            (best, format!("{baseline} is ahead of all others; {nearest} is {}", than(best.difference.value)))
+        }
+        None => {
+            let (than, seeds) = (than(best.difference.value), best.difference.pairs());
+            let none = format!("No policy is told to be sooner than {baseline} by {seeds} seeds");
+            (best, format!("{none}; {nearest} comes out {than}"))
+        }
+    };
+    let against = if winner.is_some() { format!(" than {baseline}") } else { String::new() };
+    format!("{text}{against}{} ({})", partly(found, cells), range(&found.difference))
+}
+
+/// Where not all combinations count, in how many of them.
+fn partly(found: &Found<'_>, cells: u64) -> String {
+    if found.cells < cells { format!(", in {} of {cells} combinations", found.cells) } else { String::new() }
 }
 
 /// `5.0 % sooner`.
@@ -115,9 +131,10 @@ mod tests {
         Difference::of_logarithms(logs.iter().copied()).unwrap()
     }
 
-    fn said(others: &[(&str, &[f64])]) -> String {
-        let others: Vec<_> = others.iter().map(|(name, logs)| (*name, difference(logs))).collect();
-        say("cfs", &others, true)
+    fn said(others: &[(&'static str, &[f64])]) -> String {
+        let found = |(policy, logs): &(&'static str, &[f64])| Found { policy, difference: difference(logs), cells: 3 };
+        let others: Vec<Found<'_>> = others.iter().map(found).collect();
+        say("cfs", others.len(), 3, &others, true)
     }
 
     #[test]
@@ -125,7 +142,10 @@ mod tests {
         let text = said(&[("gts", &[-0.2, 0.1, 0.0]), ("colab", &[-0.10, -0.11, -0.10])]);
         assert_eq!(text, "colab brings programs home 9.8 % sooner than cfs (95 % interval: -11.1 % to -8.5 %)");
         let text = said(&[("gts", &[-0.2, 0.1, 0.0])]);
-        assert!(text.starts_with("Nothing is told apart from cfs by 3 seeds; gts comes out 3.3 % sooner"), "{text}");
+        assert!(
+            text.starts_with("No policy is told to be sooner than cfs by 3 seeds; gts comes out 3.3 % sooner"),
+            "{text}"
+        );
         let text = said(&[("gts", &[0.10, 0.11, 0.10])]);
         assert!(text.starts_with("cfs is ahead of all others; gts is 10.9 % later (95 %"), "{text}");
     }
@@ -143,7 +163,10 @@ mod tests {
         assert!(said(&[("a", near)]).starts_with("a brings programs home 3.9 % sooner"));
         let chance: &[f64] = &[-0.01, 0.01, 0.0];
         let text = said(&[("a", near), ("b", chance), ("c", chance)]);
-        assert!(text.starts_with("Nothing is told apart from cfs by 3 seeds; a comes out 3.9 % sooner"), "{text}");
+        assert!(
+            text.starts_with("No policy is told to be sooner than cfs by 3 seeds; a comes out 3.9 % sooner"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -153,11 +176,18 @@ mod tests {
             text,
             "With one seed gts brings programs home 2.0 % sooner than cfs: more seeds tell whether that is chance"
         );
-        let exact = say("cfs", &[("gts", difference(&[-0.02]))], false);
+        let gts = |cells| [Found { policy: "gts", difference: difference(&[-0.02]), cells }];
+        let exact = say("cfs", 1, 3, &gts(3), false);
         assert_eq!(
             exact,
             "gts brings programs home 2.0 % sooner than cfs; nothing is drawn from the seed, so this is no chance"
         );
-        assert_eq!(say("cfs", &[], true), "cfs alone");
+        let partly = say("cfs", 1, 3, &gts(2), true);
+        assert!(
+            partly.starts_with("With one seed gts brings programs home 2.0 % sooner than cfs, in 2 of 3 comb"),
+            "{partly}"
+        );
+        assert_eq!(say("cfs", 0, 3, &[], true), "cfs alone");
+        assert!(say("cfs", 1, 3, &[], true).starts_with("Nothing is compared with cfs"));
     }
 }

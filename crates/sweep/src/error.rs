@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
 
+use crate::shard::Shard;
+
 /// Why a sweep cannot be done, or not to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -57,6 +59,16 @@ pub enum Error {
         path: PathBuf,
         /// How many.
         foreign: u64,
+    },
+    /// The file has runs of another shard.
+    #[error("{}: {runs} of its runs are not of part {shard}: expected a file of its own for each part", path.display())]
+    OtherShard {
+        /// The table or journal.
+        path: PathBuf,
+        /// The shard that is wanted.
+        shard: Shard,
+        /// How many.
+        runs: u64,
     },
     /// Parts are not of one sweep.
     #[error("{} and {} are not of the same sweep: {why}", first.display(), other.display())]

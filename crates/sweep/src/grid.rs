@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evenkeel_experiment::variation;
+use evenkeel_experiment::variation::{self, Setting};
 use evenkeel_experiment::{Beside, Conditions, Plan, catalog};
 use evenkeel_model::words::plain;
 use evenkeel_model::{CoreOrder, Machine};
@@ -141,15 +141,6 @@ impl Grid {
                 fault(format!("baseline = {name:?}: expected one of the policies, {}", known.join(", ")))
             })?,
         };
-        fit(&workloads, &machines, &policies)?;
-        for (variant, workload) in &workloads {
-            for conditions in &conditions {
-                let source = conditions.base.tasks.apply(&mut workload.clone()).err();
-                if let Some(source) = source {
-                    return Err(Error::Named { place: format!("workload {}", variant.base.name), source });
-                }
-            }
-        }
         let mut orders = Vec::new();
         parsed.orders.iter().flatten().for_each(|order| {
             if !orders.contains(order) {
@@ -162,18 +153,26 @@ impl Grid {
         let grid = Self {
             text: text.to_owned(),
             axes,
-            workloads: workloads.into_iter().map(|(variant, _)| variant).collect(),
-            machines: machines.into_iter().map(|(variant, _)| variant).collect(),
+            workloads: workloads.iter().map(|(variant, _)| variant.clone()).collect(),
+            machines: machines.iter().map(|(variant, _)| variant.clone()).collect(),
             conditions,
             policies,
             baseline,
             orders,
             seeds,
         };
-        match grid.checked_runs() {
-            Some(_) => Ok(grid),
-            None => Err(fault(format!("more than {MOST} runs: expected fewer values"))),
+        if grid.checked_runs().is_none() {
+            return Err(fault(format!("more than {MOST} runs: expected fewer values")));
         }
+        fit(&workloads, &machines, &grid.policies)?;
+        for (variant, workload) in &workloads {
+            for conditions in &grid.conditions {
+                if let Err(source) = conditions.base.tasks.apply(&mut workload.clone()) {
+                    return Err(Error::Named { place: format!("workload {}", variant.base.name), source });
+                }
+            }
+        }
+        Ok(grid)
     }
 
     /// The text that it was read from.
@@ -202,6 +201,16 @@ impl Grid {
     /// What is varied, by its column, with its values.
     pub fn varied(&self) -> Vec<(String, Vec<String>)> {
         self.columns().map(|(name, values)| (name, values.iter().map(Value::to_string).collect())).collect()
+    }
+
+    /// The hash of everything that it names, in its order.
+    pub(crate) fn inputs(&self) -> Digest {
+        let kinds = [
+            self.workloads.iter().map(|variant| variant.digest).collect::<Vec<_>>(),
+            self.machines.iter().map(|variant| variant.digest).collect(),
+            self.conditions.iter().map(|variant| variant.digest).collect(),
+        ];
+        digest(&kinds)
     }
 
     /// The policies, the core orders and the position of the policy that others are compared with.
@@ -310,17 +319,35 @@ impl Grid {
     }
 
     /// The plan of a piece, with these seeds of it only.
-    pub(crate) fn plan(&self, piece: &Piece, seeds: Vec<u64>) -> evenkeel_experiment::Result<Plan> {
-        let (workload, machine) = (&self.workloads[piece.workload].base, &self.machines[piece.machine].base);
+    ///
+    /// # Errors
+    /// A file that the grid names has changed since the grid was read.
+    pub(crate) fn plan(&self, piece: &Piece, seeds: Vec<u64>) -> Result<Plan> {
+        let (workload, machine) = (&self.workloads[piece.workload], &self.machines[piece.machine]);
         Ok(Plan {
-            workloads: vec![variation::workload(&workload.name, &workload.settings)?],
-            machines: vec![variation::machine(&machine.name, &machine.settings)?],
+            workloads: vec![again(workload, variation::workload)?],
+            machines: vec![again(machine, variation::machine)?],
             policies: self.policies.iter().map(|policy| policy.base.clone()).collect(),
             orders: self.orders.clone(),
             seeds,
             conditions: self.conditions[piece.conditions].base.clone(),
         })
     }
+}
+
+/// Makes what a grid names once more, the same as when the grid was read.
+fn again<T: std::fmt::Debug>(
+    variant: &Variant<Named>,
+    make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
+) -> Result<T> {
+    let place = || variant.base.name.clone();
+    let made =
+        make(&variant.base.name, &variant.base.settings).map_err(|source| Error::Named { place: place(), source })?;
+    if digest(&made) != variant.digest {
+        let why = "it has changed since the sweep began: start it again, and what is as it was will not be run again";
+        return Err(Error::Named { place: place(), source: evenkeel_experiment::Error::File(why.into()) });
+    }
+    Ok(made)
 }
 
 /// So many runs are worth what is done once for a piece, and are over in a second or so.

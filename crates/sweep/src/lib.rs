@@ -2,7 +2,7 @@
 //! the conditions of a run.
 //!
 //! A [`Grid`] is read from a file and numbers its runs. [`sweep`] does those that are not done yet, on all cores, and writes a
-//! [Parquet](https://parquet.apache.org) file: a row a run, in the order of the grid. What is done is in a [journal](Journal)
+//! [Parquet](https://parquet.apache.org) file: a row a run, in the order of the grid. What is done is in a journal
 //! beside it, run by run, so that an end in the middle loses nothing. [`Shard`]s of a grid are done on several machines, and
 //! [`merge()`] makes of their files what one machine would have written, to the byte. [`Summary`] tells what came out.
 //!
@@ -44,11 +44,8 @@ mod table;
 mod variants;
 
 pub use error::Error;
-pub use grid::{Grid, Run};
-pub use journal::Journal;
-pub use key::Key;
+pub use grid::Grid;
 pub use merge::merge;
-pub use row::{Energy, Row, Turnaround};
 pub use shard::Shard;
 pub use summary::{PolicySummary, Summary};
 pub use sweep::{Done, Request, sweep};

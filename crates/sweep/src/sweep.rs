@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use evenkeel_experiment::training::Lessons;
-use evenkeel_experiment::{Control, Error as RunError, Job, Runner, Stage};
+use evenkeel_experiment::{Control, Error as RunError, Job, Plan, Runner, Stage};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -98,9 +98,6 @@ impl Known {
     fn find(grid: &Grid, request: &Request, max_events: u64, pieces: impl Iterator<Item = Piece>) -> Result<Self> {
         replaceable(&request.table)?;
         let journal = Journal::open(&request.table)?;
-        if request.fresh {
-            journal.begin_anew()?;
-        }
         let runs = grid.runs() as usize;
         let mut wanted = vec![false; runs];
         pieces.for_each(|piece| grid.of_piece(&piece).into_iter().for_each(|run| wanted[run as usize] = true));
@@ -108,30 +105,35 @@ impl Known {
         let count = wanted.iter().filter(|wanted| **wanted).count() as u64;
         let mut known = Self { journal, places, wanted: count, whole: None };
         let mut numbers = Numbers { grid, by_key: Vec::new() };
-        let mut number = |row: &Row| numbers.of(row).filter(|run| wanted[*run as usize]);
         // One that had too many events may have fewer than the limit of now.
         let counts = |row: &Row| row.max_events.is_none_or(|limit| limit == max_events);
-        let (mut rows, mut foreign) = (0, 0);
+        let mut sift = Sift { numbers: &mut numbers, wanted: &wanted, rows: 0, foreign: 0, of_others: 0 };
         let anew = known.journal.rows(|at, row| {
-            rows += 1;
-            match number(&row) {
-                Some(run) if counts(&row) => known.set(run, at),
-                Some(_) => {}
-                None => foreign += 1,
+            if let Some(run) = sift.number(&row).filter(|_| counts(&row)) {
+                known.set(run, at);
             }
             Ok(())
         })?;
-        if foreign > 0 && !request.drop {
-            return Err(Error::Foreign { path: known.journal.path().to_path_buf(), foreign });
-        }
+        let rows = sift.end(known.journal.path(), request)?;
         if request.table.exists() && !anew {
-            let done = known.in_table(grid, request, &mut number, counts)?;
-            known.whole = done.filter(|_| rows == 0);
-            if known.whole.is_none() {
-                known.take_from(&request.table, |row| number(row).filter(|_| counts(row)))?;
+            let done = known.in_table(grid, request, &mut numbers, &wanted, counts)?;
+            if request.fresh {
+                known.begin_anew()?;
+            } else if rows == 0 && done.is_some() {
+                known.whole = done;
+            } else {
+                known.take_from(&request.table, |row| numbers.of(row).filter(|_| counts(row)))?;
             }
+        } else if request.fresh {
+            known.begin_anew()?;
         }
         Ok(known)
+    }
+
+    /// Nothing counts as done, and the table not until it is written again.
+    fn begin_anew(&self) -> Result<()> {
+        self.places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+        self.journal.begin_anew()
     }
 
     /// What a table has, if it is just what is wanted.
@@ -139,24 +141,21 @@ impl Known {
         &self,
         grid: &Grid,
         request: &Request,
-        mut number: impl FnMut(&Row) -> Option<u64>,
+        numbers: &mut Numbers<'_>,
+        wanted: &[bool],
         counts: impl Fn(&Row) -> bool,
     ) -> Result<Option<Done>> {
-        let (mut runs, mut foreign, mut moved, mut failed) = (0, 0, 0, 0);
+        let (mut moved, mut failed) = (0, 0);
         let mut reader = Reader::open(&request.table)?;
         let same = reader.about == About::of(grid);
+        let mut sift = Sift { numbers, wanted, rows: 0, foreign: 0, of_others: 0 };
         while let Some(rows) = reader.rows()? {
             for row in rows {
-                let found = number(&row);
-                runs += 1;
-                foreign += u64::from(found.is_none());
-                moved += u64::from(found != Some(row.run) || !counts(&row));
+                moved += u64::from(sift.number(&row) != Some(row.run) || !counts(&row));
                 failed += u64::from(row.error.is_some());
             }
         }
-        if foreign > 0 && !request.drop {
-            return Err(Error::Foreign { path: request.table.clone(), foreign });
-        }
+        let runs = sift.end(&request.table, request)?;
         let whole = same && moved == 0 && runs == self.wanted;
         Ok(whole.then_some(Done { runs, computed: 0, failed }))
     }
@@ -180,6 +179,40 @@ impl Known {
 
     fn place(&self, run: u64) -> Option<u64> {
         self.places[run as usize].load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+/// Tells rows that are wanted from others.
+struct Sift<'a, 'g> {
+    numbers: &'a mut Numbers<'g>,
+    wanted: &'a [bool],
+    rows: u64,
+    /// The grid does not have them.
+    foreign: u64,
+    /// They are of another shard.
+    of_others: u64,
+}
+
+impl Sift<'_, '_> {
+    /// The number of a row that is wanted.
+    fn number(&mut self, row: &Row) -> Option<u64> {
+        self.rows += 1;
+        match self.numbers.of(row) {
+            None => self.foreign += 1,
+            Some(run) if !self.wanted[run as usize] => self.of_others += 1,
+            wanted => return wanted,
+        }
+        None
+    }
+
+    /// How many rows there were, if nothing would be lost.
+    fn end(self, path: &Path, request: &Request) -> Result<u64> {
+        let path = path.to_path_buf();
+        match self {
+            Self { of_others: 1.., .. } => Err(Error::OtherShard { path, shard: request.shard, runs: self.of_others }),
+            Self { foreign: 1.., .. } if !request.drop => Err(Error::Foreign { path, foreign: self.foreign }),
+            _ => Ok(self.rows),
+        }
     }
 }
 
@@ -228,20 +261,36 @@ impl Work<'_> {
         seeds.dedup();
         // What is done to make ready is not shown, and stops with the rest.
         let control = Control { progress: &(), ..*self.control };
-        let runner = self.grid.plan(piece, seeds).and_then(|plan| Runner::knowing(plan, &self.lessons, &control));
-        match runner {
+        let plan = match self.grid.plan(piece, seeds) {
+            Ok(plan) => plan,
+            Err(error) => return self.breaks(error),
+        };
+        match Runner::knowing(plan.clone(), &self.lessons, &control) {
             Ok(runner) => runs.par_iter().for_each(|run| {
                 if !self.stops() {
                     self.keep(*run, runner.run_once(self.job(*run)));
                 }
             }),
             Err(RunError::Stopped { .. }) => {}
-            // Each of them has what went wrong before the first began.
-            Err(error) => {
-                let Row { error, max_events, .. } = Row::default().with(Err(error));
-                runs.iter().for_each(|run| self.write(Row { error: error.clone(), max_events, ..self.row(*run) }));
-            }
+            // What went wrong may concern some of them only.
+            Err(_) => runs.par_iter().for_each(|run| {
+                if !self.stops() {
+                    self.keep(*run, self.alone(&plan, *run, &control));
+                }
+            }),
         }
+    }
+
+    /// Does one run of a piece, with nothing made ready for others.
+    fn alone(&self, plan: &Plan, run: u64, control: &Control<'_>) -> Result<evenkeel_experiment::Run, RunError> {
+        let job = self.job(run);
+        let plan = Plan {
+            policies: vec![plan.policies[job.policy].clone()],
+            orders: vec![job.order],
+            seeds: vec![job.seed],
+            ..plan.clone()
+        };
+        Runner::knowing(plan, &self.lessons, control)?.run_once(Job { policy: 0, ..job })
     }
 
     fn job(&self, run: u64) -> Job {
@@ -275,9 +324,14 @@ impl Work<'_> {
     fn write(&self, row: Row) {
         match self.known.journal.add(&row) {
             Ok(place) => self.known.set(row.run, place),
-            Err(error) => *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
+            Err(error) => self.breaks(error),
         }
         self.control.progress.advance();
+    }
+
+    /// The work cannot go on.
+    fn breaks(&self, error: Error) {
+        *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
     fn stops(&self) -> bool {
@@ -293,8 +347,10 @@ fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Res
     let mut rows = Vec::with_capacity(STEP);
     let places = (0..grid.runs()).filter_map(|run| Some((run, known.place(run)?)));
     for (run, place) in places {
-        // Its number may be from another grid.
-        let row = Row { run, ..known.journal.row(place)? };
+        // Its number and its names may be from another grid.
+        let (workload, machine, policy, order, _) = grid.names(grid.run(run));
+        let (workload, machine, policy, order) = (workload.into(), machine.into(), policy.into(), order.into());
+        let row = Row { run, workload, machine, policy, order, ..known.journal.row(place)? };
         failed += u64::from(row.error.is_some());
         rows.push(row);
         control.progress.advance();

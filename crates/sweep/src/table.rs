@@ -36,6 +36,8 @@ pub struct About {
     pub version: String,
     /// The text of the grid.
     pub grid: String,
+    /// The hash of what the grid names: files of the same name may differ.
+    pub inputs: String,
     /// How many runs the grid has.
     pub runs: u64,
     /// Its policies, with their knobs.
@@ -58,6 +60,7 @@ impl About {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             grid: grid.text().into(),
+            inputs: grid.inputs().iter().map(|byte| format!("{byte:02x}")).collect(),
             runs: grid.runs(),
             policies: policies.into_iter().map(str::to_owned).collect(),
             orders: orders.len(),

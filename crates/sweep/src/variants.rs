@@ -6,6 +6,7 @@ use evenkeel_experiment::variation::{self, Setting};
 use evenkeel_experiment::{Beside, Conditions, catalog};
 use evenkeel_model::Ns;
 use evenkeel_model::names::suggestion;
+use evenkeel_sched::policy::Value as Knob;
 use evenkeel_sched::{Governor, Setup};
 use evenkeel_workload::program::{MainThread, ReadyQueue};
 use serde::Deserialize;
@@ -76,10 +77,10 @@ fn once(values: &[Value]) -> Vec<Value> {
 /// More variants of a kind than this take too long to be looked at before the first run.
 const MOST: usize = 1_000_000;
 
-/// Makes sure that axes have no more combinations for so many names than can be looked at.
-fn few_enough(kind: &str, names: usize, axes: &[Axis]) -> Result<()> {
-    let all = axes.iter().try_fold(names, |all, axis| all.checked_mul(axis.values.len()));
-    if all.is_some_and(|all| all <= MOST) {
+/// Makes sure that the combinations of axes, and so many variants before, are no more than can be looked at.
+fn few_enough<'a>(kind: &str, before: usize, axes: impl IntoIterator<Item = &'a Axis>) -> Result<()> {
+    let all = axes.into_iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
+    if all.and_then(|all| all.checked_add(before)).is_some_and(|all| all <= MOST) {
         return Ok(());
     }
     let why = format!("the values make more than {MOST} of them: expected fewer");
@@ -109,7 +110,6 @@ pub fn named<T: std::fmt::Debug>(
     make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
 ) -> Result<Vec<(Variant<Named>, T)>> {
     let wrong = |source| Error::Named { place: kind.to_owned(), source };
-    few_enough(kind, names.len(), axes)?;
     let mut found = Vec::new();
     let mut used = vec![false; axes.len()];
     for name in catalog::once(names) {
@@ -119,6 +119,7 @@ pub fn named<T: std::fmt::Debug>(
             .collect::<evenkeel_experiment::Result<_>>()
             .map_err(wrong)?;
         axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= meaning[axis.path.as_slice()]);
+        few_enough(kind, found.len(), axes.iter().filter(|axis| meaning[axis.path.as_slice()]))?;
         for values in combinations(axes, |axis| meaning[axis.path.as_slice()]) {
             let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
             let base = Named { name: name.to_owned(), settings: set.collect() };
@@ -137,13 +138,13 @@ pub fn named<T: std::fmt::Debug>(
 /// Policies, with every combination of the knobs that the grid varies of each.
 pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> {
     let wrong = |place: &str, source| Error::Named { place: place.to_owned(), source };
-    few_enough("policy", names.len(), axes)?;
     let mut found: Vec<Variant<Setup>> = Vec::new();
     let mut used = vec![false; axes.len()];
     for name in catalog::once(names) {
         let plain = catalog::policy(name).map_err(|source| wrong("policies", source))?;
         let own = |axis: &Axis| axis.path[0] == plain.description().name;
         axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= own(axis));
+        few_enough("policy", found.len(), axes.iter().filter(|axis| own(axis)))?;
         for values in combinations(axes, own) {
             let knobs = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis, value.as_ref()?)));
             let mut text = name.to_owned();
@@ -153,6 +154,15 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
                     let place = format!("policy.{}", variation::place(&axis.path));
                     return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
                 };
+                let switch =
+                    || plain.description().knobs.iter().any(|known| known.name == knob && known.value == Knob::Switch);
+                if value.is_bool() && (!switch() || plain.switch(knob)) {
+                    let why = format!(
+                        "true and false are for a knob that {name} leaves off: expected one of those, or another value"
+                    );
+                    let place = format!("policy.{}.{knob}", axis.path[0]);
+                    return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
+                }
                 text += &match value {
                     Value::Boolean(true) => format!(":{knob}"),
                     Value::Boolean(false) => String::new(),
@@ -189,19 +199,29 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
                 source: evenkeel_experiment::Error::File(why),
             })?;
         }
+        if conditions.beside.is_some() && conditions.oracle {
+            let why = "host \"run\" sees no speedups but those of capacities: expected it without oracle";
+            let source = evenkeel_experiment::Error::File(why.into());
+            return Err(Error::Named { place: "conditions.host".into(), source });
+        }
         // All but functions, which have no text, and the predictors, which are as they are.
         let Conditions { delay, beside, noise, governor, oracle, max_time, tasks, .. } = &conditions;
         let digest = digest(&(delay, beside.is_some(), noise, governor, oracle, max_time, tasks));
         Ok(Variant { base: conditions, values, digest })
     };
-    few_enough("conditions", 1, axes)?;
+    few_enough("conditions", 0, axes)?;
     combinations(axes, |_| true).into_iter().map(of).collect()
 }
 
 fn set(conditions: &mut Conditions, name: &str, value: &Value, beside: Option<Beside>) -> Result<(), String> {
     match name {
         "delay" => conditions.delay = duration(value)?,
-        "max-time" => conditions.max_time = duration(value)?,
+        "max-time" => {
+            conditions.max_time = duration(value)?;
+            if conditions.max_time == Ns::ZERO {
+                return Err("expected more than no time".into());
+            }
+        }
         "noise" => conditions.noise = read(value)?,
         "oracle" => conditions.oracle = read(value)?,
         "governor" => conditions.governor = Governor::parse(value.as_str().unwrap_or_default())?,
@@ -272,6 +292,19 @@ mod tests {
             "policy.colab.takeover"
         );
         assert_eq!(policies(&names, &[]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn true_and_false_are_for_switches() {
+        let of = |name: &str, text: &str| policies(&[name.to_owned()], &table(text));
+        let names =
+            |found: Vec<Variant<Setup>>| found.iter().map(|policy| policy.base.name().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(of("eevdf", "eevdf.asym = [false, true]").unwrap()), ["eevdf", "eevdf:asym"]);
+        for (name, wrong) in
+            [("eevdf:asym", "eevdf.asym = false"), ("colab", "colab.takeover = false"), ("cfs", "cfs.x = false")]
+        {
+            assert!(of(name, wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

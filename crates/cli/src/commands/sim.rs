@@ -41,17 +41,9 @@ pub fn run(args: &Sim) -> Result<String> {
     let runner = Runner::new(plan, &work.control()).map_err(|error| stopped(error, &work))?;
     let job = Job { workload: 0, machine: 0, policy: 0, order, seed };
     let (run, written) = match trace {
-        None => (runner.run_until_stopped(job, &mut ())?, Ok(())),
-        Some(target) => traced(&runner, job, target)?,
+        None => (seeded(args, runner.run_until_stopped(job, &mut ())?)?, Ok(())),
+        Some(target) => traced(args, &runner, job, target)?,
     };
-    if args.seed.is_some() && !run.drawn {
-        bail!(
-            "--seed {seed}: {} under {} draws nothing from a seed, so that every seed gives the same run: expected none, or \
-             --noise for background work that differs",
-            args.workload,
-            args.policy
-        );
-    }
     let interrupted = run.ended == Ended::Interrupted;
     let report = match args.output.format {
         Format::Table => text::run(&run, &runner.plan().machines[0]),
@@ -66,12 +58,25 @@ pub fn run(args: &Sim) -> Result<String> {
     Ok(Unwritten::report(written, report)?)
 }
 
+/// A run that the seed that was asked for has made a difference to, or may have.
+fn seeded(args: &Sim, run: Run) -> Result<Run> {
+    match args.seed {
+        Some(seed) if !run.drawn && run.ended != Ended::Interrupted => bail!(
+            "--seed {seed}: {} under {} draws nothing from a seed, so that every seed gives the same run: expected none, or \
+             --noise for background work that differs",
+            args.workload,
+            args.policy
+        ),
+        _ => Ok(run),
+    }
+}
+
 /// Does a run and writes its trace, packet by packet.
-fn traced(runner: &Runner, job: Job, mut target: Target) -> Result<(Run, Result<(), Unwritten>)> {
+fn traced(args: &Sim, runner: &Runner, job: Job, mut target: Target) -> Result<(Run, Result<(), Unwritten>)> {
     let machine = runner.machine(job);
     let unwritten = target.unwritten();
     let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
-    let run = runner.run_until_stopped(job, &mut writer)?;
+    let run = seeded(args, runner.run_until_stopped(job, &mut writer)?)?;
     let written = writer.finish().map(drop).map_err(unwritten);
     Ok((run, written.and_then(|()| target.keep())))
 }

@@ -47,7 +47,9 @@ pub fn merge(args: &Merge) -> Result<String> {
 
 /// The grid's name, in this folder.
 fn default_table(grid: &Path) -> PathBuf {
-    PathBuf::from(grid.file_stem().unwrap_or("sweep".as_ref())).with_extension("parquet")
+    let mut name = grid.file_stem().unwrap_or("sweep".as_ref()).to_owned();
+    name.push(".parquet");
+    name.into()
 }
 
 /// What a table amounts to.

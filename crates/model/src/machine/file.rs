@@ -372,10 +372,10 @@ fn sourced<T>(text: &Sourced<T>) -> Checked<()> {
     Ok(())
 }
 
-/// The core types that machine files share.
-/// Core types that machine files share.
+/// Core types that machine files share, as they are written.
 pub const LIBRARY: &str = include_str!("../../../../machines/cores.toml");
 
+/// The core types that machine files share.
 fn library() -> Checked<BTreeMap<String, Spanned<CoreText>>> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -40,7 +40,12 @@ pub fn comparison(compared: &Comparison<'_>) -> String {
         text.push('\n');
     }
     if compared.cells.len() > 1 {
-        let title = format!("Mean effect against {baseline} over {} combinations", compared.cells.len());
+        let least = compared.others().map(|policy| compared.compared(policy, |run| run.h_antt)).min();
+        let of = match least {
+            Some(least) if least < compared.cells.len() => format!(", of which {least} or more count"),
+            _ => String::new(),
+        };
+        let title = format!("Mean effect against {baseline} over {} combinations{of}", compared.cells.len());
         text += &table::heading(&title);
         text += &effects(compared);
         text.push('\n');

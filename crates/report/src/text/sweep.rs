@@ -27,7 +27,8 @@ pub fn sweep(summary: &Summary) -> String {
     let compared = summary.policies.iter().map(|policy| policy.cells).min().unwrap_or(0);
     let of = if compared < summary.cells { format!(" of {}", summary.cells) } else { String::new() };
     text += &format!(
-        "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval; better is a lower H_ANTT. The geometric mean of\n\
+        "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval; better and worse is by\n\
+         H_ANTT and the interval of each combination, of which one in twenty is clear by chance. The geometric mean of\n\
          {compared}{of} workloads on machines and what else was varied.\n",
         summary.baseline
     );

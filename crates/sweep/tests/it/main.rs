@@ -284,3 +284,55 @@ fn nothing_but_a_table_is_replaced() {
         assert!(error.contains("expected a file"), "{error}");
     }
 }
+
+/// The reference of each seed takes its own time; what fails for one is no other's result.
+#[test]
+fn a_run_depends_on_no_other_of_the_grid() {
+    let error_rows = |text: &str| {
+        let (_folder, path) = table();
+        run(&grid(text), &Request::into(&path)).failed
+    };
+    let text = "machines = [\"2B2S\"]\nworkloads = [\"Sync-1\"]\npolicies = [\"cfs\", \"gts\"]\nconditions.max-time = \"620ms\"\nseeds = ";
+    let alone: u64 = (1..=6).map(|seed| error_rows(&format!("{text}[{seed}]"))).sum();
+    assert_eq!(error_rows(&format!("{text}[1, 2, 3, 4, 5, 6]")), alone);
+    assert!((1..6 * 4).contains(&alone), "{alone}: some end in time, others do not");
+}
+
+#[test]
+fn a_file_that_changes_meanwhile_and_parts_of_other_files_are_no_results() {
+    let (folder, path) = table();
+    let machine = folder.path().join("m.toml");
+    let stock = evenkeel_model::machines::text("2B2S").unwrap();
+    fs::write(&machine, stock).unwrap();
+    let text = SMALL.replace("2B2S", machine.to_str().unwrap());
+    let before = grid(&text);
+    let other = folder.path().join("other.parquet");
+    run(&before, &Request::into(&other));
+    fs::write(&machine, stock.replace("tick_us = { value = 4000", "tick_us = { value = 1000")).unwrap();
+    let error = sweep(&before, &Request::into(&path), &Control::default()).unwrap_err();
+    assert!(
+        std::error::Error::source(&error).unwrap().to_string().contains("has changed since the sweep began"),
+        "{error}"
+    );
+    assert!(!path.exists());
+    run(&grid(&text), &Request::into(&path));
+    let error = merge(&[path, other], &folder.path().join("all.parquet"), false).unwrap_err().to_string();
+    assert!(error.contains("what their grids name differs"), "{error}");
+}
+
+#[test]
+fn each_part_has_a_file_of_its_own() {
+    let (_folder, path) = table();
+    let grid = grid(GRID);
+    let part = |text: &str, fresh, drop| {
+        let shard = text.parse().unwrap();
+        sweep(&grid, &Request { shard, fresh, drop, ..Request::into(&path) }, &Control::default())
+    };
+    part("1/2", false, false).unwrap();
+    let before = fs::read(&path).unwrap();
+    for (fresh, drop) in [(false, false), (false, true), (true, false)] {
+        let error = part("2/2", fresh, drop).unwrap_err();
+        assert!(matches!(error, Error::OtherShard { .. }), "{error}");
+        assert!(fs::read(&path).unwrap() == before);
+    }
+}
