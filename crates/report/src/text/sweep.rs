@@ -27,9 +27,9 @@ pub fn sweep(summary: &Summary) -> String {
     let compared = summary.policies.iter().map(|policy| policy.cells).min().unwrap_or(0);
     let of = if compared < summary.cells { format!(" of {}", summary.cells) } else { String::new() };
     text += &format!(
-        "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval; better and worse is by\n\
-         H_ANTT and the interval of each combination, of which one in twenty is clear by chance. The geometric mean of\n\
-         {compared}{of} workloads on machines and what else was varied.\n",
+        "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval: the geometric mean of {compared}{of}\n\
+         workloads on machines and what else was varied. Better and worse: of these, those whose own H_ANTT differs by its\n\
+         95 % interval; of equal ones one in twenty does by chance.\n",
         summary.baseline
     );
     text
