@@ -57,12 +57,19 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The core orders of these workloads unless others are wanted: both of COLAB 5.1, but the declared one if a workload means
-    /// certain cores, of which another order makes other ones.
-    pub fn orders_for<'a>(workloads: impl IntoIterator<Item = &'a Workload>) -> Vec<CoreOrder> {
-        match workloads.into_iter().any(Workload::names_cores) {
-            true => vec![CoreOrder::Declared],
-            false => Self::default().orders,
+    /// The core orders that are wanted for these workloads, each once. Without any both of COLAB 5.1, but the declared one if a
+    /// workload means certain cores, of which another order makes other ones.
+    pub fn orders_for<'a>(wanted: &[CoreOrder], workloads: impl IntoIterator<Item = &'a Workload>) -> Vec<CoreOrder> {
+        let mut orders = Vec::new();
+        for order in wanted {
+            if !orders.contains(order) {
+                orders.push(*order);
+            }
+        }
+        match orders[..] {
+            [] if workloads.into_iter().any(Workload::names_cores) => vec![CoreOrder::Declared],
+            [] => Self::default().orders,
+            _ => orders,
         }
     }
 

@@ -141,15 +141,8 @@ impl Grid {
                 fault(format!("baseline = {name:?}: expected one of the policies, {}", known.join(", ")))
             })?,
         };
-        let mut orders = Vec::new();
-        parsed.orders.iter().flatten().for_each(|order| {
-            if !orders.contains(order) {
-                orders.push(*order);
-            }
-        });
-        if orders.is_empty() {
-            orders = Plan::orders_for(workloads.iter().map(|(_, workload)| workload));
-        }
+        let wanted = parsed.orders.unwrap_or_default();
+        let orders = Plan::orders_for(&wanted, workloads.iter().map(|(_, workload)| workload));
         let grid = Self {
             text: text.to_owned(),
             axes,
@@ -264,6 +257,16 @@ impl Grid {
             order,
         ];
         Key::of(&parts, self.seeds[run.seed])
+    }
+
+    /// The core order of a run.
+    pub(crate) fn order(&self, run: Run) -> CoreOrder {
+        self.orders[run.order]
+    }
+
+    /// The seed of a run.
+    pub(crate) fn seed(&self, run: Run) -> u64 {
+        self.seeds[run.seed]
     }
 
     /// The names of a run's workload, machine, policy and core order, and its seed.

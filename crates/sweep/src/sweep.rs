@@ -9,7 +9,7 @@ use evenkeel_experiment::{Control, Error as RunError, Job, Plan, Runner, Stage};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::grid::{Grid, Piece, Run};
+use crate::grid::{Grid, Piece};
 use crate::journal::Journal;
 use crate::key::Key;
 use crate::row::Row;
@@ -256,7 +256,7 @@ impl Work<'_> {
         if runs.is_empty() || self.stops() {
             return;
         }
-        let mut seeds: Vec<u64> = runs.iter().map(|run| self.grid.names(self.grid.run(*run)).4).collect();
+        let mut seeds: Vec<u64> = runs.iter().map(|run| self.grid.seed(self.grid.run(*run))).collect();
         seeds.sort_unstable();
         seeds.dedup();
         // What is done to make ready is not shown, and stops with the rest.
@@ -294,9 +294,9 @@ impl Work<'_> {
     }
 
     fn job(&self, run: u64) -> Job {
-        let Run { policy, order, .. } = self.grid.run(run);
-        let (.., seed) = self.grid.names(self.grid.run(run));
-        Job { workload: 0, machine: 0, policy, order: self.grid.compared().1[order], seed }
+        let run = self.grid.run(run);
+        let (order, seed) = (self.grid.order(run), self.grid.seed(run));
+        Job { workload: 0, machine: 0, policy: run.policy, order, seed }
     }
 
     fn keep(&self, run: u64, result: Result<evenkeel_experiment::Run, RunError>) {

@@ -5,7 +5,6 @@ use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Error, Plan, Runner};
 use evenkeel_model::CoreOrder;
 use evenkeel_report::{page, text};
-use evenkeel_workload::Workload;
 
 use crate::args::{Compare, Format, command_line};
 use crate::clock::Stopwatch;
@@ -16,17 +15,6 @@ use crate::{catalog, json};
 
 /// So many workloads on machines have timelines on a page that still opens at once.
 const TIMELINES: usize = 6;
-
-/// The core orders that were asked for, each once.
-fn orders(args: &Compare, workloads: &[Workload]) -> Vec<CoreOrder> {
-    let mut orders: Vec<CoreOrder> = Vec::new();
-    for order in args.orders.iter().map(|order| CoreOrder::from(*order)) {
-        if !orders.contains(&order) {
-            orders.push(order);
-        }
-    }
-    if orders.is_empty() { Plan::orders_for(workloads) } else { orders }
-}
 
 /// Runs the command.
 pub fn run(args: &Compare) -> Result<String> {
@@ -42,8 +30,9 @@ pub fn run(args: &Compare) -> Result<String> {
         policies.insert(0, baseline.clone());
     }
     let workloads = catalog::workloads(&args.workloads)?;
+    let orders: Vec<CoreOrder> = args.orders.iter().map(|order| (*order).into()).collect();
     let plan = Plan {
-        orders: orders(args, &workloads),
+        orders: Plan::orders_for(&orders, &workloads),
         workloads,
         machines: catalog::machines(&args.machine)?,
         policies,
