@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name; on a terminal they ask first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint test test-full golden fresh bench clean
+.PHONY: help setup run lint test test-full wheel golden fresh bench clean
 # So that a command fails whose output goes through another.
 SHELL := bash
 .SHELLFLAGS := -e -o pipefail -c
@@ -34,15 +34,26 @@ lint: ## checks format, lints and the documentation of the code
 	cargo clippy --manifest-path bench/Cargo.toml --target-dir target --locked --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
 
-# Guests leave half of the CPU time to others, so lints are looked for beside the tests, and take what those leave. They begin
-# when cargo has seen that all tests are built: it does not let two builds at a time into the folder.
+# Guests leave half of the CPU time to others, so lints are looked for beside the tests, and take what those leave; so is the
+# Python package built. They begin when cargo has seen that all tests are built: it does not let two builds at a time into the folder.
+# The tests in Python come last, since they wait for each other's processes, with limits.
 test: ## formats, lints, and tests everything
 	@scripts/setup test
 	cargo fmt --all --check
 	cargo test --workspace --locked --no-run
-	@{ (sleep 5; exec nice -n 19 $(MAKE) --no-print-directory lint) >target/lint.log 2>&1 & trap "kill $$! 2>/dev/null || true" EXIT; \
+	@{ (sleep 5; exec nice -n 19 $(MAKE) --no-print-directory --keep-going lint target/python/wheels) >target/lint.log 2>&1 & \
+	trap "kill $$! 2>/dev/null || true" EXIT; \
 	cargo test --workspace --locked --no-fail-fast || failed=1; \
-	printf '\n== make lint\n'; wait $$! || failed=1; cat target/lint.log; exit $${failed:-0}; } 2>&1 | scripts/tally
+	printf '\n== make lint\n'; wait $$! || failed=1; cat target/lint.log; \
+	printf '\n== scripts/python test\n'; scripts/python test || failed=1; exit $${failed:-0}; } 2>&1 | scripts/tally
+
+.PHONY: target/python/wheels
+target/python/wheels:
+	scripts/python wheel
+
+wheel: ## builds the Python package, into out/wheels
+	@scripts/setup test
+	scripts/python wheel --release
 
 test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
 	@scripts/setup full

@@ -2,13 +2,18 @@
 
 use evenkeel_model::{CoreSet, Ns};
 use evenkeel_sched::policy::check as accepts;
-use evenkeel_sched::{Description, POLICIES, Setup};
+use evenkeel_sched::{POLICIES, Setup};
 
 use crate::scenario::scenarios;
 use crate::{Arm, Facts, Played, Policies, RATIO, Report, Scenario, Script, Step};
 
-/// Plays every scenario under every policy that it is for.
+/// Plays every scenario under every policy of Evenkeel that it is for.
 pub fn check(arm: &mut impl Arm) -> Report {
+    check_policies(arm, &POLICIES.iter().copied().map(Setup::from).collect::<Vec<_>>())
+}
+
+/// Plays every scenario under those of these policies that it is for.
+pub fn check_policies(arm: &mut impl Arm, policies: &[Setup]) -> Report {
     let facts = arm.facts();
     let mut report = Report { arm: facts.name.clone(), ..Report::default() };
     for scenario in scenarios(&facts) {
@@ -17,28 +22,25 @@ pub fn check(arm: &mut impl Arm) -> Report {
             report.skipped.push(format!("{name}: {big} big and {little} little cores are needed"));
             continue;
         }
-        for policy in POLICIES.iter().copied().filter(|policy| is_for(&scenario, &facts, policy)) {
-            let setup = Setup::from(policy);
-            let judged = arm.play(&scenario, &setup).and_then(|played| judge(&scenario, &facts, &played));
+        for policy in policies.iter().filter(|policy| is_for(&scenario, &facts, policy)) {
+            let judged = arm.play(&scenario, policy).and_then(|played| judge(&scenario, &facts, &played));
             match judged {
                 Ok(()) => report.passed += 1,
-                Err(found) => report.failed.push(format!("{}, {}: {found}", scenario.name, policy.name)),
+                Err(found) => report.failed.push(format!("{}, {}: {found}", scenario.name, policy.name())),
             }
         }
     }
     report
 }
 
-fn is_for(scenario: &Scenario, facts: &Facts, policy: &'static Description) -> bool {
+fn is_for(scenario: &Scenario, facts: &Facts, setup: &Setup) -> bool {
+    let policy = setup.description();
     let meant = match scenario.policies {
         Policies::All => true,
         Policies::That(guarantee) => policy.guarantees.contains(&guarantee),
     };
     let chosen = facts.policies.is_none_or(|chosen| chosen.contains(&policy.name));
-    meant
-        && chosen
-        && (facts.foretells || !policy.foresight)
-        && accepts(&*Setup::from(policy).make(), &scenario.machine()).is_ok()
+    meant && chosen && (facts.foretells || !policy.foresight) && accepts(&*setup.make(), &scenario.machine()).is_ok()
 }
 
 /// What every run must meet, and what its scenario expects.

@@ -1,5 +1,7 @@
 //! Reference runs: every program alone on as many cores as the machine has, all of them big, under CFS (`T_SB` of COLAB 5.1).
 
+use std::collections::BTreeMap;
+
 use evenkeel_model::{CoreTypeId, Machine};
 use evenkeel_sim::{Ended, Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
@@ -12,15 +14,24 @@ use crate::plan::Plan;
 /// The references of a plan. Threads are part of a program, so equal references are run once.
 #[derive(Default)]
 pub struct References {
+    programs: Vec<Solo>,
     wanted: Vec<Reference>,
+    /// Where in `wanted` a program with a seed is.
+    places: BTreeMap<(usize, u64), usize>,
     /// For each workload, machine and seed the references of its programs, in `wanted`.
     of: Vec<Vec<usize>>,
 }
 
 /// A program alone.
-struct Reference {
+struct Solo {
     machine: Machine,
     workload: Workload,
+}
+
+/// One run of it, by its position.
+#[derive(Clone, Copy)]
+struct Reference {
+    program: usize,
     seed: u64,
 }
 
@@ -36,37 +47,46 @@ impl References {
     /// Adds those of a workload on a machine, one set for each seed.
     pub fn add(&mut self, workload: &Workload, machine: &Machine, seeds: &[u64]) {
         let symmetric = machine.symmetric(CoreTypeId(0));
+        let known = &mut self.programs;
+        let of_programs = workload.programs.iter().map(|program| {
+            let alone = alone(workload, program);
+            // Two machines of a plan may share their big cores, such as 2B4S and 4B2S.
+            let same = |known: &Solo| known.workload == alone && same_hardware(&known.machine, &symmetric);
+            known.iter().position(same).unwrap_or_else(|| {
+                known.push(Solo { machine: symmetric.clone(), workload: alone });
+                known.len() - 1
+            })
+        });
+        let of_programs: Vec<usize> = of_programs.collect();
         for &seed in seeds {
             let wanted = &mut self.wanted;
-            let of_programs = workload.programs.iter().map(|program| {
-                let alone = alone(workload, program);
-                // Two machines of a plan may share their big cores, such as 2B4S and 4B2S.
-                let same = |known: &Reference| {
-                    known.seed == seed && known.workload == alone && same_hardware(&known.machine, &symmetric)
-                };
-                wanted.iter().position(same).unwrap_or_else(|| {
-                    wanted.push(Reference { machine: symmetric.clone(), workload: alone, seed });
-                    wanted.len() - 1
+            let place = |&program: &usize| {
+                let next = self.places.len();
+                *self.places.entry((program, seed)).or_insert_with(|| {
+                    wanted.push(Reference { program, seed });
+                    next
                 })
-            });
-            self.of.push(of_programs.collect());
+            };
+            self.of.push(of_programs.iter().map(place).collect());
         }
     }
 
     /// Runs them all.
     pub fn run(self, plan: &Plan, control: &Control<'_>) -> Result<Alone> {
-        let outcomes = control.each(Stage::References, &self.wanted, |reference| reference.run(plan, control))?;
+        let outcomes = control.each(Stage::References, &self.wanted, |Reference { program, seed }| {
+            self.programs[*program].run(*seed, plan, control)
+        })?;
         let events = outcomes.iter().map(|outcome| outcome.events).sum();
         let programs = outcomes.into_iter().flat_map(|outcome| outcome.programs).collect();
         Ok(Alone { programs, of: self.of, events })
     }
 }
 
-impl Reference {
+impl Solo {
     /// Without noise and delay, which belong to the run that is measured.
-    fn run(&self, plan: &Plan, control: &Control<'_>) -> Result<Outcome> {
+    fn run(&self, seed: u64, plan: &Plan, control: &Control<'_>) -> Result<Outcome> {
         let max_time = plan.conditions.max_time;
-        run_alone(&self.machine, &self.workload, Options { seed: self.seed, max_time, ..control.options() })
+        run_alone(&self.machine, &self.workload, Options { seed, max_time, ..control.options() })
     }
 }
 

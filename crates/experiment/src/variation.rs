@@ -1,12 +1,18 @@
 //! Machines and workloads with other values than their files have: what a study varies. A value is named by its place in the
 //! file, such as `costs.tick_us` or `program.ferret.phases.rank.ilp`.
 
-use evenkeel_model::{Machine, machines, tree};
+use evenkeel_model::names::suggestion;
+use evenkeel_model::words::plain;
+use evenkeel_model::{Machine, Ns, machines, tree};
+use evenkeel_sched::Governor;
+use evenkeel_workload::program::{MainThread, ReadyQueue};
 use evenkeel_workload::{Workload, format, mix, suite, validate};
+use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::catalog;
 use crate::error::{Error, Result};
+use crate::plan::{Beside, Conditions};
 
 /// A value and its place.
 pub type Setting = (Vec<String>, Value);
@@ -135,6 +141,80 @@ fn document(name: &str) -> Result<(Table, Option<u32>)> {
 fn with(name: &str, settings: &[Setting]) -> String {
     let set = settings.iter().map(|(path, value)| format!("{} = {value}", place(path)));
     format!("{name} with {}", set.collect::<Vec<_>>().join(", "))
+}
+
+/// What the conditions of a run can be, by the names of the options of `evenkeel sim`.
+const CONDITIONS: [&str; 8] = ["delay", "governor", "host", "main", "max-time", "noise", "oracle", "tasks"];
+
+/// A condition that cannot be what it was set to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{condition}: {why}")]
+pub struct ConditionError {
+    /// Its name, with what it was set to.
+    pub condition: String,
+    /// What was expected.
+    pub why: String,
+}
+
+/// The conditions of a run, each by the name of its option of `evenkeel sim`; others are as usual. `beside` is what `host = "run"`
+/// stands for.
+///
+/// # Errors
+/// There is no such condition, it cannot be this, or two of them do not go together.
+pub fn conditions(
+    settings: impl IntoIterator<Item = Setting>,
+    beside: Option<Beside>,
+) -> std::result::Result<Conditions, ConditionError> {
+    let mut conditions = Conditions::default();
+    for (path, value) in settings {
+        let name = place(&path);
+        set(&mut conditions, &name, &value, beside)
+            .map_err(|why| ConditionError { condition: format!("{name} = {value}"), why })?;
+    }
+    if conditions.beside.is_some() && conditions.oracle {
+        let why = "host \"run\" sees no speedups but those of capacities: expected it without oracle";
+        return Err(ConditionError { condition: "host".into(), why: why.into() });
+    }
+    Ok(conditions)
+}
+
+fn set(
+    conditions: &mut Conditions,
+    name: &str,
+    value: &Value,
+    beside: Option<Beside>,
+) -> std::result::Result<(), String> {
+    match name {
+        "delay" => conditions.delay = duration(value)?,
+        "max-time" => {
+            conditions.max_time = duration(value)?;
+            if conditions.max_time == Ns::ZERO {
+                return Err("expected more than no time".into());
+            }
+        }
+        "noise" => conditions.noise = read(value)?,
+        "oracle" => conditions.oracle = read(value)?,
+        "governor" => conditions.governor = Governor::parse(value.as_str().unwrap_or_default())?,
+        "tasks" => conditions.tasks.ready = Some(read::<ReadyQueue>(value)?),
+        "main" => conditions.tasks.main = Some(read::<MainThread>(value)?),
+        "host" => match value.as_str() {
+            Some("scx") => conditions.beside = None,
+            Some("run") => conditions.beside = Some(beside.ok_or("this program has no such host")?),
+            _ => return Err("expected \"scx\" or \"run\"".into()),
+        },
+        other => return Err(format!("there is no such condition: {}", suggestion(other, CONDITIONS.iter().copied()))),
+    }
+    Ok(())
+}
+
+fn read<'a, T: Deserialize<'a>>(value: &Value) -> std::result::Result<T, String> {
+    T::deserialize(value.clone()).map_err(|error| plain(error.message()))
+}
+
+fn duration(value: &Value) -> std::result::Result<Ns, String> {
+    let parsed = value.as_str().and_then(|text| humantime::parse_duration(text).ok());
+    let ns = parsed.and_then(|parsed| u64::try_from(parsed.as_nanos()).ok());
+    ns.map(Ns).ok_or_else(|| "expected a duration with its unit, such as \"500us\"".into())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
-use crate::key::{Digest, Key, digest};
+use crate::key::{Digest, Key, VERSION, digest, hexadecimal};
 use crate::variants::{self, Axis, Named, Variant};
 
 /// Everything that is combined. Runs are numbered in the order workload, machine, conditions, policy, core order, seed.
@@ -171,6 +171,11 @@ impl Grid {
     /// The text that it was read from.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What it is known by, in hexadecimal digits: the version, its text, and everything that it names, as it is now.
+    pub fn hash(&self) -> String {
+        hexadecimal(&digest(&(VERSION, &self.text, self.inputs())))
     }
 
     /// How many runs it has.

@@ -11,7 +11,7 @@ pub struct Key([u8; 16]);
 pub(crate) type Digest = [u8; 32];
 
 /// A new one of these is another simulator.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Key {
     /// Of a run, from the digests of its parts.
@@ -55,6 +55,11 @@ impl Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// A hash in hexadecimal digits.
+pub(crate) fn hexadecimal(digest: &Digest) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The hash of a value, of which its `Debug` text has every field: what is simulated, not how its file is written.

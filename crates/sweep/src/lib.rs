@@ -49,3 +49,4 @@ pub use merge::merge;
 pub use shard::Shard;
 pub use summary::{PolicySummary, Summary};
 pub use sweep::{Done, Request, sweep};
+pub use table::{is_done, read, rows, table};

@@ -1,5 +1,7 @@
 //! Makes one table of the tables of shards.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
 use arrow_array::{Array, RecordBatch, UInt64Array};
@@ -33,7 +35,11 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
     }
     let about = first.reader.about.clone();
     let mut writer = Writer::new(table, about.clone());
-    let mut next = Next { runs: about.runs, run: 0, missing: 0, first_missing: None, written: 0, last: None };
+    let mut heads = BinaryHeap::with_capacity(open.len());
+    for (number, part) in open.iter_mut().enumerate() {
+        heads.extend(part.run()?.map(|run| Reverse((run, number))));
+    }
+    let mut next = Next { runs: about.runs, heads, run: 0, missing: 0, first_missing: None, written: 0, last: None };
     loop {
         let rows = next.step(&mut open)?;
         if rows.is_empty() {
@@ -85,6 +91,8 @@ impl<'a> Part<'a> {
 
 /// How far it is.
 struct Next {
+    /// The next run of each part that has one, and the part.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
     /// The run that is next.
     run: u64,
     missing: u64,
@@ -92,8 +100,8 @@ struct Next {
     written: u64,
     /// How many runs the grid has.
     runs: u64,
-    /// The part that the last row is from, and the row.
-    last: Option<(PathBuf, RecordBatch)>,
+    /// The part that the last row is from, its batch, and the row in that.
+    last: Option<(usize, RecordBatch, usize)>,
 }
 
 impl Next {
@@ -101,32 +109,29 @@ impl Next {
     fn step(&mut self, parts: &mut [Part<'_>]) -> Result<Vec<(usize, usize, usize)>> {
         let mut rows = Vec::with_capacity(STEP);
         while rows.len() < STEP {
-            let mut first: Option<(u64, usize)> = None;
-            for (number, part) in parts.iter_mut().enumerate() {
-                let run = part.run()?;
-                first = first.into_iter().chain(run.map(|run| (run, number))).min();
-            }
-            let Some((run, number)) = first else { break };
-            let part = &mut parts[number];
+            let Some(Reverse((run, number))) = self.heads.pop() else { break };
+            let part = &parts[number];
             if run >= self.runs {
                 return Err(Error::table(
                     &part.path,
                     format!("its run {run} is beyond those of its grid, {}", self.runs),
                 ));
             }
-            let row = part.batches.last().map(|(batch, _)| batch.slice(part.row, 1));
+            let Some((batch, _)) = part.batches.last() else { break };
             if run >= self.run {
                 rows.push((number, part.batches.len() - 1, part.row));
                 self.up_to(run);
                 self.run = run + 1;
-                self.last = row.map(|row| (part.path.clone(), row));
-            } else if let (Some((path, last)), Some(row)) = (&self.last, row)
-                && *last != row
+                self.last = Some((number, batch.clone(), part.row));
+            } else if let Some((first, last, row)) = &self.last
+                && last.slice(*row, 1) != batch.slice(part.row, 1)
             {
                 let why = format!("they disagree about run {run}");
-                return Err(Error::Different { first: path.clone(), other: part.path.clone(), why });
+                return Err(Error::Different { first: parts[*first].path.clone(), other: part.path.clone(), why });
             }
+            let part = &mut parts[number];
             part.row += 1;
+            self.heads.extend(part.run()?.map(|run| Reverse((run, number))));
         }
         self.written += rows.len() as u64;
         Ok(rows)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray};
 use arrow_schema::{Field, FieldRef, Schema};
+use evenkeel_experiment::Run;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -18,6 +19,7 @@ use toml::Value;
 
 use crate::error::{Error, Result};
 use crate::grid::Grid;
+use crate::key::hexadecimal;
 use crate::row::Row;
 
 /// Rows that are handled at a time. Files are the same however they come about only if all are written in the same steps.
@@ -60,7 +62,7 @@ impl About {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             grid: grid.text().into(),
-            inputs: grid.inputs().iter().map(|byte| format!("{byte:02x}")).collect(),
+            inputs: hexadecimal(&grid.inputs()),
             runs: grid.runs(),
             policies: policies.into_iter().map(str::to_owned).collect(),
             orders: orders.len(),
@@ -109,6 +111,67 @@ impl<'a> Batches<'a> {
         }
         RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| wrong(&error))
     }
+}
+
+/// Columns that only rows of a grid have.
+const OF_A_GRID: [&str; 4] = ["run", "key", "error", "max_events"];
+
+/// Runs that are none of a grid's, in the columns that those have.
+///
+/// # Errors
+/// None that is known: a run has what the columns want.
+pub fn table(runs: &[Run]) -> Result<RecordBatch> {
+    let wrong = |error: &dyn std::fmt::Display| Error::table(Path::new("runs"), error);
+    let row = |run: &Run| Row {
+        workload: run.workload.clone(),
+        machine: run.machine.clone(),
+        policy: run.policy.clone(),
+        order: run.order.name().to_owned(),
+        seed: run.seed,
+        ..Row::default().with(Ok(run.clone()))
+    };
+    let rows: Vec<Row> = runs.iter().map(row).collect();
+    let all = serde_arrow::to_record_batch(&fields(Path::new("runs"))?, &rows).map_err(|error| wrong(&error))?;
+    let schema = all.schema();
+    let kept = schema.fields().iter().enumerate().filter(|(_, field)| !OF_A_GRID.contains(&field.name().as_str()));
+    all.project(&kept.map(|(at, _)| at).collect::<Vec<_>>()).map_err(|error| wrong(&error))
+}
+
+/// Whether a table has every run of a grid and nothing else. A file that does not exist has none.
+///
+/// # Errors
+/// It cannot be read, is none of a sweep, or has the runs of another grid.
+pub fn is_done(grid: &Grid, path: &Path) -> Result<bool> {
+    if !path.exists() {
+        return Ok(false);
+    }
+    let reader = Reader::open(path)?;
+    if reader.about != About::of(grid) {
+        let what = "it has the runs of another grid, or of other files by the same names";
+        return Err(Error::table(path, format!("{what}: expected another file, or leave to drop them")));
+    }
+    Ok(reader.count == grid.runs())
+}
+
+/// How many rows a table of a sweep has.
+///
+/// # Errors
+/// As [`read`].
+pub fn rows(path: &Path) -> Result<u64> {
+    Ok(Reader::open(path)?.count)
+}
+
+/// All rows of a table of a sweep, in batches.
+///
+/// # Errors
+/// It cannot be read, or is none of a sweep.
+pub fn read(path: &Path) -> Result<(Arc<Schema>, Vec<RecordBatch>)> {
+    let mut reader = Reader::open(path)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = reader.next()? {
+        batches.push(batch);
+    }
+    Ok((reader.schema(), batches))
 }
 
 /// A column of varied values, of the narrowest type that has `all` of them.
@@ -194,6 +257,8 @@ pub struct Reader<'a> {
     path: &'a Path,
     /// What it says of its sweep.
     pub about: About,
+    /// How many rows it has.
+    count: u64,
     batches: parquet::arrow::arrow_reader::ParquetRecordBatchReader,
 }
 
@@ -219,8 +284,9 @@ impl<'a> Reader<'a> {
                 return Err(Error::table(path, message));
             }
         }
+        let count = builder.metadata().file_metadata().num_rows().unsigned_abs();
         let batches = builder.with_batch_size(STEP).build().map_err(Error::parquet(path))?;
-        Ok(Self { path, about, batches })
+        Ok(Self { path, about, count, batches })
     }
 
     /// Its columns.

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_experiment::variation::{self, Setting};
+use evenkeel_experiment::variation::{self, ConditionError, Setting};
 use evenkeel_experiment::{Beside, Conditions, catalog};
-use evenkeel_model::Ns;
-use evenkeel_model::names::suggestion;
+use evenkeel_sched::Setup;
 use evenkeel_sched::policy::Value as Knob;
-use evenkeel_sched::{Governor, Setup};
-use evenkeel_workload::program::{MainThread, ReadyQueue};
-use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
@@ -184,26 +180,13 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
     Ok(found)
 }
 
-/// What the conditions of a run can be, by the names of the options of `evenkeel sim`.
-const CONDITIONS: [&str; 8] = ["delay", "governor", "host", "main", "max-time", "noise", "oracle", "tasks"];
-
 /// Conditions, every combination. `beside` is what `host = "run"` stands for.
 pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<Conditions>>> {
     let of = |values: Vec<Option<Value>>| {
-        let mut conditions = Conditions::default();
-        for (axis, value) in axes.iter().zip(&values) {
-            let Some(value) = value else { continue };
-            let name = variation::place(&axis.path);
-            set(&mut conditions, &name, value, beside).map_err(|why| Error::Named {
-                place: format!("conditions.{name} = {value}"),
-                source: evenkeel_experiment::Error::File(why),
-            })?;
-        }
-        if conditions.beside.is_some() && conditions.oracle {
-            let why = "host \"run\" sees no speedups but those of capacities: expected it without oracle";
-            let source = evenkeel_experiment::Error::File(why.into());
-            return Err(Error::Named { place: "conditions.host".into(), source });
-        }
+        let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
+        let conditions = variation::conditions(set, beside).map_err(|ConditionError { condition, why }| {
+            Error::Named { place: format!("conditions.{condition}"), source: evenkeel_experiment::Error::File(why) }
+        })?;
         // All but functions, which have no text, and the predictors, which are as they are.
         let Conditions { delay, beside, noise, governor, oracle, max_time, tasks, .. } = &conditions;
         let digest = digest(&(delay, beside.is_some(), noise, governor, oracle, max_time, tasks));
@@ -213,42 +196,11 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
     combinations(axes, |_| true).into_iter().map(of).collect()
 }
 
-fn set(conditions: &mut Conditions, name: &str, value: &Value, beside: Option<Beside>) -> Result<(), String> {
-    match name {
-        "delay" => conditions.delay = duration(value)?,
-        "max-time" => {
-            conditions.max_time = duration(value)?;
-            if conditions.max_time == Ns::ZERO {
-                return Err("expected more than no time".into());
-            }
-        }
-        "noise" => conditions.noise = read(value)?,
-        "oracle" => conditions.oracle = read(value)?,
-        "governor" => conditions.governor = Governor::parse(value.as_str().unwrap_or_default())?,
-        "tasks" => conditions.tasks.ready = Some(read::<ReadyQueue>(value)?),
-        "main" => conditions.tasks.main = Some(read::<MainThread>(value)?),
-        "host" => match value.as_str() {
-            Some("scx") => conditions.beside = None,
-            Some("run") => conditions.beside = Some(beside.ok_or("this program has no such host")?),
-            _ => return Err("expected \"scx\" or \"run\"".into()),
-        },
-        other => return Err(format!("there is no such condition: {}", suggestion(other, CONDITIONS.iter().copied()))),
-    }
-    Ok(())
-}
-
-fn read<'a, T: Deserialize<'a>>(value: &Value) -> Result<T, String> {
-    T::deserialize(value.clone()).map_err(|error| evenkeel_model::words::plain(error.message()))
-}
-
-fn duration(value: &Value) -> Result<Ns, String> {
-    let parsed = value.as_str().and_then(|text| humantime::parse_duration(text).ok());
-    let ns = parsed.and_then(|parsed| u64::try_from(parsed.as_nanos()).ok());
-    ns.map(Ns).ok_or_else(|| "expected a duration with its unit, such as \"500us\"".into())
-}
-
 #[cfg(test)]
 mod tests {
+    use evenkeel_model::Ns;
+    use evenkeel_sched::Governor;
+
     use super::*;
 
     fn table(text: &str) -> Vec<Axis> {

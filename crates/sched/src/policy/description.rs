@@ -2,6 +2,7 @@
 //! `wash:quantum=40ms:no-locks`.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_model::Ns;
@@ -145,6 +146,18 @@ pub struct Setup {
     /// As the user wrote it.
     name: String,
     set: Vec<(&'static str, Set)>,
+    /// Makes the policy in place of its description.
+    maker: Option<Maker>,
+}
+
+/// Makes a policy that is none of [`super::POLICIES`], such as one written in another language.
+#[derive(Clone)]
+struct Maker(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Maker")
+    }
 }
 
 /// Why there is no such policy, or not set like that.
@@ -171,7 +184,7 @@ pub enum SetupError {
 impl From<&'static Description> for Setup {
     /// The policy with no knob set.
     fn from(description: &'static Description) -> Self {
-        Self { description, name: description.name.to_owned(), set: Vec::new() }
+        Self { description, name: description.name.to_owned(), set: Vec::new(), maker: None }
     }
 }
 
@@ -212,9 +225,19 @@ impl Setup {
         Self { name: name.to_owned(), ..self }
     }
 
+    /// The same policy, made by this in place of [`Description::make`]: for one that is more than its description says, such as
+    /// one written in another language.
+    #[must_use]
+    pub fn made_by(self, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> Self {
+        Self { maker: Some(Maker(Arc::new(make))), ..self }
+    }
+
     /// Makes the policy.
     pub fn make(&self) -> Box<dyn Policy> {
-        (self.description.make)(self)
+        match &self.maker {
+            Some(Maker(make)) => make(),
+            None => (self.description.make)(self),
+        }
     }
 
     /// Whether a switch is on.

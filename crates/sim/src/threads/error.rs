@@ -16,6 +16,14 @@ pub enum Error {
         /// Who waits for whom.
         cycle: String,
     },
+    /// Threads are ready, all cores are idle, and the policy runs them nowhere.
+    #[error("no core runs anything from {at} on: the policy never picks {threads}")]
+    Starved {
+        /// When nothing could happen any more.
+        at: Ns,
+        /// The threads that are ready.
+        threads: String,
+    },
     /// The run lasted longer than [`crate::Options::max_time`].
     #[error("still running after {limit}: {threads}")]
     MaxTime {

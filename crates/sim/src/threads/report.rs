@@ -58,6 +58,13 @@ fn blocked(engine: &Engine<'_>) -> Vec<(ThreadId, On)> {
 
 /// Nothing can happen any more. Names the cycle if there is one, else who waits for what.
 pub(crate) fn deadlock(engine: &Engine<'_>) -> Error {
+    let ids = (0..engine.threads.len() as u32).map(ThreadId);
+    let ready = ids.filter(|id| engine.threads[id.index()].state == RunState::Ready);
+    let ready: Vec<String> = ready.map(|id| name(engine, id)).collect();
+    if !ready.is_empty() {
+        let count = ready.len();
+        return Error::Starved { at: engine.now, threads: listed(ready.into_iter(), count) };
+    }
     let waiting = blocked(engine);
     let cycle = waiting.iter().find_map(|(start, _)| {
         let mut path = vec![*start];

@@ -1,0 +1,157 @@
+"""Sweeps, on this machine or on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Union
+
+from . import _native
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: A grid: an object, its file, the text of its file, or what that says as a dict.
+GridLike = Union[_native.Grid, "os.PathLike[str]", str, Mapping[str, Any]]
+
+Progress = Callable[[str, int, int], object]
+
+
+def sweep(
+    grid: GridLike,
+    path: os.PathLike[str] | str,
+    *,
+    client: Client | None = None,
+    batch: int = 1000,
+    fresh: bool = False,
+    drop: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    max_events: int | None = None,
+) -> _native.Sweep:
+    """Does the runs of a grid that are not done yet, and writes them to a Parquet file, a row a run.
+
+    What is done stays done: after an end in the middle the same call goes on from there.
+
+    ``grid`` is a :class:`Grid`, a file, the text of one, or a dict. With a Dask ``client`` the runs are spread over
+    its workers in tasks of about ``batch`` runs each (a run takes milliseconds, a task some); parts that are done are kept
+    in a folder beside ``path`` until all are. Files that a grid names must be there for the workers, too. A grid that has grown is
+    done anew there: ``drop`` replaces its table.
+
+    ``fresh`` does all runs anew; ``drop`` leaves out what the file has and the grid has not; ``threads`` is how many work (on each
+    worker of a cluster: as many as that has for a task, one without). ``progress`` is called with the stage, the runs that are
+    done and those that there are. A run of more than ``max_events`` events has an ``error``.
+    """
+    grid = _grid(grid)
+    if client is None:
+        return _native.sweep(
+            grid,
+            path,
+            fresh=fresh,
+            drop=drop,
+            threads=threads,
+            progress=progress,
+            max_events=max_events,
+        )
+    path = Path(path)
+    if not (fresh or drop) and _native.is_done(grid, path):
+        return _native.read(path)
+    if path.exists() and not _native.is_whole(path):
+        raise _native.Error(f"{path}: expected the table of a sweep, or no file yet")
+    return _spread(grid, path, client, batch, fresh, threads or 1, progress, max_events)
+
+
+def open_sweep(path: os.PathLike[str] | str) -> _native.Sweep:
+    """The table of a sweep that was done before, also by ``evenkeel sweep``."""
+    return _native.read(path)
+
+
+def _grid(grid: GridLike) -> _native.Grid:
+    if isinstance(grid, _native.Grid):
+        return grid
+    if isinstance(grid, Mapping):
+        return _native.Grid.from_dict(dict(grid))
+    if isinstance(grid, str) and ("\n" in grid or "=" in grid):
+        return _native.Grid(grid)
+    path = Path(grid)
+    return _native.Grid(path.read_text(encoding="utf-8"), str(path))
+
+
+def _part(
+    text: str, expected: str, number: int, of: int, threads: int, max_events: int | None
+) -> bytes:
+    """A part of a grid, on a worker."""
+    grid = _native.Grid(text)
+    if grid.hash != expected:
+        raise _native.Error(
+            "a worker has another version of evenkeel, or other files by the names that the grid has: expected the same everywhere"
+        )
+    return _native.part(grid, number, of, threads=threads, max_events=max_events)
+
+
+def _spread(
+    grid: _native.Grid,
+    path: Path,
+    client: Client,
+    batch: int,
+    fresh: bool,
+    threads: int,
+    progress: Progress | None,
+    max_events: int | None,
+) -> _native.Sweep:
+    from distributed import as_completed
+
+    if batch < 1:
+        raise ValueError(f"batch={batch}: expected at least one run a task")
+    of = max(1, -(-len(grid) // batch))
+    folder = path.with_name(path.name + ".parts")
+    folder.mkdir(parents=True, exist_ok=True)
+    # Parts of other grids, or of another number of tasks, are not mixed up: they have other names.
+    limit = "" if max_events is None else f"-{max_events}"
+    parts = [
+        folder / f"{grid.hash[:16]}{limit}-{number}-of-{of}.parquet" for number in range(1, of + 1)
+    ]
+    if fresh:
+        for part in parts:
+            part.unlink(missing_ok=True)
+    missing = [number for number, part in enumerate(parts, 1) if not _native.is_whole(part)]
+    done = of - len(missing)
+    tell = progress or (lambda *_: None)
+    tell("parts", done, of)
+    futures = {
+        client.submit(
+            _part, grid.text, grid.hash, number, of, threads, max_events, pure=False
+        ): number
+        for number in missing
+    }
+    try:
+        for future, table in as_completed(list(futures), with_results=True):
+            _write(parts[futures[future] - 1], table)
+            # What has been written need not stay on the cluster.
+            future.release()
+            done += 1
+            tell("parts", done, of)
+    finally:
+        client.cancel(list(futures))
+    swept = _native.merge(parts, path)
+    for part in parts:
+        part.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+    return swept
+
+
+def _write(path: Path, table: bytes) -> None:
+    """Writes a file that is whole once it has its name."""
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=".evenkeel-", suffix=".partial", delete=False
+    ) as file:
+        try:
+            file.write(table)
+            file.flush()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise

@@ -1,0 +1,502 @@
+"""Plots that a paper could print, with matplotlib: ``pip install "evenkeel[plots]"``.
+
+Each function draws into ``ax``, or into a figure of its own as wide as a column, and returns the axes. Tables are those of
+runs, comparisons and sweeps, or any others in Arrow's format with the same columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from itertools import accumulate
+from typing import Any, Callable, TypeVar, Union, cast
+
+import evenkeel
+
+try:
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+    import numpy as np
+    from cycler import cycler
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+except ImportError as missing:
+    raise ImportError(
+        'evenkeel.plots draws with matplotlib: pip install "evenkeel[plots]"'
+    ) from missing
+
+#: Colours that people tell apart who see few of them (Okabe and Ito), and that differ in grey.
+COLORS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"]
+
+#: The metrics of a run: what an axis calls them, and whether higher is better.
+METRICS = {
+    "makespan_s": ("makespan, s", False),
+    "h_antt": ("H_ANTT", False),
+    "h_stp": ("H_STP", True),
+    "energy_j": ("energy, J", False),
+    "edp": ("energy x delay, Js", False),
+    "migrations": ("migrations", False),
+    "context_switches": ("context switches", False),
+    "preemptions": ("preemptions", False),
+    "wakeup_mean_s": ("mean wake-up latency, s", False),
+    "wakeup_max_s": ("longest wake-up latency, s", False),
+}
+
+_STYLE: dict[Any, Any] = {
+    "figure.figsize": (3.35, 2.3),
+    "figure.dpi": 150,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 300,
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.2,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=COLORS),
+}
+
+Runs = Union["evenkeel.Run", Sequence["evenkeel.Run"], Mapping[str, "evenkeel.Run"]]
+
+
+_Draw = TypeVar("_Draw", bound=Callable[..., Axes])
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """How the figures of this module look: ``with plots.style(): ...`` draws others like them."""
+    # Not `mpl.rc_context`, which puts back all settings: also those that a notebook's first figure makes.
+    before = {key: mpl.rcParams[key] for key in _STYLE}
+    mpl.rcParams.update(_STYLE)
+    try:
+        yield
+    finally:
+        mpl.rcParams.update(before)
+
+
+def _styled(draw: _Draw) -> _Draw:
+    """Draws in the style of this module, unless into axes of the caller's."""
+
+    @wraps(draw)
+    def styled(*arguments: Any, **options: Any) -> Axes:
+        with nullcontext() if options.get("ax") is not None else style():
+            return draw(*arguments, **options)
+
+    return cast("_Draw", styled)
+
+
+@_styled
+def bars(
+    runs: Any,
+    metric: str = "h_antt",
+    *,
+    baseline: str | None = None,
+    by: str = "workload",
+    ax: Axes | None = None,
+) -> Axes:
+    """How much each policy differs from the baseline, in percent, with 95 % intervals from seed to seed.
+
+    ``runs`` is a comparison, or a table of runs whose baseline is its first policy unless ``baseline`` names one. There is a group of
+    bars for each value of the column ``by``, and one for all of them. Runs are compared in pairs that differ in the
+    policy only. A pale bar is not told apart from zero.
+    """
+    columns, first = _runs(runs, [metric], [by])
+    named = baseline or getattr(runs, "baseline", None) or first
+    policies = _distinct(columns["policy"])
+    if named not in policies:
+        raise ValueError(f"baseline {named!r}: expected one of {', '.join(policies)}")
+    others = [policy for policy in policies if policy != named]
+    if not others:
+        raise ValueError(f"only {named} was run: expected another policy to set beside it")
+    groups = _distinct(columns[by])
+    if len(groups) > 1:
+        groups.append("all")
+    found = _differences(columns, metric, named, by)
+    if not any(found.values()):
+        raise ValueError(
+            f"no {metric} to compare with {named}: expected runs that differ in the policy only,"
+            " with values above zero"
+        )
+    label, higher = METRICS[metric]
+    ax = _axes(ax)
+    width = 0.8 / len(others)
+    for number, policy in enumerate(others):
+        color = COLORS[policies.index(policy) % len(COLORS)]
+        for place, group in enumerate(groups):
+            difference = found.get((policy, group))
+            if difference is None:
+                continue
+            at = place + (number - (len(others) - 1) / 2) * width
+            percent = difference.percent
+            sure = difference.low is None or difference.clear
+            ax.bar(at, percent, width * 0.92, color=color, alpha=1.0 if sure else 0.45, linewidth=0)
+            if difference.low is not None:
+                ends = [[percent - difference.low], [difference.high - percent]]
+                ax.errorbar(
+                    at, percent, ends, color="black", linewidth=0.7, capsize=1.5, capthick=0.7
+                )
+        ax.bar(0, 0, color=color, label=policy)
+    ax.axhline(0, color="black", linewidth=0.6)
+    crowded = sum(len(str(group)) for group in groups) > 40
+    ax.set_xticks(
+        range(len(groups)), [str(group) for group in groups], rotation=30 if crowded else 0
+    )
+    if crowded:
+        plt.setp(ax.get_xticklabels(), ha="right", rotation_mode="anchor")
+    ax.set_ylabel(
+        f"{label.split(',')[0]} against {named}, %\n({'higher' if higher else 'lower'} is better)"
+    )
+    ax.legend(ncols=min(len(others), 4), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return ax
+
+
+@_styled
+def timeline(
+    run: evenkeel.Run,
+    *,
+    start_s: float | None = None,
+    end_s: float | None = None,
+    color_by: str = "program",
+    ax: Axes | None = None,
+) -> Axes:
+    """Which program or thread (``color_by``) ran on which core, the fastest cores on top, from ``start_s`` to ``end_s``."""
+    if color_by not in ("program", "thread"):
+        raise ValueError(f"color_by={color_by!r}: expected program or thread")
+    first, last = start_s or 0.0, run.makespan_s if end_s is None else end_s
+    if not first < last:
+        raise ValueError(f"from {first} s to {last} s: expected an end after the start")
+    spans = _columns(run.spans, "spans", "core", "program", "name", "thread", "start_ns", "end_ns")
+    cores = _columns(run.cores, "cores", "core", "core_type")
+    if not spans["core"]:
+        raise ValueError("the table of spans has no rows: expected a run in which a thread ran")
+    types = list(run.core_types)
+    lanes = sorted(
+        zip(cores["core"], cores["core_type"]), key=lambda core: (types.index(core[1]), core[0])
+    )
+    lane = {core: len(lanes) - 1 - place for place, (core, _) in enumerate(lanes)}
+    factor, unit = (1e3, "ms") if last - first < 1 else (1.0, "s")
+    scale = factor / 1e9
+    boxes: dict[str, list[tuple[float, float, float]]] = {}
+    rows = zip(
+        spans["core"],
+        spans["program"],
+        spans["name"],
+        spans["thread"],
+        spans["start_ns"],
+        spans["end_ns"],
+    )
+    for core, program, name, thread, start, end in rows:
+        if end <= first * 1e9 or start >= last * 1e9:
+            continue
+        key = program if color_by == "program" else f"{program}/{name} {thread}"
+        boxes.setdefault(key, []).append((start * scale, end * scale, lane[core] - 0.4))
+    ax = _axes(ax, height=0.7 + 0.22 * len(lanes))
+    palette = (
+        COLORS
+        if len(boxes) <= len(COLORS)
+        else [mpl.colormaps["turbo"](i / len(boxes)) for i in range(len(boxes))]
+    )
+    for (key, of_key), color in zip(boxes.items(), palette):
+        left, right, low = np.array(of_key).T
+        high = low + 0.8
+        corners: Any = np.array([[left, low], [left, high], [right, high], [right, low]])
+        # One object for a colour, made of an array: a million spans are drawn in seconds.
+        shapes = PolyCollection(
+            corners.transpose(2, 0, 1), facecolors=[color], linewidths=0, label=key
+        )
+        ax.add_collection(shapes, autolim=False)
+    ax.set_xlim(first * factor, last * factor)
+    ax.set_ylim(-0.6, len(lanes) - 0.4)
+    ax.set_yticks([lane[core] for core, _ in lanes], [f"{core} {kind}" for core, kind in lanes])
+    ax.set_xlabel(f"time, {unit}")
+    title = f"{run.workload} on {run.machine} under {run.policy}"
+    if 0 < len(boxes) <= 12:
+        ax.legend(
+            title=title, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0), handlelength=1.0
+        )
+    else:
+        ax.set_title(title)
+    return ax
+
+
+@_styled
+def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
+    """Which share of wake-ups had a thread on a core within a time. Runs are one, several, or by their labels."""
+    labelled = _labelled(runs)
+    ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
+    for label, run in labelled:
+        latencies = sorted(
+            ns / 1e3 for ns in _columns(run.wakeups, "wake-ups", "latency_ns")["latency_ns"]
+        )
+        if not latencies:
+            raise ValueError(f"{label}: no thread was woken, so that there is no latency to draw")
+        count = len(latencies)
+        median, p99 = (latencies[math.ceil(share * count) - 1] for share in (0.5, 0.99))
+        text = f"{label}: {_time(median)} median, {_time(p99)} p99"
+        shares = [place / count for place in range(count + 1)]
+        ax.step([latencies[0], *latencies], shares, where="post", label=text)
+    # Many take no time, which has no place on a logarithmic axis.
+    ax.set_xscale("symlog", linthresh=1)
+    ax.set_xlim(left=0)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("from wake-up to running, us")
+    ax.set_ylabel("share of wake-ups")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return ax
+
+
+@_styled
+def energy(runs: Runs, *, ax: Axes | None = None) -> Axes:
+    """Energy of all cores against time. Runs are one, several, or by their labels."""
+    labelled = _labelled(runs)
+    ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
+    for label, run in labelled:
+        power = _columns(run.power, "power", "at_ns", "cluster", "power_w")
+        if not power["at_ns"]:
+            raise ValueError(f"{label}: the table of power has no rows: expected some")
+        since: dict[str, float] = {}
+        times, steps, last = [0.0], [0.0], 0.0
+        rows = zip(power["at_ns"], power["cluster"], power["power_w"])
+        ends = [*sorted(rows, key=lambda row: row[0]), (run.makespan_s * 1e9, None, 0.0)]
+        for at, cluster, watts in ends:
+            now = min(at / 1e9, run.makespan_s)
+            times.append(now)
+            steps.append(sum(since.values()) * (now - last))
+            last = now
+            if cluster is not None:
+                since[cluster] = watts
+        total = list(accumulate(steps))
+        ax.plot(times, total, label=f"{label}: {total[-1]:.3g} J in {run.makespan_s:.3g} s")
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("time, s")
+    ax.set_ylabel("energy, J")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return ax
+
+
+@_styled
+def pareto(
+    runs: Any,
+    x: str = "makespan_s",
+    y: str = "energy_j",
+    *,
+    by: str | Sequence[str] = "policy",
+    ax: Axes | None = None,
+) -> Axes:
+    """Two metrics against each other, a point for each policy, or for each combination of the columns ``by``.
+
+    A point is the geometric mean over all other runs. Those that no other one beats in both metrics are filled and joined.
+    """
+    names = [by] if isinstance(by, str) else list(by)
+    if not names:
+        raise ValueError("by=[]: expected the name of a column, or several")
+    columns, _ = _runs(runs, [x, y], names, names)
+    values: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+    for row in range(len(columns["policy"])):
+        key = tuple(str(columns[name][row]) for name in names)
+        values.setdefault(key, []).append((columns[x][row], columns[y][row]))
+    points = {
+        key: (_mean(a for a, _ in pairs), _mean(b for _, b in pairs))
+        for key, pairs in values.items()
+    }
+    sign = [-1 if METRICS[metric][1] else 1 for metric in (x, y)]
+    worth = {key: (sign[0] * a, sign[1] * b) for key, (a, b) in points.items()}
+    front = [
+        key
+        for key, (a, b) in worth.items()
+        if not any(c <= a and d <= b and (c, d) != (a, b) for c, d in worth.values())
+    ]
+    front.sort(key=lambda key: worth[key])
+    ax = _axes(ax)
+    ax.plot(
+        [points[key][0] for key in front],
+        [points[key][1] for key in front],
+        color="0.6",
+        linewidth=0.8,
+        # What is between two points of the front is not reached: only what either of them beats.
+        drawstyle="steps-post",
+        zorder=1,
+    )
+    for number, (key, (a, b)) in enumerate(points.items()):
+        color = COLORS[number % len(COLORS)]
+        ax.scatter(
+            [a],
+            [b],
+            s=18,
+            facecolors=color if key in front else "none",
+            edgecolors=color,
+            linewidths=0.9,
+        )
+    ax.margins(0.2)
+    ax.set_xlabel(_better(x))
+    ax.set_ylabel(_better(y))
+    _name_points(ax, points, front, [-sign[0], -sign[1]])
+    return ax
+
+
+def _name_points(
+    ax: Axes, points: dict[Any, tuple[float, float]], front: list[Any], better: list[int]
+) -> None:
+    """A label beside each point, on the side where it covers least of other labels and points."""
+    # The layout decides where points are in pixels.
+    ax.figure.canvas.figure.draw_without_rendering()
+    inside = ax.get_window_extent().extents
+    half = ax.figure.dpi / 72 * 2
+    taken = [
+        (at - half, up - half, at + half, up + half)
+        for at, up in ax.transData.transform(list(points.values()))
+    ]
+    for key, point in points.items():
+        # Nothing is beyond the front, on the side where both metrics are better.
+        sides = [(x * better[0], y * better[1]) for x in (-1, 1) for y in (-1, 1)]
+        note = ax.annotate(
+            " ".join(key),
+            point,
+            (0, 0),
+            textcoords="offset points",
+            fontsize=6,
+            annotation_clip=False,
+        )
+        tried = []
+        for rank, (across, up) in enumerate(reversed(sides) if key in front else sides):
+            _put(note, across, up)
+            box = note.get_window_extent().extents
+            area = (box[2] - box[0]) * (box[3] - box[1])
+            covered = sum(_shared(box, other) for other in taken) + area - _shared(box, inside)
+            tried.append((covered, rank, across, up, box))
+        _, _, across, up, box = min(tried)
+        _put(note, across, up)
+        taken.append(box)
+
+
+def _put(note: Any, across: int, up: int) -> None:
+    note.set(
+        position=(3 * across, 3 * up),
+        ha="left" if across > 0 else "right",
+        va="bottom" if up > 0 else "top",
+    )
+
+
+def _shared(one: Sequence[float], other: Sequence[float]) -> float:
+    """The area that two boxes share; each is left, low, right, high."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    return max(0.0, width) * max(0.0, min(one[3], other[3]) - max(one[1], other[1]))
+
+
+def _better(metric: str) -> str:
+    label, higher = METRICS[metric]
+    return f"{label} ({'higher' if higher else 'lower'} is better)"
+
+
+def _axes(ax: Axes | None, height: float | None = None) -> Axes:
+    if ax is not None:
+        return ax
+    width, usual = mpl.rcParams["figure.figsize"]
+    return plt.subplots(figsize=(width, height or usual))[1]
+
+
+def _columns(table: Any, what: str, *needed: str) -> dict[str, list[Any]]:
+    """A table's columns, whichever package it is from."""
+    taken = table if hasattr(table, "to_pydict") else evenkeel.Table(table)
+    columns: dict[str, list[Any]] = dict(taken.to_pydict())
+    for column in needed:
+        if column not in columns:
+            raise ValueError(
+                f"no column {column!r}: expected a table of {what}, found {', '.join(columns)}"
+            )
+    return columns
+
+
+def _runs(
+    runs: Any, metrics: Sequence[str], by: Sequence[str], apart: Sequence[str] = ()
+) -> tuple[dict[str, list[Any]], str]:
+    """The runs of a comparison, a sweep or a table, and its first policy.
+
+    What cannot be compared fairly is left out: workloads on machines of which some run has no such metric, and, of what is told
+    ``apart``, those of which that is so for one.
+    """
+    for metric in metrics:
+        if metric not in METRICS:
+            raise ValueError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
+    table = getattr(runs, "runs", runs)
+    columns = _columns(table, "runs", "policy", "seed", *metrics, *by)
+    for column in by:
+        if any(isinstance(value, (list, dict)) for value in columns[column]):
+            raise ValueError(f"by={column!r}: expected a column of names or numbers, found lists")
+    cell_of = [name for name in ("workload", "machine", *_varied(columns)) if name not in apart]
+    cells = list(zip(*(columns[name] for name in cell_of if name in columns))) or [()] * len(
+        columns["policy"]
+    )
+    errors = columns.get("error", [None] * len(cells))
+    missing = {
+        cell
+        for row, cell in enumerate(cells)
+        if errors[row] is not None or not all((columns[metric][row] or 0) > 0 for metric in metrics)
+    }
+    kept = {
+        name: [value for value, cell in zip(values, cells) if cell not in missing]
+        for name, values in columns.items()
+    }
+    if not kept["policy"]:
+        found = " and ".join(metrics)
+        raise ValueError(f"no workload on a machine has {found} above zero in all of its runs")
+    return kept, columns["policy"][0]
+
+
+def _varied(columns: dict[str, list[Any]]) -> list[str]:
+    """The columns of what a sweep has varied, but for knobs, which are part of a policy's name."""
+    return [name for name in columns if name.startswith(("machine.", "workload.", "conditions."))]
+
+
+def _differences(
+    columns: dict[str, list[Any]], metric: str, baseline: str, by: str
+) -> dict[tuple[str, Any], Any]:
+    """By policy and group, and `all` groups, the difference from the baseline."""
+    same = [name for name in ("workload", "machine", "order", *_varied(columns)) if name in columns]
+    value: dict[tuple[Any, ...], float] = {}
+    for row, policy in enumerate(columns["policy"]):
+        value[(policy, columns["seed"][row], *(columns[name][row] for name in same))] = columns[
+            metric
+        ][row]
+    pairs: dict[tuple[str, Any], dict[int, list[tuple[float, float]]]] = {}
+    for row, policy in enumerate(columns["policy"]):
+        seed, *cell = columns["seed"][row], *(columns[name][row] for name in same)
+        before, after = value.get((baseline, seed, *cell)), columns[metric][row]
+        if policy == baseline or before is None:
+            continue
+        for group in (columns[by][row], "all"):
+            pairs.setdefault((policy, group), {}).setdefault(seed, []).append((before, after))
+    return {key: evenkeel.difference(list(of_seeds.values())) for key, of_seeds in pairs.items()}
+
+
+def _labelled(runs: Runs) -> list[tuple[str, evenkeel.Run]]:
+    if isinstance(runs, (Mapping, Sequence)) and not runs:
+        raise ValueError("no run: expected one, several, or a dict of them by their labels")
+    if isinstance(runs, Mapping):
+        return list(runs.items())
+    several = runs if isinstance(runs, Sequence) else [runs]
+    return [(run.policy, run) for run in several]
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The geometric mean."""
+    found = evenkeel.difference([[(1.0, value) for value in values]])
+    return float("nan") if found is None else 1 + found.percent / 100
+
+
+def _time(us: float) -> str:
+    return f"{us / 1e3:.3g} ms" if us >= 1e3 else f"{us:.3g} us"

@@ -1,0 +1,266 @@
+//! Policies beside each other.
+
+use std::path::PathBuf;
+
+use anstream::adapter::strip_str;
+use arrow_array::{Float64Array, UInt64Array};
+use evenkeel_experiment as experiment;
+use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::{Plan, Results, Runner, Value, catalog};
+use evenkeel_model as model;
+use evenkeel_report::{headline, json, page, text};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::conditions::conditions;
+use crate::error::{Error, raise};
+use crate::setups;
+use crate::table::Table;
+use crate::watch::{batch, column, texts};
+use crate::work::{Faults, How, work};
+
+/// Workloads on machines under policies, against one of them.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Comparison {
+    runner: Runner,
+    results: Results,
+    baseline: String,
+    faults: Faults,
+}
+
+/// Compares policies: every workload on every machine under each, `seeds` times in each core order, in pairs with the same seed.
+///
+/// Everything is an object or a name, or several of them. Without `orders` both that COLAB averages over are run (5.1), or the declared one
+/// for workloads that bind threads to CPUs by number. `conditions` are as the options of `evenkeel compare`. `progress` is
+/// called with the stage, the runs that are done and those that there are; `threads` is how many do the work.
+#[pyfunction]
+#[pyo3(signature = (workloads, machines, policies, *, baseline=None, seeds=5, orders=None, threads=None, progress=None, max_events=None, **conditions))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+pub fn compare(
+    py: Python<'_>,
+    workloads: &Bound<'_, PyAny>,
+    machines: &Bound<'_, PyAny>,
+    policies: &Bound<'_, PyAny>,
+    baseline: Option<&Bound<'_, PyAny>>,
+    seeds: u64,
+    orders: Option<Vec<String>>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    max_events: Option<u64>,
+    conditions: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Comparison> {
+    let faults = Faults::default();
+    let workloads =
+        setups::several(workloads)?.iter().map(|given| Ok(setups::workload(given)?.0)).collect::<PyResult<Vec<_>>>()?;
+    let machines = setups::several(machines)?.iter().map(setups::machine).collect::<PyResult<Vec<_>>>()?;
+    let mut policies =
+        setups::several(policies)?.iter().map(|given| setups::policy(given, &faults)).collect::<PyResult<Vec<_>>>()?;
+    let baseline = match baseline {
+        Some(given) => setups::policy(given, &faults)?,
+        None => catalog::policy("cfs").map_err(|error| raise(&error))?,
+    };
+    if !policies.iter().any(|policy| policy.name() == baseline.name()) {
+        policies.insert(0, baseline.clone());
+    }
+    for (what, empty) in [("workloads", workloads.is_empty()), ("machines", machines.is_empty()), ("seeds", seeds == 0)]
+    {
+        if empty {
+            return Err(Error::new_err(format!("no {what}: expected at least one")));
+        }
+    }
+    distinct("workloads", workloads.iter().map(|workload| workload.name.as_str()))?;
+    distinct("machines", machines.iter().map(|machine| machine.name.as_str()))?;
+    distinct("policies", policies.iter().map(evenkeel_sched::Setup::name))?;
+    let plan = Plan {
+        orders: Plan::orders_for(&setups::orders(orders)?, &workloads),
+        workloads,
+        machines,
+        policies,
+        seeds: (1..=seeds).collect(),
+        conditions: self::conditions(conditions)?,
+    };
+    let how = How { progress, threads, max_events, faults: faults.clone() };
+    let done = work(py, &how, |control| {
+        let runner = Runner::new(plan, control)?;
+        let results = runner.run_all(control)?;
+        Ok::<_, experiment::Error>((runner, results))
+    })?;
+    let (runner, results) = done.map_err(|error| raise(&error))?;
+    Ok(Comparison { runner, results, baseline: baseline.name().to_owned(), faults })
+}
+
+/// Results are told apart by names.
+fn distinct<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> PyResult<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(Error::new_err(format!(
+                "two {what} are called {name:?}: expected a name of its own for each (called=)"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Comparison {
+    fn compared(&self) -> experiment::Comparison<'_> {
+        experiment::Comparison::of(self.runner.plan(), &self.results, &self.baseline)
+    }
+}
+
+#[pymethods]
+impl Comparison {
+    /// What was found, in a sentence: a policy is named only if chance does not explain its effect.
+    #[getter]
+    fn headline(&self) -> String {
+        headline::of(&self.compared())
+    }
+
+    /// The policy that the others are compared with.
+    #[getter]
+    fn baseline(&self) -> &str {
+        &self.baseline
+    }
+
+    /// The policies.
+    #[getter]
+    fn policies(&self) -> Vec<String> {
+        self.runner.plan().policies.iter().map(|policy| policy.name().to_owned()).collect()
+    }
+
+    /// The runs, a row each, with the columns of a sweep's table.
+    #[getter]
+    fn runs(&self) -> PyResult<Table> {
+        evenkeel_sweep::table(&self.results.runs).map(Table::of).map_err(|error| raise(&error))
+    }
+
+    /// How much each policy differs from the baseline on each workload and machine, and over all of them (`workload` and
+    /// `machine` are missing there): `policy`, `metric` (`h_antt`, `h_stp`, `energy_j`, `makespan_s`), `percent` with its 95 %
+    /// interval from seed to seed (`low`, `high`), and in how many `pairs` of seeds.
+    #[getter]
+    fn effects(&self) -> PyResult<Table> {
+        let compared = self.compared();
+        let metrics: [(&str, Value); 4] = [
+            ("h_antt", |run| run.h_antt),
+            ("h_stp", |run| run.h_stp),
+            ("energy_j", |run| run.energy.0),
+            ("makespan_s", |run| run.makespan.as_secs_f64()),
+        ];
+        let mut rows = Vec::new();
+        for cell in compared.cells.iter().map(Some).chain([None]) {
+            for policy in compared.others() {
+                for (metric, value) in metrics {
+                    let difference = match cell {
+                        Some(cell) => cell.difference(policy, compared.baseline, value),
+                        None => compared.difference(policy, value),
+                    };
+                    rows.push((cell, compared.policies[policy], metric, difference.map(Difference)));
+                }
+            }
+        }
+        let numbers = |read: fn(&Difference) -> Option<f64>| {
+            column(Float64Array::from_iter(rows.iter().map(|row| row.3.as_ref().and_then(read))))
+        };
+        let names = |read: fn(&experiment::Cell<'_>) -> String| {
+            column(arrow_array::StringArray::from_iter(rows.iter().map(|row| row.0.map(read))))
+        };
+        let columns = [
+            ("workload", names(|cell| cell.workload.to_owned())),
+            ("machine", names(|cell| cell.machine.to_owned())),
+            ("policy", texts(rows.iter().map(|row| row.1))),
+            ("metric", texts(rows.iter().map(|row| row.2))),
+            ("percent", numbers(|difference| Some(difference.percent()))),
+            ("low", numbers(Difference::low)),
+            ("high", numbers(Difference::high)),
+            (
+                "pairs",
+                column(UInt64Array::from_iter_values(
+                    rows.iter().map(|row| row.3.as_ref().map_or(0, |difference| difference.0.pairs() as u64)),
+                )),
+            ),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// The document that `evenkeel compare --format json` prints, but for the time that it took.
+    fn to_json(&self) -> PyResult<String> {
+        let document = json::Runs::of(&self.results.runs, self.results.events, 0.0).compared(&self.compared());
+        json::print(&document).map_err(|error| raise(&error))
+    }
+
+    /// Writes the page that `evenkeel compare --html` writes.
+    fn save_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        /// So many workloads on machines have timelines on a page that still opens at once.
+        const TIMELINES: usize = 6;
+        let how = How { faults: self.faults.clone(), ..How::default() };
+        let recorded = work(py, &how, |_| Timelines::record(&self.runner, &self.results, TIMELINES))?;
+        let timelines = recorded.map_err(|error| raise(&error))?;
+        let html = page::comparison(&self.compared(), &timelines, "evenkeel.compare in Python");
+        std::fs::write(&path, html).map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
+    }
+
+    /// What `evenkeel compare` prints.
+    fn __str__(&self) -> String {
+        strip_str(&text::comparison(&self.compared())).to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<evenkeel.Comparison of {}: {}>", self.policies().join(", "), self.headline())
+    }
+}
+
+/// How much one thing differs from another, in percent, with a 95 % interval.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Difference(model::Difference);
+
+#[pymethods]
+impl Difference {
+    /// The geometric mean of the ratios, less one, in percent.
+    #[getter]
+    fn percent(&self) -> f64 {
+        100.0 * self.0.value
+    }
+
+    /// The lower end of the interval; `None` for a single pair.
+    #[getter]
+    fn low(&self) -> Option<f64> {
+        self.0.interval.map(|(low, _)| 100.0 * low)
+    }
+
+    /// The upper end of the interval.
+    #[getter]
+    fn high(&self) -> Option<f64> {
+        self.0.interval.map(|(_, high)| 100.0 * high)
+    }
+
+    /// Whether the interval is on one side of zero.
+    #[getter]
+    fn clear(&self) -> bool {
+        self.0.is_clear()
+    }
+
+    /// How many seeds it is from.
+    #[getter]
+    fn seeds(&self) -> usize {
+        self.0.pairs()
+    }
+
+    fn __repr__(&self) -> String {
+        match (self.low(), self.high()) {
+            (Some(low), Some(high)) => format!("{:+.1} % ({low:+.1} to {high:+.1})", self.percent()),
+            _ => format!("{:+.1} %", self.percent()),
+        }
+    }
+}
+
+/// How much values differ in pairs: for each seed a list of `(baseline, value)`. A seed counts once, with the geometric mean of
+/// its pairs; the interval is Student's, from seed to seed. `None` if there is no pair of positive numbers.
+#[pyfunction]
+pub fn difference(pairs: Vec<Vec<(f64, f64)>>) -> Option<Difference> {
+    let of_seed = |pairs: &Vec<(f64, f64)>| {
+        let ratios = pairs.iter().map(|(baseline, value)| value / baseline);
+        model::Difference::of(ratios).map(|of_seed| 1.0 + of_seed.value)
+    };
+    model::Difference::of(pairs.iter().filter_map(of_seed)).map(Difference)
+}

@@ -1,0 +1,416 @@
+//! A policy in Python as the scheduler's trait.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use evenkeel_model::predict::Quality;
+use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
+use evenkeel_sched::policy::parts::fair;
+use evenkeel_sched::policy::{self, Description, Guarantee, Pick as Choice, Reads};
+use evenkeel_sched::{Policy as Scheduling, Run, Setup, Span as Ran, State as Scheduler, Why as Reason};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyAny, PyTuple, PyType};
+
+use super::base::{HOOKS, Policy};
+use super::state::State;
+use super::values::{Changes, Pick, Span, Why, quality};
+use crate::error::Error;
+use crate::machine::Machine as PyMachine;
+use crate::work::Faults;
+
+/// A policy by what makes one: a class that extends [`Policy`], or anything else that returns one when it is called. Exceptions
+/// in its hooks go to `faults`.
+///
+/// # Errors
+/// It makes no policy, or what that says of itself makes no sense.
+pub fn setup(make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Setup> {
+    let made = made(make)?;
+    let description = describe(&made)?;
+    let (make, faults) = (make.clone().unbind(), faults.clone());
+    let setup = Setup::from(description).made_by(move || {
+        Python::attach(|py| {
+            match self::made(make.bind(py)).and_then(|made| Adaptor::new(description, &made, &faults)) {
+                Ok(adaptor) => Box::new(adaptor) as Box<dyn Scheduling>,
+                Err(error) => {
+                    faults.set(error);
+                    Box::new(policy::Cfs)
+                }
+            }
+        })
+    });
+    Ok(setup)
+}
+
+fn made<'py>(make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Policy>> {
+    if make.is_instance_of::<Policy>() {
+        let class = make.get_type().name()?;
+        return Err(Error::new_err(format!(
+            "one {class} for all runs: expected the class, or a function that makes one, since each run needs its own"
+        )));
+    }
+    let made = if make.is_callable() { make.call0()? } else { make.clone() };
+    made.cast_into::<Policy>().map_err(|error| {
+        let found = error.into_inner().get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        Error::new_err(format!(
+            "expected the name of a policy, a class that extends evenkeel.Policy, or a function that returns one; found {found}"
+        ))
+    })
+}
+
+/// What a policy says of itself. The scheduler keeps descriptions for ever, so each is made once.
+fn describe(made: &Bound<'_, Policy>) -> PyResult<&'static Description> {
+    static KNOWN: Mutex<Vec<&'static Description>> = Mutex::new(Vec::new());
+    let class = made.get_type();
+    let text = |attribute: &str| -> PyResult<Option<String>> {
+        made.getattr_opt(attribute)?.map(|value| value.extract()).transpose()
+    };
+    let name = text("name")?.unwrap_or(class.name()?.to_string());
+    if name.is_empty() || name.contains([',', ':', '=']) {
+        return Err(Error::new_err(format!(
+            "a policy called {name:?}: expected a name without \",\", \":\" and \"=\""
+        )));
+    }
+    if policy::by_name(&name).is_some() {
+        return Err(Error::new_err(format!(
+            "a policy called {name:?}: one of Evenkeel's has this name, expected another"
+        )));
+    }
+    let reads = match text("reads")?.as_deref() {
+        None | Some("nothing") => Reads::Nothing,
+        Some("speedups") => Reads::Speedups,
+        Some("stalls") => Reads::Stalls { without: "it does what it does without counters" },
+        Some(other) => {
+            return Err(Error::new_err(format!("{name}.reads = {other:?}: expected nothing, speedups or stalls")));
+        }
+    };
+    let words: Vec<String> = made.getattr_opt("guarantees")?.map_or_else(|| Ok(Vec::new()), |words| words.extract())?;
+    let guarantee = |word: &String| match word.as_str() {
+        "takes-over" => Ok(Guarantee::TakesOver),
+        "balances" => Ok(Guarantee::Balances),
+        other => Err(Error::new_err(format!("{name}.guarantees has {other:?}: expected takes-over or balances"))),
+    };
+    let guarantees = words.iter().map(guarantee).collect::<PyResult<Vec<_>>>()?;
+    let documented = class.getattr("__doc__")?.extract::<Option<String>>()?.unwrap_or_default();
+    let summary = documented.trim().lines().next().unwrap_or("written in Python").to_owned();
+    let overrides = overridden(&class)?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |known: &&&Description| {
+        known.name == name
+            && known.overrides == overrides
+            && known.reads == reads
+            && known.guarantees == guarantees
+            && known.summary == summary
+    };
+    if let Some(known) = known.iter().find(same) {
+        return Ok(known);
+    }
+    let description: &'static Description = Box::leak(Box::new(Description {
+        name: Box::leak(name.into_boxed_str()),
+        summary: Box::leak(summary.into_boxed_str()),
+        source: "",
+        overrides: Box::leak(overrides.into_boxed_slice()),
+        knobs: &[],
+        reads,
+        foresight: false,
+        guarantees: Box::leak(guarantees.into_boxed_slice()),
+        in_kernel: None,
+        make: |_| unreachable!("a policy in Python is made by its setup"),
+    }));
+    known.push(description);
+    Ok(description)
+}
+
+/// The hooks that a class has of its own.
+fn overridden(class: &Bound<'_, PyType>) -> PyResult<Vec<&'static str>> {
+    let base = class.py().get_type::<Policy>();
+    let own = |hook: &&'static str| -> PyResult<bool> { Ok(!class.getattr(*hook)?.is(&base.getattr(*hook)?)) };
+    HOOKS.into_iter().filter_map(|hook| own(&hook).map(|own| own.then_some(hook)).transpose()).collect()
+}
+
+/// A policy in Python.
+struct Adaptor {
+    description: &'static Description,
+    overrides: BTreeSet<&'static str>,
+    policy: Py<PyAny>,
+    faults: Faults,
+    machine: PyOnceLock<Py<PyMachine>>,
+    period: Option<Ns>,
+    busy_factor: u64,
+    knows_capacities: bool,
+    balances_always: bool,
+    predictor: Quality,
+}
+
+impl Adaptor {
+    fn new(description: &'static Description, made: &Bound<'_, Policy>, faults: &Faults) -> PyResult<Self> {
+        let period: Option<u64> = made.call_method0("period")?.extract()?;
+        if period.is_some_and(|period| Ns(period) < SHORTEST) {
+            return Err(Error::new_err(format!(
+                "{}.period() = {period:?}: expected None or at least 10 us",
+                description.name
+            )));
+        }
+        let predictor: String = made.call_method0("predictor")?.extract()?;
+        Ok(Self {
+            description,
+            overrides: description.overrides.iter().copied().collect(),
+            policy: made.clone().into_any().unbind(),
+            faults: faults.clone(),
+            machine: PyOnceLock::new(),
+            period: period.map(Ns),
+            busy_factor: made.call_method0("busy_factor")?.extract()?,
+            knows_capacities: made.call_method0("knows_capacities")?.extract()?,
+            balances_always: made.call_method0("balances_always")?.extract()?,
+            predictor: quality(&predictor)?,
+        })
+    }
+
+    /// What a hook of Python's decides, or, if it has none of this name or an exception came up, what CFS does.
+    fn decide<T>(
+        &self,
+        hook: &'static str,
+        s: &Scheduler,
+        call: impl FnOnce(Hook<'_, '_>) -> PyResult<T>,
+        otherwise: impl FnOnce() -> T,
+    ) -> T {
+        if !self.overrides.contains(hook) || self.faults.any() {
+            return otherwise();
+        }
+        let decided = Python::attach(|py| {
+            let machine = self.machine.get_or_try_init(py, || Py::new(py, PyMachine::of(s.machine.clone())))?;
+            State::lend(py, s, machine, |state| {
+                call(Hook { name: hook, policy: self.description.name, of: self.policy.bind(py), state })
+            })
+        });
+        decided.unwrap_or_else(|error| {
+            self.faults.set(error);
+            otherwise()
+        })
+    }
+}
+
+/// No scheduler decides more often.
+const SHORTEST: Ns = Ns::from_us(10);
+
+/// A value as errors show it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
+}
+
+/// A call of a hook.
+struct Hook<'a, 'py> {
+    name: &'static str,
+    policy: &'static str,
+    of: &'a Bound<'py, PyAny>,
+    state: &'a Bound<'py, State>,
+}
+
+impl<'py> Hook<'_, 'py> {
+    fn py(&self) -> Python<'py> {
+        self.of.py()
+    }
+
+    fn call(
+        &self,
+        arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = arguments.into_pyobject(self.py())?;
+        let all = std::iter::once(self.state.clone().into_any()).chain(arguments.iter());
+        self.of.call_method1(self.name, PyTuple::new(self.py(), all.collect::<Vec<_>>())?)
+    }
+
+    /// What a hook returned, if it is of the right type.
+    fn read<T: for<'a> FromPyObject<'a, 'py>>(&self, returned: &Bound<'py, PyAny>, expected: &str) -> PyResult<T> {
+        returned.extract().map_err(|_| self.wrong(&shown(returned), expected))
+    }
+
+    fn wrong(&self, found: &str, expected: &str) -> PyErr {
+        Error::new_err(format!("{}.{} returned {found}: expected {expected}", self.policy, self.name))
+    }
+
+    /// A pick that can be carried out.
+    fn pick(&self, s: &Scheduler, core: CoreId, exchanges: bool) -> PyResult<Choice> {
+        let returned = self.call((core.0,))?;
+        if returned.is_none() {
+            return Ok(Choice::Idle);
+        }
+        let Ok(pick) = returned.cast::<Pick>() else {
+            return Err(self.wrong(&shown(&returned), "a Pick or None"));
+        };
+        let pick = pick.get().pick;
+        let fits = |thread: ThreadId, run: &[Run]| {
+            s.threads.get(thread.index()).is_some_and(|t| run.contains(&t.run) && t.may_run_on(core))
+        };
+        let (fine, expected) = match pick {
+            Choice::Queued(thread) => (fits(thread, &[Run::Ready]), "a thread that waits and may run on the core"),
+            Choice::Running(thread) => (
+                fits(thread, &[Run::Running]) && s.thread(thread).core != core,
+                "a thread that runs on another core and may run on this one",
+            ),
+            Choice::Exchange(thread) => {
+                let here = s.core(core).current;
+                let there = |thread: ThreadId| s.thread(thread).core;
+                let fine = exchanges
+                    && fits(thread, &[Run::Running, Run::Ready])
+                    && there(thread) != core
+                    && here.is_some_and(|here| s.thread(here).may_run_on(there(thread)));
+                (fine, "an exchange in balance only, of threads of two cores that may run on each other's")
+            }
+            Choice::Idle => (true, ""),
+        };
+        if fine { Ok(pick) } else { Err(self.wrong(&format!("{} for core {}", shown(&returned), core.0), expected)) }
+    }
+}
+
+impl Scheduling for Adaptor {
+    fn description(&self) -> &'static Description {
+        self.description
+    }
+
+    fn accepts(&self, machine: &Machine) -> Result<(), String> {
+        if !self.overrides.contains("accepts") || self.faults.any() {
+            return Ok(());
+        }
+        let refused = Python::attach(|py| -> PyResult<Option<String>> {
+            let machine = Py::new(py, PyMachine::of(machine.clone()))?;
+            self.policy.bind(py).call_method1("accepts", (machine,))?.extract()
+        });
+        match refused {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => Err(why),
+            Err(error) => {
+                let text = error.to_string();
+                self.faults.set(error);
+                Err(text)
+            }
+        }
+    }
+
+    fn period(&self) -> Option<Ns> {
+        self.period
+    }
+
+    fn predictor(&self) -> Quality {
+        self.predictor
+    }
+
+    fn admit(&mut self, s: &Scheduler, thread: ThreadId) -> CoreSet {
+        let call = |hook: Hook<'_, '_>| {
+            let expected = "a list of cores of the machine, at least one";
+            let returned = hook.call((thread.0,))?;
+            let cores: Vec<u16> = hook.read(&returned, expected)?;
+            let cores: CoreSet = cores.into_iter().map(CoreId).collect();
+            let fine = !cores.is_empty() && cores.minus(s.machine.all()).is_empty();
+            if fine { Ok(cores) } else { Err(hook.wrong(&shown(&returned), expected)) }
+        };
+        self.decide("admit", s, call, || s.machine.all())
+    }
+
+    fn place(&mut self, s: &Scheduler, thread: ThreadId, why: Reason) -> CoreId {
+        let call = |hook: Hook<'_, '_>| {
+            let returned = hook.call((thread.0, Why::from(why)))?;
+            let core = CoreId(hook.read(&returned, "the number of a core")?);
+            if s.thread(thread).may_run_on(core) {
+                return Ok(core);
+            }
+            let allowed = crate::machine::numbers(s.thread(thread).allowed());
+            Err(hook.wrong(&core.0.to_string(), &format!("one of {allowed:?}, where thread {} may run", thread.0)))
+        };
+        self.decide("place", s, call, || fair::place(s, thread, why))
+    }
+
+    fn pick(&mut self, s: &Scheduler, core: CoreId) -> Choice {
+        self.decide("pick", s, |hook| hook.pick(s, core, false), || fair::pick(s, core))
+    }
+
+    fn slice(&self, s: &Scheduler, thread: ThreadId, core: CoreId) -> Ns {
+        let call = |hook: Hook<'_, '_>| {
+            let expected = "a time in ns, at least 10000";
+            let returned = hook.call((thread.0, core.0))?;
+            let slice = Ns(hook.read(&returned, expected)?);
+            if slice >= SHORTEST { Ok(slice) } else { Err(hook.wrong(&slice.0.to_string(), expected)) }
+        };
+        self.decide("slice", s, call, || fair::slice(s, thread, core))
+    }
+
+    fn charge(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+        let call = |hook: Hook<'_, '_>| {
+            let returned = hook.call((thread.0, core.0, ran.0))?;
+            // A thread that is charged more than this in one span would overflow its virtual time in time.
+            hook.read(&returned, "a time in ns").map(|ns: u64| Ns(ns.min(1 << 53)))
+        };
+        self.decide("charge", s, call, || fair::charge(s, thread, ran))
+    }
+
+    fn enter(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId, why: Reason) -> i64 {
+        let call = |hook: Hook<'_, '_>| {
+            let expected = "a virtual time in ns, from -2**62 to 2**62";
+            let returned = hook.call((thread.0, core.0, Why::from(why)))?;
+            let time: i64 = hook.read(&returned, expected)?;
+            if time.unsigned_abs() <= 1 << 62 { Ok(time) } else { Err(hook.wrong(&time.to_string(), expected)) }
+        };
+        self.decide("enter", s, call, || fair::enter(s, thread, core, why))
+    }
+
+    fn leave(&mut self, s: &Scheduler, thread: ThreadId) {
+        self.decide("leave", s, |hook| hook.call((thread.0,)).map(drop), || ());
+    }
+
+    fn arrive(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId) {
+        self.decide("arrive", s, |hook| hook.call((thread.0, core.0)).map(drop), || ());
+    }
+
+    fn forget(&mut self, thread: ThreadId) {
+        if !self.overrides.contains("forget") || self.faults.any() {
+            return;
+        }
+        let called = Python::attach(|py| self.policy.bind(py).call_method1("forget", (thread.0,)).map(drop));
+        called.unwrap_or_else(|error| self.faults.set(error));
+    }
+
+    fn expired(&self, s: &Scheduler, running: ThreadId, core: CoreId) -> bool {
+        let call = |hook: Hook<'_, '_>| {
+            let returned = hook.call((running.0, core.0))?;
+            hook.read(&returned, "True or False")
+        };
+        self.decide("expired", s, call, || fair::expired(s, running, core, self.slice(s, running, core)))
+    }
+
+    fn ran(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId, span: &Ran) {
+        self.decide("ran", s, |hook| hook.call((thread.0, core.0, Span::from(span))).map(drop), || ());
+    }
+
+    fn preempts(&self, s: &Scheduler, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        let call = |hook: Hook<'_, '_>| {
+            let returned = hook.call((woken.0, running.0, core.0))?;
+            hook.read(&returned, "True or False")
+        };
+        self.decide("preempts", s, call, || fair::preempts(s, woken, running))
+    }
+
+    fn balance(&mut self, s: &Scheduler, core: CoreId) -> Choice {
+        self.decide("balance", s, |hook| hook.pick(s, core, true), || fair::balance(s, core))
+    }
+
+    fn busy_factor(&self) -> u64 {
+        self.busy_factor
+    }
+
+    fn knows_capacities(&self) -> bool {
+        self.knows_capacities
+    }
+
+    fn balances_always(&self) -> bool {
+        self.balances_always
+    }
+
+    fn refresh(&mut self, s: &Scheduler, changes: &mut policy::Changes) {
+        let call = |hook: Hook<'_, '_>| {
+            let made = Bound::new(hook.py(), Changes::default())?;
+            hook.call((made.clone(),))?;
+            made.borrow().make(s, changes)
+        };
+        self.decide("refresh", s, call, || ());
+    }
+}

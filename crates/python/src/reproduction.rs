@@ -1,0 +1,97 @@
+//! A paper's evaluation.
+
+use std::path::PathBuf;
+
+use anstream::adapter::strip_str;
+use arrow_array::Float64Array;
+use evenkeel_experiment::paper::{self, Experiment, Verdict};
+use evenkeel_report::{json, page, text};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::table::Table;
+use crate::watch::{batch, column, texts};
+use crate::work::{How, work};
+
+/// A paper's evaluation: what it published beside what comes out here.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Reproduction {
+    reproduction: paper::Reproduction,
+}
+
+/// Runs the evaluation of a paper: one of `evenkeel.experiments()`. `oracle` shows policies the true speedups.
+#[pyfunction]
+#[pyo3(signature = (experiment, *, oracle=false, threads=None, progress=None))]
+pub fn reproduce(
+    py: Python<'_>,
+    experiment: &str,
+    oracle: bool,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Reproduction> {
+    let experiments = Experiment::by_name(experiment).map_err(|error| raise(&error))?;
+    if oracle {
+        paper::check_oracle(&experiments, experiment).map_err(|error| raise(&error))?;
+    }
+    let [experiment]: [Experiment; 1] = experiments.try_into().map_err(|_| {
+        crate::error::Error::new_err("\"all\" is several experiments: expected one of evenkeel.experiments()")
+    })?;
+    let how = How { threads, progress, ..How::default() };
+    let done = work(py, &how, |control| paper::Reproduction::run(experiment, oracle, control))?;
+    done.map(|reproduction| Reproduction { reproduction }).map_err(|error| raise(&error))
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Close => "close",
+        Verdict::Sign => "sign",
+        Verdict::Miss => "miss",
+    }
+}
+
+#[pymethods]
+impl Reproduction {
+    /// The paper.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.reproduction.experiment.title
+    }
+
+    /// What was published, a row each: `id`, `what`, `source` (section and figure), `published`, `simulated` (missing if nothing was run
+    /// that it could come from), and `verdict`: `close`, `sign` or `miss`.
+    #[getter]
+    fn rows(&self) -> PyResult<Table> {
+        let rows = &self.reproduction.rows;
+        let columns = [
+            ("id", texts(rows.iter().map(|row| row.published.id.as_str()))),
+            ("what", texts(rows.iter().map(|row| row.published.what.as_str()))),
+            ("source", texts(rows.iter().map(|row| row.published.source.as_str()))),
+            ("published", column(Float64Array::from_iter_values(rows.iter().map(|row| row.published.published)))),
+            ("simulated", column(Float64Array::from_iter(rows.iter().map(|row| row.simulated)))),
+            ("verdict", texts(rows.iter().map(|row| verdict(row.verdict)))),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// The document that `evenkeel reproduce --format json` prints, but for the time that it took.
+    fn to_json(&self) -> PyResult<String> {
+        json::print(&json::Reproduction::of(&self.reproduction, 0.0)).map_err(|error| raise(&error))
+    }
+
+    /// Writes the page that `evenkeel reproduce --html` writes.
+    fn save_html(&self, path: PathBuf) -> PyResult<()> {
+        let one = std::slice::from_ref(&self.reproduction);
+        let html = page::reproductions(&self.reproduction.experiment.name, one, "evenkeel.reproduce in Python");
+        std::fs::write(&path, html).map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
+    }
+
+    /// What `evenkeel reproduce` prints.
+    fn __str__(&self) -> String {
+        strip_str(&text::reproductions(std::slice::from_ref(&self.reproduction))).to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<evenkeel.Reproduction of {}: {} numbers>", self.title(), self.reproduction.rows.len())
+    }
+}

@@ -1,0 +1,330 @@
+//! One run.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anstream::adapter::strip_str;
+use arrow_array::{Float64Array, UInt16Array, UInt32Array};
+use evenkeel_experiment as experiment;
+use evenkeel_experiment::{Job, Plan, Runner};
+use evenkeel_model as model;
+use evenkeel_model::ThreadKind;
+use evenkeel_report::text;
+use evenkeel_sim::perfetto::Writer;
+use evenkeel_sim::{Event, Observer};
+use pyo3::exceptions::{PyOSError, PyUserWarning};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::conditions::conditions;
+use crate::error::{Error, raise};
+use crate::setups;
+use crate::table::Table;
+use crate::watch::{Watch, batch, column, texts};
+use crate::work::{Faults, How, work};
+
+/// A run, and what happened in it.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Run {
+    run: experiment::Run,
+    machine: model::Machine,
+    watch: Watch,
+}
+
+/// Simulates a workload on a machine under a policy.
+///
+/// `workload`, `machine` and `policy` are objects or names. A recording brings the machine that it was recorded on. `seed` is of
+/// every random draw; a run that draws nothing is the same whatever it is (`run.drawn`). `order` is that in which the operating
+/// system numbers the cores: `declared`, `big-first`, `little-first`. `trace` is a file for a Perfetto trace. `conditions` are as
+/// the options of `evenkeel sim`: `noise=True`, `delay="50us"`, `governor="schedutil"`, `oracle=True`, `max_time="10s"`.
+#[pyfunction]
+#[pyo3(signature = (workload, machine=None, policy=None, *, seed=None, order="declared", trace=None, max_events=None, **conditions))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+pub fn simulate(
+    py: Python<'_>,
+    workload: &Bound<'_, PyAny>,
+    machine: Option<&Bound<'_, PyAny>>,
+    policy: Option<&Bound<'_, PyAny>>,
+    seed: Option<u64>,
+    order: &str,
+    trace: Option<PathBuf>,
+    max_events: Option<u64>,
+    conditions: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Run> {
+    let faults = Faults::default();
+    let (workload, recorded_on) = setups::workload(workload)?;
+    let machine = match (machine, recorded_on) {
+        (Some(machine), _) => setups::machine(machine)?,
+        (None, Some(machine)) => machine,
+        (None, None) => {
+            let name = &workload.name;
+            return Err(Error::new_err(format!(
+                "no machine: {name} does not come from one as a recording does; evenkeel.machines() lists all"
+            )));
+        }
+    };
+    let policy = match policy {
+        Some(policy) => setups::policy(policy, &faults)?,
+        None => experiment::catalog::policy("cfs").map_err(|error| raise(&error))?,
+    };
+    let orders = setups::orders(Some(vec![order.to_owned()]))?;
+    let plan = Plan {
+        workloads: vec![workload],
+        machines: vec![machine],
+        policies: vec![policy],
+        seeds: vec![seed.unwrap_or(1)],
+        conditions: self::conditions(conditions)?,
+        orders,
+    };
+    let job = Job { workload: 0, machine: 0, policy: 0, order: plan.orders[0], seed: plan.seeds[0] };
+    let mut file = trace.as_deref().map(Partial::create).transpose()?;
+    let how = How { max_events, faults, ..How::default() };
+    let done = work(py, &how, |control| {
+        let runner = Runner::new(plan, control)?;
+        let machine = runner.machine(job);
+        let mut watch = Watch::new(&machine);
+        let (run, written) = match &mut file {
+            None => (runner.run(job, &mut watch)?, Ok(())),
+            Some(file) => {
+                let mut writer = Writer::new(&machine, BufWriter::new(file.writer()));
+                let run = runner.run(job, &mut Both(&mut watch, &mut writer))?;
+                (run, writer.finish().map(drop))
+            }
+        };
+        watch.end(run.measurement.makespan);
+        Ok::<_, experiment::Error>((Run { run, machine, watch }, written))
+    })?;
+    let (run, written) = done.map_err(|error| raise(&error))?;
+    if let Some(file) = file {
+        written.and_then(|()| file.keep()).map_err(|error| unwritten(trace.as_deref(), &error))?;
+    }
+    if let Some(seed) = seed.filter(|_| !run.run.drawn) {
+        let text = format!("seed={seed} changes nothing: this run draws nothing from a seed (noise=True does)");
+        let text = std::ffi::CString::new(text).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+    }
+    Ok(run)
+}
+
+/// A file that has its name once it is whole.
+struct Partial<'a> {
+    path: &'a Path,
+    file: tempfile::NamedTempFile,
+}
+
+impl<'a> Partial<'a> {
+    fn create(path: &'a Path) -> PyResult<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().prefix(".evenkeel-").suffix(".partial").tempfile_in(folder);
+        Ok(Self { path, file: file.map_err(|error| unwritten(Some(path), &error))? })
+    }
+
+    fn writer(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    fn keep(self) -> std::io::Result<()> {
+        self.file.persist(self.path).map(drop).map_err(|error| error.error)
+    }
+}
+
+fn unwritten(path: Option<&Path>, error: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("{}: {error}", path.unwrap_or(Path::new("?")).display()))
+}
+
+/// Two observers of one run.
+struct Both<'a, A, B>(&'a mut A, &'a mut B);
+
+impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
+    fn observe(&mut self, at: model::Ns, event: &Event<'_>) {
+        self.0.observe(at, event);
+        self.1.observe(at, event);
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// The workload's name.
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.run.workload
+    }
+
+    /// The machine's name.
+    #[getter]
+    fn machine(&self) -> &str {
+        &self.run.machine
+    }
+
+    /// The policy's name, with its knobs.
+    #[getter]
+    fn policy(&self) -> &str {
+        &self.run.policy
+    }
+
+    /// The order of the cores.
+    #[getter]
+    fn order(&self) -> &'static str {
+        self.run.order.name()
+    }
+
+    /// The seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.run.seed
+    }
+
+    /// Whether anything was drawn from the seed.
+    #[getter]
+    fn drawn(&self) -> bool {
+        self.run.drawn
+    }
+
+    /// Until the last thread exited or the workload's duration was over, in seconds.
+    #[getter]
+    fn makespan_s(&self) -> f64 {
+        self.run.measurement.makespan.as_secs_f64()
+    }
+
+    /// Mean over programs of the turnaround against that alone on a machine of big cores only (COLAB 5.1); lower is better.
+    #[getter]
+    fn h_antt(&self) -> f64 {
+        self.run.measurement.h_antt
+    }
+
+    /// Sum over programs of the inverse of that ratio; higher is better.
+    #[getter]
+    fn h_stp(&self) -> f64 {
+        self.run.measurement.h_stp
+    }
+
+    /// Energy of all cores, in joules.
+    #[getter]
+    fn energy_j(&self) -> f64 {
+        self.run.measurement.energy.0
+    }
+
+    /// Energy times makespan, in joule seconds.
+    #[getter]
+    fn edp(&self) -> f64 {
+        self.run.measurement.edp()
+    }
+
+    /// Moves of a thread to another core.
+    #[getter]
+    fn migrations(&self) -> u64 {
+        self.run.measurement.migrations
+    }
+
+    /// Changes of the thread on a core.
+    #[getter]
+    fn context_switches(&self) -> u64 {
+        self.run.measurement.context_switches
+    }
+
+    /// Threads that were stopped to let another run.
+    #[getter]
+    fn preemptions(&self) -> u64 {
+        self.run.measurement.preemptions
+    }
+
+    /// Events of the simulator.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.run.events
+    }
+
+    /// The machine's core types, the fastest first.
+    #[getter]
+    fn core_types(&self) -> Vec<String> {
+        self.machine.core_types.iter().map(|core_type| core_type.name.clone()).collect()
+    }
+
+    /// The programs: `name`, `turnaround_s` (missing if the run ended first).
+    #[getter]
+    fn programs(&self) -> PyResult<Table> {
+        let programs = &self.run.programs;
+        let turnaround = |program: &experiment::ProgramTime| program.turnaround.map(model::Ns::as_secs_f64);
+        let columns = [
+            ("name", texts(programs.iter().map(|program| program.name.as_str()))),
+            ("turnaround_s", column(Float64Array::from_iter(programs.iter().map(turnaround)))),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// The threads: `thread`, `program`, `name`, `kind`, and how long each ran, waited for a core and for locks, in seconds.
+    #[getter]
+    fn threads(&self) -> PyResult<Table> {
+        let threads = &self.run.threads;
+        let program = |thread: &experiment::ThreadTime| self.run.programs.get(thread.program).map_or("", |p| &p.name);
+        let kind = |kind: ThreadKind| match kind {
+            ThreadKind::Application => "application",
+            ThreadKind::Service => "service",
+        };
+        let seconds = |of: fn(&experiment::ThreadTime) -> model::Ns| {
+            column(Float64Array::from_iter_values(threads.iter().map(|thread| of(thread).as_secs_f64())))
+        };
+        let columns = [
+            ("thread", column(UInt32Array::from_iter_values(0..threads.len() as u32))),
+            ("program", texts(threads.iter().map(program))),
+            ("name", texts(threads.iter().map(|thread| thread.name.as_str()))),
+            ("kind", texts(threads.iter().map(|thread| kind(thread.kind)))),
+            ("ran_s", seconds(|thread| thread.ran)),
+            ("waited_s", seconds(|thread| thread.waited)),
+            ("waited_for_locks_s", seconds(|thread| thread.waited_for_locks)),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// The cores, as the operating system numbers them: `core`, `core_type`, `cluster`, `busy_s`, `energy_j`.
+    #[getter]
+    fn cores(&self) -> PyResult<Table> {
+        let cores = &self.run.cores;
+        let cluster = |core: model::CoreId| self.machine.cores[core.index()].cluster.index();
+        let columns = [
+            ("core", column(UInt16Array::from_iter_values(cores.iter().map(|core| core.id.0)))),
+            ("core_type", texts(cores.iter().map(|core| self.machine.core_type(core.id).name.as_str()))),
+            ("cluster", texts(cores.iter().map(|core| self.machine.clusters[cluster(core.id)].name.as_str()))),
+            ("busy_s", column(Float64Array::from_iter_values(cores.iter().map(|core| core.busy.as_secs_f64())))),
+            ("energy_j", column(Float64Array::from_iter_values(cores.iter().map(|core| core.energy.0)))),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// Which thread ran on which core: `core`, `core_type`, `cluster`, `thread`, `program`, `name`, `start_ns`, `end_ns`, `stop`
+    /// (`preempted`, `taken`, `yielded`, `blocked`, `exited`, `end`) and `waits_for`.
+    #[getter]
+    fn spans(&self) -> PyResult<Table> {
+        self.watch.spans().map(Table::of)
+    }
+
+    /// When threads became ready: `at_ns`, `thread`, `program`, `name`, `core` on which it then ran, `latency_ns` until then, and
+    /// `by`, the thread that woke it.
+    #[getter]
+    fn wakeups(&self) -> PyResult<Table> {
+        self.watch.wakeups().map(Table::of)
+    }
+
+    /// The power of each cluster from each time on until its next: `at_ns`, `cluster`, `power_w`.
+    #[getter]
+    fn power(&self) -> PyResult<Table> {
+        self.watch.power().map(Table::of)
+    }
+
+    /// The frequency of each cluster from each time on until its next: `at_ns`, `cluster`, `hz`.
+    #[getter]
+    fn frequencies(&self) -> PyResult<Table> {
+        self.watch.frequencies().map(Table::of)
+    }
+
+    /// What `evenkeel sim` prints.
+    fn __str__(&self) -> String {
+        strip_str(&text::run(&self.run, &self.machine)).to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let (workload, machine, policy) = (self.workload(), self.machine(), self.policy());
+        format!("<evenkeel.Run {workload} on {machine} under {policy}: {:.6} s>", self.makespan_s())
+    }
+}

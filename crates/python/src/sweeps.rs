@@ -1,0 +1,236 @@
+//! Sweeps.
+
+use std::path::PathBuf;
+
+use anstream::adapter::strip_str;
+use evenkeel_report::{headline, json, text};
+use evenkeel_sweep as sweeps;
+use evenkeel_sweep::{Request, Summary};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::conditions::plain;
+use crate::error::{Error, raise};
+use crate::table::Table;
+use crate::work::{How, work};
+
+/// A grid: what is combined in a sweep. `text` is that of a grid's file; errors call it `file`.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Grid {
+    grid: sweeps::Grid,
+}
+
+#[pymethods]
+impl Grid {
+    #[new]
+    #[pyo3(signature = (text, file="grid.toml"))]
+    fn new(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
+        let grid = py.detach(|| sweeps::Grid::parse(text, file, None)).map_err(|error| raise(&error))?;
+        Ok(Self { grid })
+    }
+
+    /// A grid from a dict, as its file would have it: `{"machines": ["2B2S"], ..., "machine": {"costs.tick_us": [1000, 4000]}}`.
+    #[staticmethod]
+    fn from_dict(py: Python<'_>, grid: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let plain = plain("grid", grid.as_any())?;
+        let mut nested = toml::Table::new();
+        for (key, value) in plain.as_table().into_iter().flatten() {
+            nested.insert(key.clone(), below(value));
+        }
+        Self::new(py, &nested.to_string(), "grid")
+    }
+
+    /// The text of its file.
+    #[getter]
+    fn text(&self) -> &str {
+        self.grid.text()
+    }
+
+    /// What is varied, by the names of its columns.
+    #[getter]
+    fn varied(&self) -> std::collections::BTreeMap<String, Vec<String>> {
+        self.grid.varied().into_iter().collect()
+    }
+
+    /// How many runs it has.
+    fn __len__(&self) -> usize {
+        self.grid.runs() as usize
+    }
+
+    /// What it is known by: two grids with the same are the same, and what they name is.
+    #[getter]
+    fn hash(&self) -> String {
+        self.grid.hash()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<evenkeel.Grid: {} runs>", self.grid.runs())
+    }
+}
+
+/// Keys with dots are places: `{"costs.tick_us": 1}` is `{"costs": {"tick_us": 1}}`.
+fn below(value: &toml::Value) -> toml::Value {
+    let toml::Value::Table(table) = value else { return value.clone() };
+    let mut nested = toml::Table::new();
+    for (key, value) in table {
+        let mut at = &mut nested;
+        let (above, last) = key.rsplit_once('.').map_or((None, key.as_str()), |(above, last)| (Some(above), last));
+        for part in above.into_iter().flat_map(|above| above.split('.')) {
+            let next = at.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            if !next.is_table() {
+                *next = toml::Value::Table(toml::Table::new());
+            }
+            let toml::Value::Table(next) = next else { unreachable!("it was made one") };
+            at = next;
+        }
+        at.insert(last.to_owned(), below(value));
+    }
+    toml::Value::Table(nested)
+}
+
+/// What a sweep has come to.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Sweep {
+    path: PathBuf,
+    runs: u64,
+    computed: Option<u64>,
+    summary: Summary,
+}
+
+impl Sweep {
+    fn of(path: PathBuf, runs: u64, computed: Option<u64>) -> PyResult<Self> {
+        let summary = Summary::read(&path).map_err(|error| raise(&error))?;
+        Ok(Self { path, runs, computed, summary })
+    }
+}
+
+#[pymethods]
+impl Sweep {
+    /// The Parquet file.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// How many runs it has.
+    fn __len__(&self) -> usize {
+        self.runs as usize
+    }
+
+    /// How many of them were done now; `None` if that is not known.
+    #[getter]
+    fn computed(&self) -> Option<u64> {
+        self.computed
+    }
+
+    /// How many of them could not be carried to their end.
+    #[getter]
+    fn failed(&self) -> u64 {
+        self.summary.failed
+    }
+
+    /// The policy that the others are compared with.
+    #[getter]
+    fn baseline(&self) -> &str {
+        &self.summary.baseline
+    }
+
+    /// What was found, in a sentence.
+    #[getter]
+    fn headline(&self) -> String {
+        headline::of_sweep(&self.summary)
+    }
+
+    /// The runs, a row each. For a table that does not fit into memory use `polars.scan_parquet(sweep.path)`.
+    #[getter]
+    fn runs(&self, py: Python<'_>) -> PyResult<Table> {
+        let read = py.detach(|| sweeps::read(&self.path)).map_err(|error| raise(&error))?;
+        Ok(Table::of_batches(read.0, read.1))
+    }
+
+    /// The document that `evenkeel sweep --format json` prints, but for the time that it took.
+    fn to_json(&self) -> PyResult<String> {
+        let file = self.path.display().to_string();
+        let document = json::Swept::of(file.into(), self.runs, self.computed, &self.summary, 0.0);
+        json::print(&document).map_err(|error| raise(&error))
+    }
+
+    /// What `evenkeel sweep` prints.
+    fn __str__(&self) -> String {
+        strip_str(&text::sweep(&self.summary)).to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<evenkeel.Sweep {}: {} runs; {}>", self.path.display(), self.runs, self.headline())
+    }
+}
+
+/// Does the runs of a grid that are not done yet, and writes the table.
+#[pyfunction]
+#[pyo3(signature = (grid, path, *, fresh, drop, threads, progress, max_events))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+pub fn sweep(
+    py: Python<'_>,
+    grid: &Grid,
+    path: PathBuf,
+    fresh: bool,
+    drop: bool,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    max_events: Option<u64>,
+) -> PyResult<Sweep> {
+    let request = Request { fresh, drop, ..Request::into(&path) };
+    let how = How { threads, progress, max_events, ..How::default() };
+    let done = work(py, &how, |control| sweeps::sweep(&grid.grid, &request, control))?;
+    let done = done.map_err(|error| raise(&error))?;
+    Sweep::of(path, done.runs, Some(done.computed))
+}
+
+/// Does a part of a grid, `number` of `of` from 1, and returns its table, a Parquet file.
+#[pyfunction]
+#[pyo3(signature = (grid, number, of, *, threads, max_events))]
+pub fn part<'py>(
+    py: Python<'py>,
+    grid: &Grid,
+    number: u64,
+    of: u64,
+    threads: Option<usize>,
+    max_events: Option<u64>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let folder = tempfile::tempdir().map_err(|error| raise(&error))?;
+    let path = folder.path().join("part.parquet");
+    let shard = format!("{number}/{of}").parse().map_err(Error::new_err)?;
+    let request = Request { shard, ..Request::into(&path) };
+    let how = How { threads, max_events, ..How::default() };
+    let done = work(py, &how, |control| sweeps::sweep(&grid.grid, &request, control))?;
+    done.map_err(|error| raise(&error))?;
+    let bytes = std::fs::read(&path).map_err(|error| raise(&error))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Makes one table of the tables of parts: what one machine would have written.
+#[pyfunction]
+#[pyo3(signature = (parts, path, *, incomplete=false))]
+pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, path: PathBuf, incomplete: bool) -> PyResult<Sweep> {
+    let runs = py.detach(|| sweeps::merge(&parts, &path, incomplete)).map_err(|error| raise(&error))?;
+    Sweep::of(path, runs, None)
+}
+
+/// Whether a file has every run of a grid and nothing else.
+#[pyfunction]
+pub fn is_done(py: Python<'_>, grid: &Grid, path: PathBuf) -> PyResult<bool> {
+    py.detach(|| sweeps::is_done(&grid.grid, &path)).map_err(|error| raise(&error))
+}
+
+/// Whether a file is the whole table of a sweep: one that was being written when the power failed is not.
+#[pyfunction]
+pub fn is_whole(path: PathBuf) -> bool {
+    sweeps::rows(&path).is_ok()
+}
+
+/// The table of a sweep that was done before.
+#[pyfunction]
+pub fn read(path: PathBuf) -> PyResult<Sweep> {
+    let runs = sweeps::rows(&path).map_err(|error| raise(&error))?;
+    Sweep::of(path, runs, None)
+}

@@ -1,0 +1,158 @@
+//! Results as tables in Arrow's format.
+
+// Other packages hand tables over as C structures.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{DataType, SchemaRef};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+
+use crate::error::raise;
+
+/// What the interface for Arrow in Python calls a stream.
+const STREAM: &std::ffi::CStr = c"arrow_array_stream";
+
+/// A table in Arrow's format: columns with names.
+///
+/// Anything that knows the Arrow PyCapsule interface takes it without a copy: `polars.DataFrame(table)`,
+/// `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)` (pandas 3), DuckDB. `Table(other)` takes theirs.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Table {
+    /// Of one batch.
+    pub fn of(batch: RecordBatch) -> Self {
+        Self { schema: batch.schema(), batches: vec![batch] }
+    }
+
+    /// Of several.
+    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Self { schema, batches }
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// A table of what another package has.
+    #[new]
+    fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Ok(method) = data.getattr("__arrow_c_stream__") else {
+            let found = data.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "expected a table in Arrow's format (with __arrow_c_stream__), found {found}"
+            )));
+        };
+        let capsule = method.call0()?;
+        let capsule = capsule.cast::<PyCapsule>()?;
+        let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
+        // SAFETY: a capsule of this name holds a stream that nothing else reads (Arrow PyCapsule interface, "Lifetime
+        // semantics"); `from_raw` moves it out and leaves a released one, which the capsule then need not release.
+        let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }.map_err(|error| raise(&error))?;
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|error| raise(&error))?;
+        Ok(Self { schema, batches })
+    }
+
+    /// The table as a stream of the Arrow PyCapsule interface. It shares its memory.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer give what it has, whatever was requested.
+        let _ = requested_schema;
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
+    }
+
+    /// How many rows it has.
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The names of its columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// A column, as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyList>> {
+        let Ok(at) = self.schema.index_of(column) else {
+            let known = self.column_names().join(", ");
+            return Err(PyKeyError::new_err(format!("no column {column:?}: expected one of {known}")));
+        };
+        let values = PyList::empty(py);
+        for batch in &self.batches {
+            let array = batch.column(at);
+            for row in 0..array.len() {
+                values.append(value(py, array.as_ref(), row)?)?;
+            }
+        }
+        Ok(values)
+    }
+
+    /// All columns, as lists.
+    fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = PyDict::new(py);
+        for field in self.schema.fields() {
+            columns.set_item(field.name(), self.__getitem__(py, field.name())?)?;
+        }
+        Ok(columns)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<evenkeel.Table: {} rows; {}>", self.__len__(), self.column_names().join(", "))
+    }
+}
+
+/// A value of a column as Python has it.
+fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if array.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    Ok(match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Utf8View => array.as_string_view().value(row).into_pyobject(py)?.into_any(),
+        DataType::Boolean => array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::List(_) => list(py, array.as_list::<i32>().value(row).as_ref())?.into_any(),
+        DataType::LargeList(_) => list(py, array.as_list::<i64>().value(row).as_ref())?.into_any(),
+        DataType::Struct(fields) => {
+            let (of, values) = (array.as_struct(), PyDict::new(py));
+            for (field, column) in fields.iter().zip(of.columns()) {
+                values.set_item(field.name(), value(py, column.as_ref(), row)?)?;
+            }
+            values.into_any()
+        }
+        other => {
+            let how = "use pyarrow.table(table) or polars.DataFrame(table) for it";
+            return Err(PyTypeError::new_err(format!("a column of type {other} has no Python values here: {how}")));
+        }
+    })
+}
+
+fn list<'py>(py: Python<'py>, items: &dyn Array) -> PyResult<Bound<'py, PyList>> {
+    let values = PyList::empty(py);
+    for row in 0..items.len() {
+        values.append(value(py, items, row)?)?;
+    }
+    Ok(values)
+}

@@ -1,0 +1,161 @@
+//! Long work: without the interpreter's lock, on threads of its own, with progress, and ended by Ctrl-C.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use evenkeel_experiment::{Control, Progress, Stage};
+use evenkeel_sim::{MAX_EVENTS, Meter};
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::error::Error;
+
+/// How often signals are looked for and progress is told.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// What goes wrong in Python meanwhile: in a policy, or because the user has had enough. The first exception ends the work.
+#[derive(Clone, Default)]
+pub struct Faults(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    first: Mutex<Option<PyErr>>,
+    meter: Arc<Meter>,
+}
+
+impl Faults {
+    /// Keeps an exception, if it is the first, and ends the work.
+    pub fn set(&self, error: PyErr) {
+        let mut first = self.0.first.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another one is dropped after the lock: that may run code of Python's, which may want this lock.
+        let _other = if first.is_none() { first.replace(error) } else { Some(error) };
+        drop(first);
+        self.0.meter.stop().store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is one.
+    pub fn any(&self) -> bool {
+        self.0.meter.stopped()
+    }
+
+    /// The exception, if there is one; then there is none.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.meter.stop().store(false, Ordering::Relaxed);
+        self.0.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What work looks at to see whether it shall end.
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.0.meter
+    }
+}
+
+/// How work is done.
+#[derive(Default)]
+pub struct How {
+    /// Is called with the stage, the runs that are done and those that there are.
+    pub progress: Option<Py<PyAny>>,
+    /// On so many threads; on all cores without.
+    pub threads: Option<usize>,
+    /// The most events of a run.
+    pub max_events: Option<u64>,
+    /// Where exceptions go.
+    pub faults: Faults,
+}
+
+/// Does work while the interpreter is free for others.
+///
+/// # Errors
+/// An exception that came up meanwhile.
+pub fn work<T: Send>(py: Python<'_>, how: &How, job: impl FnOnce(&Control<'_>) -> T + Send) -> PyResult<T> {
+    let counted = Counted::default();
+    let pool = pool(how.threads)?;
+    let control = Control {
+        progress: &counted,
+        meter: Some(how.faults.meter()),
+        max_events: how.max_events.unwrap_or(MAX_EVENTS),
+    };
+    let tell = |py: Python<'_>| -> PyResult<()> {
+        py.check_signals()?;
+        match (&how.progress, counted.now()) {
+            (Some(progress), Some((stage, done, of))) => progress.call1(py, (stage, done, of)).map(drop),
+            _ => Ok(()),
+        }
+    };
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (over, is_over) = mpsc::channel::<()>();
+            let control = &control;
+            let worker = scope.spawn(move || {
+                // Dropped when the job ends, also by a panic.
+                let _over = over;
+                pool.install(|| job(control))
+            });
+            while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(BETWEEN) {
+                Python::attach(tell).unwrap_or_else(|error| how.faults.set(error));
+            }
+            worker.join()
+        })
+    });
+    let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    match how.faults.take() {
+        Some(error) => Err(error),
+        None => {
+            tell(py)?;
+            Ok(result)
+        }
+    }
+}
+
+/// The threads that work: so many, or one for each core. A process that was forked has none of its parent's.
+fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
+    type Pools = BTreeMap<(u32, Option<usize>), Arc<ThreadPool>>;
+    static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+    if threads == Some(0) {
+        return Err(Error::new_err("threads = 0: expected at least one, or None for all cores"));
+    }
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let pools = pools.get_or_insert_with(BTreeMap::new);
+    let key = (std::process::id(), threads);
+    if let Some(pool) = pools.get(&key) {
+        return Ok(Arc::clone(pool));
+    }
+    let built = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    let pool = Arc::new(built.map_err(|error| Error::new_err(format!("no threads to work on: {error}")))?);
+    pools.insert(key, Arc::clone(&pool));
+    Ok(pool)
+}
+
+/// How far the present stage has come.
+#[derive(Default)]
+struct Counted {
+    stage: Mutex<Option<(Stage, usize)>>,
+    done: AtomicUsize,
+}
+
+impl Counted {
+    fn now(&self) -> Option<(&'static str, usize, usize)> {
+        let (stage, of) = (*self.stage.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let name = match stage {
+            Stage::References => "alone on big cores",
+            Stage::Training => "training",
+            Stage::Runs => "runs",
+            Stage::Writing => "writing",
+        };
+        Some((name, self.done.load(Ordering::Relaxed), of))
+    }
+}
+
+impl Progress for Counted {
+    fn begin(&self, stage: Stage, runs: usize) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some((stage, runs));
+        self.done.store(0, Ordering::Relaxed);
+    }
+
+    fn advance(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,19 @@
+"""Says at the end what was tested in the words of `cargo test`, so that one tally (scripts/tally) counts both."""
+
+import re
+
+
+def pytest_terminal_summary(terminalreporter):
+    stats = terminalreporter.stats
+    for report in stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        name = re.sub(r"\s+", "-", report.nodeid)
+        terminalreporter.write_line(f"test {name} ... ignored, {reason.removeprefix('Skipped: ')}")
+    passed, failed = (
+        len(stats.get("passed", [])),
+        len(stats.get("failed", [])) + len(stats.get("error", [])),
+    )
+    result = "FAILED" if failed else "ok"
+    terminalreporter.write_line(
+        f"test result: {result}. {passed} passed; {failed} failed; 0 ignored"
+    )

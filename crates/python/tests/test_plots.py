@@ -1,0 +1,329 @@
+"""Plots: what is drawn is what was measured."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import evenkeel
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+from evenkeel import plots  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+class Columns:
+    """A table."""
+
+    def __init__(self, **columns):
+        self.columns = columns
+
+    def to_pydict(self):
+        return self.columns
+
+
+def runs(**more):
+    """Two policies on two workloads with two seeds: b takes half of what a does on one, twice on the other."""
+    rows = [
+        (workload, policy, seed, (1.0 + seed) * factor)
+        for workload, of_b in (("w1", 0.5), ("w2", 2.0))
+        for policy, factor in (("a", 1.0), ("b", of_b))
+        for seed in (1, 2)
+    ]
+    columns = {
+        name: [row[at] for row in rows]
+        for at, name in enumerate(("workload", "policy", "seed", "makespan_s"))
+    }
+    columns["energy_j"] = [8.0 / time for time in columns["makespan_s"]]
+    return Columns(machine=["m"] * 8, order=["declared"] * 8, **{**columns, **more})
+
+
+def heights(ax):
+    return [bar.get_height() for bar in ax.patches if bar.get_height()]
+
+
+def test_bars_are_the_differences():
+    ax = plots.bars(runs(), "makespan_s")
+    assert heights(ax) == pytest.approx([-50, 100]), "the third, of all, is zero"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["w1", "w2", "all"]
+    assert "makespan against a" in ax.get_ylabel() and "lower is better" in ax.get_ylabel()
+    other = plots.bars(runs(), "makespan_s", baseline="b")
+    assert heights(other) == pytest.approx([100, -50])
+
+
+def test_bars_of_a_comparison_are_its_effects():
+    compared = evenkeel.compare(["Sync-2", "radix"], "2B2S", ["cfs", "gts"], seeds=3)
+    effects = compared.effects.to_pydict()
+    at = [i for i, metric in enumerate(effects["metric"]) if metric == "h_antt"]
+    ax = plots.bars(compared)
+    assert heights(ax) == pytest.approx([effects["percent"][i] for i in at])
+    ends = [
+        container.lines[2][0].get_segments()[0][:, 1]
+        for container in ax.containers
+        if container.__class__.__name__ == "ErrorbarContainer"
+    ]
+    assert [tuple(end) for end in ends] == [
+        pytest.approx((effects["low"][i], effects["high"][i])) for i in at
+    ]
+    pale = [bar.get_alpha() < 1 for bar in ax.patches if bar.get_height()]
+    assert pale == [effects["low"][i] < 0 < effects["high"][i] for i in at]
+
+
+def test_values_that_were_varied_are_no_chance():
+    varied = {"machine.costs.tick_us": [1, 2] * 4}
+    assert heights(plots.bars(runs(**varied), "makespan_s")) == pytest.approx([-50, 100])
+
+
+def test_where_a_run_failed_nothing_is_compared():
+    failed = runs(error=["too long"] + [None] * 7)
+    ax = plots.bars(failed, "makespan_s")
+    assert heights(ax) == pytest.approx([100]), (
+        "all of w1 is left out: its other seed alone is no sample"
+    )
+    a, b = plots.pareto(failed, y="makespan_s").collections
+    assert b.get_offsets()[0][0] == pytest.approx(2 * a.get_offsets()[0][0])
+    with pytest.raises(ValueError, match="in all of its runs"):
+        plots.pareto(failed, by=["policy", "workload"])
+
+
+def test_a_first_run_that_failed_does_not_change_the_baseline():
+    # By seed, then by policy: the first run that came to its end is one of b.
+    by_seed = sorted(range(8), key=lambda row: (runs().columns["seed"][row], row))
+    columns = {name: [values[row] for row in by_seed] for name, values in runs().columns.items()}
+    columns["error"] = [None] * 8
+    columns["error"][0] = "too long"
+    columns["policy"][1], columns["policy"][0] = "b", "a"
+    assert "against a" in plots.bars(Columns(**columns), "makespan_s").get_ylabel()
+
+
+def test_a_policy_keeps_its_colour():
+    columns = runs().columns
+    three = {name: values + values[4:] for name, values in columns.items()}
+    three["policy"] = [*columns["policy"], *["c"] * 4]
+    three["workload"] = [*columns["workload"], *["w2"] * 4]
+    legend = plots.bars(Columns(**three), "makespan_s").get_legend()
+    names = [text.get_text() for text in legend.get_texts()]
+    of_bars = dict(zip(names, (patch.get_facecolor()[:3] for patch in legend.get_patches())))
+    points = plots.pareto(Columns(**three))
+    of_points = dict(zip("abc", (tuple(at.get_edgecolors()[0][:3]) for at in points.collections)))
+    assert of_bars == {policy: of_points[policy] for policy in "bc"}
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plots.bars(runs(), "time"), "metric 'time': expected one of makespan_s"),
+        (lambda: plots.bars(runs(), "h_antt"), "no column 'h_antt'"),
+        (lambda: plots.bars(runs(), "makespan_s", by="colour"), "no column 'colour'"),
+        (
+            lambda: plots.bars(runs(), "makespan_s", baseline="c"),
+            "baseline 'c': expected one of a, b",
+        ),
+        (
+            lambda: plots.bars(runs(error=["x"] * 8), "makespan_s"),
+            "no workload on a machine has makespan_s above zero in all of its runs",
+        ),
+        (lambda: plots.bars(runs(policy=["a"] * 8), "makespan_s"), "only a was run"),
+        (lambda: plots.timeline(simulated(), color_by="core"), "expected program or thread"),
+        (
+            lambda: plots.timeline(simulated(), start_s=2, end_s=1),
+            "expected an end after the start",
+        ),
+        (
+            lambda: plots.latency_cdf(simulated(wakeups=Columns(latency_ns=[]))),
+            "no thread was woken",
+        ),
+        (
+            lambda: plots.bars(runs(policy=[]), "makespan_s"),
+            "no workload on a machine has makespan_s above zero in all of its runs",
+        ),
+        (
+            lambda: plots.bars(runs(makespan_s=[None] * 8), "makespan_s"),
+            "no workload on a machine has makespan_s above zero in all of its runs",
+        ),
+        (lambda: plots.bars(runs(seed=list(range(8))), "makespan_s"), "to compare with a"),
+        (
+            lambda: plots.bars(runs(programs=[[]] * 8), "makespan_s", by="programs"),
+            "by='programs': expected a column of names or numbers, found lists",
+        ),
+        (lambda: plots.pareto(runs(), by=[]), "expected the name of a column, or several"),
+        (lambda: plots.pareto(runs(), y="h_stp"), "no column 'h_stp'"),
+        (
+            lambda: plots.timeline(simulated(spans=Columns(core=[0]))),
+            "no column 'program': expected a table of spans, found core",
+        ),
+        (lambda: plots.timeline(simulated(spans=no_spans())), "no rows"),
+        (
+            lambda: plots.timeline(simulated(cores=Columns(core=[0]))),
+            "no column 'core_type': expected a table of cores",
+        ),
+        (
+            lambda: plots.latency_cdf(simulated(wakeups=Columns(at_ns=[0]))),
+            "no column 'latency_ns': expected a table of wake-ups, found at_ns",
+        ),
+        (lambda: plots.latency_cdf([]), "no run: expected one"),
+        (lambda: plots.energy({}), "no run: expected one"),
+        (lambda: plots.energy(simulated(power=Columns(at_ns=[0]))), "no column 'cluster'"),
+        (
+            lambda: plots.energy(simulated(power=Columns(at_ns=[], cluster=[], power_w=[]))),
+            "a: the table of power has no rows",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
+def no_spans():
+    names = ("core", "program", "name", "thread", "start_ns", "end_ns")
+    return Columns(**{name: [] for name in names})
+
+
+def simulated(**changes):
+    spans = Columns(
+        core=[0, 1, 0],
+        core_type=["little", "big", "little"],
+        cluster=["l", "b", "l"],
+        thread=[0, 1, 2],
+        program=["p", "q", "p"],
+        name=["one", "one", "two"],
+        start_ns=[0, 0, 600_000_000],
+        end_ns=[500_000_000, 2_000_000_000, 2_000_000_000],
+    )
+    run = {
+        "policy": "a",
+        "workload": "w",
+        "machine": "m",
+        "makespan_s": 2.0,
+        "core_types": ["big", "little"],
+        "cores": Columns(core=[0, 1], core_type=["little", "big"]),
+        "spans": spans,
+        "wakeups": Columns(latency_ns=[4000, 0, 1000, 2000]),
+        "power": Columns(at_ns=[0, 0, 10**9], cluster=["b", "l", "b"], power_w=[2.0, 1.0, 4.0]),
+    }
+    return SimpleNamespace(**{**run, **changes})
+
+
+def test_a_timeline_has_big_cores_on_top_and_an_object_for_a_colour():
+    ax = plots.timeline(simulated())
+    lanes = {tick.get_text(): y for tick, y in zip(ax.get_yticklabels(), ax.get_yticks())}
+    assert lanes == {"1 big": 1, "0 little": 0}
+    assert {shapes.get_label(): len(shapes.get_paths()) for shapes in ax.collections} == {
+        "p": 2,
+        "q": 1,
+    }
+    assert len(plots.timeline(simulated(), color_by="thread").collections) == 3
+    late = plots.timeline(simulated(), start_s=0.55)
+    assert [len(shapes.get_paths()) for shapes in late.collections] == [
+        1,
+        1,
+    ] and late.get_xlim() == (0.55, 2)
+    (of_p,) = (shapes for shapes in late.collections if shapes.get_label() == "p")
+    corners = of_p.get_paths()[0].vertices
+    assert corners.min(axis=0) == pytest.approx([0.6, -0.4])
+    assert corners.max(axis=0) == pytest.approx([2.0, 0.4])
+    idle = plots.timeline(simulated(), start_s=0.5, end_s=0.6)
+    assert {shapes.get_label() for shapes in idle.collections} == {"q"}
+    many = 1_000_000
+    spans = Columns(
+        core=[0] * many,
+        program=["p", "q"] * (many // 2),
+        name=["n"] * many,
+        thread=[0] * many,
+        start_ns=list(range(many)),
+        end_ns=list(range(1, many + 1)),
+    )
+    assert len(plots.timeline(simulated(spans=spans)).collections) == 2
+
+
+def test_latencies_add_up_to_one():
+    ax = plots.latency_cdf(simulated())
+    (line,) = ax.lines
+    assert list(line.get_xdata()) == [0, 0, 1, 2, 4] and list(line.get_ydata()) == [
+        0,
+        0.25,
+        0.5,
+        0.75,
+        1,
+    ]
+    assert line.get_label() == "a: 1 us median, 4 us p99"
+    assert len(plots.latency_cdf({"x": simulated(), "y": simulated()}).lines) == 2
+    assert len(plots.latency_cdf([simulated(), simulated()]).lines) == 2
+
+
+def test_energy_is_power_times_time():
+    (line,) = plots.energy(simulated()).lines
+    assert list(line.get_xdata()) == [0, 0, 0, 1, 2] and list(line.get_ydata()) == [0, 0, 0, 3, 8]
+    power = Columns(at_ns=[10**9, 0, 3 * 10**9], cluster=["b"] * 3, power_w=[4.0, 2.0, 9.0])
+    (line,) = plots.energy(simulated(power=power)).lines
+    assert list(line.get_xdata())[-1] == 2 and list(line.get_ydata())[-1] == 6, (
+        "in the order of time, until the end of the run"
+    )
+    run = evenkeel.simulate("radix", "2B2S")
+    (line,) = plots.energy(run).lines
+    assert line.get_ydata()[-1] == pytest.approx(run.energy_j, rel=5e-3)
+
+
+def test_the_front_has_what_nothing_beats():
+    table = Columns(
+        policy=["a", "b", "c", "d"],
+        seed=[1] * 4,
+        makespan_s=[1.0, 2.0, 3.0, 2.5],
+        energy_j=[3.0, 2.0, 1.0, 2.5],
+        h_stp=[1.0, 2.0, 3.0, 2.5],
+    )
+    ax = plots.pareto(table)
+    assert list(ax.lines[0].get_xdata()) == pytest.approx([1, 2, 3])
+    assert list(ax.lines[0].get_ydata()) == pytest.approx([3, 2, 1])
+    hollow = [points.get_facecolors().shape[0] == 0 for points in ax.collections]
+    assert hollow == [False, False, False, True]
+    assert ax.lines[0].get_drawstyle() == "steps-post"
+    higher = plots.pareto(table, x="h_stp", y="energy_j")
+    assert list(higher.lines[0].get_xdata()) == pytest.approx([3]), (
+        "c has most of one and least of the other"
+    )
+    assert "higher is better" in higher.get_xlabel()
+
+
+@pytest.mark.parametrize(("x", "y"), [("makespan_s", "energy_j"), ("makespan_s", "h_stp")])
+def test_the_labels_of_near_points_do_not_overlap(x, y):
+    near = Columns(
+        policy=["first", "second", "third", "far"],
+        seed=[1] * 4,
+        makespan_s=[1.0, 1.005, 1.01, 1.4],
+        energy_j=[1.02, 1.01, 1.0, 1.4],
+        h_stp=[1.0, 1.01, 1.02, 0.6],
+    )
+    ax = plots.pareto(near, x=x, y=y)
+    ax.figure.draw_without_rendering()
+    boxes = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    assert sorted(boxes) == ["far", "first", "second", "third"]
+    names = list(boxes)
+    for place, name in enumerate(names):
+        assert not any(boxes[name].overlaps(boxes[other]) for other in names[:place])
+
+
+def test_tables_of_other_packages_are_taken():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(runs().columns)
+    assert heights(plots.bars(frame, "makespan_s")) == pytest.approx([-50, 100])
+
+
+def test_axes_of_the_caller_keep_their_style():
+    figure, ax = matplotlib.pyplot.subplots(figsize=(9, 4))
+    assert plots.bars(runs(), "makespan_s", ax=ax) is ax and tuple(figure.get_size_inches()) == (
+        9,
+        4,
+    )
+    own = plots.bars(runs(), "makespan_s").figure
+    assert own.get_size_inches()[0] == pytest.approx(3.35)
+    before = dict(matplotlib.rcParams)
+    with plots.style():
+        assert matplotlib.rcParams["font.size"] == 8
+    assert dict(matplotlib.rcParams) == before

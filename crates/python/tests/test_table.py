@@ -1,0 +1,60 @@
+"""Tables in Arrow's format go to other packages and come from them."""
+
+import pytest
+
+import evenkeel
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return evenkeel.compare("Sync-2", "2B2S", ["cfs", "gts"], seeds=2)
+
+
+def test_columns_by_name(compared):
+    table = compared.runs
+    assert len(table) == 8 and table.column_names[:5] == [
+        "workload",
+        "machine",
+        "policy",
+        "order",
+        "seed",
+    ]
+    assert table["seed"] == [1, 2] * 4 and table.to_pydict()["policy"] == ["cfs"] * 4 + ["gts"] * 4
+    assert [program["name"] for program in table["programs"][0]] == ["dedup", "fluidanimate"]
+    with pytest.raises(KeyError, match='no column "wall": expected one of workload'):
+        table["wall"]
+    assert repr(table).startswith("<evenkeel.Table: 8 rows; workload, machine")
+
+
+def test_pyarrow_shares_the_memory(compared):
+    pyarrow = pytest.importorskip("pyarrow")
+    spans = evenkeel.simulate("radix", "2B2S").spans
+    one, other = pyarrow.table(spans), pyarrow.table(spans)
+    address = lambda table: table["start_ns"].chunk(0).buffers()[1].address  # noqa: E731
+    assert address(one) == address(other), "no copy was made"
+    assert one.to_pydict() == spans.to_pydict()
+    back = evenkeel.Table(one)
+    assert address(pyarrow.table(back)) == address(one) and back.to_pydict() == spans.to_pydict()
+    assert pyarrow.table(compared.runs).schema.field("programs").type.value_type.num_fields == 2
+
+
+def test_polars_takes_and_gives(compared):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(compared.runs)
+    assert frame["makespan_s"].to_list() == compared.runs["makespan_s"]
+    assert evenkeel.Table(frame.select("policy", "seed")).to_pydict() == frame.select(
+        "policy", "seed"
+    ).to_dict(as_series=False)
+
+
+def test_pandas_takes(compared):
+    pandas = pytest.importorskip("pandas")
+    if not hasattr(pandas.DataFrame, "from_arrow"):
+        pytest.skip("this pandas does not take Arrow tables by itself (pandas 3 does)")
+    frame = pandas.DataFrame.from_arrow(compared.runs)
+    assert frame["seed"].tolist() == compared.runs["seed"]
+
+
+def test_what_is_no_table_is_said():
+    with pytest.raises(TypeError, match="__arrow_c_stream__"):
+        evenkeel.Table([1, 2])
