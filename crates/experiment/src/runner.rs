@@ -193,7 +193,7 @@ impl Runner {
             programs: outcome.programs.iter().map(ProgramTime::from).collect(),
             threads: outcome.threads.iter().map(ThreadTime::from).collect(),
             clusters: ClusterEnergy::of(&machine, &outcome),
-            drawn: outcome.drawn,
+            drawn: outcome.drawn || policy.may_draw(),
             events: outcome.events,
             cores: outcome.cores,
         })

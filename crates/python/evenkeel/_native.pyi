@@ -1,6 +1,6 @@
 """The compiled part of the package. Threads and cores are numbers; a hook's times are in ns."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, final
@@ -47,8 +47,8 @@ __version__: str
 
 _Path: TypeAlias = PathLike[str] | str
 _Order: TypeAlias = Literal["declared", "big-first", "little-first"]
-_Machine: TypeAlias = Machine | str
-_Workload: TypeAlias = Workload | str
+_Machine: TypeAlias = Machine | _Path
+_Workload: TypeAlias = Workload | _Path
 # A class is called without arguments, so that `type[Policy]` would allow too much.
 _Policy: TypeAlias = str | Callable[[], Policy]
 # The stage, the runs that are done, and those that there are.
@@ -76,7 +76,7 @@ class Machine:
     """
 
     def __new__(
-        cls, name: str, values: dict[str, Any] | None = None, *, called: str | None = None
+        cls, name: _Path, values: dict[str, Any] | None = None, *, called: str | None = None
     ) -> Self: ...
     @staticmethod
     def from_toml(text: str, file: str = "machine.toml") -> Machine:
@@ -126,7 +126,7 @@ class Workload:
     """
 
     def __new__(
-        cls, name: str, values: dict[str, Any] | None = None, *, called: str | None = None
+        cls, name: _Path, values: dict[str, Any] | None = None, *, called: str | None = None
     ) -> Self: ...
     @staticmethod
     def from_toml(text: str, name: str, file: str = "workload.toml") -> Workload:
@@ -163,6 +163,12 @@ class Table:
 
     def __len__(self) -> int:
         """How many rows it has."""
+
+    def __contains__(self, column: object, /) -> bool:
+        """Whether it has a column of this name."""
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of its columns, one after the other."""
 
     def __getitem__(self, column: str, /) -> list[Any]:
         """A column, as a list."""
@@ -862,7 +868,7 @@ def part(grid: Grid, number: int, of: int, *, threads: int | None, max_events: i
 def merge(parts: Sequence[_Path], path: _Path, *, incomplete: bool = False) -> Sweep:
     """Makes one table of the tables of parts: what one machine would have written."""
 
-def is_done(grid: Grid, path: _Path) -> bool:
+def is_done(grid: Grid, path: _Path, *, drop: bool, max_events: int | None) -> bool:
     """Whether a file has every run of a grid and nothing else."""
 
 def is_whole(path: _Path) -> bool:

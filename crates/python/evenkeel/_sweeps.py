@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Union
 
@@ -33,16 +35,16 @@ def sweep(
 ) -> _native.Sweep:
     """Does the runs of a grid that are not done yet, and writes them to a Parquet file, a row a run.
 
-    What is done stays done: after an end in the middle the same call goes on from there.
+    What is done stays done: after an end in the middle the same call does the rest.
 
-    ``grid`` is a :class:`Grid`, a file, the text of one, or a dict. With a Dask ``client`` the runs are spread over
-    its workers in tasks of about ``batch`` runs each (a run takes milliseconds, a task some); parts that are done are kept
-    in a folder beside ``path`` until all are. Files that a grid names must be there for the workers, too. A grid that has grown is
-    done anew there: ``drop`` replaces its table.
+    ``grid`` is a :class:`Grid`, a file, the text of one, or a dict. With a Dask ``client`` the runs are spread over its
+    workers in tasks of ``batch`` runs or a little more each, at most 512 tasks; parts that are done are kept in a folder beside
+    ``path`` until all are. Files that a grid names must be there for the workers, too. A grid that has grown is done anew there:
+    ``drop`` replaces its table.
 
-    ``fresh`` does all runs anew; ``drop`` leaves out what the file has and the grid has not; ``threads`` is how many work (on each
-    worker of a cluster: as many as that has for a task, one without). ``progress`` is called with the stage, the runs that are
-    done and those that there are. A run of more than ``max_events`` events has an ``error``.
+    ``fresh`` does all runs anew; ``drop`` leaves out what the file has and the grid has not. ``threads`` is how many threads work:
+    all cores here, one for each task of a cluster. ``progress`` is called with the stage, the runs or parts that are done and
+    those that there are. A run of more than ``max_events`` events has an ``error``.
     """
     grid = _grid(grid)
     if client is None:
@@ -56,10 +58,9 @@ def sweep(
             max_events=max_events,
         )
     path = Path(path)
-    if not (fresh or drop) and _native.is_done(grid, path):
+    # Also with `fresh`: it says what would be lost.
+    if _native.is_done(grid, path, drop=drop, max_events=max_events) and not fresh:
         return _native.read(path)
-    if path.exists() and not _native.is_whole(path):
-        raise _native.Error(f"{path}: expected the table of a sweep, or no file yet")
     return _spread(grid, path, client, batch, fresh, threads or 1, progress, max_events)
 
 
@@ -73,7 +74,7 @@ def _grid(grid: GridLike) -> _native.Grid:
         return grid
     if isinstance(grid, Mapping):
         return _native.Grid.from_dict(dict(grid))
-    if isinstance(grid, str) and ("\n" in grid or "=" in grid):
+    if isinstance(grid, str) and ("\n" in grid or ("=" in grid and not os.path.exists(grid))):
         return _native.Grid(grid)
     path = Path(grid)
     return _native.Grid(path.read_text(encoding="utf-8"), str(path))
@@ -101,13 +102,46 @@ def _spread(
     progress: Progress | None,
     max_events: int | None,
 ) -> _native.Sweep:
-    from distributed import as_completed
-
     if batch < 1:
         raise ValueError(f"batch={batch}: expected at least one run a task")
-    of = max(1, -(-len(grid) // batch))
+    # Each part is a file that is open while they are merged.
+    of = min(max(1, -(-len(grid) // batch)), 512)
     folder = path.with_name(path.name + ".parts")
     folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder):
+        return _parts(grid, path, folder, client, of, fresh, threads, progress, max_events)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time works in a folder, which is removed once it is empty."""
+    with open(folder / ".lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise _native.Error(
+                f"{folder}: another process is at this sweep: wait for it, or write to another file"
+            ) from None
+        yield
+        left = [entry for entry in folder.iterdir() if entry.name != ".lock"]
+        if not left:
+            (folder / ".lock").unlink()
+            folder.rmdir()
+
+
+def _parts(
+    grid: _native.Grid,
+    path: Path,
+    folder: Path,
+    client: Client,
+    of: int,
+    fresh: bool,
+    threads: int,
+    progress: Progress | None,
+    max_events: int | None,
+) -> _native.Sweep:
+    from distributed import as_completed
+
     # Parts of other grids, or of another number of tasks, are not mixed up: they have other names.
     limit = "" if max_events is None else f"-{max_events}"
     parts = [
@@ -127,7 +161,9 @@ def _spread(
         for number in missing
     }
     try:
-        for future, table in as_completed(list(futures), with_results=True):
+        for future, table in as_completed(list(futures), loop=client.loop, with_results=True):
+            if isinstance(table, BaseException):  # such as that it was cancelled
+                raise table
             _write(parts[futures[future] - 1], table)
             # What has been written need not stay on the cluster.
             future.release()
@@ -136,10 +172,10 @@ def _spread(
     finally:
         client.cancel(list(futures))
     swept = _native.merge(parts, path)
-    for part in parts:
-        part.unlink()
-    if not any(folder.iterdir()):
-        folder.rmdir()
+    # Also those of other grids, and what a kill has left.
+    for entry in folder.iterdir():
+        if entry.suffix in (".parquet", ".partial"):
+            entry.unlink()
     return swept
 
 

@@ -1,4 +1,4 @@
-"""Plots that a paper could print, with matplotlib: ``pip install "evenkeel[plots]"``.
+"""Plots that a paper could print, with matplotlib.
 
 Each function draws into ``ax``, or into a figure of its own as wide as a column, and returns the axes. Tables are those of
 runs, comparisons and sweeps, or any others in Arrow's format with the same columns.
@@ -24,7 +24,7 @@ try:
     from matplotlib.collections import PolyCollection
 except ImportError as missing:
     raise ImportError(
-        'evenkeel.plots draws with matplotlib: pip install "evenkeel[plots]"'
+        "evenkeel.plots draws with matplotlib, which is not installed: pip install matplotlib"
     ) from missing
 
 #: Colours that people tell apart who see few of them (Okabe and Ito), and that differ in grey.
@@ -64,6 +64,10 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.prop_cycle": cycler(color=COLORS),
 }
+
+#: What tells runs apart beside policy and seed, and whether they came to their end.
+_IDENTITY = ("workload", "machine", "order", "error")
+_VARIED = ("machine.", "workload.", "conditions.")
 
 Runs = Union["evenkeel.Run", Sequence["evenkeel.Run"], Mapping[str, "evenkeel.Run"]]
 
@@ -137,7 +141,7 @@ def bars(
                 continue
             at = place + (number - (len(others) - 1) / 2) * width
             percent = difference.percent
-            sure = difference.low is None or difference.clear
+            sure = difference.clear
             ax.bar(at, percent, width * 0.92, color=color, alpha=1.0 if sure else 0.45, linewidth=0)
             if difference.low is not None:
                 ends = [[percent - difference.low], [difference.high - percent]]
@@ -406,15 +410,19 @@ def _axes(ax: Axes | None, height: float | None = None) -> Axes:
 
 
 def _columns(table: Any, what: str, *needed: str) -> dict[str, list[Any]]:
-    """A table's columns, whichever package it is from."""
+    """Of a table of whichever package the columns that are needed, and those by which runs are told apart."""
     taken = table if hasattr(table, "to_pydict") else evenkeel.Table(table)
-    columns: dict[str, list[Any]] = dict(taken.to_pydict())
+    names = list(taken.column_names if hasattr(taken, "column_names") else taken.to_pydict())
     for column in needed:
-        if column not in columns:
+        if column not in names:
             raise ValueError(
-                f"no column {column!r}: expected a table of {what}, found {', '.join(columns)}"
+                f"no column {column!r}: expected a table of {what}, found {', '.join(names)}"
             )
-    return columns
+    wanted = [name for name in names if name in (*needed, *_IDENTITY) or name.startswith(_VARIED)]
+    if isinstance(taken, evenkeel.Table):
+        return {name: taken[name] for name in wanted}
+    columns = taken.to_pydict()
+    return {name: columns[name] for name in wanted}
 
 
 def _runs(
@@ -433,16 +441,33 @@ def _runs(
     for column in by:
         if any(isinstance(value, (list, dict)) for value in columns[column]):
             raise ValueError(f"by={column!r}: expected a column of names or numbers, found lists")
-    cell_of = [name for name in ("workload", "machine", *_varied(columns)) if name not in apart]
-    cells = list(zip(*(columns[name] for name in cell_of if name in columns))) or [()] * len(
-        columns["policy"]
-    )
+    own = list(zip(*(columns[name] for name in apart))) or [()] * len(columns["policy"])
+    cell_of = [
+        name
+        for name in ("workload", "machine", *_varied(columns))
+        if name in columns and name not in apart and not _follows(columns[name], own)
+    ]
+    cells = list(zip(*(columns[name] for name in cell_of))) or [()] * len(own)
     errors = columns.get("error", [None] * len(cells))
     missing = {
         cell
         for row, cell in enumerate(cells)
         if errors[row] is not None or not all((columns[metric][row] or 0) > 0 for metric in metrics)
     }
+    if apart:
+        # Nor what only some have, as in a table that is not whole.
+        again = [columns[name] for name in ("policy", "order", "seed") if name in columns]
+        again = [values for values in again if not any(values is columns[name] for name in apart)]
+        done: dict[Any, dict[Any, set[Any]]] = {}
+        for row, cell in enumerate(cells):
+            of_cell = done.setdefault(cell, {})
+            of_cell.setdefault(own[row], set()).add(tuple(values[row] for values in again))
+        every = set(own)
+        missing |= {
+            cell
+            for cell, of_own in done.items()
+            if set(of_own) != every or len({frozenset(runs) for runs in of_own.values()}) > 1
+        }
     kept = {
         name: [value for value, cell in zip(values, cells) if cell not in missing]
         for name, values in columns.items()
@@ -453,9 +478,15 @@ def _runs(
     return kept, columns["policy"][0]
 
 
+def _follows(values: Sequence[Any], own: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether a value is the same wherever what is told apart is: as a frequency, if machines are told apart by theirs."""
+    seen = dict(zip(own, values))
+    return all(seen[key] == value for key, value in zip(own, values))
+
+
 def _varied(columns: dict[str, list[Any]]) -> list[str]:
     """The columns of what a sweep has varied, but for knobs, which are part of a policy's name."""
-    return [name for name in columns if name.startswith(("machine.", "workload.", "conditions."))]
+    return [name for name in columns if name.startswith(_VARIED)]
 
 
 def _differences(

@@ -69,9 +69,9 @@ pub fn compare(
             return Err(Error::new_err(format!("no {what}: expected at least one")));
         }
     }
-    distinct("workloads", workloads.iter().map(|workload| workload.name.as_str()))?;
-    distinct("machines", machines.iter().map(|machine| machine.name.as_str()))?;
-    distinct("policies", policies.iter().map(evenkeel_sched::Setup::name))?;
+    distinct("workloads", "called=", workloads.iter().map(|workload| workload.name.as_str()))?;
+    distinct("machines", "called=", machines.iter().map(|machine| machine.name.as_str()))?;
+    distinct("policies", "self.name", policies.iter().map(evenkeel_sched::Setup::name))?;
     let plan = Plan {
         orders: Plan::orders_for(&setups::orders(orders)?, &workloads),
         workloads,
@@ -91,12 +91,12 @@ pub fn compare(
 }
 
 /// Results are told apart by names.
-fn distinct<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> PyResult<()> {
+fn distinct<'a>(what: &str, how: &str, names: impl Iterator<Item = &'a str>) -> PyResult<()> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
             return Err(Error::new_err(format!(
-                "two {what} are called {name:?}: expected a name of its own for each (called=)"
+                "two {what} are called {name:?}: expected a name of its own for each ({how})"
             )));
         }
     }

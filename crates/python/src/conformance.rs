@@ -3,7 +3,7 @@
 use evenkeel_conformance::{Arm, Facts, Played, Report, Scenario, Simulator, check_policies};
 use evenkeel_model::Ns;
 use evenkeel_sched::Setup;
-use pyo3::exceptions::PyAssertionError;
+use pyo3::exceptions::{PyAssertionError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 
 use crate::setups;
@@ -21,28 +21,28 @@ pub struct Conformance {
 pub fn conformance(py: Python<'_>, policy: &Bound<'_, PyAny>) -> PyResult<Conformance> {
     let faults = Faults::default();
     let setup = setups::policy(policy, &faults)?;
-    // Exceptions end up in the report; only Ctrl-C ends the work.
-    let how = How { threads: Some(1), ..How::default() };
-    let reports = work(py, &how, |control| {
-        let delays = [Ns::ZERO, Ns::from_us(50), Ns::from_ms(1)];
-        let judge = |delay| {
-            let mut simulator = Simulator::new(delay);
-            simulator.options.meter = control.meter.cloned();
-            simulator.options.max_events = EVENTS;
-            check_policies(&mut Tried { simulator, faults: faults.clone() }, std::slice::from_ref(&setup))
-        };
-        delays.into_iter().take_while(|_| !control.stopped()).map(judge).collect::<Vec<_>>()
+    let how = How { threads: Some(1), faults: faults.clone(), ..How::default() };
+    let (reports, interrupted) = work(py, &how, |control| {
+        let mut tried = Tried { simulator: Simulator::new(Ns::ZERO), faults: faults.clone(), interrupted: None };
+        tried.simulator.options.meter = control.meter.cloned();
+        tried.simulator.options.max_events = EVENTS;
+        let reports = [Ns::ZERO, Ns::from_us(50), Ns::from_ms(1)].map(|delay| {
+            tried.simulator.options.delay = delay;
+            check_policies(&mut tried, std::slice::from_ref(&setup))
+        });
+        (reports.to_vec(), tried.interrupted)
     })?;
-    Ok(Conformance { reports })
+    interrupted.map_or_else(|| Ok(Conformance { reports }), Err)
 }
 
 /// No scenario has so many events unless a policy lets it go on for ever.
 const EVENTS: u64 = 1_000_000;
 
-/// The simulator, under a policy whose exceptions count as failures.
+/// The simulator, under a policy whose exceptions count as failures. Only Ctrl-C ends the work.
 struct Tried {
     simulator: Simulator,
     faults: Faults,
+    interrupted: Option<PyErr>,
 }
 
 impl Arm for Tried {
@@ -51,8 +51,15 @@ impl Arm for Tried {
     }
 
     fn play(&mut self, scenario: &Scenario, policy: &Setup) -> Result<Played, String> {
+        if self.interrupted.is_some() {
+            return Err("not tried".into());
+        }
         let played = self.simulator.play(scenario, policy);
         match self.faults.take() {
+            Some(error) if Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py)) => {
+                self.interrupted = Some(error);
+                Err("interrupted".into())
+            }
             Some(error) => Err(Python::attach(|py| placed(py, &error))),
             None => played,
         }
@@ -94,9 +101,15 @@ impl Conformance {
         self.reports.iter().flat_map(of).collect()
     }
 
-    /// Raises an `AssertionError` with all that failed: for a test.
+    /// Raises an `AssertionError` with all that failed, or if nothing was tried since the policy accepts none of the machines: for a
+    /// test.
     fn check(&self) -> PyResult<()> {
         let failed = self.failed();
+        if failed.is_empty() && self.passed() == 0 {
+            return Err(PyAssertionError::new_err(
+                "nothing was tried: the policy accepts no machine of one or two big and little cores",
+            ));
+        }
         if failed.is_empty() { Ok(()) } else { Err(PyAssertionError::new_err(failed.join("\n"))) }
     }
 

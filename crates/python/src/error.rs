@@ -7,7 +7,7 @@ create_exception!(
     evenkeel,
     Error,
     PyValueError,
-    "Something that was asked for does not exist, does not fit the rest, or could not be carried to its end."
+    "Something does not exist, does not fit the rest, or could not be carried to its end."
 );
 
 /// An error with its causes, in one message.

@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::conditions::settings;
 use crate::error::raise;
+use crate::setups;
 
 /// A machine: its cores, their types, clusters and power.
 ///
@@ -31,7 +32,8 @@ impl Machine {
 impl Machine {
     #[new]
     #[pyo3(signature = (name, values=None, *, called=None))]
-    fn new(name: &str, values: Option<&Bound<'_, PyDict>>, called: Option<String>) -> PyResult<Self> {
+    fn new(name: &Bound<'_, PyAny>, values: Option<&Bound<'_, PyDict>>, called: Option<String>) -> PyResult<Self> {
+        let name = &setups::name(name, "the name of a machine")?;
         let settings = values.map_or_else(|| Ok(Vec::new()), settings)?;
         let notes = catalog::machine(name).map_err(|error| raise(&error))?.notes;
         let mut machine = variation::machine(name, &settings).map_err(|error| raise(&error))?;

@@ -13,7 +13,7 @@ use evenkeel_model::ThreadKind;
 use evenkeel_report::text;
 use evenkeel_sim::perfetto::Writer;
 use evenkeel_sim::{Event, Observer};
-use pyo3::exceptions::{PyOSError, PyUserWarning};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -101,8 +101,7 @@ pub fn simulate(
     }
     if let Some(seed) = seed.filter(|_| !run.run.drawn) {
         let text = format!("seed={seed} changes nothing: this run draws nothing from a seed (noise=True does)");
-        let text = std::ffi::CString::new(text).unwrap_or_default();
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        setups::warn(py, &[text])?;
     }
     Ok(run)
 }
@@ -116,7 +115,11 @@ struct Partial<'a> {
 impl<'a> Partial<'a> {
     fn create(path: &'a Path) -> PyResult<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new().prefix(".evenkeel-").suffix(".partial").tempfile_in(folder);
+        let file = tempfile::Builder::new()
+            .prefix(".evenkeel-")
+            .suffix(".partial")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .tempfile_in(folder);
         Ok(Self { path, file: file.map_err(|error| unwritten(Some(path), &error))? })
     }
 

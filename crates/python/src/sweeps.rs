@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
 use evenkeel_report::{headline, json, text};
+use evenkeel_sim::MAX_EVENTS;
 use evenkeel_sweep as sweeps;
 use evenkeel_sweep::{Request, Summary};
 use pyo3::prelude::*;
@@ -98,8 +99,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    fn of(path: PathBuf, runs: u64, computed: Option<u64>) -> PyResult<Self> {
-        let summary = Summary::read(&path).map_err(|error| raise(&error))?;
+    fn of(py: Python<'_>, path: PathBuf, runs: u64, computed: Option<u64>) -> PyResult<Self> {
+        let summary = py.detach(|| Summary::read(&path)).map_err(|error| raise(&error))?;
         Ok(Self { path, runs, computed, summary })
     }
 }
@@ -183,7 +184,7 @@ pub fn sweep(
     let how = How { threads, progress, max_events, ..How::default() };
     let done = work(py, &how, |control| sweeps::sweep(&grid.grid, &request, control))?;
     let done = done.map_err(|error| raise(&error))?;
-    Sweep::of(path, done.runs, Some(done.computed))
+    Sweep::of(py, path, done.runs, Some(done.computed))
 }
 
 /// Does a part of a grid, `number` of `of` from 1, and returns its table, a Parquet file.
@@ -213,13 +214,16 @@ pub fn part<'py>(
 #[pyo3(signature = (parts, path, *, incomplete=false))]
 pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, path: PathBuf, incomplete: bool) -> PyResult<Sweep> {
     let runs = py.detach(|| sweeps::merge(&parts, &path, incomplete)).map_err(|error| raise(&error))?;
-    Sweep::of(path, runs, None)
+    Sweep::of(py, path, runs, None)
 }
 
-/// Whether a file has every run of a grid and nothing else.
+/// Whether a file has every run of a grid and nothing else, and none that another limit of events ended. `drop`: what else it has is
+/// no error.
 #[pyfunction]
-pub fn is_done(py: Python<'_>, grid: &Grid, path: PathBuf) -> PyResult<bool> {
-    py.detach(|| sweeps::is_done(&grid.grid, &path)).map_err(|error| raise(&error))
+#[pyo3(signature = (grid, path, *, drop, max_events))]
+pub fn is_done(py: Python<'_>, grid: &Grid, path: PathBuf, drop: bool, max_events: Option<u64>) -> PyResult<bool> {
+    let max_events = max_events.unwrap_or(MAX_EVENTS);
+    py.detach(|| sweeps::is_done(&grid.grid, &path, drop, max_events)).map_err(|error| raise(&error))
 }
 
 /// Whether a file is the whole table of a sweep: one that was being written when the power failed is not.
@@ -230,7 +234,7 @@ pub fn is_whole(path: PathBuf) -> bool {
 
 /// The table of a sweep that was done before.
 #[pyfunction]
-pub fn read(path: PathBuf) -> PyResult<Sweep> {
+pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<Sweep> {
     let runs = sweeps::rows(&path).map_err(|error| raise(&error))?;
-    Sweep::of(path, runs, None)
+    Sweep::of(py, path, runs, None)
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 
 use crate::error::raise;
 
@@ -23,7 +25,7 @@ const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 ///
 /// Anything that knows the Arrow PyCapsule interface takes it without a copy: `polars.DataFrame(table)`,
 /// `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)` (pandas 3), DuckDB. `Table(other)` takes theirs.
-#[pyclass(frozen, module = "evenkeel")]
+#[pyclass(frozen, mapping, module = "evenkeel")]
 pub struct Table {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
@@ -59,7 +61,8 @@ impl Table {
         // semantics"); `from_raw` moves it out and leaves a released one, which the capsule then need not release.
         let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }.map_err(|error| raise(&error))?;
         let schema = reader.schema();
-        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|error| raise(&error))?;
+        // A producer may have threads of its own that want the interpreter.
+        let batches = data.py().detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(|error| raise(&error))?;
         Ok(Self { schema, batches })
     }
 
@@ -80,6 +83,16 @@ impl Table {
     /// How many rows it has.
     fn __len__(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Whether it has a column of this name.
+    fn __contains__(&self, column: &str) -> bool {
+        self.schema.index_of(column).is_ok()
+    }
+
+    /// The names of its columns, one after the other.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.column_names())?.try_iter()
     }
 
     /// The names of its columns.
@@ -124,11 +137,17 @@ fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<
         return Ok(py.None().into_bound(py));
     }
     Ok(match array.data_type() {
+        DataType::Null => py.None().into_bound(py),
         DataType::Utf8 => array.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).into_pyobject(py)?.into_any(),
         DataType::Utf8View => array.as_string_view().value(row).into_pyobject(py)?.into_any(),
         DataType::Boolean => array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Float32 => array.as_primitive::<Float32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int8 => array.as_primitive::<Int8Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int16 => array.as_primitive::<Int16Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into_pyobject(py)?.into_any(),

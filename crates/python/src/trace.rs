@@ -14,7 +14,7 @@ use crate::table::Table;
 use crate::watch::{batch, column, texts};
 
 /// The slices of a Perfetto trace: `track`, `process`, `name`, `start_ns`, `end_ns` (missing if it is still open at the end). Those
-/// that `simulate(trace=)`, `evenkeel sim`, `run` and `scx --trace` write, and every other with track events.
+/// that `simulate(trace=)`, `evenkeel sim`, `run` and `scx --trace` write, and others whose track events have their names.
 #[pyfunction]
 pub fn read_trace(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     let file = path.display().to_string();

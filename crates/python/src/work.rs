@@ -1,6 +1,5 @@
 //! Long work: without the interpreter's lock, on threads of its own, with progress, and ended by Ctrl-C.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,10 +12,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::Error;
 
-/// How often signals are looked for and progress is told.
+/// How often signals are handled and progress is told.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// What goes wrong in Python meanwhile: in a policy, or because the user has had enough. The first exception ends the work.
+/// What goes wrong in Python meanwhile: in a policy, or by Ctrl-C. The first exception ends the work.
 #[derive(Clone, Default)]
 pub struct Faults(Arc<Inner>);
 
@@ -47,7 +46,7 @@ impl Faults {
         self.0.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What work looks at to see whether it shall end.
+    /// What tells the work to end.
     pub fn meter(&self) -> &Arc<Meter> {
         &self.0.meter
     }
@@ -110,23 +109,32 @@ pub fn work<T: Send>(py: Python<'_>, how: &How, job: impl FnOnce(&Control<'_>) -
     }
 }
 
-/// The threads that work: so many, or one for each core. A process that was forked has none of its parent's.
+/// The threads that work: one for each core, for all calls, in a process that may have been forked and then has none of its parent's.
+/// So many as are asked for are a call's own, and so is the one of work within work, for which the others may wait.
 fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
-    type Pools = BTreeMap<(u32, Option<usize>), Arc<ThreadPool>>;
-    static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+    static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
     if threads == Some(0) {
         return Err(Error::new_err("threads = 0: expected at least one, or None for all cores"));
     }
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let pools = pools.get_or_insert_with(BTreeMap::new);
-    let key = (std::process::id(), threads);
-    if let Some(pool) = pools.get(&key) {
-        return Ok(Arc::clone(pool));
+    let build = |threads: usize| {
+        let built = ThreadPoolBuilder::new().num_threads(threads).build();
+        built.map(Arc::new).map_err(|error| Error::new_err(format!("no threads to work on: {error}")))
+    };
+    let within = rayon::current_thread_index().is_some();
+    if let Some(threads) = threads.or(within.then_some(1)) {
+        return build(threads);
     }
-    let built = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    let pool = Arc::new(built.map_err(|error| Error::new_err(format!("no threads to work on: {error}")))?);
-    pools.insert(key, Arc::clone(&pool));
-    Ok(pool)
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = std::process::id();
+    match &*shared {
+        Some((process, pool)) if *process == own => Ok(Arc::clone(pool)),
+        _ => {
+            let pool = build(0)?;
+            // The threads of a parent cannot be waited for.
+            std::mem::forget(shared.replace((own, Arc::clone(&pool))));
+            Ok(pool)
+        }
+    }
 }
 
 /// How far the present stage has come.

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::conditions::settings;
 use crate::error::{Error, raise};
 use crate::machine::Machine;
+use crate::setups;
 
 /// A workload: programs whose threads compute, wait for each other and sleep.
 ///
@@ -28,9 +29,16 @@ pub struct Workload {
 impl Workload {
     #[new]
     #[pyo3(signature = (name, values=None, *, called=None))]
-    fn new(name: &str, values: Option<&Bound<'_, PyDict>>, called: Option<String>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        name: &Bound<'_, PyAny>,
+        values: Option<&Bound<'_, PyDict>>,
+        called: Option<String>,
+    ) -> PyResult<Self> {
+        let name = &setups::name(name, "the name of a workload")?;
         let settings = values.map_or_else(|| Ok(Vec::new()), settings)?;
         let found = catalog::workload(name).map_err(|error| raise(&error))?;
+        setups::warn(py, &found.warnings)?;
         let mut varied = variation::workload(name, &settings).map_err(|error| raise(&error))?;
         if let Some(called) = called {
             varied.name = called;

@@ -309,8 +309,23 @@ def test_the_labels_of_near_points_do_not_overlap(x, y):
         assert not any(boxes[name].overlaps(boxes[other]) for other in names[:place])
 
 
+def test_points_are_of_the_same_runs():
+    columns = runs().columns
+    # Without the slow workload of b, of which only the fast one would count.
+    kept = [
+        row for row in range(8) if (columns["workload"][row], columns["policy"][row]) != ("w2", "b")
+    ]
+    part = Columns(**{name: [values[row] for row in kept] for name, values in columns.items()})
+    a, b = plots.pareto(part).collections
+    assert b.get_offsets()[0][0] == pytest.approx(a.get_offsets()[0][0] / 2)
+    assert len(plots.pareto(part, by=["workload", "policy"]).collections) == 3
+
+
 def test_tables_of_other_packages_are_taken():
     polars = pytest.importorskip("polars")
+    error = polars.Series([None] * 8, dtype=polars.String)
+    swept = polars.DataFrame({**runs().columns, "error": error})
+    assert heights(plots.bars(swept, "makespan_s")) == pytest.approx([-50, 100])
     frame = polars.DataFrame(runs().columns)
     assert heights(plots.bars(frame, "makespan_s")) == pytest.approx([-50, 100])
 

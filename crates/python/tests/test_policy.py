@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import random
 
 import pytest
 
@@ -252,8 +253,13 @@ def returning(hook, value):
         ("slice", -1, "a time in ns"),
         ("charge", "much", "a time in ns"),
         ("enter", 2**63, "a virtual time"),
+        ("enter", 2**61, "a virtual time"),
         ("admit", [], "at least one"),
         ("admit", [9], "cores of the machine"),
+        ("admit", [5000], "cores of the machine"),
+        ("place", 5000, "where thread 0 may run"),
+        ("charge", 2**61, "at most 2\\*\\*60"),
+        ("busy_factor", 2**62, "at most 1000000"),
         ("preempts", 1, "True or False"),
         ("period", 5, "at least 10 us"),
         ("accepts", "no such cores", "cannot schedule 2B2S: no such cores"),
@@ -276,6 +282,7 @@ def test_changes_that_cannot_be_made_are_said():
         (lambda changes: changes.affinity(999, [0]), "a thread that is alive"),
         (lambda changes: changes.affinity(0, []), "at least one of the 4 cores"),
         (lambda changes: changes.affinity(0, [9]), "at least one of the 4 cores"),
+        (lambda changes: changes.affinity(0, [5000]), "at least one of the 4 cores"),
         (lambda changes: changes.frequency(0, 1), "one of its frequencies"),
         (lambda changes: changes.frequency(9, 1), "expected a cluster"),
     ]:
@@ -333,6 +340,57 @@ def test_knobs_are_arguments():
     assert switches["sliced-1"] > switches["sliced-20"]
     with pytest.raises(evenkeel.Error, match="two policies"):
         evenkeel.compare("Sync-2", "2B2S", [functools.partial(Sliced, 1)] * 2)
+
+
+def test_virtual_times_at_their_limits_are_compared():
+    class Extreme(Policy):
+        def enter(self, s, thread, core, why):
+            return 2**60 if thread % 2 else -(2**60)
+
+        def charge(self, s, thread, core, ran):
+            return min(super().charge(s, thread, core, ran), 2**60 - s.thread(thread).vruntime)
+
+    evenkeel.conformance(Extreme)
+    assert evenkeel.simulate("Sync-2", "2B2S", Extreme).makespan_s > 0
+
+
+def test_a_policy_may_simulate_while_it_is_made():
+    class Tuned(Policy):
+        def __init__(self):
+            self.best = evenkeel.simulate("fft", "2B2S").makespan_s
+
+    compared = evenkeel.compare("radix", "2B2S", ["cfs", Tuned], seeds=2)
+    assert len(compared.runs) == 8
+
+
+def test_what_a_policy_draws_is_no_certainty():
+    """Nothing is known of what it draws: runs are not taken for alike, whatever the workload draws."""
+
+    class Draws(Policy):
+        def place(self, s, thread, why):
+            return random.choice(s.thread(thread).allowed)
+
+    text = """
+        [[program]]
+        name = "one"
+        phases.work = { ilp = 2.0 }
+
+        [[program.threads]]
+        name = "worker"
+        count = 6
+        do = [{ repeat = 20, do = [{ compute = "1 Minst", phase = "work" }, { sleep = "1 ms" }] }]
+    """
+    undrawn = evenkeel.Workload.from_toml(text, "undrawn")
+    assert not evenkeel.simulate(undrawn, "2B2S").drawn
+    compared = evenkeel.compare(undrawn, "2B2S", ["cfs", Draws], seeds=4, orders=["declared"])
+    runs = compared.runs.to_pydict()
+    of_draws = [m for p, m in zip(runs["policy"], runs["makespan_s"]) if p == "Draws"]
+    assert len(set(of_draws)) > 1
+
+
+def test_a_policy_that_accepts_no_machine_has_not_passed():
+    with pytest.raises(AssertionError, match="nothing was tried"):
+        evenkeel.conformance(returning("accepts", "none of these")).check()
 
 
 def test_results_do_not_depend_on_how_many_threads_work():

@@ -319,6 +319,33 @@ def test_variants_stand_beside_the_original():
         evenkeel.compare("radix", ["2B2S", evenkeel.Machine("2B2S", slow)], "cfs")
 
 
+def test_paths_are_names(tmp_path):
+    text = """
+        [[program]]
+        name = "one"
+        phases.work = { ilp = 2.0 }
+
+        [[program.threads]]
+        name = "worker"
+        do = [{ compute = "1 Minst", phase = "work" }]
+    """
+    (tmp_path / "own.toml").write_text(text, encoding="utf-8")
+    run = evenkeel.simulate(tmp_path / "own.toml", "2B2S")
+    assert run.workload == "own" and evenkeel.Workload(tmp_path / "own.toml").name == "own"
+    assert (
+        evenkeel.compare(tmp_path / "own.toml", "2B2S", "cfs", seeds=1).runs["workload"]
+        == ["own"] * 2
+    )
+
+
+def test_what_a_file_has_and_a_workload_cannot_is_said(tmp_path):
+    (tmp_path / "a.json").write_text(
+        '{"tasks": {"t": {"loop": 1, "run": 1000, "colour": 1}}}', encoding="utf-8"
+    )
+    with pytest.warns(UserWarning, match="colour"):
+        evenkeel.simulate(tmp_path / "a.json", "2B2S")
+
+
 def test_one_of_something_or_several():
     polars = pytest.importorskip("polars")
     one = evenkeel.compare(

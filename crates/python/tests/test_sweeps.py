@@ -126,6 +126,8 @@ def test_a_cluster_gives_the_bytes_of_one_machine(tmp_path, client):
         {**GRID, "seeds": 4}, tmp_path / "there.parquet", client=client, drop=True
     )
     assert len(grown) == 128
+    with pytest.raises(evenkeel.Error, match="another grid"):
+        evenkeel.sweep(GRID, tmp_path / "there.parquet", client=client, fresh=True)
     (tmp_path / "text").write_text("mine", encoding="utf-8")
     with pytest.raises(evenkeel.Error, match="text"):
         evenkeel.sweep(GRID, tmp_path / "text", client=client, fresh=True)
@@ -141,7 +143,7 @@ def test_a_cluster_goes_on_where_it_was(tmp_path, client):
 
     with pytest.raises(RuntimeError, match="enough"):
         evenkeel.sweep(GRID, tmp_path / "t.parquet", client=client, batch=10, progress=enough)
-    parts = sorted(os.listdir(tmp_path / "t.parquet.parts"))
+    parts = sorted(path.name for path in (tmp_path / "t.parquet.parts").glob("*.parquet"))
     assert len(parts) == 3 and not (tmp_path / "t.parquet").exists()
     # As after a power cut: the file is there, and what is in it is not.
     whole = bytes_of(tmp_path / "t.parquet.parts" / parts[0])
@@ -179,6 +181,20 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path, cluster, client):
     deadline = time.monotonic() + 60
     while len(client.scheduler_info()["workers"]) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
+
+
+def test_a_limit_of_events_is_part_of_what_is_done(tmp_path, client):
+    path = tmp_path / "t.parquet"
+    assert evenkeel.sweep(GRID, path, client=client, max_events=10).failed == 96
+    assert evenkeel.sweep(GRID, path, client=client).failed == 0
+
+
+def test_one_client_at_a_time(tmp_path, client):
+    def another(*_stage):
+        with pytest.raises(evenkeel.Error, match="another process is at this sweep"):
+            evenkeel.sweep(GRID, tmp_path / "t.parquet", client=client)
+
+    evenkeel.sweep(GRID, tmp_path / "t.parquet", client=client, batch=50, progress=another)
 
 
 def test_an_error_on_a_worker_is_raised_here(tmp_path, client):

@@ -21,6 +21,7 @@ def test_columns_by_name(compared):
     ]
     assert table["seed"] == [1, 2] * 4 and table.to_pydict()["policy"] == ["cfs"] * 4 + ["gts"] * 4
     assert [program["name"] for program in table["programs"][0]] == ["dedup", "fluidanimate"]
+    assert list(table) == table.column_names and "seed" in table and "wall" not in table
     with pytest.raises(KeyError, match='no column "wall": expected one of workload'):
         table["wall"]
     assert repr(table).startswith("<evenkeel.Table: 8 rows; workload, machine")
@@ -45,6 +46,13 @@ def test_polars_takes_and_gives(compared):
     assert evenkeel.Table(frame.select("policy", "seed")).to_pydict() == frame.select(
         "policy", "seed"
     ).to_dict(as_series=False)
+
+
+def test_columns_without_values_and_narrow_ones_are_taken():
+    pyarrow = pytest.importorskip("pyarrow")
+    narrow = pyarrow.array([1.5, None], pyarrow.float32())
+    table = pyarrow.table({"none": pyarrow.nulls(2), "narrow": narrow})
+    assert evenkeel.Table(table).to_pydict() == {"none": [None, None], "narrow": [1.5, None]}
 
 
 def test_pandas_takes(compared):

@@ -137,20 +137,30 @@ pub fn table(runs: &[Run]) -> Result<RecordBatch> {
     all.project(&kept.map(|(at, _)| at).collect::<Vec<_>>()).map_err(|error| wrong(&error))
 }
 
-/// Whether a table has every run of a grid and nothing else. A file that does not exist has none.
+/// Whether a table has every run of a grid and nothing else, and none that another limit of events ended. A file that does not exist
+/// has none.
 ///
 /// # Errors
-/// It cannot be read, is none of a sweep, or has the runs of another grid.
-pub fn is_done(grid: &Grid, path: &Path) -> Result<bool> {
+/// It cannot be read, is none of a sweep, or, without `drop`, has the runs of another grid.
+pub fn is_done(grid: &Grid, path: &Path, drop: bool, max_events: u64) -> Result<bool> {
     if !path.exists() {
         return Ok(false);
     }
-    let reader = Reader::open(path)?;
+    let mut reader = Reader::open(path)?;
     if reader.about != About::of(grid) {
-        let what = "it has the runs of another grid, or of other files by the same names";
-        return Err(Error::table(path, format!("{what}: expected another file, or leave to drop them")));
+        let what = "it has the runs of another grid, of other files by the same names, or of another version";
+        let error = Error::table(path, format!("{what}: expected another file, or leave to drop them (drop)"));
+        return if drop { Ok(false) } else { Err(error) };
     }
-    Ok(reader.count == grid.runs())
+    if reader.count != grid.runs() {
+        return Ok(false);
+    }
+    while let Some(rows) = reader.rows()? {
+        if rows.iter().any(|row| row.max_events.is_some_and(|limit| limit != max_events)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// How many rows a table of a sweep has.

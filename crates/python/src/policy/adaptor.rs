@@ -14,7 +14,7 @@ use pyo3::types::{PyAny, PyTuple, PyType};
 
 use super::base::{HOOKS, Policy};
 use super::state::State;
-use super::values::{Changes, Pick, Span, Why, quality};
+use super::values::{Changes, Pick, Span, Why, cores, quality};
 use crate::error::Error;
 use crate::machine::Machine as PyMachine;
 use crate::work::Faults;
@@ -151,6 +151,13 @@ impl Adaptor {
                 description.name
             )));
         }
+        let busy_factor: u64 = made.call_method0("busy_factor")?.extract()?;
+        if busy_factor > NEVER {
+            return Err(Error::new_err(format!(
+                "{}.busy_factor() = {busy_factor}: expected at most {NEVER}",
+                description.name
+            )));
+        }
         let predictor: String = made.call_method0("predictor")?.extract()?;
         Ok(Self {
             description,
@@ -159,7 +166,7 @@ impl Adaptor {
             faults: faults.clone(),
             machine: PyOnceLock::new(),
             period: period.map(Ns),
-            busy_factor: made.call_method0("busy_factor")?.extract()?,
+            busy_factor,
             knows_capacities: made.call_method0("knows_capacities")?.extract()?,
             balances_always: made.call_method0("balances_always")?.extract()?,
             predictor: quality(&predictor)?,
@@ -189,6 +196,12 @@ impl Adaptor {
         })
     }
 }
+
+/// The most and, below zero, the least virtual time: differences of such times are numbers, too.
+const MOST: i64 = 1 << 60;
+
+/// A busy core that balances so much more rarely than an idle one never does.
+const NEVER: u64 = 1_000_000;
 
 /// No scheduler decides more often.
 const SHORTEST: Ns = Ns::from_us(10);
@@ -299,10 +312,8 @@ impl Scheduling for Adaptor {
         let call = |hook: Hook<'_, '_>| {
             let expected = "a list of cores of the machine, at least one";
             let returned = hook.call((thread.0,))?;
-            let cores: Vec<u16> = hook.read(&returned, expected)?;
-            let cores: CoreSet = cores.into_iter().map(CoreId).collect();
-            let fine = !cores.is_empty() && cores.minus(s.machine.all()).is_empty();
-            if fine { Ok(cores) } else { Err(hook.wrong(&shown(&returned), expected)) }
+            let given: Vec<u16> = hook.read(&returned, expected)?;
+            cores(s, &given).ok_or_else(|| hook.wrong(&shown(&returned), expected))
         };
         self.decide("admit", s, call, || s.machine.all())
     }
@@ -311,7 +322,7 @@ impl Scheduling for Adaptor {
         let call = |hook: Hook<'_, '_>| {
             let returned = hook.call((thread.0, Why::from(why)))?;
             let core = CoreId(hook.read(&returned, "the number of a core")?);
-            if s.thread(thread).may_run_on(core) {
+            if core.index() < s.cores.len() && s.thread(thread).may_run_on(core) {
                 return Ok(core);
             }
             let allowed = crate::machine::numbers(s.thread(thread).allowed());
@@ -336,19 +347,22 @@ impl Scheduling for Adaptor {
 
     fn charge(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
         let call = |hook: Hook<'_, '_>| {
+            let expected = "a time in ns, and at most 2**60 for all that a thread runs";
             let returned = hook.call((thread.0, core.0, ran.0))?;
-            // A thread that is charged more than this in one span would overflow its virtual time in time.
-            hook.read(&returned, "a time in ns").map(|ns: u64| Ns(ns.min(1 << 53)))
+            let charged: u64 = hook.read(&returned, expected)?;
+            let after = i64::try_from(charged).ok().and_then(|ns| s.thread(thread).vruntime.checked_add(ns));
+            let fine = after.is_some_and(|after| after <= MOST);
+            if fine { Ok(Ns(charged)) } else { Err(hook.wrong(&shown(&returned), expected)) }
         };
         self.decide("charge", s, call, || fair::charge(s, thread, ran))
     }
 
     fn enter(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId, why: Reason) -> i64 {
         let call = |hook: Hook<'_, '_>| {
-            let expected = "a virtual time in ns, from -2**62 to 2**62";
+            let expected = "a virtual time in ns, from -2**60 to 2**60";
             let returned = hook.call((thread.0, core.0, Why::from(why)))?;
             let time: i64 = hook.read(&returned, expected)?;
-            if time.unsigned_abs() <= 1 << 62 { Ok(time) } else { Err(hook.wrong(&time.to_string(), expected)) }
+            if (-MOST..=MOST).contains(&time) { Ok(time) } else { Err(hook.wrong(&time.to_string(), expected)) }
         };
         self.decide("enter", s, call, || fair::enter(s, thread, core, why))
     }

@@ -16,6 +16,9 @@ use crate::machine::{Machine, numbers};
 /// `s.speedup(thread)`) or `"stalls"` (counters); `guarantees`, some of `"takes-over"` (an idle big core takes over the thread of a
 /// little one at once) and `"balances"` (a busy core takes over what waits for a busier one), which `evenkeel.conformance` checks.
 ///
+/// Each run makes one of its own. The same calls must give the same decisions, or runs cannot be repeated: what is drawn comes from
+/// a `random.Random` of its own.
+///
 /// A policy never assumes that its last decision was carried out: what it sees in a state is what the host reported.
 #[pyclass(subclass, module = "evenkeel")]
 pub struct Policy;

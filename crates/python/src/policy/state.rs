@@ -355,7 +355,8 @@ impl Thread {
 
     /// Whether it may run on a core.
     fn may_run_on(&self, core: u16) -> PyResult<bool> {
-        self.read(|_, t| t.may_run_on(CoreId(core)))
+        let core = self.state.get().known_core(core)?;
+        self.read(|_, t| t.may_run_on(core))
     }
 
     /// Virtual time, comparable within one queue only.

@@ -174,7 +174,7 @@ pub fn counted<'py>(py: Python<'py>, counters: &evenkeel_model::Counters) -> PyR
 #[pyclass(module = "evenkeel")]
 #[derive(Default)]
 pub struct Changes {
-    affinities: Vec<(ThreadId, CoreSet)>,
+    affinities: Vec<(ThreadId, Vec<u16>)>,
     frequencies: Vec<(ClusterId, Hz)>,
 }
 
@@ -182,7 +182,7 @@ pub struct Changes {
 impl Changes {
     /// From now on the thread may run on these cores, within what its program allows.
     fn affinity(&mut self, thread: u32, cores: Vec<u16>) {
-        self.affinities.push((ThreadId(thread), cores.into_iter().map(CoreId).collect()));
+        self.affinities.push((ThreadId(thread), cores));
     }
 
     /// From now on the cluster runs at this frequency, in Hz: one of `s.machine.frequencies(cluster)`.
@@ -194,17 +194,16 @@ impl Changes {
 impl Changes {
     /// Makes sure that they can be made, and makes them.
     pub fn make(&self, s: &sched::State, changes: &mut sched::policy::Changes) -> PyResult<()> {
-        for &(thread, cores) in &self.affinities {
+        for (thread, given) in &self.affinities {
             let known = s.threads.get(thread.index()).is_some_and(sched::Thread::alive);
-            let outside = cores.minus(s.machine.all());
-            if !known || cores.is_empty() || !outside.is_empty() {
-                let (cores, all) = (crate::machine::numbers(cores), s.cores.len());
+            let Some(cores) = cores(s, given).filter(|_| known) else {
+                let all = s.cores.len();
                 return Err(Error::new_err(format!(
-                    "affinity({}, {cores:?}): expected a thread that is alive and at least one of the {all} cores",
+                    "affinity({}, {given:?}): expected a thread that is alive and at least one of the {all} cores",
                     thread.0
                 )));
-            }
-            changes.affinity(thread, cores);
+            };
+            changes.affinity(*thread, cores);
         }
         for &(cluster, frequency) in &self.frequencies {
             let found = s.machine.clusters.get(cluster.index());
@@ -219,6 +218,12 @@ impl Changes {
         }
         Ok(())
     }
+}
+
+/// A set of cores, if all of them are the machine's and there is one.
+pub fn cores(s: &sched::State, given: &[u16]) -> Option<CoreSet> {
+    let fine = !given.is_empty() && given.iter().all(|core| usize::from(*core) < s.cores.len());
+    fine.then(|| given.iter().copied().map(CoreId).collect())
 }
 
 /// How good the predictor of speedups should be.

@@ -232,6 +232,11 @@ impl Setup {
         Self { maker: Some(Maker(Arc::new(make))), ..self }
     }
 
+    /// Whether nothing is known of what it draws from: two runs of it may differ although nothing else does.
+    pub fn may_draw(&self) -> bool {
+        self.maker.is_some()
+    }
+
     /// Makes the policy.
     pub fn make(&self) -> Box<dyn Policy> {
         match &self.maker {
