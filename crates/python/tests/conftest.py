@@ -2,6 +2,25 @@
 
 import re
 
+import pytest
+
+#: A workload file in which nothing is drawn from a seed.
+UNDRAWN = """
+[[program]]
+name = "one"
+phases.work = { ilp = 2.0 }
+
+[[program.threads]]
+name = "worker"
+count = 6
+do = [{ repeat = 20, do = [{ compute = "1 Minst", phase = "work" }, { sleep = "1 ms" }] }]
+"""
+
+
+@pytest.fixture
+def undrawn_text():
+    return UNDRAWN
+
 
 def pytest_terminal_summary(terminalreporter):
     stats = terminalreporter.stats

@@ -363,24 +363,14 @@ def test_a_policy_may_simulate_while_it_is_made():
     assert len(compared.runs) == 8
 
 
-def test_what_a_policy_draws_is_no_certainty():
+def test_what_a_policy_draws_is_no_certainty(undrawn_text):
     """Nothing is known of what it draws: runs are not taken for alike, whatever the workload draws."""
 
     class Draws(Policy):
         def place(self, s, thread, why):
             return random.choice(s.thread(thread).allowed)
 
-    text = """
-        [[program]]
-        name = "one"
-        phases.work = { ilp = 2.0 }
-
-        [[program.threads]]
-        name = "worker"
-        count = 6
-        do = [{ repeat = 20, do = [{ compute = "1 Minst", phase = "work" }, { sleep = "1 ms" }] }]
-    """
-    undrawn = evenkeel.Workload.from_toml(text, "undrawn")
+    undrawn = evenkeel.Workload.from_toml(undrawn_text, "undrawn")
     assert not evenkeel.simulate(undrawn, "2B2S").drawn
     compared = evenkeel.compare(undrawn, "2B2S", ["cfs", Draws], seeds=4, orders=["declared"])
     runs = compared.runs.to_pydict()

@@ -64,29 +64,14 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another():
     assert spans(1) == spans(1) != spans(2)
 
 
-def test_a_seed_that_changes_nothing_is_said():
-    workload = small()
+def test_a_seed_that_changes_nothing_is_said(undrawn_text):
+    workload = evenkeel.Workload.from_toml(undrawn_text, "undrawn")
     with pytest.warns(UserWarning, match="changes nothing"):
         run = evenkeel.simulate(workload, "2B2S", "cfs", seed=2)
     assert not run.drawn
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         evenkeel.simulate(workload, "2B2S", "cfs")
-
-
-def small():
-    """A workload without anything random."""
-    text = """
-        [[program]]
-        name = "one"
-        phases.work = { ilp = 2.0 }
-
-        [[program.threads]]
-        name = "worker"
-        count = 4
-        do = [{ compute = "10 Minst", phase = "work" }]
-    """
-    return evenkeel.Workload.from_toml(text, "small")
 
 
 def test_conditions_are_those_of_the_command():
@@ -319,17 +304,8 @@ def test_variants_stand_beside_the_original():
         evenkeel.compare("radix", ["2B2S", evenkeel.Machine("2B2S", slow)], "cfs")
 
 
-def test_paths_are_names(tmp_path):
-    text = """
-        [[program]]
-        name = "one"
-        phases.work = { ilp = 2.0 }
-
-        [[program.threads]]
-        name = "worker"
-        do = [{ compute = "1 Minst", phase = "work" }]
-    """
-    (tmp_path / "own.toml").write_text(text, encoding="utf-8")
+def test_paths_are_names(tmp_path, undrawn_text):
+    (tmp_path / "own.toml").write_text(undrawn_text, encoding="utf-8")
     run = evenkeel.simulate(tmp_path / "own.toml", "2B2S")
     assert run.workload == "own" and evenkeel.Workload(tmp_path / "own.toml").name == "own"
     assert (
