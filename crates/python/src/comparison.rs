@@ -9,12 +9,12 @@ use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Plan, Results, Runner, Value, catalog};
 use evenkeel_model as model;
 use evenkeel_report::{headline, json, page, text};
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::conditions::conditions;
 use crate::error::{Error, raise};
+use crate::files;
 use crate::setups;
 use crate::table::Table;
 use crate::watch::{batch, column, texts};
@@ -197,7 +197,7 @@ impl Comparison {
         let recorded = work(py, &how, |_| Timelines::record(&self.runner, &self.results, TIMELINES))?;
         let timelines = recorded.map_err(|error| raise(&error))?;
         let html = page::comparison(&self.compared(), &timelines, "evenkeel.compare in Python");
-        std::fs::write(&path, html).map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
+        files::write(&path, &html)
     }
 
     /// What `evenkeel compare` prints.

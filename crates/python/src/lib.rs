@@ -8,6 +8,7 @@ mod comparison;
 mod conditions;
 mod conformance;
 mod error;
+mod files;
 mod lists;
 mod machine;
 mod policy;

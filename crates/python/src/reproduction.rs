@@ -6,10 +6,10 @@ use anstream::adapter::strip_str;
 use arrow_array::Float64Array;
 use evenkeel_experiment::paper::{self, Experiment, Verdict};
 use evenkeel_report::{json, page, text};
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 use crate::error::raise;
+use crate::files;
 use crate::table::Table;
 use crate::watch::{batch, column, texts};
 use crate::work::{How, work};
@@ -83,7 +83,7 @@ impl Reproduction {
     fn save_html(&self, path: PathBuf) -> PyResult<()> {
         let one = std::slice::from_ref(&self.reproduction);
         let html = page::reproductions(&self.reproduction.experiment.name, one, "evenkeel.reproduce in Python");
-        std::fs::write(&path, html).map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
+        files::write(&path, &html)
     }
 
     /// What `evenkeel reproduce` prints.

@@ -1,8 +1,7 @@
 //! One run.
 
-use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
 use arrow_array::{Float64Array, UInt16Array, UInt32Array};
@@ -13,12 +12,12 @@ use evenkeel_model::ThreadKind;
 use evenkeel_report::text;
 use evenkeel_sim::perfetto::Writer;
 use evenkeel_sim::{Event, Observer};
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::conditions::conditions;
 use crate::error::{Error, raise};
+use crate::files::Partial;
 use crate::setups;
 use crate::table::Table;
 use crate::watch::{Watch, batch, column, texts};
@@ -97,43 +96,13 @@ pub fn simulate(
     })?;
     let (run, written) = done.map_err(|error| raise(&error))?;
     if let Some(file) = file {
-        written.and_then(|()| file.keep()).map_err(|error| unwritten(trace.as_deref(), &error))?;
+        written.map_err(|error| file.unwritten(&error)).and_then(|()| file.keep())?;
     }
     if let Some(seed) = seed.filter(|_| !run.run.drawn) {
         let text = format!("seed={seed} changes nothing: this run draws nothing from a seed (noise=True does)");
         setups::warn(py, &[text])?;
     }
     Ok(run)
-}
-
-/// A file that has its name once it is whole.
-struct Partial<'a> {
-    path: &'a Path,
-    file: tempfile::NamedTempFile,
-}
-
-impl<'a> Partial<'a> {
-    fn create(path: &'a Path) -> PyResult<Self> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new()
-            .prefix(".evenkeel-")
-            .suffix(".partial")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-            .tempfile_in(folder);
-        Ok(Self { path, file: file.map_err(|error| unwritten(Some(path), &error))? })
-    }
-
-    fn writer(&mut self) -> &mut File {
-        self.file.as_file_mut()
-    }
-
-    fn keep(self) -> std::io::Result<()> {
-        self.file.persist(self.path).map(drop).map_err(|error| error.error)
-    }
-}
-
-fn unwritten(path: Option<&Path>, error: &std::io::Error) -> PyErr {
-    PyOSError::new_err(format!("{}: {error}", path.unwrap_or(Path::new("?")).display()))
 }
 
 /// Two observers of one run.
