@@ -197,6 +197,7 @@ const SIM_EXAMPLES: &str = "\
 Examples:
   evenkeel sim Sync-2 --machine 2B2S --policy colab
   evenkeel sim ferret:8 --machine ./my-board.toml --policy wash --trace ferret.perfetto-trace
+  evenkeel sim ./browser.json --machine odroid-xu3 --policy gts --html browser.html
   evenkeel sim ./browser.json --machine odroid-xu3 --policy gts --seed 7 --noise --format json
 
 Durations take a unit: 500us, 10ms, 60s. A trace opens at https://ui.perfetto.dev.
@@ -233,7 +234,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   evenkeel run -- ./app --threads 8
   evenkeel run --policy colab --big 0-3 --little 4-7 -- make -j8
-  evenkeel run --report run.html --trace run.perfetto-trace -- ./app
+  evenkeel run --html run.html --trace run.perfetto-trace -- ./app
   evenkeel run --pid 4711
 
 Which thread waited for which is seen only with eBPF, and so by root.
@@ -369,6 +370,9 @@ pub struct Sim {
     /// Write every decision to this file, as a Perfetto trace
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Write a page to this file: a timeline to look into, who waited for whom, latencies, power
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub conditions: Conditions,
     #[command(flatten)]

@@ -1,14 +1,14 @@
-//! The page of `evenkeel run --report`.
+//! The page of `evenkeel run --html`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use evenkeel_experiment::timeline::Recorder;
+use evenkeel_experiment::history::{History, RecordedThread, Span, Why, Woken};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{ThreadSummary, Timeline};
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::{CoreId, Ns, ThreadId};
-use evenkeel_report::page::{self, COLOURS, Made, Marks, frame};
+use evenkeel_report::page::{self, COLOURS, Drawn, Made, Thread, Waited, frame};
 use evenkeel_sched::ThreadKind;
-use evenkeel_sim::{Event, Observer, Stop};
 use maud::{Markup, html};
 
 use crate::args::command_line;
@@ -136,70 +136,104 @@ fn blame(account: &Account<'_>) -> Markup {
             }
         }
         (more(threads.len()))
-        details {
-            summary { "Which thread waited for which" }
-            div.scroll {
-                table.rows {
-                    tr { th { "waited" } th { "for" } th.n { "how long" } th.n { "times" } }
-                    @for pair in pairs.iter().take(SHOWN) {
-                        tr {
-                            td { (account.thread_name(pair.waiter)) }
-                            td { (account.thread_name(pair.waker)) }
-                            td.n { (pair.waited) }
-                            td.n { (pair.times) }
-                        }
-                    }
-                }
-            }
-            (more(pairs.len()))
-        }
+        (graph(account, pairs))
     }
+}
+
+/// Which thread waited for which.
+fn graph(account: &Account<'_>, pairs: &[PairWaits]) -> Markup {
+    let threads: BTreeMap<Tid, &ThreadSummary> =
+        account.summary.threads.iter().map(|thread| (thread.tid, thread)).collect();
+    let tids: BTreeSet<Tid> = pairs.iter().flat_map(|pair| [pair.waiter, pair.waker]).collect();
+    let tids: Vec<Tid> = tids.into_iter().collect();
+    let names: Vec<(String, String)> = tids
+        .iter()
+        .map(|tid| {
+            let process = threads.get(tid).map_or(*tid, |thread| thread.process);
+            (account.process_name(process), account.thread_name(*tid))
+        })
+        .collect();
+    let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();
+    let position = |tid: Tid| tids.binary_search(&tid).unwrap_or(0);
+    let waits = pairs.iter().map(|pair| Waited {
+        waiter: position(pair.waiter),
+        waker: position(pair.waker),
+        total: pair.waited,
+        times: pair.times,
+    });
+    page::graph("waits", &nodes, &waits.collect::<Vec<_>>())
 }
 
 fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
-    let (plan, elapsed) = (account.plan, account.summary.elapsed);
+    let plan = account.plan;
     let cores: BTreeMap<u16, CoreId> =
         plan.cpus.iter().enumerate().map(|(core, cpu)| (*cpu, CoreId(core as u16))).collect();
-    let drawn = played(account, timeline, &cores).finish(elapsed);
+    let (history, facts) = history(account, timeline, &cores);
     let moments = timeline.moves().iter().filter_map(|moved| Some((*cores.get(&moved.cpu)?, moved.at)));
-    let marks = Marks { numbers: Some(plan.cpus.clone()), moments: moments.collect() };
+    let drawn = Drawn {
+        title: "",
+        history: &history,
+        machine: &plan.machine,
+        numbers: Some(&plan.cpus),
+        moments: &moments.collect::<Vec<_>>(),
+        facts,
+    };
     html! {
         p.soft {
             "One lane a CPU, big cores tall and on top; grey is idle, or busy with something else. A tick is a move by the "
-            "policy. Point at a slice to see its thread. How long a thread ran between two samples is exact; when, not always."
+            "policy. How long a thread ran between two samples is exact; when, not always."
         }
-        @if let Some(grid) = timeline.resolution() {
-            p.note { "This was long: of its older part only what had most of each " (grid) " of a CPU is kept." }
-        }
-        (page::timeline_legend(&drawn))
-        (page::timeline(&drawn, &plan.machine, &marks))
+        (page::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end))
     }
 }
 
-/// The timeline, played to the recorder that draws simulated runs.
-fn played(account: &Account<'_>, timeline: &Timeline, cores: &BTreeMap<u16, CoreId>) -> Recorder {
+/// The timeline as the history of a run, and what the account says of each thread.
+fn history(
+    account: &Account<'_>,
+    timeline: &Timeline,
+    cores: &BTreeMap<u16, CoreId>,
+) -> (History, Vec<Vec<(&'static str, String)>>) {
     let summary = account.summary;
-    let mut recorder = Recorder::new(&account.plan.machine, summary.elapsed);
     let mut ids: BTreeMap<Tid, ThreadId> = BTreeMap::new();
-    let mut introduce = |recorder: &mut Recorder, tid: Tid, program: &str| {
-        let next = ThreadId(ids.len() as u32);
-        *ids.entry(tid).or_insert_with(|| {
-            let name = account.thread_name(tid);
-            recorder.observe(Ns::ZERO, &Event::Created { thread: next, program, name: &name });
-            next
-        })
-    };
-    // The recorder gives a colour to each program: here, to each thread that ran long, and the last one to all others.
-    for thread in summary.threads.iter().take(COLOURS - 1) {
-        introduce(&mut recorder, thread.tid, &account.thread_name(thread.tid));
+    let mut history = History { end: summary.elapsed, resolution: timeline.resolution(), ..History::default() };
+    let mut facts = Vec::new();
+    for thread in &summary.threads {
+        ids.insert(thread.tid, ThreadId(ids.len() as u32));
+        history.threads.push(RecordedThread {
+            program: account.process_name(thread.process),
+            name: account.thread_name(thread.tid),
+            ..RecordedThread::default()
+        });
+        facts.push(facts_of(thread));
     }
     for (cpu, slices) in timeline.lanes() {
         let Some(&core) = cores.get(&cpu) else { continue };
         for slice in slices {
-            let thread = introduce(&mut recorder, slice.tid, "others");
-            recorder.observe(slice.from, &Event::Run { core, thread });
-            recorder.observe(slice.to, &Event::Stop { core, thread, why: Stop::Yielded });
+            // One that was seen only after it had exited has no account of its own.
+            let next = ThreadId(ids.len() as u32);
+            let thread = *ids.entry(slice.who).or_insert_with(|| {
+                let (program, name) = ("short-lived threads".into(), account.thread_name(slice.who));
+                history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
+                next
+            });
+            let (start, end) = (slice.from, slice.to);
+            history.spans.push(Span { core, thread, start, end, ready: Ns::ZERO, woken: Woken::No, why: Why::Unknown });
         }
     }
-    recorder
+    history.spans.sort_by_key(|span| (span.start, span.core));
+    (history, facts)
+}
+
+/// What the account says of a thread.
+fn facts_of(thread: &ThreadSummary) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("ready", format!("{} without a core, in all", thread.delay))];
+    if let Some(inside) = thread.inside {
+        facts.push(("waited", format!("{} for others", inside.waited)));
+        facts.push(("blame", format!("others waited {} for it, all of them together", inside.blame)));
+    }
+    facts.push(("switches", thread.switches.to_string()));
+    if thread.kind == ThreadKind::Service {
+        facts.push(("kind", "serves the program's runtime system".into()));
+    }
+    facts
 }

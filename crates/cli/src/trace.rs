@@ -49,7 +49,7 @@ fn describe<W: Write>(account: &Account<'_>, timeline: &Timeline, tracks: &mut T
     }
     let processes: BTreeMap<Tid, Tid> =
         account.summary.threads.iter().map(|thread| (thread.tid, thread.process)).collect();
-    let ran = timeline.lanes().flat_map(|(_, slices)| slices).map(|slice| slice.tid);
+    let ran = timeline.lanes().flat_map(|(_, slices)| slices).map(|slice| slice.who);
     let tids: BTreeSet<Tid> = ran.chain(timeline.moves().iter().map(|moved| moved.tid)).collect();
     let mut described = BTreeSet::new();
     for tid in tids {
@@ -76,7 +76,7 @@ fn play<W: Write>(account: &Account<'_>, timeline: &Timeline, tracks: &mut Track
     let mut events: Vec<(Ns, What, u16, Tid)> = Vec::new();
     for (cpu, slices) in timeline.lanes() {
         for slice in slices {
-            events.extend([(slice.from, What::Runs, cpu, slice.tid), (slice.to, What::Stops, cpu, slice.tid)]);
+            events.extend([(slice.from, What::Runs, cpu, slice.who), (slice.to, What::Stops, cpu, slice.who)]);
         }
     }
     events.extend(timeline.moves().iter().map(|moved| (moved.at, What::Moves, moved.cpu, moved.tid)));

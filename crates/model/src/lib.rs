@@ -12,6 +12,7 @@ mod behaviour;
 mod core_set;
 mod counters;
 mod difference;
+pub mod lane;
 pub mod marginal;
 pub mod metrics;
 pub mod names;

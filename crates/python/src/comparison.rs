@@ -15,9 +15,9 @@ use pyo3::types::PyDict;
 use crate::conditions::conditions;
 use crate::error::{Error, raise};
 use crate::files;
+use crate::history::{batch, column, texts};
 use crate::setups;
 use crate::table::Table;
-use crate::watch::{batch, column, texts};
 use crate::work::{Faults, How, work};
 
 /// Workloads on machines under policies, against one of them.
@@ -194,7 +194,7 @@ impl Comparison {
         /// So many workloads on machines have timelines on a page that still opens at once.
         const TIMELINES: usize = 6;
         let how = How { faults: self.faults.clone(), ..How::default() };
-        let recorded = work(py, &how, |_| Timelines::record(&self.runner, &self.results, TIMELINES))?;
+        let recorded = work(py, &how, |_| Timelines::record(&self.runner, TIMELINES))?;
         let timelines = recorded.map_err(|error| raise(&error))?;
         let html = page::comparison(&self.compared(), &timelines, "evenkeel.compare in Python");
         files::write(&path, &html)

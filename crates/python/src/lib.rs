@@ -9,6 +9,7 @@ mod conditions;
 mod conformance;
 mod error;
 mod files;
+mod history;
 mod lists;
 mod machine;
 mod policy;
@@ -18,7 +19,6 @@ mod setups;
 mod sweeps;
 mod table;
 mod trace;
-mod watch;
 mod work;
 mod workload;
 

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 
 use crate::error::raise;
 use crate::files;
+use crate::history::{batch, column, texts};
 use crate::table::Table;
-use crate::watch::{batch, column, texts};
 use crate::work::{How, work};
 
 /// A paper's evaluation: what it published beside what comes out here.

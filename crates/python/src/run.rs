@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use anstream::adapter::strip_str;
 use arrow_array::{Float64Array, UInt16Array, UInt32Array};
 use evenkeel_experiment as experiment;
+use evenkeel_experiment::history::{History, Recorder};
 use evenkeel_experiment::{Job, Plan, Runner};
 use evenkeel_model as model;
 use evenkeel_model::ThreadKind;
 use evenkeel_report::text;
 use evenkeel_sim::perfetto::Writer;
-use evenkeel_sim::{Event, Observer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::conditions::conditions;
 use crate::error::{Error, raise};
 use crate::files::Partial;
+use crate::history::{self, batch, column, texts};
 use crate::setups;
 use crate::table::Table;
-use crate::watch::{Watch, batch, column, texts};
 use crate::work::{Faults, How, work};
 
 /// A run, and what happened in it.
@@ -28,7 +28,7 @@ use crate::work::{Faults, How, work};
 pub struct Run {
     run: experiment::Run,
     machine: model::Machine,
-    watch: Watch,
+    history: History,
 }
 
 /// Simulates a workload on a machine under a policy.
@@ -82,17 +82,13 @@ pub fn simulate(
     let done = work(py, &how, |control| {
         let runner = Runner::new(plan, control)?;
         let machine = runner.machine(job);
-        let mut watch = Watch::new(&machine);
-        let (run, written) = match &mut file {
-            None => (runner.run(job, &mut watch)?, Ok(())),
-            Some(file) => {
-                let mut writer = Writer::new(&machine, BufWriter::new(file.writer()));
-                let run = runner.run(job, &mut Both(&mut watch, &mut writer))?;
-                (run, writer.finish().map(drop))
-            }
-        };
-        watch.end(run.measurement.makespan);
-        Ok::<_, experiment::Error>((Run { run, machine, watch }, written))
+        let writer = file.as_mut().map(|file| Writer::new(&machine, BufWriter::new(file.writer())));
+        let mut seen = (Recorder::new(&machine), writer);
+        let run = runner.run(job, &mut seen)?;
+        let (recorder, writer) = seen;
+        let written = writer.map_or(Ok(()), |writer| writer.finish().map(drop));
+        let history = recorder.finish(run.measurement.makespan);
+        Ok::<_, experiment::Error>((Run { run, machine, history }, written))
     })?;
     let (run, written) = done.map_err(|error| raise(&error))?;
     if let Some(file) = file {
@@ -103,16 +99,6 @@ pub fn simulate(
         setups::warn(py, &[text])?;
     }
     Ok(run)
-}
-
-/// Two observers of one run.
-struct Both<'a, A, B>(&'a mut A, &'a mut B);
-
-impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
-    fn observe(&mut self, at: model::Ns, event: &Event<'_>) {
-        self.0.observe(at, event);
-        self.1.observe(at, event);
-    }
 }
 
 #[pymethods]
@@ -268,26 +254,26 @@ impl Run {
     /// (`preempted`, `taken`, `yielded`, `blocked`, `exited`, `end`) and `waits_for`.
     #[getter]
     fn spans(&self) -> PyResult<Table> {
-        self.watch.spans().map(Table::of)
+        history::spans(&self.history, &self.machine).map(Table::of)
     }
 
     /// When threads became ready: `at_ns`, `thread`, `program`, `name`, `core` on which it then ran, `latency_ns` until then, and
     /// `by`, the thread that woke it.
     #[getter]
     fn wakeups(&self) -> PyResult<Table> {
-        self.watch.wakeups().map(Table::of)
+        history::wakeups(&self.history).map(Table::of)
     }
 
     /// The power of each cluster from each time on until its next: `at_ns`, `cluster`, `power_w`.
     #[getter]
     fn power(&self) -> PyResult<Table> {
-        self.watch.power().map(Table::of)
+        history::power(&self.history, &self.machine).map(Table::of)
     }
 
     /// The frequency of each cluster from each time on until its next: `at_ns`, `cluster`, `hz`.
     #[getter]
     fn frequencies(&self) -> PyResult<Table> {
-        self.watch.frequencies().map(Table::of)
+        history::frequencies(&self.history, &self.machine).map(Table::of)
     }
 
     /// What `evenkeel sim` prints.

@@ -10,8 +10,8 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 use crate::error::Error;
+use crate::history::{batch, column, texts};
 use crate::table::Table;
-use crate::watch::{batch, column, texts};
 
 /// The slices of a Perfetto trace: `track`, `process`, `name`, `start_ns`, `end_ns` (missing if it is still open at the end). Those
 /// that `simulate(trace=)`, `evenkeel sim`, `run` and `scx --trace` write, and others whose track events have their names.

@@ -44,8 +44,8 @@ pub struct Run {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write a page to this file: which threads ran where and waited for which, and a timeline
-    #[arg(long, value_name = "FILE.html")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Write what ran where when, and what was moved, as a Perfetto trace
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

@@ -46,7 +46,7 @@ pub fn run(args: &Compare) -> Result<String> {
     let compared = Comparison::of(runner.plan(), &results, baseline.name());
     let mut written = Ok(());
     if let Some(target) = html.filter(|_| cut_short.is_none()) {
-        match Timelines::record(&runner, &results, TIMELINES) {
+        match Timelines::record(&runner, TIMELINES) {
             Ok(timelines) => {
                 written = target.write(page::comparison(&compared, &timelines, &command_line()).as_bytes());
             }

@@ -26,10 +26,10 @@ pub fn run(args: &Run) -> Result<u8> {
         );
     }
     let output = Target::open_some(args.output.as_ref())?;
-    let report = Target::open_some(args.report.as_ref())?;
+    let html = Target::open_some(args.html.as_ref())?;
     let trace = Target::open_some(args.trace.as_ref())?;
-    Target::distinct(&[&output, &report, &trace])?;
-    let plan = Plan { machine, cpus, policy, period: args.period, timeline: report.is_some() || trace.is_some() };
+    Target::distinct(&[&output, &html, &trace])?;
+    let plan = Plan { machine, cpus, policy, period: args.period, timeline: html.is_some() || trace.is_some() };
     let guard = live::guard()?;
     let Followed { status, summary } = match args.pid {
         Some(pid) => live::follow(&plan, Process(pid), guard)?,
@@ -40,7 +40,7 @@ pub fn run(args: &Run) -> Result<u8> {
     // A run cannot be had again: one output that cannot be written does not cost the others.
     let mut written = live::write(&text, output, args.quiet);
     if let Some(timeline) = &summary.timeline {
-        if let Some(target) = report {
+        if let Some(target) = html {
             let page = page::run(&account, timeline, &title(args));
             written = written.and(target.write(page.as_bytes()).map_err(Error::new));
         }

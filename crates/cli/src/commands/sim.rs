@@ -3,12 +3,13 @@
 use std::io::BufWriter;
 
 use anyhow::{Result, bail};
+use evenkeel_experiment::history::Recorder;
 use evenkeel_experiment::{Job, Plan, Run, Runner};
-use evenkeel_report::text;
+use evenkeel_report::{page, text};
 use evenkeel_sim::Ended;
 use evenkeel_sim::perfetto::Writer;
 
-use crate::args::{Format, Sim};
+use crate::args::{Format, Sim, command_line};
 use crate::clock::Stopwatch;
 use crate::files::{Target, Unwritten};
 use crate::interrupted::{Interrupted, stopped};
@@ -19,6 +20,8 @@ use crate::{catalog, json};
 pub fn run(args: &Sim) -> Result<String> {
     let watch = Stopwatch::start();
     let trace = Target::open_some(args.trace.as_ref())?;
+    let html = Target::open_some(args.html.as_ref())?;
+    Target::distinct(&[&trace, &html])?;
     let (order, seed) = (args.order.into(), args.seed.unwrap_or(1));
     let found = catalog::workload(&args.workload)?;
     let machine = match (&args.machine, found.recorded_on) {
@@ -40,10 +43,7 @@ pub fn run(args: &Sim) -> Result<String> {
     let work = Work::begin("simulating", args.conditions.limit.max_events);
     let runner = Runner::new(plan, &work.control()).map_err(|error| stopped(error, &work))?;
     let job = Job { workload: 0, machine: 0, policy: 0, order, seed };
-    let (run, written) = match trace {
-        None => (seeded(args, runner.run_until_stopped(job, &mut ())?)?, Ok(())),
-        Some(target) => traced(args, &runner, job, target)?,
-    };
+    let (run, written) = observed(args, &runner, job, trace, html)?;
     let interrupted = run.ended == Ended::Interrupted;
     let report = match args.output.format {
         Format::Table => text::run(&run, &runner.plan().machines[0]),
@@ -71,12 +71,46 @@ fn seeded(args: &Sim, run: Run) -> Result<Run> {
     }
 }
 
-/// Does a run and writes its trace, packet by packet.
-fn traced(args: &Sim, runner: &Runner, job: Job, mut target: Target) -> Result<(Run, Result<(), Unwritten>)> {
+/// So many spans make a page that still opens at once.
+const SPANS: usize = 1 << 20;
+
+/// Does a run and writes what it is to leave: its trace, and its page, unless it was interrupted.
+fn observed(
+    args: &Sim,
+    runner: &Runner,
+    job: Job,
+    mut trace: Option<Target>,
+    html: Option<Target>,
+) -> Result<(Run, Result<(), Unwritten>)> {
     let machine = runner.machine(job);
-    let unwritten = target.unwritten();
-    let mut writer = Writer::new(&machine, BufWriter::new(target.writer()));
-    let run = seeded(args, runner.run_until_stopped(job, &mut writer)?)?;
-    let written = writer.finish().map(drop).map_err(unwritten);
-    Ok((run, written.and_then(|()| target.keep())))
+    let recorder = html.is_some().then(|| Recorder::new(&machine).at_most(SPANS));
+    let (run, recorder, traced) = traced(args, runner, job, trace.as_mut(), recorder)?;
+    let mut written = traced.and_then(|()| trace.map_or(Ok(()), Target::keep));
+    if let (Some(recorder), Some(target)) = (recorder, html)
+        && run.ended != Ended::Interrupted
+    {
+        let page = page::run(&run, &recorder.finish(run.measurement.makespan), &machine, &command_line());
+        written = written.and(target.write(page.as_bytes()));
+    }
+    Ok((run, written))
+}
+
+/// Does a run and writes its trace, packet by packet.
+fn traced(
+    args: &Sim,
+    runner: &Runner,
+    job: Job,
+    trace: Option<&mut Target>,
+    recorder: Option<Recorder>,
+) -> Result<(Run, Option<Recorder>, Result<(), Unwritten>)> {
+    let unwritten = trace.as_ref().map(|target| target.unwritten());
+    let writer = trace.map(|target| Writer::new(&runner.machine(job), BufWriter::new(target.writer())));
+    let mut seen = (recorder, writer);
+    let run = seeded(args, runner.run_until_stopped(job, &mut seen)?)?;
+    let (recorder, writer) = seen;
+    let written = match (writer, unwritten) {
+        (Some(writer), Some(unwritten)) => writer.finish().map(drop).map_err(unwritten),
+        _ => Ok(()),
+    };
+    Ok((run, recorder, written))
 }

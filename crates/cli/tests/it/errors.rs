@@ -222,7 +222,7 @@ fn files_without_a_known_ending_are_named_as_files() {
 fn outputs_do_not_overwrite_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let [one, same] = ["one", "./one"].map(|name| folder.path().join(name).display().to_string());
-    let message = refused(&["run", "-o", &one, "--report", &same, "--", "true"]);
+    let message = refused(&["run", "-o", &one, "--html", &same, "--", "true"]);
     assert!(message.contains("are the same file"), "{message}");
 }
 
@@ -254,7 +254,7 @@ fn a_full_standard_error_is_no_success() {
 fn a_limit_of_file_sizes_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("bash");
-    shell.args(["-c", "ulimit -f 1; exec \"$0\" run -q --report page.html -- true"]);
+    shell.args(["-c", "ulimit -f 1; exec \"$0\" run -q --html page.html -- true"]);
     let output = shell.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).current_dir(folder.path()).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(125), "{message}");

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 fn what_kill_9_interrupts_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
-    command.current_dir(folder.path()).args(["run", "--report", "page.html", "-o", "account.json"]);
+    command.current_dir(folder.path()).args(["run", "--html", "page.html", "-o", "account.json"]);
     command.args(["--format", "json", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
     let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut program = String::new();

@@ -37,7 +37,7 @@ fn fields(value: &Value, expected: &[&str]) {
 #[test]
 fn account_page_and_trace_tell_of_the_same_threads() {
     let folder = tempfile::tempdir().unwrap();
-    let options = ["--report", "page.html", "--trace", "trace", "--format", "json", "-o", "run.json"];
+    let options = ["--html", "page.html", "--trace", "trace", "--format", "json", "-o", "run.json"];
     let output = run(folder.path(), &options);
     assert_eq!(output.status.code(), Some(7), "the program's own: {}", String::from_utf8_lossy(&output.stderr));
 
@@ -107,7 +107,7 @@ fn account_page_and_trace_tell_of_the_same_threads() {
 #[test]
 fn a_file_that_cannot_be_written_is_named_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
-    for option in ["--report", "--trace"] {
+    for option in ["--html", "--trace"] {
         let output = run(folder.path(), &[option, "no/such/folder/file"]);
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && error.contains("no/such/folder/file"), "{option}: {error}");

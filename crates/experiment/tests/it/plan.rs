@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::training::Training;
 use evenkeel_experiment::{
-    Comparison, Conditions, Control, Error, GivenPredictor, Plan, Progress, Runner, catalog, training,
+    Comparison, Conditions, Control, Error, GivenPredictor, Plan, Progress, Run, Runner, catalog, training,
 };
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreOrder, Ns};
@@ -157,20 +157,26 @@ fn what_cannot_be_run_says_which_run_and_why() {
 }
 
 #[test]
-fn timelines_show_every_core_up_to_the_longest_run() {
+fn timelines_tell_what_the_runs_did() {
     let runner = Runner::new(plan(&["radix", "ferret"], &["2B2S", "2B4S"], &["cfs", "gts"]), &control()).unwrap();
     let results = runner.run_all(&control()).unwrap();
-    let recorded = Timelines::record(&runner, &results, 3).unwrap();
+    let recorded = Timelines::record(&runner, 3).unwrap();
     assert_eq!((recorded.panels.len(), recorded.left), (3, 1));
     let panel = &recorded.panels[1];
     assert_eq!((panel.workload.as_str(), panel.machine.name.as_str()), ("radix", "2B4S"));
-    let little_first = results.runs.iter().filter(|run| {
-        run.order == CoreOrder::LittleFirst && run.workload == panel.workload && run.machine == panel.machine.name
-    });
-    let longest = little_first.map(|run| run.measurement.makespan).max().unwrap();
-    for timeline in &panel.timelines {
-        assert_eq!((timeline.lanes.len(), timeline.horizon), (6, longest));
-        assert!(timeline.lanes.iter().flatten().any(Option::is_some), "a thread ran");
-        assert!(timeline.lanes.iter().all(|lane| lane.len() as u64 == longest.0 / timeline.bin.0 + 1));
+    let little_first: Vec<&Run> = (results.runs.iter())
+        .filter(|run| {
+            run.order == CoreOrder::LittleFirst && run.workload == panel.workload && run.machine == panel.machine.name
+        })
+        .collect();
+    for (history, run) in panel.histories.iter().zip(&little_first) {
+        assert_eq!(history.end, run.measurement.makespan);
+        for (core, outcome) in run.cores.iter().enumerate() {
+            let spans = history.spans.iter().filter(|span| span.core.index() == core);
+            assert_eq!(Ns(spans.map(|span| (span.end - span.start).0).sum()), outcome.busy, "core {core}");
+        }
+        let woken = history.threads.iter().map(|thread| thread.latencies.len() as u64).sum::<u64>();
+        assert_eq!(woken, run.measurement.wakeups.count);
     }
+    assert_eq!(panel.horizon(), little_first.iter().map(|run| run.measurement.makespan).max().unwrap());
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_model::Ns;
+use evenkeel_model::lane::{self, append, coarser};
 
 use crate::event::Tid;
 use crate::sample::{MAX_TYPES, Sample, ThreadState, Turn};
@@ -22,15 +23,7 @@ const FINEST: Ns = Ns::from_ms(1);
 const BREAK: Ns = Ns(100_000);
 
 /// A thread that ran. Times count from the beginning of the timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// The thread.
-    pub tid: Tid,
-    /// From when.
-    pub from: Ns,
-    /// Until when.
-    pub to: Ns,
-}
+pub type Slice = lane::Slice<Tid>;
 
 /// A thread that the policy moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +166,7 @@ impl Timeline {
         for Guess { tid, from, time } in guesses {
             let from = from.max(free);
             free = from + time;
-            slices.push(Slice { tid, from, to: free });
+            slices.push(Slice { who: tid, from, to: free });
         }
         let mut until = now;
         for slice in slices.iter_mut().rev() {
@@ -182,10 +175,10 @@ impl Timeline {
             until = slice.from;
         }
         let lane = self.lanes.entry(cpu).or_default();
-        for Slice { tid, from, to } in slices {
+        for Slice { who, from, to } in slices {
             let from = from.max(self.sampled).max(lane.last().map_or(Ns::ZERO, |last| last.to));
             if to > from {
-                append(lane, Slice { tid, from, to }, BREAK);
+                append(lane, Slice { who, from, to }, BREAK);
             }
         }
     }
@@ -203,50 +196,6 @@ impl Timeline {
             self.lanes.values_mut().for_each(|lane| *lane = coarser(lane, grid));
         }
     }
-}
-
-/// Adds a slice to a lane, or to the lane's last slice.
-fn append(lane: &mut Vec<Slice>, slice: Slice, gap: Ns) {
-    match lane.last_mut() {
-        Some(last) if last.tid == slice.tid && slice.from.since(last.to) <= gap => last.to = slice.to,
-        _ => lane.push(slice),
-    }
-}
-
-/// A lane through a grid: each cell belongs to the thread that had most of it, or to none if it was free for longer.
-fn coarser(lane: &[Slice], grid: Ns) -> Vec<Slice> {
-    let mut result = Vec::new();
-    let mut cell = 0;
-    let mut shares: Vec<(Tid, u64)> = Vec::new();
-    let end = lane.last().map_or(Ns::ZERO, |last| last.to);
-    let mut close = |cell: u64, shares: &mut Vec<(Tid, u64)>| {
-        let busy: u64 = shares.iter().map(|(_, share)| share).sum();
-        // The last cell is not over yet.
-        let (from, to) = (Ns(cell * grid.0), Ns((cell + 1) * grid.0).min(end));
-        if let Some((tid, _)) = shares.iter().max_by_key(|(_, share)| *share)
-            && 2 * busy >= to.since(from).0
-        {
-            append(&mut result, Slice { tid: *tid, from, to }, Ns::ZERO);
-        }
-        shares.clear();
-    };
-    for slice in lane {
-        let mut from = slice.from.0;
-        while from < slice.to.0 {
-            if from / grid.0 != cell {
-                close(cell, &mut shares);
-                cell = from / grid.0;
-            }
-            let to = slice.to.0.min((cell + 1) * grid.0);
-            match shares.iter_mut().find(|(tid, _)| *tid == slice.tid) {
-                Some((_, share)) => *share += to - from,
-                None => shares.push((slice.tid, to - from)),
-            }
-            from = to;
-        }
-    }
-    close(cell, &mut shares);
-    result
 }
 
 #[cfg(test)]

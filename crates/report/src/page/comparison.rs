@@ -1,12 +1,15 @@
 //! The page of a comparison.
 
-use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::history::RecordedThread;
+use evenkeel_experiment::timeline::{Panel, Timelines};
 use evenkeel_experiment::{Cell, Comparison, Value};
-use evenkeel_model::Difference;
+use evenkeel_model::{Difference, Ns};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
-use super::timeline::{Marks, draw, legend};
+use super::latency::{self, Curve};
+use super::run::{LATENCY, RESPONSE, TIMELINE};
+use super::timeline::{Drawn, timeline};
 use super::{Made, colour_of, frame, policies};
 use crate::{headline, number};
 
@@ -43,8 +46,8 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
         }
         h2 { "Which thread ran where" }
         p.soft {
-            "One lane a core, big cores tall and on top; grey is idle. Point at a slice to see its thread. "
-            "Little-first core order where it was run, the first seed."
+            "One lane a core, big cores tall and on top; grey is idle. All runs of a figure stand on the same axis of time. "
+            "Point at a slice to see its thread, select it to see what woke it. Little-first core order where it was run, the first seed."
         }
         (lanes(compared, timelines))
     };
@@ -114,15 +117,32 @@ fn lanes(compared: &Comparison<'_>, timelines: &Timelines) -> Markup {
         @for (index, panel) in timelines.panels.iter().enumerate() {
             details open[index == 0] {
                 summary { (panel.workload) " on " (panel.machine.name) }
-                @if let Some(first) = panel.timelines.first() { (legend(first)) }
-                @for (policy, timeline) in compared.policies.iter().zip(&panel.timelines) {
-                    h3 { (policy) }
-                    (draw(timeline, &panel.machine, &Marks::default()))
-                }
+                @let runs = compared.policies.iter().zip(&panel.histories);
+                @let runs: Vec<Drawn<'_>> =
+                    runs.map(|(policy, history)| Drawn::simulated(policy, history, &panel.machine)).collect();
+                (timeline(&format!("timeline-{}", index + 1), TIMELINE, &runs, panel.horizon()))
+                (latencies(compared, panel, index + 1))
             }
         }
         @if timelines.left > 0 {
             p.note { (timelines.left) " more combinations are not drawn; compare them by themselves to see them." }
         }
     }
+}
+
+/// How long threads waited for a core and how long they took, under each policy.
+fn latencies(compared: &Comparison<'_>, panel: &Panel, number: usize) -> Markup {
+    let curves = |of: fn(&RecordedThread) -> &[Ns]| -> Vec<Curve> {
+        let policies = compared.policies.iter().zip(&panel.histories);
+        let curve = |(policy, history): (&&str, &evenkeel_experiment::history::History)| {
+            let times = history.threads.iter().flat_map(|thread| of(thread).iter().copied());
+            Curve::new((*policy).to_owned(), colour_of(policy), times.collect())
+        };
+        policies.map(curve).collect()
+    };
+    let waited =
+        latency::figure(&format!("wakeups-{number}"), "Wake-up latency", LATENCY, &curves(|thread| &thread.latencies));
+    let took =
+        latency::figure(&format!("responses-{number}"), "Response", RESPONSE, &curves(|thread| &thread.responses));
+    html! { div.panels { (waited) (took) } }
 }

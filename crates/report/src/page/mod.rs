@@ -1,20 +1,25 @@
-//! Pages for browsers: each is self-contained, in light and dark, for small and large screens. Bars are tables, so that they
-//! read aloud and copy well; only timelines are drawings.
+//! Pages for browsers: each is self-contained, in light and dark, for small and large screens. Drawings can be saved; what they
+//! show stands in tables, too, so that it reads aloud and copies well. Timelines, into which a reader zooms, are drawn by a script.
 
 mod bars;
 mod breakdown;
 mod comparison;
+mod latency;
 mod marginal;
 mod power;
 mod profile;
 mod reproduction;
+mod run;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod waits;
 
 pub use comparison::page as comparison;
 pub use reproduction::page as reproductions;
-pub use timeline::{Marks, draw as timeline, legend as timeline_legend};
+pub use run::page as run;
+pub use timeline::{Drawn, timeline};
+pub use waits::{Thread, Waited, graph};
 
 use evenkeel_sched::POLICIES;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -24,6 +29,25 @@ pub const COLOURS: usize = 8;
 
 /// What the footers of simulated results say.
 const REPEATABLE: &str = "The same command gives the same page.";
+
+/// What a browser may do with a page.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'";
+
+/// What pages do.
+const SCRIPT: &str = concat!(
+    include_str!("script/time.js"),
+    include_str!("script/decode.js"),
+    include_str!("script/rows.js"),
+    include_str!("script/pen.js"),
+    include_str!("script/drawing.js"),
+    include_str!("script/timeline.js"),
+    include_str!("script/details.js"),
+    include_str!("script/controls.js"),
+    include_str!("script/export.js"),
+    include_str!("script/graph.js"),
+    include_str!("script/main.js"),
+);
 
 /// How a page was made: what its footer says.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +74,9 @@ pub fn frame(title: &str, content: &Markup, made: Made<'_>) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                // Whatever a name may hold, nothing is fetched.
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(include_str!("interactive.css"))) }
             }
             body {
                 main {
@@ -61,6 +87,7 @@ pub fn frame(title: &str, content: &Markup, made: Made<'_>) -> String {
                         ". " (made.remark)
                     }
                 }
+                script type="module" { (PreEscaped(SCRIPT)) }
             }
         }
     };

@@ -12,5 +12,5 @@ pub use comparison::comparison;
 pub use lists::{machines, policies, workloads};
 pub use predictor::predictor;
 pub use reproduction::{counted, order, published_value, remark, reproductions, scores};
-pub use run::run;
+pub use run::{conditions, facts, run};
 pub use sweep::sweep;

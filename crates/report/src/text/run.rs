@@ -10,25 +10,34 @@ use crate::table;
 
 /// The run for people.
 pub fn run(run: &Run, machine: &Machine) -> String {
+    let mut text =
+        table::heading(&format!("{} on {} under {} ({})", run.workload, run.machine, run.policy, conditions(run)));
+    let mut rows = table::new(&["", ">", ""]);
+    for (name, value, remark) in facts(run) {
+        rows.add_row([name, value.as_str(), remark.as_str()]);
+    }
+    text += &table::text(&rows);
+    text += &programs(run);
+    text += &cores(run, machine);
+    let _ = writeln!(text, "\n{} simulator events", run.events);
+    text
+}
+
+/// Which of its runs it is.
+pub fn conditions(run: &Run) -> String {
+    format!("{} order, seed {}", run.order.name(), run.seed)
+}
+
+/// What was measured: names, values, remarks.
+pub fn facts(run: &Run) -> Vec<(&'static str, String, String)> {
     let measured = &run.measurement;
-    let mut text = table::heading(&format!(
-        "{} on {} under {} ({} order, seed {})",
-        run.workload,
-        run.machine,
-        run.policy,
-        run.order.name(),
-        run.seed
-    ));
     let ended = match run.ended {
         Ended::Finished => "all threads exited",
         Ended::Duration => "the workload's duration was over",
         Ended::Interrupted => "interrupted: what follows is of the time until then",
     };
-    let mut facts = table::new(&["", ">", ""]);
-    let mut fact = |name: &str, value: String, remark: String| {
-        facts.add_row([name, value.as_str(), remark.as_str()]);
-    };
-    fact("makespan", measured.makespan.to_string(), ended.into());
+    let mut facts = vec![("makespan", measured.makespan.to_string(), ended.into())];
+    let mut fact = |name, value, remark| facts.push((name, value, remark));
     if run.ended != Ended::Interrupted {
         fact("H_ANTT", table::number(measured.h_antt), "turnaround against big cores only; lower is better".into());
         fact("H_STP", table::number(measured.h_stp), "throughput against big cores only; higher is better".into());
@@ -47,11 +56,7 @@ pub fn run(run: &Run, machine: &Machine) -> String {
     if measured.stale_answers > 0 {
         fact("stale actions", measured.stale_answers.to_string(), "of the scheduler, dropped".into());
     }
-    text += &table::text(&facts);
-    text += &programs(run);
-    text += &cores(run, machine);
-    let _ = writeln!(text, "\n{} simulator events", run.events);
-    text
+    facts
 }
 
 fn programs(run: &Run) -> String {

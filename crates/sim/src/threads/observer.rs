@@ -20,6 +20,31 @@ impl Observer for () {
     }
 }
 
+/// One that may be there.
+impl<O: Observer> Observer for Option<O> {
+    fn observe(&mut self, at: Ns, event: &Event<'_>) {
+        if let Some(observer) = self {
+            observer.observe(at, event);
+        }
+    }
+
+    fn watches(&self) -> bool {
+        self.as_ref().is_some_and(Observer::watches)
+    }
+}
+
+/// Two of one run.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn observe(&mut self, at: Ns, event: &Event<'_>) {
+        self.0.observe(at, event);
+        self.1.observe(at, event);
+    }
+
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
+}
+
 /// What can be observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event<'a> {

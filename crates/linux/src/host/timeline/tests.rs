@@ -26,7 +26,7 @@ fn sample(tid: Tid, cpu: u16, run: [u64; 2], turn: Option<Turn>) -> Sample {
 
 fn slices(timeline: &Timeline, cpu: u16) -> Vec<(Tid, u64, u64)> {
     let lane = timeline.lanes().find(|(lane, _)| *lane == cpu).map_or(&[][..], |(_, slices)| slices);
-    lane.iter().map(|slice| (slice.tid, slice.from.0 / 1_000_000, slice.to.0 / 1_000_000)).collect()
+    lane.iter().map(|slice| (slice.who, slice.from.0 / 1_000_000, slice.to.0 / 1_000_000)).collect()
 }
 
 #[test]

@@ -1,0 +1,280 @@
+//! What happened in a run: which thread ran on which core when, why it stopped and who woke it, power and frequencies.
+
+use std::collections::BTreeMap;
+
+use evenkeel_model::lane::{Slice, coarser};
+use evenkeel_model::{ClusterId, CoreId, Hz, Machine, Ns, ThreadId, Watts};
+use evenkeel_sim::{Event, Observer, Stop};
+
+/// The history of a run.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The threads, by [`ThreadId`].
+    pub threads: Vec<RecordedThread>,
+    /// What ran, in order of time.
+    pub spans: Vec<Span>,
+    /// What threads waited for: see [`Why::Blocked`].
+    pub waited_for: Vec<String>,
+    /// The power of each cluster, from each time on until its next.
+    pub power: Vec<(Ns, ClusterId, Watts)>,
+    /// The frequency of each cluster, from each time on until its next.
+    pub frequencies: Vec<(Ns, ClusterId, Hz)>,
+    /// Which thread waited for which other, for how long and how often, over the whole run.
+    pub waits: BTreeMap<Pair, Wait>,
+    /// When the run ended.
+    pub end: Ns,
+    /// The grid through which the older part is seen, if there were too many spans to keep each.
+    pub resolution: Option<Ns>,
+}
+
+/// A thread of a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedThread {
+    /// Its program's name.
+    pub program: String,
+    /// Its own.
+    pub name: String,
+    /// How long it took from each of its wake-ups until it ran.
+    pub latencies: Vec<Ns>,
+    /// How long it took from each wake-up that no thread caused, such as a timer's, until it waited again.
+    pub responses: Vec<Ns>,
+}
+
+/// A thread that waited, and the one that ended that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair {
+    /// The thread that waited.
+    pub waiter: ThreadId,
+    /// The thread that woke it.
+    pub waker: ThreadId,
+}
+
+/// How long a thread waited for another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// All the times together.
+    pub total: Ns,
+    /// How many times.
+    pub times: u64,
+}
+
+/// A thread had a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which core.
+    pub core: CoreId,
+    /// Which thread.
+    pub thread: ThreadId,
+    /// From when.
+    pub start: Ns,
+    /// Until when.
+    pub end: Ns,
+    /// How long it was ready before, without a core.
+    pub ready: Ns,
+    /// What made it ready.
+    pub woken: Woken,
+    /// Why it left the core.
+    pub why: Why,
+}
+
+/// What made a thread ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// It was ready all the time, or new.
+    No,
+    /// Time did, or something outside.
+    ByItself,
+    /// Another thread did.
+    By(ThreadId),
+}
+
+/// Why a thread left a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// That is not known.
+    Unknown,
+    /// Another thread ran instead.
+    Preempted,
+    /// Another core took it over.
+    Taken,
+    /// It gave way.
+    Yielded,
+    /// It waited for something: a position in [`History::waited_for`].
+    Blocked(u32),
+    /// It was done.
+    Exited,
+    /// The run ended.
+    End,
+}
+
+impl Why {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::Preempted => "preempted",
+            Self::Taken => "taken",
+            Self::Yielded => "yielded",
+            Self::Blocked(_) => "blocked",
+            Self::Exited => "exited",
+            Self::End => "end",
+        }
+    }
+}
+
+/// Records a run: an observer of it.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    history: History,
+    most: usize,
+    running: Vec<Option<Began>>,
+    threads: Vec<State>,
+    names: BTreeMap<String, u32>,
+}
+
+/// A core runs a thread.
+#[derive(Clone, Copy, Debug)]
+struct Began {
+    thread: ThreadId,
+    at: Ns,
+    ready: Ns,
+    woken: Woken,
+}
+
+/// A thread as the last events left it.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    ready: Option<Ns>,
+    blocked: Option<Ns>,
+    woken: Woken,
+    /// When no thread woke it, until it waits again.
+    began: Option<Ns>,
+}
+
+impl Recorder {
+    /// A recorder for a run on a machine that keeps everything.
+    pub fn new(machine: &Machine) -> Self {
+        let running = vec![None; machine.cores.len()];
+        Self { history: History::default(), most: usize::MAX, running, threads: Vec::new(), names: BTreeMap::new() }
+    }
+
+    /// Keeps at most so many spans: of a longer run, the older part is seen through a grid.
+    pub fn at_most(mut self, spans: usize) -> Self {
+        self.most = spans;
+        self
+    }
+
+    /// The history of a run that ended at a time.
+    pub fn finish(mut self, end: Ns) -> History {
+        for core in 0..self.running.len() {
+            self.stop(CoreId(core as u16), end, Why::End);
+        }
+        self.history.end = end;
+        self.history.spans.sort_by_key(|span| (span.start, span.core));
+        self.history
+    }
+
+    fn stop(&mut self, core: CoreId, end: Ns, why: Why) {
+        let Some(Began { thread, at, ready, woken }) = self.running[core.index()].take() else { return };
+        self.history.spans.push(Span { core, thread, start: at, end, ready, woken, why });
+        if self.history.spans.len() >= self.most {
+            self.thin(end);
+        }
+    }
+
+    /// Makes room for as many spans as there are at least, since a lane has at most one a cell of the grid.
+    fn thin(&mut self, now: Ns) {
+        let cells = (self.most / (2 * self.running.len())).max(1);
+        let grid = Ns((now.0 / cells as u64 + 1).next_power_of_two());
+        let spans = std::mem::take(&mut self.history.spans);
+        for core in (0..self.running.len()).map(|core| CoreId(core as u16)) {
+            let of_core = spans.iter().filter(|span| span.core == core);
+            let lane: Vec<Slice<ThreadId>> =
+                of_core.map(|span| Slice { who: span.thread, from: span.start, to: span.end }).collect();
+            let thinner = coarser(&lane, grid).into_iter().map(|Slice { who, from, to }| Span {
+                core,
+                thread: who,
+                start: from,
+                end: to,
+                ready: Ns::ZERO,
+                woken: Woken::No,
+                why: Why::Unknown,
+            });
+            self.history.spans.extend(thinner);
+        }
+        self.history.resolution = Some(grid);
+    }
+
+    fn ready(&mut self, at: Ns, thread: ThreadId, by: Option<ThreadId>) {
+        let Some(state) = self.threads.get_mut(thread.index()) else { return };
+        state.ready = Some(at);
+        // One that was preempted becomes ready, too.
+        let Some(blocked) = state.blocked.take() else { return };
+        state.woken = by.map_or(Woken::ByItself, Woken::By);
+        match by {
+            None => state.began = Some(at),
+            Some(waker) => {
+                state.began = None;
+                let wait = self.history.waits.entry(Pair { waiter: thread, waker }).or_default();
+                wait.total += at.since(blocked);
+                wait.times += 1;
+            }
+        }
+    }
+
+    fn run(&mut self, at: Ns, core: CoreId, thread: ThreadId) {
+        let Some(state) = self.threads.get_mut(thread.index()) else { return };
+        let ready = state.ready.take().map_or(Ns::ZERO, |since| at.since(since));
+        let woken = std::mem::replace(&mut state.woken, Woken::No);
+        if woken != Woken::No {
+            self.history.threads[thread.index()].latencies.push(ready);
+        }
+        self.running[core.index()] = Some(Began { thread, at, ready, woken });
+    }
+
+    fn wait(&mut self, at: Ns, thread: ThreadId, what: &str) -> Why {
+        if let Some(state) = self.threads.get_mut(thread.index()) {
+            state.blocked = Some(at);
+            if let Some(began) = state.began.take() {
+                self.history.threads[thread.index()].responses.push(at.since(began));
+            }
+        }
+        if let Some(known) = self.names.get(what) {
+            return Why::Blocked(*known);
+        }
+        let next = self.history.waited_for.len() as u32;
+        self.history.waited_for.push(what.to_owned());
+        self.names.insert(what.to_owned(), next);
+        Why::Blocked(next)
+    }
+}
+
+impl Observer for Recorder {
+    fn observe(&mut self, at: Ns, event: &Event<'_>) {
+        match *event {
+            Event::Created { program, name, .. } => {
+                let thread = RecordedThread { program: program.into(), name: name.into(), ..RecordedThread::default() };
+                self.history.threads.push(thread);
+                self.threads.push(State { ready: None, blocked: None, woken: Woken::No, began: None });
+            }
+            Event::Ready { thread, by, .. } => self.ready(at, thread, by),
+            Event::Run { core, thread } => self.run(at, core, thread),
+            Event::Stop { core, thread, why } => {
+                let why = match why {
+                    Stop::Preempted => Why::Preempted,
+                    Stop::Taken => Why::Taken,
+                    Stop::Yielded => Why::Yielded,
+                    Stop::Blocked(what) => self.wait(at, thread, what),
+                    Stop::Exited => Why::Exited,
+                };
+                self.stop(core, at, why);
+            }
+            Event::Power { cluster, power } => self.history.power.push((at, cluster, power)),
+            Event::Frequency { cluster, frequency } => self.history.frequencies.push((at, cluster, frequency)),
+            Event::TaskBegan { .. } | Event::TaskEnded { .. } | Event::Affinity { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

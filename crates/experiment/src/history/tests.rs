@@ -1,0 +1,82 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalog;
+
+fn recorder() -> Recorder {
+    Recorder::new(&catalog::machine("2B2S").unwrap().machine)
+}
+
+/// Threads 0 and 1 of one program.
+fn two(recorder: &mut Recorder) {
+    for thread in 0..2 {
+        recorder.observe(Ns(0), &Event::Created { thread: ThreadId(thread), program: "app", name: "worker" });
+        recorder.observe(Ns(0), &Event::Ready { thread: ThreadId(thread), core: CoreId(0), by: None });
+    }
+}
+
+#[test]
+fn a_wait_is_of_the_one_that_ended_it_and_a_response_ends_with_the_next_wait() {
+    let mut seen = recorder();
+    two(&mut seen);
+    let (one, other) = (ThreadId(0), ThreadId(1));
+    let events = [
+        (10, Event::Run { core: CoreId(0), thread: one }),
+        (20, Event::Stop { core: CoreId(0), thread: one, why: Stop::Blocked("lock \"m\"") }),
+        (20, Event::Run { core: CoreId(0), thread: other }),
+        (50, Event::Ready { thread: one, core: CoreId(1), by: Some(other) }),
+        (53, Event::Run { core: CoreId(1), thread: one }),
+        (60, Event::Stop { core: CoreId(1), thread: one, why: Stop::Blocked("sleep") }),
+        (90, Event::Ready { thread: one, core: CoreId(1), by: None }),
+        (94, Event::Run { core: CoreId(1), thread: one }),
+        (95, Event::Stop { core: CoreId(1), thread: one, why: Stop::Preempted }),
+        (95, Event::Ready { thread: one, core: CoreId(1), by: None }),
+        (97, Event::Run { core: CoreId(1), thread: one }),
+        (99, Event::Stop { core: CoreId(1), thread: one, why: Stop::Blocked("sleep") }),
+    ];
+    for (at, event) in events {
+        seen.observe(Ns(at), &event);
+    }
+    let history = seen.finish(Ns(100));
+    let waits: Vec<_> = history.waits.iter().map(|(pair, wait)| (pair.waiter, pair.waker, *wait)).collect();
+    assert_eq!(waits, [(one, other, Wait { total: Ns(30), times: 1 })]);
+    assert_eq!(history.threads[0].latencies, [Ns(3), Ns(4)]);
+    assert_eq!(history.threads[0].responses, [Ns(9)], "preemption is no end of it");
+    assert_eq!(history.waited_for, ["lock \"m\"", "sleep"]);
+    let spans: Vec<_> = history.spans.iter().map(|span| (span.start.0, span.end.0, span.woken, span.why)).collect();
+    let expected = [
+        (10, 20, Woken::No, Why::Blocked(0)),
+        (20, 100, Woken::No, Why::End),
+        (53, 60, Woken::By(other), Why::Blocked(1)),
+        (94, 95, Woken::ByItself, Why::Preempted),
+        (97, 99, Woken::No, Why::Blocked(1)),
+    ];
+    assert_eq!(spans, expected);
+    assert_eq!(history.spans[4].ready, Ns(2));
+}
+
+proptest! {
+    #[test]
+    fn however_little_is_kept_lanes_are_in_order_and_within_the_run(
+        turns in proptest::collection::vec((0..4u16, 0..5u32, 1..1000u64), 1..400),
+        most in 1..64usize,
+    ) {
+        let mut seen = recorder().at_most(most);
+        for thread in 0..5 {
+            seen.observe(Ns(0), &Event::Created { thread: ThreadId(thread), program: "app", name: "worker" });
+        }
+        let mut now = 0;
+        for (core, thread, length) in turns {
+            seen.observe(Ns(now), &Event::Run { core: CoreId(core), thread: ThreadId(thread) });
+            now += length;
+            seen.observe(Ns(now), &Event::Stop { core: CoreId(core), thread: ThreadId(thread), why: Stop::Yielded });
+        }
+        let history = seen.finish(Ns(now));
+        prop_assert!(history.spans.len() <= most.max(4), "{} spans", history.spans.len());
+        for core in 0..4 {
+            let lane: Vec<&Span> = history.spans.iter().filter(|span| span.core == CoreId(core)).collect();
+            prop_assert!(lane.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            prop_assert!(lane.iter().all(|span| span.start < span.end && span.end <= Ns(now)));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How long threads took, as the share of cases that took no longer (a CDF), on a logarithmic axis.
+
+use evenkeel_model::Ns;
+use maud::{Markup, PreEscaped, html};
+
+use super::COLOURS;
+
+const WIDTH: f64 = 380.0;
+const HEIGHT: f64 = 190.0;
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = 355.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 158.0;
+/// A curve has no more corners than this.
+const CORNERS: usize = 200;
+
+/// Times of one policy, or of one kind of thread.
+pub struct Curve {
+    /// What it is of.
+    pub name: String,
+    /// Its colour.
+    pub colour: usize,
+    times: Vec<Ns>,
+}
+
+impl Curve {
+    /// Of times in any order.
+    pub fn new(name: String, colour: usize, mut times: Vec<Ns>) -> Self {
+        times.sort_unstable();
+        Self { name, colour, times }
+    }
+
+    /// The least time that this share of cases does not exceed.
+    fn quantile(&self, share: f64) -> Ns {
+        let rank = (share * self.times.len() as f64).ceil() as usize;
+        self.times.get(rank.clamp(1, self.times.len().max(1)) - 1).copied().unwrap_or(Ns::ZERO)
+    }
+}
+
+/// The figure; nothing if there are no times. `id` is its own on the page.
+pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
+    let curves: Vec<&Curve> = curves.iter().filter(|curve| !curve.times.is_empty()).collect();
+    let longest = curves.iter().filter_map(|curve| curve.times.last()).max().map_or(0, |time| time.0);
+    if longest == 0 {
+        return html! {};
+    }
+    let axis =
+        Axis::of(curves.iter().flat_map(|curve| &curve.times).map(|time| time.0).filter(|time| *time > 0), longest);
+    html! {
+        section {
+            h3 { (title) }
+            p.soft { (remark) }
+            figure.drawn id=(id) {
+                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (title) ", the share of cases that took no longer" } {
+                    @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+                        path.grid d={ "M" (LEFT) " " (height(share)) "H" (RIGHT) } {}
+                        text.soft.end x=(LEFT - 5.0) y=(height(share)) dy="4" { (format!("{:.0} %", 100.0 * share)) }
+                    }
+                    @for power in axis.low..=axis.high {
+                        @let x = axis.at(10u64.pow(power));
+                        path.grid d={ "M" (x) " " (TOP) "V" (BOTTOM) } {}
+                        text.soft.middle x=(x) y=(BOTTOM + 16.0) { (power_of_ten(power)) }
+                    }
+                    @for curve in &curves {
+                        path class={ "curve s" (curve.colour % COLOURS) } d=(PreEscaped(path(curve, &axis))) {
+                            title { (curve.name) ": half within " (curve.quantile(0.5)) ", 99 % within " (curve.quantile(0.99)) }
+                        }
+                    }
+                }
+                div.scroll { (numbers(&curves)) }
+            }
+        }
+    }
+}
+
+/// What curves show, to be read.
+fn numbers(curves: &[&Curve]) -> Markup {
+    html! {
+        table.rows {
+            tr { th { "" } th.n { "cases" } th.n { "half within" } th.n { "95 %" } th.n { "99 %" } th.n { "all" } }
+            @for curve in curves {
+                tr {
+                    td { span class={ "swatch k" (curve.colour % COLOURS) } {} (curve.name) }
+                    td.n { (curve.times.len()) }
+                    @for share in [0.5, 0.95, 0.99, 1.0] { td.n { (curve.quantile(share)) } }
+                }
+            }
+        }
+    }
+}
+
+/// Powers of ten, in nanoseconds.
+struct Axis {
+    low: u32,
+    high: u32,
+}
+
+impl Axis {
+    fn of(times: impl Iterator<Item = u64>, longest: u64) -> Self {
+        let shortest = times.min().unwrap_or(longest);
+        let high = (longest.saturating_sub(1).max(1).ilog10() + 1).min(18);
+        // More than six decades are not read; what is faster stands at the left end.
+        Self { low: shortest.ilog10().max(high.saturating_sub(6)).min(high - 1), high }
+    }
+
+    fn at(&self, time: u64) -> String {
+        let (low, high) = (f64::from(self.low), f64::from(self.high));
+        let share = (libm::log10(time.max(1) as f64).max(low) - low) / (high - low);
+        format!("{:.1}", LEFT + share * (RIGHT - LEFT))
+    }
+}
+
+/// `100 us` for 5.
+fn power_of_ten(power: u32) -> String {
+    let unit = ["ns", "us", "ms", "s"][(power as usize / 3).min(3)];
+    format!("{} {unit}", 10u64.pow(power - 3 * (power / 3).min(3)))
+}
+
+fn height(share: f64) -> String {
+    format!("{:.1}", BOTTOM - share * (BOTTOM - TOP))
+}
+
+fn path(curve: &Curve, axis: &Axis) -> String {
+    let count = curve.times.len();
+    let corners = count.min(CORNERS);
+    let mut path = format!("M{} {}", axis.at(curve.times[0].0), height(0.0));
+    for corner in 1..=corners {
+        let upto = corner * count / corners;
+        path += &format!("H{}V{}", axis.at(curve.times[upto - 1].0), height(upto as f64 / count as f64));
+    }
+    path + &format!("H{RIGHT}")
+}

@@ -1,0 +1,206 @@
+// Draws runs, one below the other, on one axis of time: what each core did, or each thread, then power and frequencies.
+
+const TITLE = 22;
+const GAP = 3;
+const AXIS = 20;
+const TRACK = 38;
+const BIG = 20;
+const LITTLE = 12;
+const THREAD = 14;
+
+/** What of a drawing goes where: titles, lanes, tracks, each with its `y` and `height`. */
+function layout(runs, mode) {
+  const items = [];
+  let y = AXIS + 4;
+  const put = (item) => {
+    items.push({ ...item, y });
+    y += item.height + GAP;
+  };
+  for (const run of runs) {
+    if (run.title) put({ kind: "title", run, text: run.title, height: TITLE });
+    if (mode === "cores") {
+      run.cores.forEach((core, lane) => {
+        put({ kind: "lane", run, lane, row: run.byCore[lane], name: core.name, bold: core.big, height: core.big ? BIG : LITTLE });
+      });
+    } else {
+      let program;
+      for (const lane of run.order) {
+        const thread = run.threads[lane];
+        if (thread.program !== program && run.programs.length > 1) {
+          put({ kind: "title", run, text: thread.program, height: TITLE - 4 });
+        }
+        program = thread.program;
+        put({ kind: "lane", run, lane, row: run.byThread[lane], name: thread.name, height: THREAD });
+      }
+    }
+    for (const track of run.tracks) put({ kind: "track", run, track, name: track.name, height: TRACK });
+    y += 6;
+  }
+  return { items, height: y };
+}
+
+/** The colours of the page as it looks now. */
+function palette() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    of: Array.from({ length: 8 }, (_, index) => of(`c${index}`)),
+    ink: of("ink"),
+    soft: of("soft"),
+    line: of("line"),
+    paper: of("paper"),
+    idle: of("idle"),
+    waits: of("bad"),
+  };
+}
+
+/** The colour of each thread: its program's, or its own if there is but one program. */
+function colourOfThread(run, thread) {
+  return run.programs.length > 1 ? run.programs.indexOf(run.threads[thread].program) % 8 : thread % 8;
+}
+
+/**
+ * Draws. `view`: `from` and `to` in ns, `mode`, `top` (how far it is scrolled), `margin` (the width of names), `wanted` (the
+ * threads that others step back for, or null), `selected` (a run and one of its spans, or null).
+ */
+function draw(pen, { items }, view, width, height) {
+  const colours = palette();
+  const box = { x: view.margin, width: width - view.margin, scale: (width - view.margin) / (view.to - view.from) };
+  pen.rect(0, 0, width, height, colours.paper);
+  pen.clip(0, AXIS, width, height - AXIS);
+  for (const item of items) {
+    const y = item.y - view.top;
+    if (y + item.height < AXIS || y > height) continue;
+    if (item.kind === "title") {
+      pen.text(item.text, 0, y + item.height / 2, colours.ink, { bold: true, room: width });
+      continue;
+    }
+    const middle = y + item.height / 2;
+    pen.rect(box.x, y, box.width, item.height, colours.idle);
+    if (item.kind === "track") {
+      drawTrack(pen, item, y, box, view, colours);
+      continue;
+    }
+    pen.text(item.name, box.x - 8, middle, item.bold ? colours.ink : colours.soft, { align: "right", bold: item.bold, room: box.x - 8 });
+    drawLane(pen, item, y, box, view, colours);
+  }
+  drawMoments(pen, items, box, view, colours);
+  if (view.selected) drawSelected(pen, items, box, view, colours);
+  pen.end();
+  drawAxis(pen, box, view, width, height, colours);
+}
+
+function drawLane(pen, item, y, box, view, colours) {
+  const { run } = item;
+  const colour = (id) => {
+    const kind = view.mode === "cores" ? colourOfThread(run, run.spans.thread[id]) : run.cores[run.spans.core[id]].type;
+    return colours.of[kind % 8];
+  };
+  if (!view.wanted) return drawRow(pen, item, item.row, y, box, view, colours, colour, 1);
+  drawRow(pen, item, item.row, y, box, { ...view, names: false }, colours, colour, 0.18);
+  drawRow(pen, item, run.wanted(item, view.mode), y, box, view, colours, colour, 1);
+}
+
+/** What is narrower than a pixel is drawn as the longest span there, as strong as the pixel is busy. */
+function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
+  const { spans } = row;
+  const end = box.x + box.width;
+  for (let at = row.first(view.from); at < row.ids.length; ) {
+    const id = row.ids[at];
+    const left = box.x + (spans.from[id] - view.from) * box.scale;
+    if (left >= end) break;
+    const right = Math.min(end, box.x + (spans.to[id] - view.from) * box.scale);
+    const waited = spans.ready[id] * box.scale;
+    if (view.mode === "threads" && waited >= 1 && left > box.x) {
+      const from = Math.max(box.x, left - waited);
+      pen.rect(from, y + item.height * 0.35, left - from, item.height * 0.3, colours.waits, strength);
+    }
+    if (right <= box.x) {
+      at++;
+    } else if (right - left >= pen.pixel) {
+      const from = Math.max(box.x, left);
+      pen.rect(from, y, right - from, item.height, colour(id), strength);
+      if (right - from > 46 && item.height >= 12 && view.names !== false) {
+        const name = view.mode === "cores" ? item.run.threads[spans.thread[id]].name : item.run.cores[spans.core[id]].name;
+        pen.text(name, from + 4, y + item.height / 2, colours.paper, { room: right - from - 8 });
+      }
+      at++;
+    } else {
+      const column = Math.max(0, Math.floor((left - box.x) / pen.pixel));
+      const next = row.after(view.from + ((column + 1) * pen.pixel) / box.scale, at + 1);
+      const share = ((row.busy[next] - row.busy[at]) * box.scale) / pen.pixel;
+      const faint = Math.max(0.25, Math.min(1, share));
+      pen.rect(box.x + column * pen.pixel, y, pen.pixel, item.height, colour(row.longestOf(at, next)), faint * strength);
+      at = next;
+    }
+  }
+}
+
+function drawTrack(pen, item, y, box, view, colours) {
+  const { steps, unit } = item.track;
+  const most = item.run.most[item.track.unit] || 1;
+  const level = (value) => y + item.height - 1 - (value / most) * (item.height - 4);
+  pen.text(item.name, box.x - 8, y + item.height / 2 - 6, colours.soft, { align: "right", room: box.x - 8 });
+  pen.text(`to ${Number(most.toPrecision(3))} ${unit}`, box.x - 8, y + item.height / 2 + 7, colours.soft, { align: "right", room: box.x - 8 });
+  const points = [];
+  const end = Math.min(view.to, item.run.end);
+  let at = Math.max(0, steps.position(view.from));
+  while (at < steps.at.length && steps.at[at] < end) {
+    const x = Math.max(box.x, box.x + (steps.at[at] - view.from) * box.scale);
+    const next = Math.max(at + 1, search(at, steps.at.length, (index) => (steps.at[index] - view.from) * box.scale + box.x >= x + pen.pixel));
+    const [low, high] = steps.range(at, next);
+    if (points.length) points.push(x, points.at(-1));
+    if (low !== high) points.push(x, level(high), x, level(low));
+    points.push(x, level(steps.value[next - 1]));
+    at = next;
+  }
+  const right = Math.min(box.x + box.width, box.x + (end - view.from) * box.scale);
+  if (points.length && right > box.x) points.push(right, points.at(-1));
+  if (points.length) pen.line(points, colours.of[item.track.colour % 8], 1.3);
+}
+
+/** Moments that matter to a core: a tick each, a pixel's worth together. */
+function drawMoments(pen, items, box, view, colours) {
+  for (const item of items) {
+    if (item.kind !== "lane" || view.mode !== "cores") continue;
+    let last = -Infinity;
+    for (const at of item.run.moments[item.lane] ?? []) {
+      const x = box.x + (at - view.from) * box.scale;
+      if (x < box.x || x > box.x + box.width || x - last < 1) continue;
+      pen.rect(x, item.y - view.top, 1, 5, colours.ink);
+      last = x;
+    }
+  }
+}
+
+/** The selected span, and an arrow from the thread that woke it. */
+function drawSelected(pen, items, box, view, colours) {
+  const { run, id } = view.selected;
+  const { spans } = run;
+  const of = (span) => items.find((item) => item.kind === "lane" && item.run === run && item.lane === (view.mode === "cores" ? spans.core[span] : spans.thread[span]));
+  const x = (time) => box.x + (time - view.from) * box.scale;
+  const item = of(id);
+  if (!item) return;
+  const y = item.y - view.top;
+  const [left, right] = [Math.max(box.x, x(spans.from[id])), Math.min(box.x + box.width, x(spans.to[id]))];
+  if (right >= box.x && left <= box.x + box.width) pen.frame(left - 1, y - 1, Math.max(3, right - left + 2), item.height + 2, colours.ink);
+  const waker = run.waker(id);
+  const other = waker === null ? null : of(waker);
+  if (!other || left <= box.x) return;
+  const woken = Math.max(box.x, x(spans.from[id] - spans.ready[id]));
+  const [from, to] = [other.y - view.top + other.height / 2, y + item.height / 2];
+  pen.line([woken, from, woken, to, left, to], colours.ink, 1.5);
+  pen.rect(woken - 2.5, from - 2.5, 5, 5, colours.ink);
+}
+
+function drawAxis(pen, box, view, width, height, colours) {
+  pen.rect(0, 0, width, AXIS, colours.paper);
+  const step = round(view.to - view.from, box.width / 100);
+  for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
+    const x = box.x + (at - view.from) * box.scale;
+    pen.rect(x, AXIS - 4, 1, 4, colours.soft);
+    pen.rect(x, AXIS, 1, height - AXIS, colours.line, 0.5);
+    const align = x > width - 40 ? "right" : x < box.x + 20 ? "left" : "center";
+    pen.text(at === 0 ? "0" : moment(at, step), x, 8, colours.soft, { align });
+  }
+}

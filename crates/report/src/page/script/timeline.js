@@ -1,0 +1,239 @@
+// A timeline: a figure with runs that a reader looks into.
+
+/** What is known of a run, ready to be drawn and asked. */
+class Run {
+  static async read(data, end) {
+    const run = Object.assign(new Run(), data);
+    run.spans = await spansOf(data.spans);
+    run.tracks = await Promise.all(data.tracks.map(async (track, index) => ({ ...(await stepsOf(track)), colour: index })));
+    run.end ??= end;
+    run.programs = [...new Set(run.threads.map((thread) => thread.program))];
+    run.byCore = rows(run.spans, run.spans.core, run.cores.length);
+    run.byThread = rows(run.spans, run.spans.thread, run.threads.length);
+    run.order = run.threads.map((_, thread) => thread).filter((thread) => run.byThread[thread].ids.length > 0);
+    run.order.sort((a, b) => run.programs.indexOf(run.threads[a].program) - run.programs.indexOf(run.threads[b].program) || a - b);
+    return run;
+  }
+
+  /** `ferret/rank`, or the name alone if that is the program's. */
+  nameOf(thread) {
+    const { program, name } = this.threads[thread];
+    return program === name || this.programs.length === 1 ? name : `${program}/${name}`;
+  }
+
+  /** The span that the thread that woke this one's was in; null if none is known. */
+  waker(id) {
+    if (this.spans.woken[id] < 2) return null;
+    const row = this.byThread[this.spans.woken[id] - 2];
+    return row.ids.length ? row.ids[row.first(this.spans.from[id] - this.spans.ready[id])] : null;
+  }
+
+  /** Of the threads that are looked for, those of a lane. */
+  wanted(item, mode) {
+    const rows = mode === "cores" ? this.wantedByCore : this.wantedByThread;
+    return rows[item.lane];
+  }
+
+  /** Looks for threads. */
+  want(is) {
+    const wanted = this.threads.map((_, thread) => is(this.nameOf(thread)));
+    const only = (row) => row.only((id) => wanted[this.spans.thread[id]]);
+    this.wantedByCore = this.byCore.map(only);
+    this.wantedByThread = this.byThread.map(only);
+    return wanted.filter(Boolean).length;
+  }
+}
+
+/** The figure. */
+class Timeline {
+  static async begin(figure) {
+    const data = JSON.parse(figure.querySelector("script").textContent);
+    const runs = [];
+    for (const run of data.runs) runs.push(await Run.read(run, data.end));
+    const most = {};
+    for (const run of runs) {
+      for (const track of run.tracks) most[track.unit] = Math.max(most[track.unit] ?? 0, track.steps.most);
+      run.most = most;
+    }
+    return new Timeline(figure, runs, data.end);
+  }
+
+  constructor(figure, runs, end) {
+    this.figure = figure;
+    this.runs = runs;
+    this.end = Math.max(1, end);
+    this.view = { from: 0, to: this.end, mode: "cores", top: 0, margin: 96, wanted: null, selected: null };
+    this.build();
+    new Controls(this);
+    this.arrange();
+    new ResizeObserver(() => this.arrange()).observe(figure);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    figure.dataset.ready = "";
+  }
+
+  build() {
+    this.canvas = Object.assign(document.createElement("canvas"), { tabIndex: 0 });
+    this.canvas.setAttribute("role", "application");
+    this.canvas.setAttribute("aria-label", `${this.figure.dataset.label} Keys: arrows move, plus and minus zoom, question mark tells all.`);
+    this.legend = Object.assign(document.createElement("div"), { className: "legend" });
+    this.details = Object.assign(document.createElement("div"), { className: "details" });
+    this.details.setAttribute("aria-live", "polite");
+    this.hint = Object.assign(document.createElement("div"), { className: "hint", hidden: true });
+    const stage = Object.assign(document.createElement("div"), { className: "stage" });
+    stage.append(this.canvas, this.hint);
+    this.figure.append(this.legend, stage, this.details);
+  }
+
+  /** Puts everything where it belongs, after the mode or the width has changed. */
+  arrange() {
+    this.width = Math.max(200, this.figure.clientWidth);
+    this.view.margin = this.width < 560 ? 70 : 116;
+    this.layout = layout(this.runs, this.view.mode);
+    this.height = Math.min(this.layout.height, Math.max(280, Math.round(window.innerHeight * 0.75)));
+    this.canvas.style.height = `${this.height}px`;
+    this.show(this.view);
+    this.name();
+  }
+
+  /** Names colours. */
+  name() {
+    const { mode } = this.view;
+    const [run] = this.runs;
+    const entries =
+      mode === "threads"
+        ? [...new Map(run.cores.map((core) => [core.type, core.kind])), ["waits", "ready, without a core"]]
+        : run.programs.length > 1
+          ? run.programs.slice(0, 8).map((program, index) => [index, program])
+          : run.threads.slice(0, 8).map((thread, index) => [index, thread.name]);
+    this.legend.replaceChildren(
+      ...entries.map(([colour, text]) => {
+        const entry = document.createElement("span");
+        entry.className = colour === "waits" ? "waits" : `t${colour % 8}`;
+        entry.append(Object.assign(document.createElement("b"), { textContent: text }));
+        return entry;
+      }),
+    );
+  }
+
+  /** Shows a part of the time, within bounds. */
+  show(change) {
+    const view = Object.assign(this.view, change);
+    const least = Math.min(this.end, 50);
+    const length = Math.min(this.end, Math.max(least, view.to - view.from));
+    view.from = Math.min(Math.max(0, view.from), this.end - length);
+    view.to = view.from + length;
+    view.top = Math.min(Math.max(0, view.top), this.layout.height - this.height);
+    this.redraw();
+  }
+
+  /** Zooms by a factor around a moment. */
+  zoom(factor, around = (this.view.from + this.view.to) / 2) {
+    const { from, to } = this.view;
+    this.show({ from: around - (around - from) * factor, to: around + (to - around) * factor });
+  }
+
+  /** Moves by a share of what is seen. */
+  pan(share) {
+    const by = share * (this.view.to - this.view.from);
+    this.show({ from: this.view.from + by, to: this.view.to + by });
+  }
+
+  redraw() {
+    if (this.drawing) return;
+    this.drawing = requestAnimationFrame(() => {
+      this.drawing = null;
+      const pen = new CanvasPen(this.canvas, this.width, this.height);
+      draw(pen, this.layout, this.view, this.width, this.height);
+      // For those who hold the drawing against what it should be.
+      Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
+    });
+  }
+
+  /** The lane and the time at a point of the canvas. */
+  at(x, y) {
+    const { from, to, margin, top } = this.view;
+    const time = from + ((x - margin) / (this.width - margin)) * (to - from);
+    const item = this.layout.items.find((item) => y + top >= item.y && y + top < item.y + item.height + GAP);
+    return { time, item: y > AXIS ? item : undefined, inside: x >= margin };
+  }
+
+  /** The span at a point; the nearest within three pixels; null if there is none. */
+  spanAt(x, y) {
+    const { time, item, inside } = this.at(x, y);
+    if (item?.kind !== "lane" || !inside || !item.row.ids.length) return null;
+    const near = (3 * (this.view.to - this.view.from)) / (this.width - this.view.margin);
+    const { ids, spans } = item.row;
+    const position = item.row.first(time);
+    const off = (id) => Math.max(0, spans.from[id] - time, time - spans.to[id]);
+    const candidates = [ids[position], ids[position + 1]].filter((id) => id !== undefined && off(id) <= near);
+    candidates.sort((a, b) => off(a) - off(b));
+    return candidates.length ? { run: item.run, id: candidates[0] } : null;
+  }
+
+  /** Selects a span, and brings it into view. */
+  select(selected) {
+    this.view.selected = selected;
+    describe(this, selected);
+    if (!selected) return this.redraw();
+    const { spans } = selected.run;
+    const { from, to } = this.view;
+    const [begin, end] = [spans.from[selected.id], spans.to[selected.id]];
+    const change = end < from || begin > to ? { from: begin - (to - from) / 2, to: begin + (to - from) / 2 } : {};
+    const item = this.itemOf(selected);
+    if (item && (item.y - this.view.top < AXIS || item.y + item.height - this.view.top > this.height)) {
+      change.top = item.y - this.height / 2;
+    }
+    this.show(change);
+  }
+
+  itemOf({ run, id }) {
+    const lane = this.view.mode === "cores" ? run.spans.core[id] : run.spans.thread[id];
+    return this.layout.items.find((item) => item.kind === "lane" && item.run === run && item.lane === lane);
+  }
+
+  /** The span before or after the selected one in its lane. */
+  step(by) {
+    const { selected } = this.view;
+    if (!selected) return this.selectFirst();
+    const { row } = this.itemOf(selected);
+    const next = row.ids[row.ids.indexOf(selected.id) + by];
+    if (next !== undefined) this.select({ run: selected.run, id: next });
+  }
+
+  /** The span of the lane above or below at the same time. */
+  climb(by) {
+    const { selected } = this.view;
+    if (!selected) return this.selectFirst();
+    const lanes = this.layout.items.filter((item) => item.kind === "lane" && item.row.ids.length);
+    const item = lanes[lanes.indexOf(this.itemOf(selected)) + by];
+    if (item) this.select({ run: item.run, id: item.row.ids[item.row.first(selected.run.spans.from[selected.id])] });
+  }
+
+  selectFirst() {
+    const item = this.layout.items.find((item) => item.kind === "lane" && item.row.ids.length);
+    if (item) this.select({ run: item.run, id: item.row.ids[item.row.first(this.view.from)] });
+  }
+
+  /** Threads whose names hold a text come to the fore. Returns how many there are. */
+  find(text) {
+    const wanted = text.trim().toLowerCase();
+    const found = this.runs.reduce((sum, run) => sum + run.want((name) => name.toLowerCase().includes(wanted)), 0);
+    this.show({ wanted: wanted || null });
+    return found;
+  }
+
+  /** Cores, or threads. */
+  change(mode) {
+    this.view.mode = mode;
+    this.view.top = 0;
+    this.arrange();
+  }
+
+  /** All of it as a drawing. */
+  svg() {
+    const [width, height] = [1000, this.layout.height];
+    const pen = new SvgPen(width, height);
+    draw(pen, this.layout, { ...this.view, top: 0, margin: 116 }, width, height);
+    return pen.document();
+  }
+}

@@ -1,0 +1,219 @@
+//! Which thread ran on which core when, to be looked into: `script/timeline.js` draws what stands here as numbers.
+
+mod columns;
+
+use std::collections::BTreeMap;
+
+use evenkeel_experiment::history::{History, Why, Woken};
+use evenkeel_model::{ClusterId, CoreId, Machine, Ns};
+use maud::{Markup, PreEscaped, html};
+use serde::Serialize;
+
+use columns::Columns;
+
+/// A run that is drawn, below others that began at the same time.
+pub struct Drawn<'a> {
+    /// What tells it from the others; empty if there are none.
+    pub title: &'a str,
+    /// What happened in it.
+    pub history: &'a History,
+    /// The machine, its cores in the order of the run.
+    pub machine: &'a Machine,
+    /// What the operating system calls each core, if not by its number.
+    pub numbers: Option<&'a [u16]>,
+    /// Moments that matter to a core, in order of time.
+    pub moments: &'a [(CoreId, Ns)],
+    /// What else is known of each thread: pairs of a name and a text.
+    pub facts: Vec<Vec<(&'static str, String)>>,
+}
+
+impl<'a> Drawn<'a> {
+    /// A simulated run.
+    pub fn simulated(title: &'a str, history: &'a History, machine: &'a Machine) -> Self {
+        let mut blame: Vec<Ns> = vec![Ns::ZERO; history.threads.len()];
+        for (pair, wait) in &history.waits {
+            if let Some(blame) = blame.get_mut(pair.waker.index()) {
+                *blame += wait.total;
+            }
+        }
+        let facts = blame.into_iter().map(|blame| match blame {
+            Ns::ZERO => Vec::new(),
+            _ => vec![("blame", format!("others waited {blame} for it, all of them together"))],
+        });
+        Self { title, history, machine, numbers: None, moments: &[], facts: facts.collect() }
+    }
+}
+
+/// The document that the script reads.
+#[derive(Serialize)]
+struct Document<'a> {
+    end: u64,
+    runs: Vec<Run<'a>>,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    title: &'a str,
+    end: u64,
+    cores: Vec<Core<'a>>,
+    threads: Vec<Thread<'a>>,
+    reasons: Vec<String>,
+    spans: Packed,
+    tracks: Vec<Track>,
+    /// By core.
+    moments: BTreeMap<usize, Vec<u64>>,
+}
+
+#[derive(Serialize)]
+struct Core<'a> {
+    name: String,
+    label: String,
+    kind: &'a str,
+    #[serde(rename = "type")]
+    core_type: usize,
+    big: bool,
+}
+
+#[derive(Serialize)]
+struct Thread<'a> {
+    program: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    facts: &'a [(&'static str, String)],
+}
+
+#[derive(Serialize)]
+struct Packed {
+    count: usize,
+    columns: String,
+}
+
+#[derive(Serialize)]
+struct Track {
+    name: String,
+    unit: &'static str,
+    scale: f64,
+    #[serde(flatten)]
+    packed: Packed,
+}
+
+/// The figure. `id` is its own on the page, `label` says what it shows to those who do not see it, and `horizon` is when the longest
+/// of its runs ended.
+pub fn timeline(id: &str, label: &str, runs: &[Drawn<'_>], horizon: Ns) -> Markup {
+    let document = Document { end: horizon.0, runs: runs.iter().map(run).collect() };
+    // In a script, a name may not look like its end.
+    let json = serde_json::to_string(&document).unwrap_or_default().replace('<', "\\u003c");
+    html! {
+        figure.timeline id=(id) data-label=(label) {
+            script type="application/json" { (PreEscaped(json)) }
+            noscript { p.note { "A browser draws this with JavaScript, which is switched off here." } }
+        }
+        @for (run, grid) in runs.iter().filter_map(|run| Some((run, run.history.resolution?))) {
+            p.note {
+                @if !run.title.is_empty() { (run.title) ": " }
+                "there is more than a page can hold: of the older part only what had most of each " (grid) " of a core is kept."
+            }
+        }
+    }
+}
+
+fn run<'a>(drawn: &'a Drawn<'_>) -> Run<'a> {
+    let Drawn { history, machine, .. } = drawn;
+    let mut moments: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (core, at) in drawn.moments {
+        moments.entry(core.index()).or_default().push(at.0);
+    }
+    // Cores big first, as they are drawn; the script knows them by these positions.
+    let order: Vec<CoreId> = machine.big().iter().chain(machine.little().iter()).collect();
+    let mut position = vec![0; machine.cores.len()];
+    for (place, core) in order.iter().enumerate() {
+        position[core.index()] = place;
+    }
+    let facts = |thread: usize| drawn.facts.get(thread).map_or(&[][..], Vec::as_slice);
+    Run {
+        title: drawn.title,
+        end: history.end.0,
+        cores: order.iter().map(|core| core_of(drawn, *core)).collect(),
+        threads: (history.threads.iter().enumerate())
+            .map(|(index, thread)| Thread { program: &thread.program, name: &thread.name, facts: facts(index) })
+            .collect(),
+        reasons: reasons(history),
+        spans: spans(history, &position),
+        tracks: tracks(history, machine),
+        moments: moments.into_iter().map(|(core, times)| (position[core], times)).collect(),
+    }
+}
+
+fn core_of<'a>(drawn: &'a Drawn<'_>, core: CoreId) -> Core<'a> {
+    let kind = drawn.machine.core_type(core).name.as_str();
+    let number = drawn.numbers.and_then(|numbers| numbers.get(core.index()).copied()).unwrap_or(core.0);
+    Core {
+        name: format!("{number} {kind}"),
+        label: format!("core {number}, {kind}"),
+        kind,
+        core_type: drawn.machine.cores[core.index()].core_type.index(),
+        big: drawn.machine.big().contains(core),
+    }
+}
+
+/// Why threads left their cores, in words: first those that a word says, then what they waited for.
+const WORDS: [Why; 6] = [Why::Unknown, Why::Preempted, Why::Taken, Why::Yielded, Why::Exited, Why::End];
+
+fn reasons(history: &History) -> Vec<String> {
+    let words = WORDS.iter().map(|why| match why {
+        Why::Preempted => "preempted: another thread ran",
+        Why::Taken => "taken over by another core",
+        Why::Yielded => "gave way",
+        Why::Exited => "exited",
+        Why::End => "the run ended",
+        Why::Unknown | Why::Blocked(_) => "",
+    });
+    let waited = history.waited_for.iter().map(|what| format!("waited for {what}"));
+    words.map(str::to_owned).chain(waited).collect()
+}
+
+fn reason(why: Why) -> u64 {
+    match why {
+        Why::Blocked(what) => WORDS.len() as u64 + u64::from(what),
+        word => WORDS.iter().position(|other| *other == word).unwrap_or(0) as u64,
+    }
+}
+
+fn spans(history: &History, position: &[usize]) -> Packed {
+    let spans = &history.spans;
+    let mut columns = Columns::new();
+    columns.rising(spans.iter().map(|span| span.start.0));
+    columns.numbers(spans.iter().map(|span| (span.end - span.start).0));
+    columns.numbers(spans.iter().map(|span| position[span.core.index()] as u64));
+    columns.numbers(spans.iter().map(|span| u64::from(span.thread.0)));
+    columns.numbers(spans.iter().map(|span| span.ready.0));
+    columns.numbers(spans.iter().map(|span| match span.woken {
+        Woken::No => 0,
+        Woken::ByItself => 1,
+        Woken::By(thread) => u64::from(thread.0) + 2,
+    }));
+    columns.numbers(spans.iter().map(|span| reason(span.why)));
+    Packed { count: spans.len(), columns: columns.text() }
+}
+
+/// Power and frequency of each cluster that has any.
+fn tracks(history: &History, machine: &Machine) -> Vec<Track> {
+    let power = history.power.iter().map(|(at, cluster, power)| (*cluster, *at, (power.0 * 1e6).round() as u64));
+    let frequency = history.frequencies.iter().map(|(at, cluster, frequency)| (*cluster, *at, frequency.0));
+    let of = |points: Vec<(ClusterId, Ns, u64)>, what: &'static str, unit: &'static str, scale: f64| {
+        let clusters = machine.clusters.iter().enumerate().map(move |(index, cluster)| {
+            let own = points.iter().filter(move |(of, ..)| of.index() == index);
+            let own: Vec<(u64, u64)> = own.map(|(_, at, value)| (at.0, *value)).collect();
+            let mut columns = Columns::new();
+            columns.rising(own.iter().map(|point| point.0));
+            columns.numbers(own.iter().map(|point| point.1));
+            let packed = Packed { count: own.len(), columns: columns.text() };
+            Track { name: format!("{what} {}", cluster.name), unit, scale, packed }
+        });
+        clusters.filter(|track| track.packed.count > 0).collect::<Vec<_>>()
+    };
+    let mut tracks = of(power.collect(), "power", "W", 1e-6);
+    // A frequency that never changes is no news.
+    tracks.extend(of(frequency.collect(), "clock", "GHz", 1e-9).into_iter().filter(|track| track.packed.count > 1));
+    tracks
+}

@@ -1,0 +1,254 @@
+//! Which threads waited for which, as a graph: threads stand in a circle, and an arrow leads from one to the one that it waited for.
+
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+
+use evenkeel_model::Ns;
+use maud::{Markup, PreEscaped, html};
+
+use super::COLOURS;
+
+const WIDTH: f64 = 380.0;
+const HEIGHT: f64 = 300.0;
+const CENTRE: (f64, f64) = (190.0, 150.0);
+const RADII: (f64, f64) = (100.0, 118.0);
+/// More nodes than this are not told apart: threads with the same name but for its number are one then.
+const NODES: usize = 14;
+/// Not more arrows than this, the longest waits first.
+const ARROWS: usize = 40;
+/// How wide the arrow of the longest waits is.
+const WIDEST: f64 = 7.0;
+/// So many letters of a name have room.
+const LETTERS: usize = 13;
+
+/// A thread that may have waited.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread<'a> {
+    /// Its program.
+    pub program: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// What a thread waited for another, all times together. Both are positions in the list of threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited {
+    /// The thread that waited.
+    pub waiter: usize,
+    /// The one that ended that.
+    pub waker: usize,
+    /// For how long.
+    pub total: Ns,
+    /// How many times.
+    pub times: u64,
+}
+
+/// A thread, or several of a kind.
+struct Node {
+    name: String,
+    program: usize,
+    threads: usize,
+    /// For how long others waited for it.
+    blame: Ns,
+}
+
+/// What the figure shows.
+struct Graph {
+    nodes: Vec<Node>,
+    arrows: Vec<Waited>,
+    left_out: usize,
+}
+
+/// The figure; nothing if no thread waited for another. `id` is its own on the page.
+pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited]) -> Markup {
+    let Graph { nodes, arrows, left_out } = Graph::of(threads, waits);
+    let Some(longest) = arrows.first().map(|arrow| arrow.total.0.max(1)) else { return html! {} };
+    let most = nodes.iter().map(|node| node.blame.0).max().unwrap_or(1).max(1);
+    html! {
+        figure.drawn.graph id=(id) {
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="group" aria-label="Which threads waited for which" {
+                @for arrow in arrows.iter().rev() {
+                    @let width = WIDEST * libm::sqrt(arrow.total.0 as f64 / longest as f64);
+                    path class={ "arrow s" (nodes[arrow.waker].program % COLOURS) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
+                        d=(PreEscaped(curve(arrow, nodes.len()))) stroke-width=(format!("{:.1}", width.max(0.6))) {
+                        title { (sentence(&nodes, arrow)) }
+                    }
+                    path class={ "head f" (nodes[arrow.waker].program % COLOURS) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
+                        d=(PreEscaped(head(arrow, nodes.len(), width))) {}
+                }
+                @for (index, node) in nodes.iter().enumerate() {
+                    @let (x, y) = place(index, nodes.len(), 1.0);
+                    @let (tx, ty) = place(index, nodes.len(), 1.16);
+                    @let radius = 3.0 + 7.0 * libm::sqrt(node.blame.0 as f64 / most as f64);
+                    g tabindex="0" data-node=(index) aria-label=(described(node)) {
+                        circle class={ "f" (node.program % COLOURS) } cx=(decimal(x)) cy=(decimal(y)) r=(decimal(radius)) {}
+                        text class=(side(tx)) x=(decimal(tx)) y=(decimal(ty + 4.0)) { (label(node)) }
+                        title { (described(node)) }
+                    }
+                }
+            }
+            figcaption.soft {
+                "An arrow leads from who waited to whom it waited for, the wider the longer; a dot is the larger, the longer others waited for it. "
+                "Point at one to see its own arrows."
+                @if left_out > 0 { " " (left_out) " more arrows, of shorter waits, are left out." }
+            }
+        }
+    }
+}
+
+impl Graph {
+    fn of(threads: &[Thread<'_>], waits: &[Waited]) -> Self {
+        let mut programs: Vec<&str> = Vec::new();
+        let involved = |index: usize| waits.iter().any(|wait| wait.waiter == index || wait.waker == index);
+        let shown: Vec<usize> = (0..threads.len()).filter(|index| involved(*index)).collect();
+        let by_kind = shown.len() > NODES;
+        let mut known: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut node_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for index in shown {
+            let Thread { program, name } = threads[index];
+            let of = programs.iter().position(|other| *other == program).unwrap_or_else(|| {
+                programs.push(program);
+                programs.len() - 1
+            });
+            let new = nodes.len();
+            let at = if by_kind { *known.entry((of, kind(name))).or_insert(new) } else { new };
+            if at == new {
+                let name = if by_kind { kind(name) } else { name };
+                nodes.push(Node { name: name.to_owned(), program: of, threads: 0, blame: Ns::ZERO });
+            }
+            nodes[at].threads += 1;
+            node_of.insert(index, at);
+        }
+        let mut sums: BTreeMap<(usize, usize), (Ns, u64)> = BTreeMap::new();
+        for wait in waits {
+            let (waiter, waker) = (node_of[&wait.waiter], node_of[&wait.waker]);
+            nodes[waker].blame += wait.total;
+            let sum = sums.entry((waiter, waker)).or_default();
+            *sum = (sum.0 + wait.total, sum.1 + wait.times);
+        }
+        let mut arrows: Vec<Waited> =
+            sums.into_iter().map(|((waiter, waker), (total, times))| Waited { waiter, waker, total, times }).collect();
+        arrows.sort_by_key(|arrow| (std::cmp::Reverse(arrow.total), arrow.waiter, arrow.waker));
+        let left_out = arrows.len().saturating_sub(ARROWS);
+        arrows.truncate(ARROWS);
+        Self { nodes, arrows, left_out }
+    }
+}
+
+/// A name without its number: `worker` of `worker-3`, `rank` of `rank2`, `ferret` of `ferret 4711`.
+fn kind(name: &str) -> &str {
+    let stem =
+        name.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(['-', '_', ' ', '.', '#', ':']);
+    if stem.is_empty() { name } else { stem }
+}
+
+fn label(node: &Node) -> String {
+    let short: String = match node.name.chars().count() {
+        count if count > LETTERS => node.name.chars().take(LETTERS - 1).chain(['…']).collect(),
+        _ => node.name.clone(),
+    };
+    if node.threads > 1 { format!("{short} ×{}", node.threads) } else { short }
+}
+
+fn described(node: &Node) -> String {
+    let threads = if node.threads > 1 { format!(" ({} threads)", node.threads) } else { String::new() };
+    format!("{}{threads}: others waited {} for it", node.name, node.blame)
+}
+
+fn sentence(nodes: &[Node], arrow: &Waited) -> String {
+    let (waiter, waker) = (&nodes[arrow.waiter].name, &nodes[arrow.waker].name);
+    format!("{waiter} waited {} for {waker}, {} times", arrow.total, arrow.times)
+}
+
+/// Where a node stands, or something so many times as far from the centre.
+fn place(index: usize, nodes: usize, out: f64) -> (f64, f64) {
+    let angle = TAU * index as f64 / nodes as f64 - TAU / 4.0;
+    (CENTRE.0 + out * RADII.0 * libm::cos(angle), CENTRE.1 + out * RADII.1 * libm::sin(angle))
+}
+
+/// On which side of a place its label stands.
+fn side(x: f64) -> &'static str {
+    match x - CENTRE.0 {
+        off if off.abs() < 8.0 => "middle",
+        off if off < 0.0 => "end",
+        _ => "start",
+    }
+}
+
+/// The two points that bend an arrow, and its ends.
+fn corners(arrow: &Waited, nodes: usize) -> [(f64, f64); 3] {
+    let (from, to) = (place(arrow.waiter, nodes, 0.93), place(arrow.waker, nodes, 0.88));
+    // Arrows in both directions between two nodes keep apart.
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let middle = ((from.0 + to.0 + CENTRE.0) / 3.0 - 0.12 * dy, (from.1 + to.1 + CENTRE.1) / 3.0 + 0.12 * dx);
+    [from, middle, to]
+}
+
+fn curve(arrow: &Waited, nodes: usize) -> String {
+    if arrow.waiter == arrow.waker {
+        let step = 0.35 / nodes as f64 * 3.0;
+        let at = |index: f64, out: f64| {
+            let angle = TAU * (arrow.waiter as f64 / nodes as f64) - TAU / 4.0 + index * step.min(0.25);
+            (CENTRE.0 + out * RADII.0 * libm::cos(angle), CENTRE.1 + out * RADII.1 * libm::sin(angle))
+        };
+        let (from, one, other, to) = (at(-0.6, 0.93), at(-1.6, 0.6), at(1.6, 0.6), at(0.6, 0.93));
+        let [from, one, other, to] = [from, one, other, to].map(|(x, y)| format!("{} {}", decimal(x), decimal(y)));
+        return format!("M{from}C{one} {other} {to}");
+    }
+    let [from, middle, to] = corners(arrow, nodes).map(|(x, y)| format!("{} {}", decimal(x), decimal(y)));
+    format!("M{from}Q{middle} {to}")
+}
+
+/// The head of an arrow, as wide as it needs to be seen.
+fn head(arrow: &Waited, nodes: usize, width: f64) -> String {
+    if arrow.waiter == arrow.waker {
+        return String::new();
+    }
+    let [_, middle, to] = corners(arrow, nodes);
+    let (dx, dy) = (to.0 - middle.0, to.1 - middle.1);
+    let length = libm::hypot(dx, dy).max(1e-9);
+    let (dx, dy) = (dx / length, dy / length);
+    let (long, wide) = (5.0 + width, 2.5 + 0.6 * width);
+    let tip = (to.0 + dx * 2.0, to.1 + dy * 2.0);
+    let back = (tip.0 - dx * long, tip.1 - dy * long);
+    let [tip, left, right] = [tip, (back.0 - dy * wide, back.1 + dx * wide), (back.0 + dy * wide, back.1 - dx * wide)]
+        .map(|(x, y)| format!("{} {}", decimal(x), decimal(y)));
+    format!("M{tip}L{left}L{right}z")
+}
+
+fn decimal(number: f64) -> String {
+    format!("{number:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_of_a_kind_are_one_node() {
+        let names: Vec<String> = (0..40).map(|index| format!("worker-{index}")).chain(["main".to_owned()]).collect();
+        let threads: Vec<Thread<'_>> = names.iter().map(|name| Thread { program: "app", name }).collect();
+        let wait = |waiter: usize, waker: usize| Waited { waiter, waker, total: Ns::from_ms(2), times: 3 };
+        let waits: Vec<Waited> = (0..40).map(|worker| wait(40, worker)).chain([wait(1, 2)]).collect();
+        let graph = Graph::of(&threads, &waits);
+        let nodes: Vec<(&str, usize)> = graph.nodes.iter().map(|node| (node.name.as_str(), node.threads)).collect();
+        assert_eq!(nodes, [("worker", 40), ("main", 1)]);
+        let arrows: Vec<(usize, usize, u64)> = graph.arrows.iter().map(|a| (a.waiter, a.waker, a.total.0)).collect();
+        assert_eq!(arrows, [(1, 0, 80_000_000), (0, 0, 2_000_000)]);
+    }
+
+    #[test]
+    fn a_name_without_its_number_is_a_kind() {
+        let kinds =
+            [("worker-3", "worker"), ("rank2", "rank"), ("ferret 4711", "ferret"), ("42", "42"), ("main", "main")];
+        for (name, expected) in kinds {
+            assert_eq!(kind(name), expected);
+        }
+    }
+
+    #[test]
+    fn without_waits_nothing_is_drawn() {
+        assert!(graph("waits", &[Thread { program: "app", name: "main" }], &[]).into_string().is_empty());
+    }
+}
