@@ -51,6 +51,8 @@ needs! {
     pkg_config: || installed("pkg-config");
     /// `stress-ng`.
     stress_ng: || installed("stress-ng");
+    /// Chromium, a browser that draws pages.
+    chromium: || installed("chromium");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.
     rt_app_files: || exists(RT_APP_FILES);
     /// Programs in the kernel that report on threads.

@@ -4,6 +4,7 @@
 mod bars;
 mod breakdown;
 mod comparison;
+mod groups;
 mod latency;
 mod marginal;
 mod power;

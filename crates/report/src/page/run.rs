@@ -1,14 +1,15 @@
 //! The page of one simulated run.
 
 use evenkeel_experiment::Run;
-use evenkeel_experiment::history::History;
+use evenkeel_experiment::history::{History, RecordedThread};
 use evenkeel_model::{Machine, Ns};
 use maud::{Markup, html};
 
+use super::groups::Groups;
 use super::latency::{Curve, figure};
 use super::timeline::{Drawn, timeline};
 use super::waits::{Thread, Waited, graph};
-use super::{Made, frame};
+use super::{COLOURS, Made, frame};
 use crate::text;
 
 /// The page. The machine has its cores in the order of the run.
@@ -54,32 +55,22 @@ fn waits(history: &History) -> Markup {
     }
 }
 
-/// How long threads waited for a core, and how long they took, by program.
+/// How long threads waited for a core, and how long they took.
 fn latencies(history: &History) -> Markup {
-    let mut programs: Vec<&str> = Vec::new();
-    for thread in &history.threads {
-        if !programs.contains(&thread.program.as_str()) {
-            programs.push(&thread.program);
-        }
-    }
-    let curves = |of: fn(&evenkeel_experiment::history::RecordedThread) -> &[Ns]| -> Vec<Curve> {
-        // One program is told by its threads, if they are few.
-        let by_thread = programs.len() == 1 && history.threads.len() <= super::COLOURS;
-        let times = |is: &dyn Fn(usize) -> bool| {
-            let own = history.threads.iter().enumerate().filter(|(index, _)| is(*index));
-            own.flat_map(|(_, thread)| of(thread).iter().copied()).collect()
+    let Groups { names, of } = Groups::of(history.threads.iter().map(|thread| (&*thread.program, &*thread.name)));
+    let curves = |times: fn(&RecordedThread) -> &[Ns]| -> Vec<Curve> {
+        let curve = |(group, name): (usize, &String)| {
+            let own = history.threads.iter().zip(&of).filter(|(_, of)| **of == group);
+            Curve::new(name.clone(), group, own.flat_map(|(thread, _)| times(thread).iter().copied()).collect())
         };
-        if by_thread {
-            let threads = history.threads.iter().enumerate();
-            return threads
-                .map(|(index, thread)| Curve::new(thread.name.clone(), index, times(&|at| at == index)))
-                .collect();
+        match names.len() {
+            // More curves than colours are not told apart.
+            count if count > COLOURS => {
+                let all = history.threads.iter().flat_map(|thread| times(thread).iter().copied());
+                vec![Curve::new("all threads".into(), 0, all.collect())]
+            }
+            _ => names.iter().enumerate().map(curve).collect(),
         }
-        let programs = programs.iter().enumerate();
-        let own = |(index, program): (usize, &&str)| {
-            Curve::new((*program).to_owned(), index, times(&|at| history.threads[at].program == *program))
-        };
-        programs.map(own).collect()
     };
     let waited = figure("wakeups", "Wake-up latency", LATENCY, &curves(|thread| &thread.latencies));
     let took = figure("responses", "Response", RESPONSE, &curves(|thread| &thread.responses));

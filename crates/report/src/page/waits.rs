@@ -7,6 +7,7 @@ use evenkeel_model::Ns;
 use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
+use super::groups::kind;
 
 const WIDTH: f64 = 380.0;
 const HEIGHT: f64 = 300.0;
@@ -136,13 +137,6 @@ impl Graph {
     }
 }
 
-/// A name without its number: `worker` of `worker-3`, `rank` of `rank2`, `ferret` of `ferret 4711`.
-fn kind(name: &str) -> &str {
-    let stem =
-        name.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(['-', '_', ' ', '.', '#', ':']);
-    if stem.is_empty() { name } else { stem }
-}
-
 fn label(node: &Node) -> String {
     let short: String = match node.name.chars().count() {
         count if count > LETTERS => node.name.chars().take(LETTERS - 1).chain(['…']).collect(),
@@ -236,15 +230,6 @@ mod tests {
         assert_eq!(nodes, [("worker", 40), ("main", 1)]);
         let arrows: Vec<(usize, usize, u64)> = graph.arrows.iter().map(|a| (a.waiter, a.waker, a.total.0)).collect();
         assert_eq!(arrows, [(1, 0, 80_000_000), (0, 0, 2_000_000)]);
-    }
-
-    #[test]
-    fn a_name_without_its_number_is_a_kind() {
-        let kinds =
-            [("worker-3", "worker"), ("rank2", "rank"), ("ferret 4711", "ferret"), ("42", "42"), ("main", "main")];
-        for (name, expected) in kinds {
-            assert_eq!(kind(name), expected);
-        }
     }
 
     #[test]

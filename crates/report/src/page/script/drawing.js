@@ -54,11 +54,6 @@ function palette() {
   };
 }
 
-/** The colour of each thread: its program's, or its own if there is but one program. */
-function colourOfThread(run, thread) {
-  return run.programs.length > 1 ? run.programs.indexOf(run.threads[thread].program) % 8 : thread % 8;
-}
-
 /**
  * Draws. `view`: `from` and `to` in ns, `mode`, `top` (how far it is scrolled), `margin` (the width of names), `wanted` (the
  * threads that others step back for, or null), `selected` (a run and one of its spans, or null).
@@ -93,7 +88,7 @@ function draw(pen, { items }, view, width, height) {
 function drawLane(pen, item, y, box, view, colours) {
   const { run } = item;
   const colour = (id) => {
-    const kind = view.mode === "cores" ? colourOfThread(run, run.spans.thread[id]) : run.cores[run.spans.core[id]].type;
+    const kind = view.mode === "cores" ? run.threads[run.spans.thread[id]].group : run.cores[run.spans.core[id]].type;
     return colours.of[kind % 8];
   };
   if (!view.wanted) return drawRow(pen, item, item.row, y, box, view, colours, colour, 1);
@@ -142,21 +137,31 @@ function drawTrack(pen, item, y, box, view, colours) {
   const level = (value) => y + item.height - 1 - (value / most) * (item.height - 4);
   pen.text(item.name, box.x - 8, y + item.height / 2 - 6, colours.soft, { align: "right", room: box.x - 8 });
   pen.text(`to ${Number(most.toPrecision(3))} ${unit}`, box.x - 8, y + item.height / 2 + 7, colours.soft, { align: "right", room: box.x - 8 });
+  const colour = colours.of[item.track.colour % 8];
   const points = [];
   const end = Math.min(view.to, item.run.end);
-  let at = Math.max(0, steps.position(view.from));
-  while (at < steps.at.length && steps.at[at] < end) {
-    const x = Math.max(box.x, box.x + (steps.at[at] - view.from) * box.scale);
-    const next = Math.max(at + 1, search(at, steps.at.length, (index) => (steps.at[index] - view.from) * box.scale + box.x >= x + pen.pixel));
-    const [low, high] = steps.range(at, next);
-    if (points.length) points.push(x, points.at(-1));
-    if (low !== high) points.push(x, level(high), x, level(low));
-    points.push(x, level(steps.value[next - 1]));
-    at = next;
+  // A pixel for which there are several values shows their range, and the line its mean.
+  let from = Math.max(view.from, steps.at[0]);
+  let next = steps.position(from) + 1;
+  while (from < end) {
+    const x = box.x + (from - view.from) * box.scale;
+    const pixel = Math.min(end, from + pen.pixel / box.scale);
+    if (next < steps.at.length && steps.at[next] < pixel) {
+      const after = search(next, steps.at.length, (index) => steps.at[index] >= pixel);
+      const [low, high] = steps.range(next - 1, after);
+      pen.rect(x, level(high), pen.pixel, Math.max(0.5, level(low) - level(high)), colour, 0.3);
+      const mean = level((steps.until(pixel) - steps.until(from)) / (pixel - from));
+      points.push(x, mean, x + pen.pixel, mean);
+      [from, next] = [pixel, after];
+    } else {
+      const until = Math.min(end, steps.at[next] ?? end);
+      const y = level(steps.value[next - 1]);
+      points.push(x, y, box.x + (until - view.from) * box.scale, y);
+      from = until;
+      if (from === steps.at[next]) next++;
+    }
   }
-  const right = Math.min(box.x + box.width, box.x + (end - view.from) * box.scale);
-  if (points.length && right > box.x) points.push(right, points.at(-1));
-  if (points.length) pen.line(points, colours.of[item.track.colour % 8], 1.3);
+  if (points.length) pen.line(points, colour, 1.3);
 }
 
 /** Moments that matter to a core: a tick each, a pixel's worth together. */

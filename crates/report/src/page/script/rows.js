@@ -81,6 +81,15 @@ class Steps {
       this.high[block] = Math.max(this.high[block], number);
     });
     this.most = this.high.reduce((most, high) => Math.max(most, high), 0);
+    /** What the value has come to, over time, at each position. */
+    this.area = new Float64Array(at.length);
+    for (let index = 1; index < at.length; index++) this.area[index] = this.area[index - 1] + value[index - 1] * (at[index] - at[index - 1]);
+  }
+
+  /** What the value has come to by a time. */
+  until(time) {
+    const position = this.position(time);
+    return position < 0 ? 0 : this.area[position] + this.value[position] * (time - this.at[position]);
   }
 
   /** The position of the value at a time; -1 before the first. */

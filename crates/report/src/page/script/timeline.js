@@ -102,9 +102,7 @@ class Timeline {
     const entries =
       mode === "threads"
         ? [...new Map(run.cores.map((core) => [core.type, core.kind])), ["waits", "ready, without a core"]]
-        : run.programs.length > 1
-          ? run.programs.slice(0, 8).map((program, index) => [index, program])
-          : run.threads.slice(0, 8).map((thread, index) => [index, thread.name]);
+        : run.groups.slice(0, 8).map((name, index) => [index, name]);
     this.legend.replaceChildren(
       ...entries.map(([colour, text]) => {
         const entry = document.createElement("span");

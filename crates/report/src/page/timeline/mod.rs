@@ -4,11 +4,12 @@ mod columns;
 
 use std::collections::BTreeMap;
 
-use evenkeel_experiment::history::{History, Why, Woken};
+use evenkeel_experiment::history::{History, RecordedThread, Why, Woken};
 use evenkeel_model::{ClusterId, CoreId, Machine, Ns};
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
+use super::groups::Groups;
 use columns::Columns;
 
 /// A run that is drawn, below others that began at the same time.
@@ -57,6 +58,8 @@ struct Run<'a> {
     end: u64,
     cores: Vec<Core<'a>>,
     threads: Vec<Thread<'a>>,
+    /// What has one colour.
+    groups: Vec<String>,
     reasons: Vec<String>,
     spans: Packed,
     tracks: Vec<Track>,
@@ -78,6 +81,7 @@ struct Core<'a> {
 struct Thread<'a> {
     program: &'a str,
     name: &'a str,
+    group: usize,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     facts: &'a [(&'static str, String)],
 }
@@ -129,14 +133,19 @@ fn run<'a>(drawn: &'a Drawn<'_>) -> Run<'a> {
     for (place, core) in order.iter().enumerate() {
         position[core.index()] = place;
     }
+    let groups = Groups::of(history.threads.iter().map(|thread| (&*thread.program, &*thread.name)));
     let facts = |thread: usize| drawn.facts.get(thread).map_or(&[][..], Vec::as_slice);
     Run {
         title: drawn.title,
         end: history.end.0,
         cores: order.iter().map(|core| core_of(drawn, *core)).collect(),
         threads: (history.threads.iter().enumerate())
-            .map(|(index, thread)| Thread { program: &thread.program, name: &thread.name, facts: facts(index) })
+            .map(|(index, thread)| {
+                let RecordedThread { program, name, .. } = thread;
+                Thread { program, name, group: groups.of[index], facts: facts(index) }
+            })
             .collect(),
+        groups: groups.names,
         reasons: reasons(history),
         spans: spans(history, &position),
         tracks: tracks(history, machine),

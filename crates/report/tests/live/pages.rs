@@ -1,0 +1,74 @@
+//! Pages to look at, made by what the command makes them with.
+
+use std::collections::BTreeMap;
+
+use evenkeel_experiment::history::{History, RecordedThread, Recorder, Span, Why, Woken};
+use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::{Comparison, Control, Job, Plan, Runner, catalog};
+use evenkeel_model::{CoreId, CoreOrder, Machine, Ns, ThreadId};
+use evenkeel_report::page;
+use maud::html;
+
+pub fn machine(name: &str) -> Machine {
+    catalog::machine(name).unwrap().machine
+}
+
+/// The page of one run: periodic threads and such that wait for each other.
+pub fn run() -> String {
+    let workload = catalog::workload("ferret:8").unwrap().workload;
+    let policies = vec![catalog::policy("colab").unwrap()];
+    let plan = Plan { workloads: vec![workload], machines: vec![machine("2B2S")], policies, ..Plan::default() };
+    let runner = Runner::new(plan, &Control::default()).unwrap();
+    let job = Job { workload: 0, machine: 0, policy: 0, order: CoreOrder::Declared, seed: 1 };
+    let machine = runner.machine(job);
+    let mut recorder = Recorder::new(&machine);
+    let run = runner.run(job, &mut recorder).unwrap();
+    page::run(&run, &recorder.finish(run.measurement.makespan), &machine, "sim ferret:8")
+}
+
+/// The page of a comparison.
+pub fn comparison() -> String {
+    let plan = Plan {
+        workloads: vec![catalog::workload("Sync-1").unwrap().workload],
+        machines: vec![machine("2B2S")],
+        policies: ["cfs", "wash", "colab"].map(|name| catalog::policy(name).unwrap()).to_vec(),
+        seeds: vec![1, 2],
+        ..Plan::default()
+    };
+    let control = Control::default();
+    let runner = Runner::new(plan, &control).unwrap();
+    let results = runner.run_all(&control).unwrap();
+    let compared = Comparison::of(runner.plan(), &results, "cfs");
+    let timelines = Timelines::record(&runner, 1).unwrap();
+    page::comparison(&compared, &timelines, "compare Sync-1")
+}
+
+/// A timeline of so many spans: on each core, threads take turns of about the same length.
+pub fn many(spans: u64) -> String {
+    let machine = machine("4B4S");
+    let cores = machine.cores.len() as u64;
+    let (turn, gap) = (90_000, 10_000);
+    let mut history = History::default();
+    for thread in 0..32u32 {
+        let (program, name) = (format!("app-{}", thread % 4), format!("worker-{thread}"));
+        history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
+    }
+    for index in 0..spans {
+        let (core, round) = (index % cores, index / cores);
+        let start = Ns(round * (turn + gap) + core);
+        history.spans.push(Span {
+            core: CoreId(core as u16),
+            thread: ThreadId(((round * 7 + core * 3) % 32) as u32),
+            start,
+            end: start + Ns(turn),
+            ready: Ns(round % 5 * 1000),
+            woken: Woken::By(ThreadId(((round + 1) % 32) as u32)),
+            why: Why::Preempted,
+        });
+    }
+    history.end = history.spans.last().map_or(Ns::ZERO, |span| span.end);
+    history.waits = BTreeMap::new();
+    let drawn = page::Drawn::simulated("", &history, &machine);
+    let content = html! { h1 { "Many" } (page::timeline("many", "Many spans.", &[drawn], history.end)) };
+    page::frame("Many", &content, page::Made { command: "none", remark: "" })
+}

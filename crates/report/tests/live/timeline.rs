@@ -1,0 +1,141 @@
+//! What a reader does in a timeline, and what becomes of it.
+
+use crate::browser::{DESK, PHONE, Page};
+use crate::pages;
+
+/// What the first timeline shows: from when to when, in ns.
+fn view(page: &Page) -> (f64, f64) {
+    let of = |end: &str| page.number(&format!("Number(document.querySelector('figure.timeline').dataset.{end})"));
+    (of("from"), of("to"))
+}
+
+fn canvas(page: &Page) -> [f64; 4] {
+    page.place("figure.timeline canvas")
+}
+
+#[test(chromium)]
+fn keys_zoom_move_and_select() {
+    let page = Page::open(&pages::run(), DESK);
+    let (from, end) = view(&page);
+    assert_eq!(from, 0.0);
+    page.ask("document.querySelector('figure.timeline canvas').focus()");
+    page.press(&["+", "+"]);
+    let (from, to) = view(&page);
+    assert!((to - from - end / 4.0).abs() < 1.0, "a quarter of {end}: {from} to {to}");
+    page.press(&["ArrowRight"]);
+    assert!((view(&page).0 - (from + (to - from) / 5.0)).abs() < 1.0);
+    page.press(&["0"]);
+    assert_eq!(view(&page), (0.0, end));
+    // A slice, its neighbours, and the view that it fills.
+    page.press(&[".", "."]);
+    let first = page.text("document.querySelector('.details').textContent");
+    assert!(first.contains("core") && first.contains("for "), "{first}");
+    page.press(&[".", "f"]);
+    let second = page.text("document.querySelector('.details').textContent");
+    let (from, to) = view(&page);
+    assert!(first != second && to - from < end, "{second}");
+    page.press(&["Escape", "t"]);
+    assert_eq!(page.text("document.querySelector('figure.timeline').dataset.mode"), "threads");
+    page.press(&["ArrowDown", "ArrowDown"]);
+    assert!(page.text("document.querySelector('.details').textContent").contains("ran "));
+    page.press(&["/"]);
+    assert_eq!(page.text("document.activeElement.type"), "search");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn the_pointer_zooms_where_it_is_drags_and_tells_what_is_there() {
+    let page = Page::open(&pages::many(4000), DESK);
+    let (_, end) = view(&page);
+    let [left, top, width, _] = canvas(&page);
+    let middle = (left + 116.0 + (width - 116.0) / 2.0, top + 40.0);
+    page.wheel(middle, -400.0, true);
+    let (from, to) = view(&page);
+    assert!(to - from < end / 2.0, "{from} to {to} of {end}");
+    assert!(((from + to) / 2.0 - end / 2.0).abs() < end / 100.0, "the pointer stays where it was: {from} to {to}");
+    page.drag(middle, (middle.0 + 100.0, middle.1));
+    let moved = view(&page);
+    let expected = from - 100.0 * (to - from) / (width - 116.0);
+    assert!((moved.0 - expected).abs() < (to - from) / 100.0, "{moved:?}, expected {expected}");
+    page.wheel(middle, -1200.0, true);
+    page.point(middle.0, middle.1);
+    page.until("!document.querySelector('.hint').hidden");
+    let hint = page.text("document.querySelector('.hint').textContent");
+    assert!(hint.contains("app-") && hint.contains("woken by") && hint.contains("preempted"), "{hint}");
+    page.click(middle.0, middle.1);
+    assert!(page.text("document.querySelector('.details strong').textContent").contains("worker-"));
+    // What is chosen on the axis fills the view.
+    page.press(&["0"]);
+    let axis = top + 8.0;
+    page.drag((left + 216.0, axis), (left + 316.0, axis));
+    let (from, to) = view(&page);
+    let per_pixel = end / (width - 116.0);
+    assert!((from - 100.0 * per_pixel).abs() < 2.0 * per_pixel && (to - 200.0 * per_pixel).abs() < 2.0 * per_pixel);
+    page.is_content();
+}
+
+#[test(chromium)]
+fn a_million_spans_take_no_more_drawing_than_there_are_pixels() {
+    let page = Page::open(&pages::many(1 << 20), DESK);
+    let [_, _, width, height] = canvas(&page);
+    let drawn = || page.number("Number(document.querySelector('figure.timeline').dataset.drawn)");
+    let most = 8.0 * width + 1000.0;
+    assert!(drawn() > 8.0 * 100.0 && drawn() < most, "{} of at most {most}", drawn());
+    page.ask("document.querySelector('figure.timeline canvas').focus()");
+    for _ in 0..18 {
+        page.press(&["+"]);
+        assert!(drawn() < most, "{}", drawn());
+    }
+    let (from, to) = view(&page);
+    assert!(to - from < 1e6, "zoomed to {} ns", to - from);
+    // Every core is busy for nine tenths of the time, and that is how strong the picture is.
+    page.press(&["0"]);
+    page.drawn();
+    let pixel = "(() => { const c = document.querySelector('figure.timeline canvas'); \
+        return [...c.getContext('2d').getImageData(c.width / 2, 34, 1, 1).data]; })()";
+    assert_ne!(page.ask(pixel), serde_json::json!([233, 235, 239, 255]), "no idle grey");
+    // 32 threads, which need no more room than a window has.
+    page.press(&["t"]);
+    assert!(drawn() < 32.0 * width + 2000.0 && canvas(&page)[3] <= f64::max(height, 0.75 * 900.0 + 1.0));
+    page.is_content();
+}
+
+#[test(chromium)]
+fn threads_that_are_looked_for_come_to_the_fore() {
+    let page = Page::open(&pages::many(4000), DESK);
+    page.click_on("figure.timeline input[type=search]");
+    page.press(&["w", "o", "r", "k", "e", "r", "-", "3", "1"]);
+    assert_eq!(page.text("document.querySelector('.toolbar input').nextSibling.textContent"), "1 found");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn drawings_are_saved_as_documents_and_pictures() {
+    let page = Page::open(&pages::run(), DESK);
+    page.click_on("figure.timeline button[aria-label='Save as SVG']");
+    let svg = String::from_utf8(page.saved("timeline.svg")).unwrap();
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains("</svg>") && svg.matches("<rect").count() > 100);
+    assert!(!svg.contains("var(") && !svg.contains("class="), "it stands alone");
+    page.click_on("figure.timeline button[aria-label='Save as PNG']");
+    assert_eq!(&page.saved("timeline.png")[..8], b"\x89PNG\r\n\x1a\n");
+    for figure in ["waits", "wakeups"] {
+        page.click_on(&format!("#{figure} button[aria-label$='as SVG']"));
+        let svg = String::from_utf8(page.saved(&format!("{figure}.svg"))).unwrap();
+        assert!(svg.contains("fill=\"rgb(") && !svg.contains("var(") && !svg.contains("class="), "{svg}");
+        page.click_on(&format!("#{figure} button[aria-label$='as PNG']"));
+        assert_eq!(&page.saved(&format!("{figure}.png"))[..8], b"\x89PNG\r\n\x1a\n");
+    }
+    page.is_content();
+}
+
+#[test(chromium)]
+fn a_timeline_follows_the_window_and_the_light() {
+    let page = Page::open(&pages::many(400), DESK);
+    let corner = "(() => { const c = document.querySelector('figure.timeline canvas'); \
+        return [...c.getContext('2d').getImageData(1, c.height - 1, 1, 1).data].slice(0, 3); })()";
+    assert_eq!(page.ask(corner), serde_json::json!([255, 255, 255]));
+    page.look(PHONE);
+    page.until("document.querySelector('figure.timeline canvas').clientWidth < 360");
+    page.until(&format!("{corner}[0] < 60"));
+    page.is_content();
+}
