@@ -6,6 +6,7 @@ use evenkeel_model::Difference;
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
+use super::svg::slug;
 use super::timeline::{Marks, draw, legend};
 use super::{Made, colour_of, frame, policies};
 use crate::{headline, number};
@@ -33,7 +34,7 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
         (policies(compared.policies.iter().copied()))
         div.panels {
             @for (title, remark, value, lower) in FIGURES {
-                (figure(title, remark, &groups(compared, value, lower)))
+                (figure(&slug(title), title, remark, &groups(compared, value, lower)))
             }
         }
         h2 { "In numbers" }

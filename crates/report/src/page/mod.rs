@@ -1,13 +1,16 @@
-//! Pages for browsers: each is self-contained, in light and dark, for small and large screens. Bars are tables, so that they
-//! read aloud and copy well; only timelines are drawings.
+//! Pages for browsers: each is self-contained, in light and dark, for small and large screens. A figure says in its label what it
+//! shows, and can be taken out of its page ([`svg`]).
 
 mod bars;
 mod breakdown;
 mod comparison;
+mod dumbbell;
 mod marginal;
 mod power;
 mod profile;
+mod published;
 mod reproduction;
+mod svg;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -50,7 +53,7 @@ pub fn frame(title: &str, content: &Markup, made: Made<'_>) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(include_str!("figures.css"))) }
             }
             body {
                 main {
