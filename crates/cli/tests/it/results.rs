@@ -319,7 +319,8 @@ fn the_page_of_a_reproduction_holds_every_published_row() {
 fn the_page_of_a_comparison_shows_every_core_under_every_policy() {
     let page = page(&["compare", "Sync-1", "ferret", "--machine", "2B2S", "--policy", "cfs,colab"]);
     assert_eq!(page.matches("<details").count(), 2, "one timeline a workload");
-    assert_eq!(page.matches("<svg").count(), 2 * 2 * 4, "workloads x policies x cores");
+    assert_eq!(page.matches("<figure class=\"drawn\"").count(), 3, "turnaround, throughput and energy");
+    assert_eq!(page.matches("<svg").count(), 3 + 2 * 2 * 4, "and workloads x policies x cores");
     assert!(page.contains("<title>ferret/"), "slices are named");
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
 }

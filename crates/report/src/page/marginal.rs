@@ -16,7 +16,7 @@ const LITTLE: usize = 4;
 /// Where both drawings begin, and how high they are.
 const LEFT: f64 = 34.0;
 const TOP: f64 = 24.0;
-const HEIGHT: f64 = 280.0;
+const HEIGHT: f64 = 260.0;
 
 /// Both figures, with the parameters that give the published optima.
 pub fn draw(id: &str) -> Markup {

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use super::COLOURS;
 
 /// The width of drawings that fit a phone.
-pub const NARROW: f64 = 380.0;
+pub const NARROW: f64 = 340.0;
 
 /// The width of a character, on average.
 const CHARACTER: f64 = 6.0;

@@ -21,7 +21,8 @@ fn text_page_and_document_of_a_comparison_show_the_same_numbers() {
     let timelines = Timelines::record(&runner, &results, 1).unwrap();
     let page = page::comparison(&compared, &timelines, "compare <radix>");
     assert!(page.contains(&effect) && page.contains("compare &lt;radix&gt;"), "{effect}");
-    assert_eq!(page.matches("<svg").count(), 2 * 4, "policies x cores");
+    assert_eq!(page.matches("<figure class=\"drawn\"").count(), 3, "turnaround, throughput and energy");
+    assert_eq!(page.matches("<svg").count(), 3 + 2 * 4, "and policies x cores");
     let document = json::Runs::of(&results.runs, results.events, 0.0);
     for (entry, run) in document.runs.iter().zip(&results.runs) {
         assert_eq!(entry.metrics.makespan_s, run.measurement.makespan.as_secs_f64());

@@ -25,7 +25,7 @@ pub fn panel(id: &str, place: &str, panel: &Panel<'_>) -> Markup {
     let below = values().any(|value| value < 0.0);
     let above = values().any(|value| value >= 0.0);
     let ceiling = title + if above { NUMBER } else { 14.0 };
-    let axis = Axis::of(values().chain([0.0, panel.base()]), 5, (ceiling + HEIGHT, ceiling));
+    let axis = Axis::of(values().chain([0.0, panel.base()]), 7, (ceiling + HEIGHT, ceiling));
     let bottom = ceiling + HEIGHT + if below { NUMBER } else { 0.0 };
     let (base, right) = (at(axis.at(panel.base())), layout.width - 2.0);
     let drawing = Drawing {

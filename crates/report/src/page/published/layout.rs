@@ -16,7 +16,7 @@ const APART: f64 = 18.0;
 /// The widest that a label below a group may be.
 const LABEL: f64 = 96.0;
 /// The longest that a slanted label may be.
-const SLANTED: f64 = 130.0;
+const SLANTED: f64 = 170.0;
 /// A panel that would be wider has slanted labels.
 const WIDE: f64 = 620.0;
 /// No panel is narrower, for its legend.
@@ -49,9 +49,10 @@ impl Layout {
         let bars: Vec<f64> = panel.groups.iter().map(|group| width(group.pairs.len())).collect();
         let longest = |group: &Group<'_>| group.label.iter().map(|line| width_of(line)).fold(0.0, f64::max);
         let labels: Vec<f64> = panel.groups.iter().map(longest).collect();
+        let joined = panel.groups.iter().map(|group| width_of(&joined(group))).fold(0.0, f64::max);
         let level: Vec<f64> = bars.iter().zip(&labels).map(|(bars, label)| bars.max(label.min(LABEL))).collect();
         let total = |wide: &[f64]| LEFT + wide.iter().map(|wide| wide + APART).sum::<f64>();
-        let slanted = total(&level) > WIDE && panel.groups.iter().all(|group| group.label.len() <= 1);
+        let slanted = total(&level) > WIDE;
         let wide = if slanted { bars.clone() } else { level };
         let natural = total(&wide);
         let spare = (NARROWEST - natural).max(0.0) / count;
@@ -63,8 +64,7 @@ impl Layout {
             x += all;
         }
         let lines = panel.groups.iter().map(|group| group.label.len()).max().unwrap_or(0);
-        let longest = labels.iter().copied().fold(0.0, f64::max).min(SLANTED);
-        let labels = if slanted { 0.71 * longest + 16.0 } else { 14.0 * lines as f64 + 6.0 };
+        let labels = if slanted { 0.71 * joined.min(SLANTED) + 16.0 } else { 14.0 * lines as f64 + 6.0 };
         Self { width: natural.max(NARROWEST) + 4.0, places, labels, slanted }
     }
 
@@ -72,10 +72,10 @@ impl Layout {
     pub fn label(&self, group: &Group<'_>, place: &Place, bottom: f64) -> Markup {
         let slant = format!("translate({} {}) rotate(-45)", at(place.middle + 5.0), at(bottom + 11.0));
         html! {
-            @for (line, text) in group.label.iter().enumerate() {
-                @if self.slanted {
-                    text text-anchor="end" transform=(slant) { (shortened(text, SLANTED)) }
-                } @else {
+            @if self.slanted {
+                text text-anchor="end" transform=(slant) { (shortened(&joined(group), SLANTED)) }
+            } @else {
+                @for (line, text) in group.label.iter().enumerate() {
                     text.soft[line > 0] x=(at(place.middle)) y=(at(bottom + 14.0 * (line + 1) as f64)) text-anchor="middle" {
                         (shortened(text, place.wide))
                     }
@@ -83,6 +83,11 @@ impl Layout {
             }
         }
     }
+}
+
+/// A label in one line.
+fn joined(group: &Group<'_>) -> String {
+    group.label.join(", ")
 }
 
 /// What the pairs of a group take.

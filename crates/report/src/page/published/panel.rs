@@ -7,6 +7,12 @@ use crate::page::{COLOURS, colour_of};
 /// A figure with more groups is split by machine.
 const GROUPS: usize = 16;
 
+/// The lines of a label.
+type Label = [String; 4];
+
+/// Which of them is the baseline.
+const BASELINE: usize = 3;
+
 /// What names on axes are made of.
 pub struct Names {
     /// What all machines' names begin with, as far as it ends in a separator.
@@ -15,6 +21,8 @@ pub struct Names {
     sets: Vec<(String, String)>,
     /// Sets with one machine, which their rows need not name.
     single: Vec<(String, String)>,
+    /// What bars are of, with a colour that is the same in all figures, in the order of the rows.
+    series: Vec<(usize, String)>,
 }
 
 /// What the vertical axis of a panel shows.
@@ -40,7 +48,7 @@ pub struct Pair<'a> {
 /// Pairs beside each other.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
-    /// What stands below them, in up to three lines.
+    /// What stands below them, in up to four lines.
     pub label: Vec<String>,
     /// The pairs, by their series.
     pub pairs: Vec<Pair<'a>>,
@@ -53,7 +61,7 @@ pub struct Panel<'a> {
     pub metric: Metric,
     /// How.
     pub form: Form,
-    /// What it is compared with.
+    /// What it is compared with, if that is the same for all groups.
     pub baseline: Option<String>,
     /// What all groups have in common.
     pub common: Vec<String>,
@@ -61,6 +69,12 @@ pub struct Panel<'a> {
     pub groups: Vec<Group<'a>>,
     /// What the bars of a group are, with their colours.
     pub series: Vec<(usize, String)>,
+}
+
+impl Pair<'_> {
+    fn has_baseline(&self) -> bool {
+        self.row.published.baseline.is_some()
+    }
 }
 
 impl Names {
@@ -76,11 +90,23 @@ impl Names {
         let prefix = common.rfind(['-', ':']).map_or("", |end| &common[..=end]).to_string();
         let alias = |set: &Set| Some((set.name.clone(), set.alias.clone()?));
         let single = real().filter(|set| set.machines.len() == 1);
-        Self {
+        let mut names = Self {
             prefix,
             sets: experiment.sets.iter().filter_map(alias).collect(),
             single: single.map(|set| (set.name.clone(), set.machines[0].clone())).collect(),
+            series: Vec::new(),
+        };
+        for row in experiment.rows.iter().filter(|row| row.figure().is_some()) {
+            let name = names.series_of(row);
+            if names.series.iter().all(|(_, known)| *known != name) {
+                let wanted = colour_of(row.policy.as_deref().unwrap_or_default()) % COLOURS;
+                let taken = |colour: &usize| names.series.iter().any(|(known, _)| known == colour);
+                let colours = (wanted..wanted + COLOURS).map(|colour| colour % COLOURS);
+                let colour = colours.into_iter().find(|colour| !taken(colour)).unwrap_or(wanted);
+                names.series.push((colour, name));
+            }
         }
+        names
     }
 
     fn machine<'a>(&self, name: &'a str) -> &'a str {
@@ -97,7 +123,8 @@ impl Names {
         row.select.machine.as_ref().or_else(only).map(|machine| self.machine(machine))
     }
 
-    fn series(&self, row: &Published) -> String {
+    /// What the bars of a row are of.
+    fn series_of(&self, row: &Published) -> String {
         let set = self.set(&row.select.set);
         set.or(row.policy.as_deref()).unwrap_or("all policies").to_string()
     }
@@ -116,8 +143,8 @@ impl Names {
         })
     }
 
-    /// What a row is about, where it is run, and how it becomes one number.
-    fn label(&self, row: &Published) -> [String; 3] {
+    /// What a row is about, where it is run, how it becomes one number, and what it is compared with.
+    fn label(&self, row: &Published) -> Label {
         let select = &row.select;
         let threads = select.threads.map(|threads| match threads {
             Threads::Few => "few threads".to_string(),
@@ -147,7 +174,9 @@ impl Names {
             Aggregate::Worst => Some("worst machine"),
         };
         let rest = [program, cluster, groups, aggregate.map(str::to_string)];
-        [about, machine.to_string(), rest.into_iter().flatten().collect::<Vec<_>>().join(", ")]
+        let baseline = self.baseline(row).map(|baseline| format!("{} {baseline}", relation(row)));
+        let rest = rest.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        [about, machine.to_string(), rest, baseline.unwrap_or_default()]
     }
 }
 
@@ -171,8 +200,11 @@ impl Panel<'_> {
         let metric = self.metric.title();
         match (self.form, &self.baseline) {
             (Form::Percent, Some(baseline)) => format!("{metric} against {baseline}, %"),
-            (Form::Percent, None) => format!("{metric}, %"),
+            (Form::Percent, None) => format!("{metric}, % of the baseline"),
             (Form::Times, Some(baseline)) => format!("{metric} over {baseline}"),
+            (Form::Times, None) if self.groups.iter().flat_map(|group| &group.pairs).any(Pair::has_baseline) => {
+                format!("{metric} over the baseline")
+            }
             (Form::Times, None) => metric.to_string(),
             (Form::Amount, _) => match unit(self.metric) {
                 Some(unit) => format!("{metric}, {unit}"),
@@ -180,6 +212,11 @@ impl Panel<'_> {
             },
         }
     }
+}
+
+/// How a number and its baseline relate.
+fn relation(row: &Published) -> &'static str {
+    if row.is_effect() { "against" } else { "over" }
 }
 
 fn unit(metric: Metric) -> Option<&'static str> {
@@ -203,19 +240,16 @@ fn form(axis: FigureAxis, row: &Published) -> Form {
 
 /// The panels of a figure's rows, in the order of the rows.
 pub fn panels<'a>(names: &Names, axis: FigureAxis, rows: &[&'a Row]) -> Vec<Panel<'a>> {
-    let mut found: Vec<((Metric, Form, Option<String>), Vec<&'a Row>)> = Vec::new();
+    let mut found: Vec<((Metric, Form), Vec<&'a Row>)> = Vec::new();
     for row in rows {
-        let key = (row.published.metric, form(axis, &row.published), names.baseline(&row.published));
+        let key = (row.published.metric, form(axis, &row.published));
         match found.iter_mut().find(|(known, _)| *known == key) {
             Some((_, rows)) => rows.push(row),
             None => found.push((key, vec![row])),
         }
     }
-    let whole = found.into_iter().flat_map(|((metric, form, baseline), rows)| {
-        let split = by_machine(names, rows);
-        split.into_iter().map(move |rows| (metric, form, baseline.clone(), rows))
-    });
-    whole.map(|(metric, form, baseline, rows)| panel(names, (metric, form, baseline), &rows)).collect()
+    let split = |(key, rows)| by_machine(names, rows).into_iter().map(move |rows| (key, rows));
+    found.into_iter().flat_map(split).map(|(key, rows)| panel(names, key, &rows)).collect()
 }
 
 /// The rows of each machine, if there are too many for one panel.
@@ -234,21 +268,19 @@ fn by_machine<'a>(names: &Names, rows: Vec<&'a Row>) -> Vec<Vec<&'a Row>> {
     split.into_iter().map(|(_, rows)| rows).collect()
 }
 
-fn panel<'a>(names: &Names, (metric, form, baseline): (Metric, Form, Option<String>), rows: &[&'a Row]) -> Panel<'a> {
+fn panel<'a>(names: &Names, (metric, form): (Metric, Form), rows: &[&'a Row]) -> Panel<'a> {
     let mut series: Vec<(usize, String)> = Vec::new();
-    let mut groups: Vec<([String; 3], Vec<Pair<'a>>)> = Vec::new();
+    let mut groups: Vec<(Label, Vec<Pair<'a>>)> = Vec::new();
     for row in rows {
-        let name = names.series(&row.published);
+        let name = names.series_of(&row.published);
         let own = series.iter().position(|(_, known)| *known == name).unwrap_or_else(|| {
-            let wanted = colour_of(row.published.policy.as_deref().unwrap_or_default()) % COLOURS;
-            let taken = |colour: usize| series.iter().any(|(known, _)| *known == colour);
-            let free = (wanted..wanted + COLOURS).map(|colour| colour % COLOURS).find(|colour| !taken(*colour));
-            series.push((free.unwrap_or(wanted), name));
+            let colour = names.series.iter().find(|(_, known)| *known == name).map_or(0, |(colour, _)| *colour);
+            series.push((colour, name));
             series.len() - 1
         });
         let label = names.label(&row.published);
         let pair = Pair { row, series: own };
-        let free = |(known, pairs): &&mut ([String; 3], Vec<Pair<'a>>)| {
+        let free = |(known, pairs): &&mut (Label, Vec<Pair<'a>>)| {
             *known == label && pairs.iter().all(|pair| pair.series != own)
         };
         match groups.iter_mut().find(free) {
@@ -260,13 +292,17 @@ fn panel<'a>(names: &Names, (metric, form, baseline): (Metric, Form, Option<Stri
     let order: Vec<String> = groups.iter().map(|(label, _)| label[0].clone()).collect();
     groups.sort_by_key(|(label, _)| order.iter().position(|about| *about == label[0]));
     let same = |line: usize| groups.iter().all(|(label, _)| label[line] == groups[0].0[line]);
-    let common: Vec<usize> = (0..3).filter(|line| same(*line)).collect();
-    let shown = |label: &[String; 3]| {
-        let lines = (0..3).filter(|line| groups.len() == 1 || !common.contains(line));
-        lines.map(|line| label[line].clone()).filter(|line| !line.is_empty()).collect()
+    let common: Vec<usize> = (0..4).filter(|line| same(*line)).collect();
+    // A baseline that all have in common is said by the axis.
+    let alone = groups.len() == 1;
+    let wanted = |line: &usize| if alone { *line != BASELINE } else { !common.contains(line) };
+    let shown = |label: &Label| {
+        let lines = (0..4).filter(wanted).map(|line| label[line].clone());
+        lines.filter(|line| !line.is_empty()).collect()
     };
     let labels: Vec<Vec<String>> = groups.iter().map(|(label, _)| shown(label)).collect();
-    let said = common.iter().filter(|_| groups.len() > 1).map(|line| groups[0].0[*line].clone());
+    let said = common.iter().filter(|line| !alone && **line != BASELINE).map(|line| groups[0].0[*line].clone());
+    let baseline = rows.first().filter(|_| common.contains(&BASELINE)).and_then(|row| names.baseline(&row.published));
     Panel {
         metric,
         form,
