@@ -116,3 +116,27 @@ fn row(bar: &Bar, axis: &Axis, y: f64) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_without_a_number_have_their_label_only() {
+        let bar = |label: &str, effect, interval| Bar { label: label.into(), effect, interval, colour: 9, best: false };
+        let odd = [
+            bar("<cfs>", None, None),
+            bar("gts", Some(f64::NAN), Some((f64::NAN, f64::NAN))),
+            bar("eas", Some(f64::INFINITY), Some((-0.1, f64::INFINITY))),
+            bar("colab", Some(-0.12), Some((-0.14, -0.1))),
+        ];
+        let groups = [Group { name: "radix & fft".into(), bars: odd.into() }];
+        let drawn = figure("turnaround", "Turnaround", "lower is better", &groups).into_string();
+        assert_eq!(drawn.matches("<rect").count(), 1, "{drawn}");
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf") && !drawn.contains("<cfs>"), "{drawn}");
+        let label = "aria-label=\"Turnaround, lower is better. radix &amp; fft: &lt;cfs&gt; baseline, gts -";
+        assert!(drawn.contains(label) && drawn.contains("colab -12.0 % (95 %: -14.0 % to -10.0 %)"), "{drawn}");
+        let none = figure("none", "Nothing", "", &[]).into_string();
+        assert!(!none.contains("NaN") && none.contains("<svg"), "{none}");
+    }
+}

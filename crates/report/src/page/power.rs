@@ -75,3 +75,27 @@ fn spoken(chart: &Power) -> String {
     });
     lines.collect::<Vec<_>>().join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_experiment::paper::MeasuredLine;
+    use evenkeel_model::Ns;
+
+    use super::*;
+
+    #[test]
+    fn a_line_leaves_out_what_is_no_number() {
+        let line = |samples: &[f64]| MeasuredLine {
+            name: "<gts>".into(),
+            samples: samples.iter().copied().map(Watts).collect(),
+        };
+        let lines = vec![line(&[f64::NAN, 2.0, 4.0]), line(&[])];
+        let chart = Power { what: "Whole chip".into(), source: "V.C".into(), every: Ns::from_ms(1000), lines };
+        let drawn = draw("power", &[chart.clone(), chart]).into_string();
+        assert!(drawn.contains("id=\"power-1\"") && drawn.contains("id=\"power-2\""), "{drawn}");
+        assert_eq!(drawn.matches("<path class=\"line s0\" d=\"M").count(), 2, "one a chart");
+        let paths = drawn.split(" d=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        assert!(paths.into_iter().all(|path| !path.contains("NaN")), "{drawn}");
+        assert!(drawn.contains("&lt;gts&gt;") && !drawn.contains("<gts>"), "{drawn}");
+    }
+}

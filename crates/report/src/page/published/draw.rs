@@ -36,9 +36,8 @@ pub fn panel(id: &str, place: &str, panel: &Panel<'_>) -> Markup {
         caption: html! {
             (place) ": " (panel.axis())
             @if !panel.common.is_empty() { " (" (panel.common.join(", ")) ")" }
-            ". "
-            @if panel.metric.more_is_better() { "Higher" } @else { "Lower" }
-            " is better."
+            @if let Some(better) = panel.better() { ", " (better) " is better" }
+            "."
         },
         content: html! {
             (legend)

@@ -12,8 +12,12 @@ use std::collections::BTreeMap;
 use evenkeel_experiment::paper::{Experiment, PaperFigure, Row};
 use maud::{Markup, html};
 
-use super::svg::slug;
+use super::svg::{at, slug};
+use layout::Layout;
 use panel::{Names, Panel, panels};
+
+/// Between the panels of a figure, as `figures.css` has it.
+const GAP: f64 = 34.0;
 
 /// All figures that rows come from, in the order of the file.
 pub fn draw(experiment: &Experiment, rows: &[Row]) -> Markup {
@@ -29,7 +33,7 @@ pub fn draw(experiment: &Experiment, rows: &[Row]) -> Markup {
                 " " (left) " more " @if left == 1 { "row is" } @else { "rows are" } " about no figure, and in the table only."
             }
         }
-        @for figure in drawn { (figure) }
+        div.papers { @for figure in drawn { (figure) } }
     }
 }
 
@@ -43,13 +47,13 @@ fn one(experiment: &Experiment, names: &Names, figure: &PaperFigure, rows: &[Row
         *uses += 1;
         if *uses == 1 { id } else { format!("{id}-{uses}") }
     };
+    let place = format!("{} of {}", figure.name, experiment.short());
+    let width = panels.iter().map(|panel| Layout::of(panel).width + GAP).sum::<f64>() - GAP;
     html! {
-        h3 { (figure.name) ": " (figure.shows) }
-        @if let Some(covers) = &figure.covers { p.note { (covers) } }
-        div.panels-of-figure {
-            @for panel in &panels {
-                (draw::panel(&id(panel), &format!("{} of {}", figure.name, experiment.short()), panel))
-            }
+        section style={ "--w:" (at(width)) "px" } {
+            h3 { (figure.name) ": " (figure.shows) }
+            @if let Some(covers) = &figure.covers { p.note { (covers) } }
+            div.panels-of-figure { @for panel in &panels { (draw::panel(&id(panel), &place, panel)) } }
         }
     }
 }

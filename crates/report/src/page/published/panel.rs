@@ -1,6 +1,8 @@
 //! The rows of a figure, in panels: what one vertical axis can show.
 
-use evenkeel_experiment::paper::{Aggregate, Carrier, Experiment, FigureAxis, Metric, Published, Row, Set, Threads};
+use evenkeel_experiment::paper::{
+    Aggregate, Carrier, Experiment, FigureAxis, Metric, Published, Row, RowKind, Set, Threads,
+};
 
 use crate::page::{COLOURS, colour_of};
 
@@ -134,12 +136,13 @@ impl Names {
         let baseline = row.baseline.as_ref()?;
         let set = baseline.set().and_then(|set| self.set(set));
         let policy = if set.is_some() { None } else { baseline.policy() };
-        let machine = baseline.machine().map(|machine| format!("on {}", self.machine(machine)));
-        let parts = [set, policy, baseline.workload()].map(|part| part.map(str::to_string));
-        let known: Vec<String> = parts.into_iter().flatten().chain(machine).collect();
-        Some(match known.is_empty() {
-            true => baseline.set().unwrap_or("baseline").to_string(),
-            false => known.join(" "),
+        let machine = baseline.machine().map(|machine| self.machine(machine));
+        let known: Vec<&str> = [set, policy, baseline.workload()].into_iter().flatten().collect();
+        Some(match (known.join(" "), machine) {
+            (known, None) if known.is_empty() => baseline.set().unwrap_or("the baseline").to_string(),
+            (known, None) => known,
+            (known, Some(machine)) if known.is_empty() => machine.to_string(),
+            (known, Some(machine)) => format!("{known} on {machine}"),
         })
     }
 
@@ -188,6 +191,13 @@ impl Panel<'_> {
             Form::Times if row.is_effect() => 1.0 + value,
             Form::Times | Form::Amount => value,
         }
+    }
+
+    /// Which values are better, if any row is a result.
+    pub fn better(&self) -> Option<&'static str> {
+        let mut pairs = self.groups.iter().flat_map(|group| &group.pairs);
+        let result = pairs.any(|pair| pair.row.published.kind == RowKind::Result);
+        result.then_some(if self.metric.more_is_better() { "higher" } else { "lower" })
     }
 
     /// The value of no effect.
