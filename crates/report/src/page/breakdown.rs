@@ -18,7 +18,7 @@ const PARTS: [(usize, &str); 5] = [
 const LEFT: f64 = 34.0;
 const HEIGHT: f64 = 190.0;
 /// From bar to bar, and between kernels.
-const BAR: f64 = 9.0;
+const BAR: f64 = 8.5;
 const APART: f64 = 11.0;
 /// Below the bars, for slanted names.
 const NAMES: f64 = 62.0;
@@ -62,7 +62,7 @@ fn one(id: &str, machine: &str, ran: &Ran, all: &[Breakdown]) -> Markup {
     let over =
         |bars: &[&Breakdown], bar: &Breakdown| bars.first().map_or(f64::NAN, |first| bar.seconds / first.seconds);
     let times = kernels.iter().flat_map(|(_, bars)| bars.iter().map(move |bar| over(bars, bar)));
-    let axis = Axis::of(times.chain([0.0, 1.0]), 5, (bottom, top));
+    let axis = Axis::of(times.chain([0.0, 1.0]), 7, (bottom, top));
     let base = at(axis.at(1.0));
     let said = kernels.iter().map(|(name, bars)| {
         let bars = bars.iter().map(|bar| format!("{} {}", bar.policy, number::percent(over(bars, bar) - 1.0)));

@@ -7,7 +7,7 @@ use evenkeel_model::Ns;
 use evenkeel_sim::workers::{Activity, Slice};
 use maud::{Markup, PreEscaped, html};
 
-use super::svg::{Axis, Drawing, at, legend};
+use super::svg::{Axis, Drawing, at, legend, width_of};
 use crate::number;
 
 /// A lane is as many bins wide as the longest run of a panel needs.
@@ -22,8 +22,6 @@ const BANDS: [(f64, usize, &str); 5] = [
     (f64::INFINITY, 3, "sprinting, above that"),
 ];
 
-/// Left of the lanes, for the names of cores.
-const LEFT: f64 = 62.0;
 const WIDTH: f64 = 760.0;
 /// From lane to lane; a lane of 10 units is drawn as high as this but for what is left between.
 const LANE: f64 = 15.0;
@@ -38,8 +36,13 @@ pub fn draw(id: &str, profiled: &Profiled) -> Markup {
     let (legend, used) = legend(names, WIDTH);
     let mut y = used;
     let mut drawn = Vec::new();
-    let axis = Axis::exactly((0.0, longest.as_secs_f64() * 1e3), 8, (LEFT, WIDTH - 8.0));
-    let scale = (WIDTH - 8.0 - LEFT) / (longest.0 as f64 / bin as f64);
+    let name = |core: usize| {
+        let core_type = profiled.machine.cores[core].core_type.index();
+        format!("{core} {}", profiled.machine.core_types[core_type].name)
+    };
+    let left = 12.0 + (0..profiled.machine.cores.len()).map(|core| width_of(&name(core))).fold(0.0, f64::max);
+    let axis = Axis::exactly((0.0, longest.as_secs_f64() * 1e3), 8, (left, WIDTH - 8.0));
+    let scale = (WIDTH - 8.0 - left) / (longest.0 as f64 / bin as f64);
     let over = |arm: &ProfiledArm| number::percent(arm.time.0 as f64 / profiled.arms[0].time.0 as f64 - 1.0);
     for arm in &profiled.arms {
         drawn.push(html! {
@@ -48,11 +51,10 @@ pub fn draw(id: &str, profiled: &Profiled) -> Markup {
         y += HEADING;
         for (core, slices) in arm.profile.cores.iter().enumerate() {
             let core_type = profiled.machine.cores[core].core_type.index();
-            let name = format!("{core} {}", profiled.machine.core_types[core_type].name);
             drawn.push(html! {
-                text.soft[core_type > 0] x=(at(LEFT - 6.0)) y=(at(y + 11.0)) text-anchor="end" { (name) }
-                path.idle d=(PreEscaped(format!("M{} {}H{}v13H{}z", at(LEFT), at(y), at(WIDTH - 8.0), at(LEFT)))) {}
-                g transform={ "translate(" (at(LEFT)) " " (at(y)) ") scale(" (format!("{scale:.5}")) " 1.3)" } {
+                text.soft[core_type > 0] x=(at(left - 6.0)) y=(at(y + 11.0)) text-anchor="end" { (name(core)) }
+                path.idle d=(PreEscaped(format!("M{} {}H{}v13H{}z", at(left), at(y), at(WIDTH - 8.0), at(left)))) {}
+                g transform={ "translate(" (at(left)) " " (at(y)) ") scale(" (format!("{scale:.5}")) " 1.3)" } {
                     @for (colour, path) in strips(slices, arm.time, bin) {
                         path class={ "f" (colour) } d=(PreEscaped(path)) {}
                     }
