@@ -15,9 +15,9 @@ pub const LEFT: f64 = 34.0;
 const APART: f64 = 18.0;
 /// The widest that a label below a group may be.
 const LABEL: f64 = 96.0;
-/// The longest that a slanted label may be.
-const SLANTED: f64 = 170.0;
-/// A panel that would be wider has slanted labels.
+/// The longest that a slanted label may be: the first one must not leave the drawing.
+const SLANTED: f64 = 80.0;
+/// A panel that would be wider has slanted labels, if they are short.
 const WIDE: f64 = 620.0;
 /// No panel is narrower, for its legend.
 const NARROWEST: f64 = 290.0;
@@ -52,7 +52,7 @@ impl Layout {
         let joined = panel.groups.iter().map(|group| width_of(&joined(group))).fold(0.0, f64::max);
         let level: Vec<f64> = bars.iter().zip(&labels).map(|(bars, label)| bars.max(label.min(LABEL))).collect();
         let total = |wide: &[f64]| LEFT + wide.iter().map(|wide| wide + APART).sum::<f64>();
-        let slanted = total(&level) > WIDE;
+        let slanted = total(&level) > WIDE && joined <= SLANTED;
         let wide = if slanted { bars.clone() } else { level };
         let natural = total(&wide);
         let spare = (NARROWEST - natural).max(0.0) / count;
@@ -64,7 +64,7 @@ impl Layout {
             x += all;
         }
         let lines = panel.groups.iter().map(|group| group.label.len()).max().unwrap_or(0);
-        let labels = if slanted { 0.71 * joined.min(SLANTED) + 16.0 } else { 14.0 * lines as f64 + 6.0 };
+        let labels = if slanted { 0.71 * joined + 16.0 } else { 14.0 * lines as f64 + 6.0 };
         Self { width: natural.max(NARROWEST) + 4.0, places, labels, slanted }
     }
 
@@ -73,7 +73,7 @@ impl Layout {
         let slant = format!("translate({} {}) rotate(-45)", at(place.middle + 5.0), at(bottom + 11.0));
         html! {
             @if self.slanted {
-                text text-anchor="end" transform=(slant) { (shortened(&joined(group), SLANTED)) }
+                text text-anchor="end" transform=(slant) { (joined(group)) }
             } @else {
                 @for (line, text) in group.label.iter().enumerate() {
                     text.soft[line > 0] x=(at(place.middle)) y=(at(bottom + 14.0 * (line + 1) as f64)) text-anchor="middle" {

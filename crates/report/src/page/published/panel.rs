@@ -98,10 +98,13 @@ impl Names {
             single: single.map(|set| (set.name.clone(), set.machines[0].clone())).collect(),
             series: Vec::new(),
         };
-        for row in experiment.rows.iter().filter(|row| row.figure().is_some()) {
-            let name = names.series_of(row);
+        // The experiment's own policies come first, to have the colours that they have elsewhere.
+        let policies = experiment.policies.iter().map(|policy| (policy.clone(), policy.as_str()));
+        let rows = experiment.rows.iter().filter(|row| row.figure().is_some());
+        let rows: Vec<_> = rows.map(|row| (names.series_of(row), row.policy.as_deref().unwrap_or_default())).collect();
+        for (name, policy) in policies.chain(rows) {
             if names.series.iter().all(|(_, known)| *known != name) {
-                let wanted = colour_of(row.policy.as_deref().unwrap_or_default()) % COLOURS;
+                let wanted = colour_of(policy) % COLOURS;
                 let taken = |colour: &usize| names.series.iter().any(|(known, _)| known == colour);
                 let colours = (wanted..wanted + COLOURS).map(|colour| colour % COLOURS);
                 let colour = colours.into_iter().find(|colour| !taken(colour)).unwrap_or(wanted);
