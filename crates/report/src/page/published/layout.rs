@@ -14,7 +14,7 @@ pub const LEFT: f64 = 34.0;
 /// Between groups.
 const APART: f64 = 18.0;
 /// The widest that a label below a group may be.
-const LABEL: f64 = 96.0;
+const LABEL: f64 = 130.0;
 /// The longest that a slanted label may be: the first one must not leave the drawing.
 const SLANTED: f64 = 80.0;
 /// A panel that would be wider has slanted labels, if they are short.

@@ -98,11 +98,15 @@ impl Names {
             single: single.map(|set| (set.name.clone(), set.machines[0].clone())).collect(),
             series: Vec::new(),
         };
-        // The experiment's own policies come first, to have the colours that they have elsewhere.
-        let policies = experiment.policies.iter().map(|policy| (policy.clone(), policy.as_str()));
+        // The experiment's own policies come first, to have the colours that they have elsewhere; of them last what only the paper has,
+        // such as bindVM, which has the first colour for want of one.
+        let mut policies: Vec<_> = experiment.policies.iter().map(|policy| (policy.clone(), policy.as_str())).collect();
+        policies.sort_by_key(|(_, policy)| {
+            colour_of(policy) == 0 && experiment.policies.first().is_some_and(|first| first != policy)
+        });
         let rows = experiment.rows.iter().filter(|row| row.figure().is_some());
         let rows: Vec<_> = rows.map(|row| (names.series_of(row), row.policy.as_deref().unwrap_or_default())).collect();
-        for (name, policy) in policies.chain(rows) {
+        for (name, policy) in policies.into_iter().chain(rows) {
             if names.series.iter().all(|(_, known)| *known != name) {
                 let wanted = colour_of(policy) % COLOURS;
                 let taken = |colour: &usize| names.series.iter().any(|(known, _)| known == colour);
