@@ -7,6 +7,7 @@ use evenkeel_sched::Setup;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
 use serde::Deserialize;
 
+use super::figures::{self, PaperFigure};
 use super::metric::Metric;
 use super::null::arithmetic::Sharing;
 use super::published::Published;
@@ -22,6 +23,8 @@ pub struct Experiment {
     pub name: String,
     /// The paper.
     pub title: String,
+    /// What captions call it, if not by its title.
+    pub short: Option<String>,
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
     /// Short names for policies with long knobs, such as `wash:own`.
@@ -44,6 +47,9 @@ pub struct Experiment {
     /// What is run.
     #[serde(rename = "set")]
     pub sets: Vec<Set>,
+    /// The figures and tables that rows come from.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<PaperFigure>,
     /// What was published.
     #[serde(rename = "row")]
     pub rows: Vec<Published>,
@@ -68,6 +74,9 @@ fn declared() -> Vec<CoreOrder> {
 pub struct Set {
     /// The name that selectors use.
     pub name: String,
+    /// What figures call what it runs, where the policy's name is not enough to tell it from another set.
+    #[serde(rename = "as")]
+    pub alias: Option<String>,
     /// Machines.
     pub machines: Vec<String>,
     /// Workloads.
@@ -249,6 +258,11 @@ impl Experiment {
         wanted.iter().map(parse).collect()
     }
 
+    /// What captions call the paper.
+    pub fn short(&self) -> &str {
+        self.short.as_ref().unwrap_or(&self.title)
+    }
+
     /// Whether it has policies that see speedups of threads.
     pub fn knows_speedups(&self) -> bool {
         self.sets.iter().any(|set| matches!(set.carrier, Carrier::Threads))
@@ -283,7 +297,9 @@ impl Experiment {
     /// # Errors
     /// The text has a mistake.
     pub fn parse(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|mistake| Error::ExperimentFile(mistake.to_string()))
+        let read: Self = toml::from_str(text).map_err(|mistake| Error::ExperimentFile(mistake.to_string()))?;
+        figures::check(&read)?;
+        Ok(read)
     }
 }
 

@@ -7,6 +7,7 @@
 mod breakdown;
 mod equations;
 mod evaluate;
+mod figures;
 mod file;
 mod judge;
 mod metric;
@@ -22,6 +23,7 @@ mod workers;
 
 pub use breakdown::{Breakdown, breakdown};
 pub use evaluate::Row;
+pub use figures::{FigureAxis, PaperFigure};
 pub use file::{Carrier, Experiment, Member, PowerChart, PowerLine, Profile, Separation, Set, Workers};
 pub use judge::Verdict;
 pub use metric::Metric;

@@ -28,7 +28,7 @@ pub struct Published {
     pub what: String,
     /// The number; effects are signed fractions.
     pub published: f64,
-    /// Section and figure.
+    /// Section and figure, with a comma between them.
     pub source: String,
     /// Result, calibration, input or again.
     pub kind: RowKind,
@@ -58,6 +58,12 @@ pub struct Published {
 }
 
 impl Published {
+    /// The figure or table of the paper that the number is about: `Figure 8` of `abstract, 5.3, Figure 8`; `None` if it stands in the
+    /// text alone.
+    pub fn figure(&self) -> Option<&str> {
+        self.source.split(", ").find(|part| part.starts_with("Figure") || part.starts_with("Table"))
+    }
+
     /// Whether the number is the share by which something differs from its baseline.
     pub fn is_effect(&self) -> bool {
         self.baseline.is_some() && self.compare == Compare::Effect

@@ -1,9 +1,19 @@
 //! Bars to the left and right of a zero line: effects against a baseline.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
+use super::svg::{Axis, Drawing, NARROW, at, shortened, width_of};
 use crate::number;
+
+/// Between rows, and between groups.
+const ROW: f64 = 17.0;
+const HEADING: f64 = 20.0;
+/// What the labels of bars may take at the left, and what numbers take at the right.
+const LABELS: f64 = 130.0;
+const NUMBERS: f64 = 56.0;
+/// Below the bars: the ticks and what they are.
+const AXIS: f64 = 34.0;
 
 /// One bar.
 pub struct Bar {
@@ -19,6 +29,28 @@ pub struct Bar {
     pub best: bool,
 }
 
+impl Bar {
+    fn number(&self) -> String {
+        self.effect.map_or_else(|| "baseline".to_string(), number::percent)
+    }
+
+    /// The effect and its interval in words.
+    fn said(&self) -> String {
+        match self.interval {
+            Some((low, high)) => {
+                format!(
+                    "{} {} (95 %: {} to {})",
+                    self.label,
+                    self.number(),
+                    number::percent(low),
+                    number::percent(high)
+                )
+            }
+            None => format!("{} {}", self.label, self.number()),
+        }
+    }
+}
+
 /// Bars under a common heading.
 pub struct Group {
     /// The heading.
@@ -27,88 +59,84 @@ pub struct Group {
     pub bars: Vec<Bar>,
 }
 
-/// A scale that all bars of a figure share.
-pub struct Scale {
-    low: f64,
-    high: f64,
-}
-
-impl Scale {
-    /// One that holds all values, and zero.
-    pub fn of(values: impl Iterator<Item = f64>) -> Self {
-        let (mut low, mut high) = (0.0f64, 0.0f64);
-        for value in values.filter(|value| value.is_finite()) {
-            (low, high) = (low.min(value), high.max(value));
-        }
-        let margin = (0.04 * (high - low)).max(0.01);
-        Self { low: low - margin, high: high + margin }
-    }
-
-    /// A position in percent of the width, with one decimal.
-    pub fn at(&self, value: f64) -> String {
-        format!("{:.1}", 100.0 * (value - self.low) / (self.high - self.low))
-    }
-
-    fn span(&self, from: f64, to: f64) -> String {
-        let (from, to) = (from.min(to).clamp(self.low, self.high), from.max(to).clamp(self.low, self.high));
-        let width = 100.0 * (to - from) / (self.high - self.low);
-        format!("left:{}%;width:{width:.1}%", self.at(from))
-    }
-}
-
 /// A figure: groups of bars on one scale.
-pub fn figure(title: &str, remark: &str, groups: &[Group]) -> Markup {
-    let all = || groups.iter().flat_map(|group| &group.bars);
-    let ends =
-        all().flat_map(|bar| bar.effect.into_iter().chain(bar.interval.map(<[f64; 2]>::from).into_iter().flatten()));
-    let scale = Scale::of(ends);
+pub fn figure(id: &str, title: &str, remark: &str, groups: &[Group]) -> Markup {
+    let bars = || groups.iter().flat_map(|group| &group.bars);
+    let ends = bars().flat_map(|bar| bar.effect.into_iter().chain(bar.interval.into_iter().flat_map(<[f64; 2]>::from)));
+    let ends = ends.map(|end| 100.0 * end).chain([0.0]);
+    let labels = bars().map(|bar| width_of(&bar.label)).fold(0.0, f64::max).min(LABELS) + 8.0;
+    let axis = Axis::of(ends, 4, (labels, NARROW - NUMBERS - 6.0));
+    let mut y = 0.0;
+    let mut rows = Vec::new();
+    for group in groups {
+        rows.push(html! { text.soft x="0" y=(at(y + 14.0)) { (shortened(&group.name, NARROW)) } });
+        y += HEADING;
+        for bar in &group.bars {
+            rows.push(row(bar, &axis, y));
+            y += ROW;
+        }
+    }
+    let (bottom, zero) = (y + 2.0, at(axis.at(0.0)));
+    let spoken = groups
+        .iter()
+        .map(|group| format!("{}: {}", group.name, group.bars.iter().map(Bar::said).collect::<Vec<_>>().join(", ")));
+    let spoken = format!("{title}, {remark}. {}", spoken.collect::<Vec<_>>().join("; "));
+    let drawing = Drawing {
+        id,
+        width: NARROW,
+        height: bottom + AXIS,
+        spoken: &spoken,
+        caption: html! { b { (title) } ", " (remark) },
+        content: html! {
+            (axis.level("% of the baseline", HEADING, bottom))
+            @for row in &rows { (row) }
+            path.base d=(PreEscaped(format!("M{zero} {HEADING}V{}", at(bottom)))) {}
+        },
+    };
+    drawing.figure()
+}
+
+fn row(bar: &Bar, axis: &Axis, y: f64) -> Markup {
+    let effect = bar.effect.filter(|effect| effect.is_finite()).map(|effect| axis.at(100.0 * effect));
+    let (zero, text, labels) = (axis.at(0.0), at(y + 12.0), axis.span().0);
+    let ends = bar.interval.filter(|(low, high)| high - low > 0.001).map(|(low, high)| [low, high]);
     html! {
-        section {
-            h3 { (title) " " span.note { (remark) } }
-            table.bars {
-                @for group in groups {
-                    tr.group { th colspan="3" { (group.name) } }
-                    @for bar in &group.bars { (row(bar, &scale)) }
+        g {
+            title { (bar.said()) }
+            text x="0" y=(text) { (shortened(&bar.label, labels)) }
+            @if let Some(x) = effect {
+                rect class={ "f" (bar.colour % COLOURS) } x=(at(x.min(zero))) y=(at(y + 2.5)) height="12"
+                    width=(at((x - zero).abs())) {}
+                @if let Some([low, high]) = ends.map(|ends| ends.map(|end| at(axis.at(100.0 * end)))) {
+                    @let [top, middle, low_end] = [y + 5.5, y + 8.5, y + 11.5].map(at);
+                    path.whisker d=(PreEscaped(format!("M{low} {middle}H{high}M{low} {top}V{low_end}M{high} {top}V{low_end}"))) {}
                 }
             }
+            text.best[bar.best] x=(at(NARROW)) y=(text) text-anchor="end" { (bar.number()) }
         }
     }
 }
 
-fn row(bar: &Bar, scale: &Scale) -> Markup {
-    html! {
-        tr {
-            th scope="row" { (bar.label) }
-            td {
-                div.track {
-                    i.zero style={ "left:" (scale.at(0.0)) "%" } {}
-                    @if let Some(effect) = bar.effect.filter(|effect| effect.is_finite()) {
-                        i class={ "k" (bar.colour % COLOURS) } style=(scale.span(0.0, effect)) {}
-                        @if let Some((low, high)) = bar.interval.filter(|(low, high)| high - low > 0.001) {
-                            i.whisker style=(scale.span(low, high)) {}
-                        }
-                    }
-                }
-            }
-            td.n.best[bar.best] {
-                @match bar.effect { Some(effect) => (number::percent(effect)), None => "baseline" }
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A published and a simulated number on one line.
-pub fn dumbbell(scale: &Scale, published: f64, simulated: Option<f64>, miss: bool) -> Markup {
-    html! {
-        div.track {
-            i.zero style={ "left:" (scale.at(0.0)) "%" } {}
-            @if let Some(simulated) = simulated {
-                i.gap style=(scale.span(published, simulated)) {}
-                i.dot style={ "left:" (scale.at(published)) "%" } {}
-                i.dot.ours.miss[miss] style={ "left:" (scale.at(simulated)) "%" } {}
-            } @else {
-                i.dot style={ "left:" (scale.at(published)) "%" } {}
-            }
-        }
+    #[test]
+    fn bars_without_a_number_have_their_label_only() {
+        let bar = |label: &str, effect, interval| Bar { label: label.into(), effect, interval, colour: 9, best: false };
+        let odd = [
+            bar("<cfs>", None, None),
+            bar("gts", Some(f64::NAN), Some((f64::NAN, f64::NAN))),
+            bar("eas", Some(f64::INFINITY), Some((-0.1, f64::INFINITY))),
+            bar("colab", Some(-0.12), Some((-0.14, -0.1))),
+        ];
+        let groups = [Group { name: "radix & fft".into(), bars: odd.into() }];
+        let drawn = figure("turnaround", "Turnaround", "lower is better", &groups).into_string();
+        assert_eq!(drawn.matches("<rect").count(), 1, "{drawn}");
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf") && !drawn.contains("<cfs>"), "{drawn}");
+        let label = "aria-label=\"Turnaround, lower is better. radix &amp; fft: &lt;cfs&gt; baseline, gts -";
+        assert!(drawn.contains(label) && drawn.contains("colab -12.0 % (95 %: -14.0 % to -10.0 %)"), "{drawn}");
+        let none = figure("none", "Nothing", "", &[]).into_string();
+        assert!(!none.contains("NaN") && none.contains("<svg"), "{none}");
     }
 }

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use super::bars::{Bar, Group, figure};
 use super::latency::{self, Curve};
 use super::run::{LATENCY, RESPONSE, TIMELINE};
+use super::svg::slug;
 use super::timeline::{Drawn, timeline};
 use super::{Made, colour_of, frame, policies};
 use crate::{headline, number};
@@ -36,7 +37,7 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
         (policies(compared.policies.iter().copied()))
         div.panels {
             @for (title, remark, value, lower) in FIGURES {
-                (figure(title, remark, &groups(compared, value, lower)))
+                (figure(&slug(title), title, remark, &groups(compared, value, lower)))
             }
         }
         h2 { "In numbers" }

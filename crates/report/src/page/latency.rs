@@ -4,11 +4,11 @@ use evenkeel_model::Ns;
 use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
+use super::svg::{Drawing, NARROW, at};
 
-const WIDTH: f64 = 380.0;
-const HEIGHT: f64 = 190.0;
-const LEFT: f64 = 40.0;
-const RIGHT: f64 = 355.0;
+const HEIGHT: f64 = 184.0;
+const LEFT: f64 = 38.0;
+const RIGHT: f64 = 316.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 158.0;
 /// A curve has no more corners than this.
@@ -46,29 +46,30 @@ pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
     }
     let axis =
         Axis::of(curves.iter().flat_map(|curve| &curve.times).map(|time| time.0).filter(|time| *time > 0), longest);
+    let content = html! {
+        @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            path.grid d=(PreEscaped(format!("M{LEFT} {}H{RIGHT}", height(share)))) {}
+            text.soft x=(at(LEFT - 5.0)) y=(height(share)) dy="4" text-anchor="end" { (format!("{:.0} %", 100.0 * share)) }
+        }
+        @for power in axis.low..=axis.high {
+            @let x = axis.at(10u64.pow(power));
+            path.grid d=(PreEscaped(format!("M{x} {TOP}V{BOTTOM}"))) {}
+            text.soft x=(x) y=(at(BOTTOM + 15.0)) text-anchor="middle" { (power_of_ten(power)) }
+        }
+        @for curve in &curves {
+            path class={ "line s" (curve.colour % COLOURS) } d=(PreEscaped(path(curve, &axis))) {
+                title { (curve.name) ": half within " (curve.quantile(0.5)) ", 99 % within " (curve.quantile(0.99)) }
+            }
+        }
+    };
+    let spoken = format!("{title}: the share of cases that took no longer");
+    let caption = html! {};
     html! {
         section {
             h3 { (title) }
             p.soft { (remark) }
-            figure.drawn id=(id) {
-                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (title) ", the share of cases that took no longer" } {
-                    @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-                        path.grid d={ "M" (LEFT) " " (height(share)) "H" (RIGHT) } {}
-                        text.soft.end x=(LEFT - 5.0) y=(height(share)) dy="4" { (format!("{:.0} %", 100.0 * share)) }
-                    }
-                    @for power in axis.low..=axis.high {
-                        @let x = axis.at(10u64.pow(power));
-                        path.grid d={ "M" (x) " " (TOP) "V" (BOTTOM) } {}
-                        text.soft.middle x=(x) y=(BOTTOM + 16.0) { (power_of_ten(power)) }
-                    }
-                    @for curve in &curves {
-                        path class={ "curve s" (curve.colour % COLOURS) } d=(PreEscaped(path(curve, &axis))) {
-                            title { (curve.name) ": half within " (curve.quantile(0.5)) ", 99 % within " (curve.quantile(0.99)) }
-                        }
-                    }
-                }
-                div.scroll { (numbers(&curves)) }
-            }
+            (Drawing { id, width: NARROW, height: HEIGHT, spoken: &spoken, caption, content }.figure())
+            div.scroll { (numbers(&curves)) }
         }
     }
 }
@@ -106,7 +107,7 @@ impl Axis {
     fn at(&self, time: u64) -> String {
         let (low, high) = (f64::from(self.low), f64::from(self.high));
         let share = (libm::log10(time.max(1) as f64).max(low) - low) / (high - low);
-        format!("{:.1}", LEFT + share * (RIGHT - LEFT))
+        at(LEFT + share * (RIGHT - LEFT))
     }
 }
 
@@ -117,7 +118,7 @@ fn power_of_ten(power: u32) -> String {
 }
 
 fn height(share: f64) -> String {
-    format!("{:.1}", BOTTOM - share * (BOTTOM - TOP))
+    at(BOTTOM - share * (BOTTOM - TOP))
 }
 
 fn path(curve: &Curve, axis: &Axis) -> String {

@@ -1,16 +1,19 @@
-//! Pages for browsers: each is self-contained, in light and dark, for small and large screens. Drawings can be saved; what they
-//! show stands in tables, too, so that it reads aloud and copies well. Timelines, into which a reader zooms, are drawn by a script.
+//! Pages for browsers: each is self-contained, in light and dark, for small and large screens. A figure says in its label what it
+//! shows, and can be taken out of its page ([`svg`]); a script draws timelines, into which a reader zooms ([`timeline`]).
 
 mod bars;
 mod breakdown;
 mod comparison;
+mod dumbbell;
 mod groups;
 mod latency;
 mod marginal;
 mod power;
 mod profile;
+mod published;
 mod reproduction;
 mod run;
+mod svg;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -34,6 +37,9 @@ const REPEATABLE: &str = "The same command gives the same page.";
 /// What a browser may do with a page.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'";
+
+/// How pages look.
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("figures.css"), include_str!("timeline.css"));
 
 /// What pages do.
 const SCRIPT: &str = concat!(
@@ -77,7 +83,7 @@ pub fn frame(title: &str, content: &Markup, made: Made<'_>) -> String {
                 title { (title) }
                 // Whatever a name may hold, nothing is fetched.
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
-                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(include_str!("interactive.css"))) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 main {

@@ -6,42 +6,62 @@ use evenkeel_experiment::paper::Power;
 use evenkeel_model::Watts;
 use maud::{Markup, PreEscaped, html};
 
-use super::{COLOURS, legend};
+use super::COLOURS;
+use super::svg::{Axis, Drawing, NARROW, at, legend};
 use crate::number;
 
-/// Steps on an axis that charts side by side share.
-pub fn draw(charts: &[Power]) -> Markup {
-    let samples = || charts.iter().flat_map(|chart| &chart.lines).map(|line| &line.samples);
-    let (most, longest) =
-        (samples().flatten().map(|sample| sample.0).fold(0.0, f64::max), samples().map(Vec::len).max().unwrap_or(0));
-    let height = 1.05 * most;
+const LEFT: f64 = 30.0;
+const HEIGHT: f64 = 170.0;
+/// Below the lines: the ticks and what they are.
+const AXIS: f64 = 32.0;
+
+/// Charts side by side, on axes that they share.
+pub fn draw(id: &str, charts: &[Power]) -> Markup {
+    let lines = || charts.iter().flat_map(|chart| chart.lines.iter().map(move |line| (chart, line)));
+    let most = lines().flat_map(|(_, line)| &line.samples).map(|sample| sample.0).fold(0.0, f64::max);
+    let seconds = lines().map(|(chart, line)| line.samples.len() as f64 * chart.every.as_secs_f64());
+    let ends = (most, seconds.fold(0.0, f64::max));
     html! {
         div.panels {
-            @for chart in charts {
-                figure {
-                    h3 { (chart.what) }
-                    p.soft { (chart.source) ", up to " (number::number(height)) " W" }
-                    div.power role="img" aria-label=(spoken(chart)) {
-                        svg viewBox={ "0 0 " (longest.max(1)) " 100" } preserveAspectRatio="none" {
-                            @for (index, line) in chart.lines.iter().enumerate() {
-                                path class={ "t" (index % COLOURS) } d=(PreEscaped(path(&line.samples, height))) {
-                                    title { (line.name) }
-                                }
-                            }
-                        }
-                        div.axis { span { "0" } span { (number::seconds(longest as f64 * chart.every.as_secs_f64())) } }
-                    }
-                    (legend(chart.lines.iter().enumerate().map(|(index, line)| (index, line.name.as_str()))))
-                }
-            }
+            @for (place, chart) in charts.iter().enumerate() { (one(&format!("{id}-{}", place + 1), chart, ends)) }
         }
     }
 }
 
-fn path(samples: &[Watts], height: f64) -> String {
+fn one(id: &str, chart: &Power, (most, longest): (f64, f64)) -> Markup {
+    let (legend, used) = legend(chart.lines.iter().map(|line| line.name.as_str()).enumerate(), NARROW);
+    let (top, right) = (used + 22.0, NARROW - 6.0);
+    let bottom = top + HEIGHT;
+    let watts = Axis::of([0.0, most], 5, (bottom, top));
+    let seconds = Axis::exactly((0.0, longest), 6, (LEFT, right));
+    let drawing = Drawing {
+        id,
+        width: NARROW,
+        height: bottom + AXIS,
+        spoken: &spoken(chart),
+        caption: html! { b { (chart.what) } ", " (chart.source) },
+        content: html! {
+            (legend)
+            text.soft x="0" y=(at(top - 9.0)) { "Power, W" }
+            (watts.upright(LEFT, right))
+            (seconds.level("time, s", top, bottom))
+            @for (index, line) in chart.lines.iter().enumerate() {
+                path class={ "line s" (index % COLOURS) }
+                    d=(PreEscaped(path(&line.samples, chart.every.as_secs_f64(), (&seconds, &watts)))) {
+                    title { (line.name) }
+                }
+            }
+        },
+    };
+    drawing.figure()
+}
+
+/// A line through the middles of intervals. What is no number is left out.
+fn path(samples: &[Watts], every: f64, (seconds, watts): (&Axis, &Axis)) -> String {
     let mut path = String::new();
-    for (index, Watts(watts)) in samples.iter().enumerate() {
-        let _ = write!(path, "{}{index}.5 {:.1}", if index == 0 { 'M' } else { 'L' }, 100.0 - 100.0 * watts / height);
+    for (index, Watts(sample)) in samples.iter().enumerate().filter(|(_, sample)| sample.0.is_finite()) {
+        let begin = if path.is_empty() { 'M' } else { 'L' };
+        let _ = write!(path, "{begin}{} {}", at(seconds.at((index as f64 + 0.5) * every)), at(watts.at(*sample)));
     }
     path
 }
@@ -54,4 +74,28 @@ fn spoken(chart: &Power) -> String {
         format!("{}: {} W on average for {}", line.name, number::number(mean), number::seconds(seconds))
     });
     lines.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_experiment::paper::MeasuredLine;
+    use evenkeel_model::Ns;
+
+    use super::*;
+
+    #[test]
+    fn a_line_leaves_out_what_is_no_number() {
+        let line = |samples: &[f64]| MeasuredLine {
+            name: "<gts>".into(),
+            samples: samples.iter().copied().map(Watts).collect(),
+        };
+        let lines = vec![line(&[f64::NAN, 2.0, 4.0]), line(&[])];
+        let chart = Power { what: "Whole chip".into(), source: "V.C".into(), every: Ns::from_ms(1000), lines };
+        let drawn = draw("power", &[chart.clone(), chart]).into_string();
+        assert!(drawn.contains("id=\"power-1\"") && drawn.contains("id=\"power-2\""), "{drawn}");
+        assert_eq!(drawn.matches("<path class=\"line s0\" d=\"M").count(), 2, "one a chart");
+        let paths = drawn.split(" d=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        assert!(paths.into_iter().all(|path| !path.contains("NaN")), "{drawn}");
+        assert!(drawn.contains("&lt;gts&gt;") && !drawn.contains("<gts>"), "{drawn}");
+    }
 }

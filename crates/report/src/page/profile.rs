@@ -7,7 +7,7 @@ use evenkeel_model::Ns;
 use evenkeel_sim::workers::{Activity, Slice};
 use maud::{Markup, PreEscaped, html};
 
-use super::legend;
+use super::svg::{Axis, Drawing, at, legend, width_of};
 use crate::number;
 
 /// A lane is as many bins wide as the longest run of a panel needs.
@@ -22,33 +22,66 @@ const BANDS: [(f64, usize, &str); 5] = [
     (f64::INFINITY, 3, "sprinting, above that"),
 ];
 
+const WIDTH: f64 = 760.0;
+/// From lane to lane; a lane of 10 units is drawn as high as this but for what is left between.
+const LANE: f64 = 15.0;
+/// What stands above the lanes of each set of techniques.
+const HEADING: f64 = 26.0;
+
 /// The panels of a profile on an axis that they share.
-pub fn draw(profiled: &Profiled) -> Markup {
+pub fn draw(id: &str, profiled: &Profiled) -> Markup {
     let longest = profiled.arms.iter().map(|arm| arm.time).max().unwrap_or(Ns(1));
     let bin = (longest.0 / BINS).max(1);
-    html! {
-        h3 { (profiled.what) }
-        p.soft {
-            (profiled.source) ". A core's strip has the colour of its voltage; the dark part below is where it executes tasks or serial "
-            "code, the rest of the time it waits or searches for work."
-        }
-        (legend(BANDS.iter().map(|(_, colour, name)| (*colour, *name))))
-        @for ProfiledArm { policy: name, time, profile } in &profiled.arms {
-            p { b { (name) } " " (number::percent(time.0 as f64 / profiled.arms[0].time.0 as f64 - 1.0)) " of time, " (time) }
-            div.lanes role="img" aria-label={ "Activity and voltage of every core with " (name) } {
-                @for (core, slices) in profile.cores.iter().enumerate() {
-                    @let big = profiled.machine.cores[core].core_type.index() == 0;
-                    span.big[big] { (core) " " (profiled.machine.core_types[profiled.machine.cores[core].core_type.index()].name) }
-                    svg viewBox={ "0 0 " (longest.0 / bin + 1) " 10" } preserveAspectRatio="none" height="13" {
-                        @for (colour, path) in strips(slices, *time, bin) {
-                            path class={ "f" (colour) } d=(PreEscaped(path)) {}
-                        }
-                        path class="at-work" d=(PreEscaped(at_work(slices, *time, bin))) {}
+    let names = BANDS.iter().map(|(_, colour, name)| (*colour, *name));
+    let (legend, used) = legend(names, WIDTH);
+    let mut y = used;
+    let mut drawn = Vec::new();
+    let name = |core: usize| {
+        let core_type = profiled.machine.cores[core].core_type.index();
+        format!("{core} {}", profiled.machine.core_types[core_type].name)
+    };
+    let left = 12.0 + (0..profiled.machine.cores.len()).map(|core| width_of(&name(core))).fold(0.0, f64::max);
+    let axis = Axis::exactly((0.0, longest.as_secs_f64() * 1e3), 8, (left, WIDTH - 8.0));
+    let scale = (WIDTH - 8.0 - left) / (longest.0 as f64 / bin as f64);
+    let over = |arm: &ProfiledArm| number::percent(arm.time.0 as f64 / profiled.arms[0].time.0 as f64 - 1.0);
+    for arm in &profiled.arms {
+        drawn.push(html! {
+            text x="0" y=(at(y + 18.0)) { tspan.best { (arm.policy) } " " (over(arm)) " of time, " (arm.time) }
+        });
+        y += HEADING;
+        for (core, slices) in arm.profile.cores.iter().enumerate() {
+            let core_type = profiled.machine.cores[core].core_type.index();
+            drawn.push(html! {
+                text.soft[core_type > 0] x=(at(left - 6.0)) y=(at(y + 11.0)) text-anchor="end" { (name(core)) }
+                path.idle d=(PreEscaped(format!("M{} {}H{}v13H{}z", at(left), at(y), at(WIDTH - 8.0), at(left)))) {}
+                g transform={ "translate(" (at(left)) " " (at(y)) ") scale(" (format!("{scale:.5}")) " 1.3)" } {
+                    @for (colour, path) in strips(slices, arm.time, bin) {
+                        path class={ "f" (colour) } d=(PreEscaped(path)) {}
                     }
+                    path.at-work d=(PreEscaped(at_work(slices, arm.time, bin))) {}
                 }
-            }
+            });
+            y += LANE;
         }
     }
+    let spoken = profiled.arms.iter().map(|arm| format!("{} {} of time", arm.policy, over(arm)));
+    let spoken = format!("Activity and voltage of every core. {}", spoken.collect::<Vec<_>>().join("; "));
+    let drawing = Drawing {
+        id,
+        width: WIDTH,
+        height: y + 34.0,
+        spoken: &spoken,
+        caption: html! {
+            b { (profiled.what) } ", " (profiled.source) ". A core's strip has the colour of its voltage; the dark part below is where it "
+            "executes tasks or serial code, the rest of the time it waits or searches for work."
+        },
+        content: html! {
+            (legend)
+            @for part in &drawn { (part) }
+            (axis.level("time, ms", y, y + 3.0))
+        },
+    };
+    drawing.figure()
 }
 
 /// For each bin of a run that ended then, the slice that the core was in at its middle.

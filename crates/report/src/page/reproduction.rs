@@ -4,7 +4,9 @@ use evenkeel_experiment::mean;
 use evenkeel_experiment::paper::{Carrier, Metric, Ran, Reproduction, Row, RowKind, Separated, Summary, Verdict};
 use maud::{Markup, html};
 
-use super::bars::{Bar, Group, Scale, dumbbell, figure};
+use super::bars::{Bar, Group, figure};
+use super::dumbbell::{self, Scale};
+use super::svg::slug;
 use super::{Made, colour_of, frame, policies};
 use crate::{number, text};
 
@@ -16,11 +18,13 @@ pub fn page(name: &str, all: &[Reproduction], command: &str) -> String {
 
 fn one(reproduction: &Reproduction) -> Markup {
     let Reproduction { experiment, sets, rows, power, profiles, .. } = reproduction;
+    let id = |what: &str| slug(&format!("{} {what}", experiment.name));
     html! {
         h1 { (experiment.title) }
         (summary(&reproduction.summary()))
         @if let Some(ranking) = reproduction.ranking() { p.soft { (text::order(&ranking)) } }
         @for separated in &reproduction.separated { (separation(separated)) }
+        @if !experiment.figures.is_empty() { (super::published::draw(experiment, rows)) }
         h2 { "Every published number" }
         p.soft {
             "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
@@ -30,16 +34,18 @@ fn one(reproduction: &Reproduction) -> Markup {
         (published(rows, &reproduction.null.arithmetic))
         @if !power.is_empty() {
             h2 { "Power over time" }
-            (super::power::draw(power))
+            (super::power::draw(&id("power"), power))
         }
         @if experiment.sets.iter().any(|set| matches!(set.carrier, Carrier::Equations)) {
             h2 { "The first-order model" }
-            (super::marginal::draw())
+            (super::marginal::draw(&id("model")))
         }
-        @for ran in sets { (super::breakdown::draw(ran)) }
+        @for ran in sets { (super::breakdown::draw(&id("breakdown"), ran)) }
         @if !profiles.is_empty() {
             h2 { "Activity and voltage over time" }
-            @for profiled in profiles { (super::profile::draw(profiled)) }
+            @for (place, profiled) in profiles.iter().enumerate() {
+                (super::profile::draw(&id(&format!("activity {}", place + 1)), profiled))
+            }
         }
         (policies(experiment.policies.iter().map(String::as_str)))
         @for ran in sets.iter().filter(|ran| ran.policies.len() > 1) {
@@ -50,7 +56,8 @@ fn one(reproduction: &Reproduction) -> Markup {
             div.panels {
                 @for metric in metrics(ran.set.overview) {
                     @let better = if metric.more_is_better() { "higher" } else { "lower" };
-                    (figure(metric.title(), &format!("{better} is better"), &classes(ran, metric)))
+                    @let id = id(&format!("{} {}", ran.set.name, metric.title()));
+                    (figure(&id, metric.title(), &format!("{better} is better"), &classes(ran, metric)))
                 }
             }
         }
@@ -168,7 +175,7 @@ fn row(row: &Row, reckoned: Option<f64>, scale: Option<&Scale>) -> Markup {
             td.n { (simulated.map_or_else(|| "-".to_string(), show)) }
             td.n { (reckoned.map_or_else(|| "-".to_string(), show)) }
             td.dumbbell {
-                @if let Some(scale) = scale { (dumbbell(scale, published.published, *simulated, miss)) }
+                @if let Some(scale) = scale { (dumbbell::draw(scale, published.published, *simulated, miss)) }
             }
             td class=(if miss { "miss" } else { "hit" }) { (text::remark(row)) }
             td.note.where { (published.source) }

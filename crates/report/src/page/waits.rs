@@ -8,11 +8,11 @@ use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
 use super::groups::kind;
+use super::svg::{Drawing, NARROW, at};
 
-const WIDTH: f64 = 380.0;
 const HEIGHT: f64 = 300.0;
-const CENTRE: (f64, f64) = (190.0, 150.0);
-const RADII: (f64, f64) = (100.0, 118.0);
+const CENTRE: (f64, f64) = (170.0, 150.0);
+const RADII: (f64, f64) = (88.0, 118.0);
 /// More nodes than this are not told apart: threads with the same name but for its number are one then.
 const NODES: usize = 14;
 /// Not more arrows than this, the longest waits first.
@@ -65,36 +65,35 @@ pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited]) -> Markup {
     let Graph { nodes, arrows, left_out } = Graph::of(threads, waits);
     let Some(longest) = arrows.first().map(|arrow| arrow.total.0.max(1)) else { return html! {} };
     let most = nodes.iter().map(|node| node.blame.0).max().unwrap_or(1).max(1);
-    html! {
-        figure.drawn.graph id=(id) {
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="group" aria-label="Which threads waited for which" {
-                @for arrow in arrows.iter().rev() {
-                    @let width = WIDEST * libm::sqrt(arrow.total.0 as f64 / longest as f64);
-                    path class={ "arrow s" (nodes[arrow.waker].program % COLOURS) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
-                        d=(PreEscaped(curve(arrow, nodes.len()))) stroke-width=(format!("{:.1}", width.max(0.6))) {
-                        title { (sentence(&nodes, arrow)) }
-                    }
-                    path class={ "head f" (nodes[arrow.waker].program % COLOURS) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
-                        d=(PreEscaped(head(arrow, nodes.len(), width))) {}
-                }
-                @for (index, node) in nodes.iter().enumerate() {
-                    @let (x, y) = place(index, nodes.len(), 1.0);
-                    @let (tx, ty) = place(index, nodes.len(), 1.16);
-                    @let radius = 3.0 + 7.0 * libm::sqrt(node.blame.0 as f64 / most as f64);
-                    g tabindex="0" data-node=(index) aria-label=(described(node)) {
-                        circle class={ "f" (node.program % COLOURS) } cx=(decimal(x)) cy=(decimal(y)) r=(decimal(radius)) {}
-                        text class=(side(tx)) x=(decimal(tx)) y=(decimal(ty + 4.0)) { (label(node)) }
-                        title { (described(node)) }
-                    }
-                }
+    let content = html! {
+        @for arrow in arrows.iter().rev() {
+            @let width = WIDEST * libm::sqrt(arrow.total.0 as f64 / longest as f64);
+            @let colour = nodes[arrow.waker].program % COLOURS;
+            path class={ "wait s" (colour) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
+                d=(PreEscaped(curve(arrow, nodes.len()))) stroke-width=(at(width.max(0.6))) {
+                title { (sentence(&nodes, arrow)) }
             }
-            figcaption.soft {
-                "An arrow leads from who waited to whom it waited for, the wider the longer; a dot is the larger, the longer others waited for it. "
-                "Point at one to see its own arrows."
-                @if left_out > 0 { " " (left_out) " more arrows, of shorter waits, are left out." }
+            path class={ "tip f" (colour) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
+                d=(PreEscaped(tip(arrow, nodes.len(), width))) {}
+        }
+        @for (index, node) in nodes.iter().enumerate() {
+            @let (x, y) = place(index, nodes.len(), 1.0);
+            @let (tx, ty) = place(index, nodes.len(), 1.16);
+            @let radius = 3.0 + 7.0 * libm::sqrt(node.blame.0 as f64 / most as f64);
+            g tabindex="0" role="img" data-node=(index) aria-label=(described(node)) {
+                circle class={ "f" (node.program % COLOURS) } cx=(at(x)) cy=(at(y)) r=(at(radius)) {}
+                text text-anchor=(side(tx)) x=(at(tx)) y=(at(ty + 4.0)) { (label(node)) }
+                title { (described(node)) }
             }
         }
-    }
+    };
+    let caption = html! {
+        "An arrow leads from who waited to whom it waited for, the wider the longer; a dot is the larger, the longer others waited for it. "
+        "Point at one to see its own arrows."
+        @if left_out > 0 { " " (left_out) " more arrows, of shorter waits, are left out." }
+    };
+    let spoken = "Which threads waited for which";
+    Drawing { id, width: NARROW, height: HEIGHT, spoken, caption, content }.figure()
 }
 
 impl Graph {
@@ -182,20 +181,20 @@ fn corners(arrow: &Waited, nodes: usize) -> [(f64, f64); 3] {
 fn curve(arrow: &Waited, nodes: usize) -> String {
     if arrow.waiter == arrow.waker {
         let step = 0.35 / nodes as f64 * 3.0;
-        let at = |index: f64, out: f64| {
+        let bend = |index: f64, out: f64| {
             let angle = TAU * (arrow.waiter as f64 / nodes as f64) - TAU / 4.0 + index * step.min(0.25);
             (CENTRE.0 + out * RADII.0 * libm::cos(angle), CENTRE.1 + out * RADII.1 * libm::sin(angle))
         };
-        let (from, one, other, to) = (at(-0.6, 0.93), at(-1.6, 0.6), at(1.6, 0.6), at(0.6, 0.93));
-        let [from, one, other, to] = [from, one, other, to].map(|(x, y)| format!("{} {}", decimal(x), decimal(y)));
+        let (from, one, other, to) = (bend(-0.6, 0.93), bend(-1.6, 0.6), bend(1.6, 0.6), bend(0.6, 0.93));
+        let [from, one, other, to] = [from, one, other, to].map(|(x, y)| format!("{} {}", at(x), at(y)));
         return format!("M{from}C{one} {other} {to}");
     }
-    let [from, middle, to] = corners(arrow, nodes).map(|(x, y)| format!("{} {}", decimal(x), decimal(y)));
+    let [from, middle, to] = corners(arrow, nodes).map(|(x, y)| format!("{} {}", at(x), at(y)));
     format!("M{from}Q{middle} {to}")
 }
 
-/// The head of an arrow, as wide as it needs to be seen.
-fn head(arrow: &Waited, nodes: usize, width: f64) -> String {
+/// The tip of an arrow, as wide as it needs to be seen.
+fn tip(arrow: &Waited, nodes: usize, width: f64) -> String {
     if arrow.waiter == arrow.waker {
         return String::new();
     }
@@ -204,15 +203,11 @@ fn head(arrow: &Waited, nodes: usize, width: f64) -> String {
     let length = libm::hypot(dx, dy).max(1e-9);
     let (dx, dy) = (dx / length, dy / length);
     let (long, wide) = (5.0 + width, 2.5 + 0.6 * width);
-    let tip = (to.0 + dx * 2.0, to.1 + dy * 2.0);
-    let back = (tip.0 - dx * long, tip.1 - dy * long);
-    let [tip, left, right] = [tip, (back.0 - dy * wide, back.1 + dx * wide), (back.0 + dy * wide, back.1 - dx * wide)]
-        .map(|(x, y)| format!("{} {}", decimal(x), decimal(y)));
-    format!("M{tip}L{left}L{right}z")
-}
-
-fn decimal(number: f64) -> String {
-    format!("{number:.1}")
+    let end = (to.0 + dx * 2.0, to.1 + dy * 2.0);
+    let back = (end.0 - dx * long, end.1 - dy * long);
+    let [end, left, right] = [end, (back.0 - dy * wide, back.1 + dx * wide), (back.0 + dy * wide, back.1 - dx * wide)]
+        .map(|(x, y)| format!("{} {}", at(x), at(y)));
+    format!("M{end}L{left}L{right}z")
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ fn text_page_and_document_of_a_comparison_show_the_same_numbers() {
     let timelines = Timelines::record(&runner, 1).unwrap();
     let page = page::comparison(&compared, &timelines, "compare <radix>");
     assert!(page.contains(&effect) && page.contains("compare &lt;radix&gt;"), "{effect}");
+    assert!(page.matches("<figure class=\"drawn\"").count() >= 3, "turnaround, throughput and energy");
     let runs = page.split("\"title\":").skip(1).map(|run| run.split('"').nth(1).unwrap());
     assert_eq!(runs.collect::<Vec<_>>(), ["cfs", "gts"], "one timeline has all policies");
     let document = json::Runs::of(&results.runs, results.events, 0.0);

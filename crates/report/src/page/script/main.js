@@ -1,7 +1,9 @@
 // What a page does once it is there. Timelines that are folded away are read when they are opened.
 
-for (const figure of document.querySelectorAll("figure.drawn")) exportable(figure);
-for (const figure of document.querySelectorAll("figure.graph")) follow(figure);
+for (const figure of document.querySelectorAll("figure.drawn")) {
+  exportable(figure);
+  follow(figure);
+}
 
 async function begin(figure) {
   try {
