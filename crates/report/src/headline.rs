@@ -34,7 +34,7 @@ pub fn of_sweep(summary: &Summary) -> String {
     let others = summary
         .policies
         .iter()
-        .filter_map(|of| Some(Found { policy: &of.policy, difference: of.h_antt?, cells: of.cells }));
+        .filter_map(|of| Some(Found { policy: &of.policy, difference: of.effects.h_antt?, cells: of.cells }));
     let all = summary.policies.len();
     say(&summary.baseline, all, summary.cells, &others.collect::<Vec<_>>(), summary.drawn)
 }

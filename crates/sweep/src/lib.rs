@@ -26,7 +26,7 @@
 //! let done = sweep(&grid, &Request::into(folder.path().join("out.parquet")), &Control::default())?;
 //! assert_eq!((grid.runs(), done.computed), (2 * 2 * 2 * 2, 16));
 //! let summary = Summary::read(&folder.path().join("out.parquet"))?;
-//! println!("{} differs by {:?}", summary.policies[0].policy, summary.policies[0].h_antt);
+//! println!("{} differs by {:?}", summary.policies[0].policy, summary.policies[0].effects.h_antt);
 //! # Ok(())
 //! # }
 //! ```
@@ -47,6 +47,6 @@ pub use error::Error;
 pub use grid::Grid;
 pub use merge::merge;
 pub use shard::Shard;
-pub use summary::{PolicySummary, Summary};
+pub use summary::{AtValue, Effects, PolicySummary, Summary, Varied};
 pub use sweep::{Done, Request, sweep};
 pub use table::{is_done, read, rows, table};

@@ -23,6 +23,37 @@ pub struct Summary {
     pub drawn: bool,
     /// The other policies.
     pub policies: Vec<PolicySummary>,
+    /// What has several values: workloads, machines, and what else was varied but for knobs of policies.
+    pub varied: Vec<Varied>,
+}
+
+/// Something that has several values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Varied {
+    /// Its name: a column of the table.
+    pub name: String,
+    /// Its values, in the order of the grid.
+    pub values: Vec<AtValue>,
+}
+
+/// What came out with one value, over everything else that was varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtValue {
+    /// The value; `default` where the grid does not set it.
+    pub value: String,
+    /// The other policies, in the order of [`Summary::policies`].
+    pub policies: Vec<Effects>,
+}
+
+/// The effects of a policy against the baseline.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// On H_ANTT: lower is better.
+    pub h_antt: Option<Difference>,
+    /// On H_STP: higher is better.
+    pub h_stp: Option<Difference>,
+    /// On energy.
+    pub energy: Option<Difference>,
 }
 
 /// A policy against the baseline. Effects are geometric means over everything that was varied in which all runs came to their
@@ -31,12 +62,8 @@ pub struct Summary {
 pub struct PolicySummary {
     /// Its name.
     pub policy: String,
-    /// On H_ANTT: lower is better.
-    pub h_antt: Option<Difference>,
-    /// On H_STP: higher is better.
-    pub h_stp: Option<Difference>,
-    /// On energy.
-    pub energy: Option<Difference>,
+    /// Over everything.
+    pub effects: Effects,
     /// In how many cells they are compared by H_ANTT: all of their runs have one.
     pub cells: u64,
     /// In how many of these it has a lower H_ANTT than the baseline, by its own 95 % interval: of forty cells without a
@@ -51,6 +78,36 @@ const METRICS: usize = 3;
 /// H_ANTT, H_STP and energy.
 fn metrics(row: &Row) -> [f64; METRICS] {
     [row.h_antt, row.h_stp, row.energy_j].map(|value| value.unwrap_or(f64::NAN))
+}
+
+/// The sums of all policies.
+#[derive(Clone, Debug)]
+struct Tally(Vec<[Sums; METRICS]>);
+
+impl Tally {
+    fn new(about: &About) -> Self {
+        let sums = Sums { of_seeds: vec![0.0; about.seeds], cells: 0 };
+        Self(vec![std::array::from_fn(|_| sums.clone()); about.policies.len()])
+    }
+
+    fn add(&mut self, policy: usize, metric: usize, logs: &[f64]) {
+        let sums = &mut self.0[policy][metric];
+        sums.cells += 1;
+        sums.of_seeds.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
+    }
+
+    fn effects(&self, policy: usize) -> Effects {
+        let [h_antt, h_stp, energy] = &self.0[policy];
+        Effects { h_antt: h_antt.difference(), h_stp: h_stp.difference(), energy: energy.difference() }
+    }
+}
+
+/// Something that may have several values, and the tally of each.
+struct Axis {
+    name: String,
+    values: Vec<(String, Tally)>,
+    /// The position of the present cell's value.
+    at: usize,
 }
 
 /// For each seed the sum over cells of the logarithm of the ratio, and how many cells that is.
@@ -75,7 +132,6 @@ impl Summary {
     pub fn read(table: &Path) -> Result<Self> {
         let mut reader = Reader::open(table)?;
         let about = reader.about.clone();
-        let sums = vec![Sums { of_seeds: vec![0.0; about.seeds], cells: 0 }; about.policies.len() * METRICS];
         let mut reading = Reading {
             summary: Self {
                 baseline: about.policies.get(about.baseline).cloned().unwrap_or_default(),
@@ -84,15 +140,19 @@ impl Summary {
                 first_error: None,
                 drawn: false,
                 policies: Vec::new(),
+                varied: Vec::new(),
             },
+            all: Tally::new(&about),
+            axes: Vec::new(),
             verdicts: vec![(0, 0); about.policies.len()],
             about,
-            sums,
             cell: None,
             rows: Vec::new(),
         };
-        while let Some(rows) = reader.rows()? {
-            rows.iter().for_each(|row| reading.row(row));
+        while let Some((rows, varied)) = reader.rows_and_values()? {
+            for (at, row) in rows.iter().enumerate() {
+                reading.row(row, varied.iter().map(|(name, values)| (name.as_str(), values[at].as_str())));
+            }
         }
         Ok(reading.end())
     }
@@ -102,8 +162,8 @@ impl Summary {
 struct Reading {
     about: About,
     summary: Summary,
-    /// By policy, then by metric.
-    sums: Vec<Sums>,
+    all: Tally,
+    axes: Vec<Axis>,
     /// By policy: in how many cells it is better and worse.
     verdicts: Vec<(u64, u64)>,
     /// The present cell, and the metrics of its rows by their place in it.
@@ -112,12 +172,14 @@ struct Reading {
 }
 
 impl Reading {
-    fn row(&mut self, row: &Row) {
+    fn row<'b>(&mut self, row: &'b Row, varied: impl Iterator<Item = (&'b str, &'b str)>) {
         let in_cell = self.about.in_cell().max(1);
         let cell = row.run / in_cell;
         if self.cell != Some(cell) {
             self.end_cell();
             self.cell = Some(cell);
+            let named = [("workload", row.workload.as_str()), ("machine", row.machine.as_str())];
+            self.stand(named.into_iter().chain(varied));
             self.rows = vec![[f64::NAN; METRICS]; in_cell as usize];
         }
         self.rows[(row.run % in_cell) as usize] = metrics(row);
@@ -125,6 +187,20 @@ impl Reading {
         if let Some(error) = &row.error {
             self.summary.failed += 1;
             self.summary.first_error.get_or_insert_with(|| error.clone());
+        }
+    }
+
+    /// Notes which values the present cell has.
+    fn stand<'b>(&mut self, values: impl Iterator<Item = (&'b str, &'b str)>) {
+        for (number, (name, value)) in values.enumerate() {
+            if number == self.axes.len() {
+                self.axes.push(Axis { name: name.to_owned(), values: Vec::new(), at: 0 });
+            }
+            let axis = &mut self.axes[number];
+            axis.at = axis.values.iter().position(|(known, _)| known == value).unwrap_or_else(|| {
+                axis.values.push((value.to_owned(), Tally::new(&self.about)));
+                axis.values.len() - 1
+            });
         }
     }
 
@@ -139,9 +215,10 @@ impl Reading {
                 if !logs.iter().all(|log| log.is_finite()) {
                     continue;
                 }
-                let sums = &mut self.sums[policy * METRICS + metric];
-                sums.cells += 1;
-                sums.of_seeds.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += log);
+                self.all.add(policy, metric, &logs);
+                for axis in &mut self.axes {
+                    axis.values[axis.at].1.add(policy, metric, &logs);
+                }
                 let clear = Difference::of_logarithms(logs).filter(|difference| metric == 0 && difference.is_clear());
                 if let Some(difference) = clear {
                     let (better, worse) = &mut self.verdicts[policy];
@@ -161,20 +238,24 @@ impl Reading {
 
     fn end(mut self) -> Summary {
         self.end_cell();
-        let others = (0..self.about.policies.len()).filter(|policy| *policy != self.about.baseline);
-        let of = |policy: usize| {
-            let difference = |metric: usize| self.sums[policy * METRICS + metric].difference();
-            PolicySummary {
-                policy: self.about.policies[policy].clone(),
-                h_antt: difference(0),
-                h_stp: difference(1),
-                energy: difference(2),
-                cells: self.sums[policy * METRICS].cells,
-                better: self.verdicts[policy].0,
-                worse: self.verdicts[policy].1,
-            }
+        let others: Vec<usize> =
+            (0..self.about.policies.len()).filter(|policy| *policy != self.about.baseline).collect();
+        let of = |policy: &usize| PolicySummary {
+            policy: self.about.policies[*policy].clone(),
+            effects: self.all.effects(*policy),
+            cells: self.all.0[*policy][0].cells,
+            better: self.verdicts[*policy].0,
+            worse: self.verdicts[*policy].1,
         };
-        self.summary.policies = others.map(of).collect();
+        self.summary.policies = others.iter().map(of).collect();
+        let at = |(value, tally): &(String, Tally)| AtValue {
+            value: value.clone(),
+            policies: others.iter().map(|policy| tally.effects(*policy)).collect(),
+        };
+        let varied = self.axes.iter().filter(|axis| axis.values.len() > 1);
+        self.summary.varied = varied
+            .map(|axis| Varied { name: axis.name.clone(), values: axis.values.iter().map(at).collect() })
+            .collect();
         self.summary
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{Field, FieldRef, Schema};
 use evenkeel_experiment::Run;
 use parquet::arrow::ArrowWriter;
@@ -262,6 +263,12 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// How a varied value is written that a run does not set.
+const UNSET: &str = "default";
+
+/// What is varied, by its name, with the value that each of some rows has.
+pub type Values = (String, Vec<String>);
+
 /// A table that is read, a step at a time.
 pub struct Reader<'a> {
     path: &'a Path,
@@ -309,9 +316,30 @@ impl<'a> Reader<'a> {
         self.batches.next().transpose().map_err(|error| Error::table(self.path, error))
     }
 
+    /// The next rows, and by its name what each of them has of all that is varied, but for knobs of policies; none at its end.
+    pub fn rows_and_values(&mut self) -> Result<Option<(Vec<Row>, Vec<Values>)>> {
+        let Some(batch) = self.next()? else { return Ok(None) };
+        let schema = batch.schema();
+        let known = fields(self.path)?;
+        let mut all = Vec::new();
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            if known.iter().any(|known| known.name() == field.name()) || field.name().starts_with("policy.") {
+                continue;
+            }
+            let options = FormatOptions::new().with_null(UNSET);
+            let format = ArrayFormatter::try_new(column, &options).map_err(|error| Error::table(self.path, error))?;
+            all.push((field.name().clone(), (0..batch.num_rows()).map(|row| format.value(row).to_string()).collect()));
+        }
+        self.parsed(&batch).map(|rows| Some((rows, all)))
+    }
+
     /// The next rows; none at its end.
     pub fn rows(&mut self) -> Result<Option<Vec<Row>>> {
         let Some(batch) = self.next()? else { return Ok(None) };
+        self.parsed(&batch).map(Some)
+    }
+
+    fn parsed(&self, batch: &RecordBatch) -> Result<Vec<Row>> {
         let wrong = |error: &dyn std::fmt::Display| Error::table(self.path, error);
         let columns = fields(self.path)?
             .iter()
@@ -319,6 +347,6 @@ impl<'a> Reader<'a> {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| wrong(&error))?;
         let batch = batch.project(&columns).map_err(|error| wrong(&error))?;
-        serde_arrow::from_record_batch(&batch).map(Some).map_err(|error| wrong(&error))
+        serde_arrow::from_record_batch(&batch).map_err(|error| wrong(&error))
     }
 }

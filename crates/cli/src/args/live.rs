@@ -209,6 +209,9 @@ pub struct VmBench {
     /// The guests' kernel; by default the one that scripts/kernel has fetched, else this machine's
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
+    /// Write a page to this file: schedulers against the guest's own, measured and predicted
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Keep the recordings that predictions are made from: MACHINE-PROGRAM-1.ek and so on, for `sim` and `compare`
     #[arg(long, value_name = "DIR")]
     pub recordings: Option<PathBuf>,

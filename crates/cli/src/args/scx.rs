@@ -1,6 +1,7 @@
 //! Arguments of `scx`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Args;
 use evenkeel_model::Ns;
@@ -32,7 +33,7 @@ pub struct Scx {
     #[arg(long, value_enum, value_name = "WHERE")]
     pub path: Option<Path>,
     /// List the policies, and where each can decide
-    #[arg(long, conflicts_with_all = ["policy", "big", "little", "ratio", "path", "only", "time", "stats", "quiet", "command"])]
+    #[arg(long, conflicts_with_all = ["policy", "big", "little", "ratio", "path", "only", "time", "stats", "html", "quiet", "command"])]
     pub list: bool,
     /// Schedule this process and what it starts, or this control group, only, until it is gone; the rest stays with the kernel's
     /// own scheduler
@@ -44,6 +45,9 @@ pub struct Scx {
     /// Print what has been done this often, to standard output
     #[arg(long, value_name = "TIME", value_parser = positive, num_args = 0..=1, default_missing_value = "1s")]
     pub stats: Option<Ns>,
+    /// Write a page to this file: what was done over time
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print no summary
     #[arg(long, short)]
     pub quiet: bool,

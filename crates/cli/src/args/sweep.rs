@@ -12,6 +12,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   evenkeel sweep grid.toml
   evenkeel sweep grid.toml --dry-run
+  evenkeel sweep grid.toml --html sweep.html
   evenkeel sweep grid.toml --shard 3/8 -o part-3.parquet
 
 A grid:
@@ -44,6 +45,9 @@ pub struct Sweep {
     /// Write the table to this file [default: the grid's name, in this folder, with .parquet]
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub table: Option<PathBuf>,
+    /// Write a page to this file: how policies differ, over everything and at each value
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Do one part of how many, such as 3/8; `evenkeel merge` puts them together
     #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
     pub shard: Shard,
@@ -71,6 +75,9 @@ pub struct Merge {
     /// Write the table to this file
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub table: PathBuf,
+    /// Write a page to this file: how policies differ, over everything and at each value
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Merge although runs are missing
     #[arg(long)]
     pub incomplete: bool,

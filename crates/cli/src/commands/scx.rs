@@ -11,7 +11,12 @@ use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Pla
 
 use crate::args::{self, Format, Output, Scx};
 use crate::failed::Own;
+use crate::files::Target;
+use crate::page::{self, Story};
 use crate::{catalog, closed, json, live, messages};
+
+/// How often what was done is noted for a page.
+const NOTED: Ns = Ns::from_ms(250);
 
 /// Runs the command, if there is one, and returns the exit status.
 pub fn run(args: &Scx) -> Result<u8> {
@@ -20,6 +25,7 @@ pub fn run(args: &Scx) -> Result<u8> {
     let (machine, cpus) = live::machine(&args.cores)?;
     catalog::accepted(&policy, &machine)?;
     let only = args.only.as_ref().map(only).transpose()?;
+    let html = Target::open_some(args.html.as_ref())?;
     let plan = Plan { machine, cpus, policy, path, partial: only.is_some(), bounds: Bounds::default() };
     let mut command = (!args.command.is_empty()).then(|| Launched::new(&args.command)).transpose()?;
     let end = match &mut command {
@@ -29,9 +35,15 @@ pub fn run(args: &Scx) -> Result<u8> {
     let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
     let session = Session::start(plan)?;
     let began = clock();
-    let follow = Follow { end, only: only.as_ref(), time: args.time, figures: args.stats };
-    let mut before = (Figures::default(), Ns::ZERO);
+    let noted = args.html.is_some().then_some(NOTED);
+    let figures = args.stats.into_iter().chain(noted).min();
+    let follow = Follow { end, only: only.as_ref(), time: args.time, figures };
+    let (mut before, mut story) = ((Figures::default(), Ns::ZERO), Story::default());
     let status = session.follow(follow, |figures, elapsed| {
+        story.note(elapsed, *figures);
+        if args.stats.is_none_or(|every| elapsed.since(before.1) < every) {
+            return Ok(());
+        }
         let line = match args.format.format {
             Format::Json => json::line(&document(path, figures, elapsed))?,
             Format::Table => line(path, &before.0, figures, before.1, elapsed),
@@ -54,10 +66,17 @@ pub fn run(args: &Scx) -> Result<u8> {
         status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
     }
     let Ok((Account { figures, missing }, None)) = finished else { return Ok(launch::OWN_FAILURE) };
+    let uncounted = live::uncounted(described);
+    let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
+    let missing = missing.as_deref();
+    story.note(elapsed, figures);
+    let page = |target: Target| {
+        let page = page::scx(&heading(&name, path), &facts(path, &figures, elapsed), &story, missing);
+        target.write(page.as_bytes())
+    };
+    // What could not be written does not cost the summary.
+    let written = html.map_or(Ok(()), page);
     if !args.quiet {
-        let uncounted = live::uncounted(described);
-        let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
-        let missing = missing.as_deref();
         let text = match args.format.format {
             Format::Json => {
                 let document = document(path, &figures, elapsed);
@@ -67,6 +86,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         };
         messages::account(&text)?;
     }
+    written?;
     Ok(status.unwrap_or(0))
 }
 
@@ -179,8 +199,22 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
     }
 }
 
+fn heading(policy: &str, path: Path) -> String {
+    let place = if path == Path::Kernel { "in the kernel" } else { "in this process" };
+    format!("evenkeel scx: {policy}, decided {place}")
+}
+
 fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Option<&str>) -> String {
-    let mut facts = table::new(&["", ">", ""]);
+    let mut rows = table::new(&["", ">", ""]);
+    for (name, value, remark) in facts(path, figures, elapsed) {
+        rows.add_row([name.to_owned(), value, remark]);
+    }
+    let missing = missing.map(|missing| format!("{missing}\n")).unwrap_or_default();
+    format!("\n{}{}{missing}", table::heading(&heading(policy, path)), table::text(&rows))
+}
+
+/// What was done: names, values, remarks.
+fn facts(path: Path, figures: &Figures, elapsed: Ns) -> Vec<(&'static str, String, String)> {
     let all = figures.big + figures.little;
     let mut rows = vec![
         ("elapsed", elapsed.to_string(), String::new()),
@@ -213,11 +247,5 @@ fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Op
     if let Some(told) = figures.frequencies {
         rows.push(("frequencies", told.to_string(), "times that schedutil was told how much of a core is used".into()));
     }
-    for (name, value, remark) in rows {
-        facts.add_row([name.to_owned(), value, remark]);
-    }
-    let place = if path == Path::Kernel { "in the kernel" } else { "in this process" };
-    let missing = missing.map(|missing| format!("{missing}\n")).unwrap_or_default();
-    let heading = table::heading(&format!("evenkeel scx: {policy}, decided {place}"));
-    format!("\n{heading}{}{missing}", table::text(&facts))
+    rows
 }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use evenkeel_experiment::catalog;
-use evenkeel_report::text;
+use evenkeel_report::{page, text};
 use evenkeel_sweep::{Done, Error, Grid, Request, Summary};
 
-use crate::args::{Format, Merge, Sweep, beside};
+use crate::args::{Format, Merge, Sweep, beside, command_line};
 use crate::clock::Stopwatch;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::Interrupted;
 use crate::progress::Work;
 use crate::{json, messages};
@@ -23,6 +24,7 @@ pub fn run(args: &Sweep) -> Result<String> {
     if args.dry_run {
         return plan(&grid, &table, args.output.format);
     }
+    let html = Target::open_some(args.html.as_ref())?;
     let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
     let work = Work::begin("sweeping", args.limit.max_events);
     let Done { runs, computed, .. } = match evenkeel_sweep::sweep(&grid, &request, &work.control()) {
@@ -35,14 +37,15 @@ pub fn run(args: &Sweep) -> Result<String> {
         Err(error) => return Err(error.into()),
     };
     drop(work);
-    report(&request.table, runs, Some(computed), args.output.format, watch.seconds())
+    report(&request.table, runs, Some(computed), args.output.format, html, watch.seconds())
 }
 
 /// Runs `merge`.
 pub fn merge(args: &Merge) -> Result<String> {
     let watch = Stopwatch::start();
+    let html = Target::open_some(args.html.as_ref())?;
     let runs = evenkeel_sweep::merge(&args.parts, &args.table, args.incomplete)?;
-    report(&args.table, runs, None, args.output.format, watch.seconds())
+    report(&args.table, runs, None, args.output.format, html, watch.seconds())
 }
 
 /// The grid's name, in this folder.
@@ -53,17 +56,32 @@ fn default_table(grid: &Path) -> PathBuf {
 }
 
 /// What a table amounts to.
-fn report(table: &Path, runs: u64, computed: Option<u64>, format: Format, seconds: f64) -> Result<String> {
+fn report(
+    table: &Path,
+    runs: u64,
+    computed: Option<u64>,
+    format: Format,
+    html: Option<Target>,
+    seconds: f64,
+) -> Result<String> {
     let summary = Summary::read(table)?;
     if let Some(error) = &summary.first_error {
         let others = if summary.failed > 1 { format!(", and {} more", summary.failed - 1) } else { String::new() };
         messages::warning(format_args!("{error}{others}: see the column `error`"));
     }
     let file = table.display().to_string();
-    if format == Format::Json {
-        return json::print(&json::Swept::of(file.into(), runs, computed, &summary, seconds));
-    }
-    let mut text = text::sweep(&summary);
+    let page = |target: Target| target.write(page::sweep(&file, runs, &summary, &command_line()).as_bytes());
+    let written = html.map_or(Ok(()), page);
+    let text = match format {
+        Format::Json => json::print(&json::Swept::of(file.into(), runs, computed, &summary, seconds))?,
+        Format::Table => told(&summary, &file, runs, computed, seconds),
+    };
+    Ok(Unwritten::report(written, text)?)
+}
+
+/// The same for people.
+fn told(summary: &Summary, file: &str, runs: u64, computed: Option<u64>, seconds: f64) -> String {
+    let mut text = text::sweep(summary);
     let how = match computed {
         None => String::new(),
         Some(0) => ", all of which were there".into(),
@@ -74,7 +92,7 @@ fn report(table: &Path, runs: u64, computed: Option<u64>, format: Format, second
         }
     };
     let _ = writeln!(text, "{file} has {runs} runs{how}.");
-    Ok(text)
+    text
 }
 
 /// What would be run.

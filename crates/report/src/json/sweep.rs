@@ -29,6 +29,42 @@ pub struct Swept<'a> {
     pub headline: String,
     /// How much each policy differs from the baseline.
     pub effects: Vec<SweptPolicy<'a>>,
+    /// The same for each value of what has several: workloads, machines, and what else was varied but for knobs of policies.
+    pub varied: Vec<SweptValues<'a>>,
+}
+
+/// Something that has several values, and what came out with each, over everything else that was varied.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SweptValues<'a> {
+    /// Its column.
+    pub name: &'a str,
+    /// One entry a value.
+    pub values: Vec<SweptValue<'a>>,
+}
+
+/// What came out with one value.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SweptValue<'a> {
+    /// The value; `default` where the grid does not set it.
+    pub value: &'a str,
+    /// One entry a policy but the baseline.
+    pub effects: Vec<SweptEffects<'a>>,
+}
+
+/// The effects of a policy against the baseline.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SweptEffects<'a> {
+    /// The policy's name.
+    pub policy: &'a str,
+    /// On H_ANTT.
+    pub h_antt: Option<Effect>,
+    /// On H_STP.
+    pub h_stp: Option<Effect>,
+    /// On the energy.
+    pub energy_j: Option<Effect>,
 }
 
 /// A policy against the baseline: geometric means over everything that was varied, in pairs with the same seed.
@@ -59,9 +95,9 @@ impl<'a> Swept<'a> {
         let policy = |of: &'a PolicySummary| SweptPolicy {
             policy: &of.policy,
             against: &summary.baseline,
-            h_antt: of.h_antt.map(Effect::from),
-            h_stp: of.h_stp.map(Effect::from),
-            energy_j: of.energy.map(Effect::from),
+            h_antt: of.effects.h_antt.map(Effect::from),
+            h_stp: of.effects.h_stp.map(Effect::from),
+            energy_j: of.effects.energy.map(Effect::from),
             cells: of.cells,
             better: of.better,
             worse: of.worse,
@@ -75,7 +111,25 @@ impl<'a> Swept<'a> {
             seconds,
             headline: headline::of_sweep(summary),
             effects: summary.policies.iter().map(policy).collect(),
+            varied: summary.varied.iter().map(|varied| SweptValues::of(summary, varied)).collect(),
         }
+    }
+}
+
+impl<'a> SweptValues<'a> {
+    fn of(summary: &'a Summary, varied: &'a evenkeel_sweep::Varied) -> Self {
+        let effects = |at: &evenkeel_sweep::AtValue| {
+            let policies = summary.policies.iter().zip(&at.policies);
+            let of = policies.map(|(of, effects)| SweptEffects {
+                policy: &of.policy,
+                h_antt: effects.h_antt.map(Effect::from),
+                h_stp: effects.h_stp.map(Effect::from),
+                energy_j: effects.energy.map(Effect::from),
+            });
+            of.collect()
+        };
+        let values = varied.values.iter().map(|at| SweptValue { value: &at.value, effects: effects(at) });
+        Self { name: &varied.name, values: values.collect() }
     }
 }
 

@@ -5,6 +5,7 @@ mod bars;
 mod breakdown;
 mod comparison;
 mod dumbbell;
+mod forest;
 mod groups;
 mod latency;
 mod marginal;
@@ -13,15 +14,21 @@ mod profile;
 mod published;
 mod reproduction;
 mod run;
+mod series;
 mod svg;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod timeline;
 mod waits;
 
+pub use bars::{Bar, Group, figure as bars};
 pub use comparison::page as comparison;
 pub use reproduction::page as reproductions;
 pub use run::page as run;
+pub use series::{Series, chart};
+pub use svg::slug;
+pub use sweep::page as sweep;
 pub use timeline::{Drawn, timeline};
 pub use waits::{Thread, Waited, graph};
 

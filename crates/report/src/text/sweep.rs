@@ -15,9 +15,9 @@ pub fn sweep(summary: &Summary) -> String {
     for policy in &summary.policies {
         rows.add_row([
             policy.policy.clone(),
-            number::effect(policy.h_antt),
-            number::effect(policy.h_stp),
-            number::effect(policy.energy),
+            number::effect(policy.effects.h_antt),
+            number::effect(policy.effects.h_stp),
+            number::effect(policy.effects.energy),
             policy.better.to_string(),
             policy.worse.to_string(),
             policy.cells.saturating_sub(policy.better + policy.worse).to_string(),

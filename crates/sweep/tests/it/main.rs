@@ -167,9 +167,9 @@ fn a_summary_is_what_a_comparison_finds() {
     for (found, policy) in summary.policies.iter().zip(compared.others()) {
         assert_eq!(found.policy, compared.policies[policy]);
         for (found, expected) in [
-            (found.h_antt, compared.difference(policy, |run| run.h_antt)),
-            (found.h_stp, compared.difference(policy, |run| run.h_stp)),
-            (found.energy, compared.difference(policy, |run| run.energy.0)),
+            (found.effects.h_antt, compared.difference(policy, |run| run.h_antt)),
+            (found.effects.h_stp, compared.difference(policy, |run| run.h_stp)),
+            (found.effects.energy, compared.difference(policy, |run| run.energy.0)),
         ] {
             let ends = |difference: evenkeel_model::Difference| {
                 let (low, high) = difference.interval.unwrap();

@@ -17,10 +17,12 @@ use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
 use crate::args::{self, Format, Peer, VmBench};
-use crate::{catalog, messages, progress};
+use crate::files::{Target, Unwritten};
+use crate::{catalog, messages, page, progress};
 
 /// Runs the command.
 pub fn run(args: &VmBench) -> Result<String> {
+    let html = Target::open_some(args.html.as_ref())?;
     let specs = args.machine.iter().map(|word| word.parse().map_err(anyhow::Error::msg));
     let specs = specs.collect::<Result<Vec<Spec>>>()?;
     let benches = chosen(args)?;
@@ -39,15 +41,20 @@ pub fn run(args: &VmBench) -> Result<String> {
     let ended = plan.measure(&mut command);
     let reached = command.bar.position();
     command.bar.finish_and_clear();
+    let written = html.map_or(Ok(()), |target| target.write(page::bench(&command.machines).as_bytes()));
     if let Err(error) = ended {
         command.print_measured()?;
+        if let Err(unwritten) = written {
+            messages::warning(unwritten);
+        }
         messages::warning(format_args!("ended after {reached} of {} runs", plan.runs()));
         return Err(error);
     }
-    match args.output.format {
-        Format::Table => Ok(report::legend(&plan.benches)),
-        Format::Json => report::json(&command.machines),
-    }
+    let text = match args.output.format {
+        Format::Table => report::legend(&plan.benches),
+        Format::Json => report::json(&command.machines)?,
+    };
+    Ok(Unwritten::report(written, text)?)
 }
 
 fn chosen(args: &VmBench) -> Result<Vec<Bench>> {

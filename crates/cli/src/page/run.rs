@@ -7,7 +7,7 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{ThreadSummary, Timeline};
 use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::{CoreId, Ns, ThreadId};
-use evenkeel_report::page::{self, COLOURS, Drawn, Made, Thread, Waited, frame};
+use evenkeel_report::page::{self as views, COLOURS, Drawn, Made, Thread, Waited, frame};
 use evenkeel_sched::ThreadKind;
 use maud::{Markup, html};
 
@@ -18,7 +18,7 @@ use crate::live::Account;
 const SHOWN: usize = 20;
 
 /// The page. `title` is what was followed.
-pub fn run(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
+pub fn page(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
     let summary = account.summary;
     let content = html! {
         h1 { (title) ": " (summary.elapsed) " under " (account.plan.policy.name()) }
@@ -161,7 +161,7 @@ fn graph(account: &Account<'_>, pairs: &[PairWaits]) -> Markup {
         total: pair.waited,
         times: pair.times,
     });
-    page::graph("waits", &nodes, &waits.collect::<Vec<_>>())
+    views::graph("waits", &nodes, &waits.collect::<Vec<_>>())
 }
 
 fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
@@ -183,7 +183,7 @@ fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
             "One lane a CPU, big cores tall and on top; grey is idle, or busy with something else. A tick is a move by the "
             "policy. How long a thread ran between two samples is exact; when, not always."
         }
-        (page::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end))
+        (views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end))
     }
 }
 

@@ -1,0 +1,181 @@
+//! The page of `evenkeel vm bench --html`.
+
+use evenkeel_linux::vm::bench::{Measured, Row, Scheduler};
+use evenkeel_model::Difference;
+use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame, slug};
+use evenkeel_report::table;
+use maud::{Markup, html};
+
+use crate::args::command_line;
+
+/// The page.
+pub fn page(machines: &[Measured]) -> String {
+    let content = html! {
+        h1 { @if let Some(machine) = machines.first() { (headline(machine)) } @else { "Nothing was measured" } }
+        p.soft {
+            "Real programs in guests whose cores differ. Bars are against the guest's own scheduler in the same repetition, with their "
+            "95 % interval; predictions are of the simulator, which plays recordings of the same programs."
+        }
+        @for machine in machines { (one(machine)) }
+    };
+    let made = Made { command: &command_line(), remark: "Real programs differ from run to run." };
+    frame("evenkeel vm bench", &content, made)
+}
+
+/// Which scheduler brings programs home sooner, if that can be told from chance; else that none does.
+fn headline(machine: &Measured) -> String {
+    let totals = machine.totals.iter().filter(|total| !total.scheduler.is_stock());
+    let found: Vec<(&Scheduler, Difference)> =
+        totals.filter_map(|total| Some((&total.scheduler, total.programs.or(total.mixes)?))).collect();
+    let sooner = |a: &&(&Scheduler, Difference), b: &&(&Scheduler, Difference)| a.1.value.total_cmp(&b.1.value);
+    // The best of many is good by chance, too.
+    let clear = |found: &&(&Scheduler, Difference)| found.1.value < 0.0 && found.1.is_clear_among(machine.totals.len());
+    let range = |difference: &Difference| match difference.interval {
+        Some((low, high)) => format!(" (95 % interval: {} to {})", table::percent(low), table::percent(high)),
+        None => ", once".into(),
+    };
+    match (found.iter().filter(clear).min_by(sooner), found.iter().min_by(sooner)) {
+        (Some((scheduler, difference)), _) => {
+            let (spec, share) = (&machine.spec, table::percent(-difference.value));
+            format!(
+                "On {spec}, {scheduler} brings programs home {} sooner than the guest's own scheduler{}",
+                share.trim_start_matches('+'),
+                range(difference)
+            )
+        }
+        (None, Some((scheduler, difference))) => format!(
+            "On {}, no scheduler is told to be sooner than the guest's own; {scheduler} comes out {}{}",
+            machine.spec,
+            table::percent(difference.value),
+            range(difference)
+        ),
+        (None, None) => format!("{}: the guest's own scheduler alone", machine.spec),
+    }
+}
+
+fn one(machine: &Measured) -> Markup {
+    let spec = machine.spec.to_string();
+    let schedulers: Vec<&Scheduler> = machine.totals.iter().map(|total| &total.scheduler).collect();
+    let colour = |scheduler: &Scheduler| schedulers.iter().position(|other| *other == scheduler).unwrap_or(0) % COLOURS;
+    let figure = |name: &str, title: &str, remark: &str, value: &dyn Fn(&Row) -> Option<Difference>| {
+        let groups = groups(machine, &colour, value);
+        if groups.is_empty() {
+            html! {}
+        } else {
+            bars(&slug(&format!("{spec} {name}")), title, remark, &groups)
+        }
+    };
+    html! {
+        h2 { (spec) }
+        p.note {
+            (machine.repetitions) " repetitions"
+            @if machine.repetitions < machine.wanted { " of " (machine.wanted) ": the measurement was ended early" }
+            @if let Some(shares) = machine.shares { "; a big core has " (percent(shares.big)) " of a real one, a little core " (percent(shares.little)) }
+            "."
+        }
+        div.panels {
+            (figure("time", "Time", "lower is better", &|row| row.against_stock))
+            (figure("predicted", "Time, as predicted", "lower is better", &|row| Some(row.predicted?.against_stock)))
+            (figure("h-antt", "H_ANTT", "lower is better", &|row| row.h_antt_against_stock))
+            (figure("latency", "Wake-up latency, 99 %", "lower is better", &|row| row.latency?.p99_against_stock))
+        }
+        div.scroll { (numbers(machine)) }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// A group a bench, a bar each scheduler that is compared.
+fn groups(
+    machine: &Measured,
+    colour: &dyn Fn(&Scheduler) -> usize,
+    value: &dyn Fn(&Row) -> Option<Difference>,
+) -> Vec<Group> {
+    let mut benches: Vec<&str> = machine.rows.iter().map(|row| row.bench.as_str()).collect();
+    benches.dedup();
+    let group = |bench: &&str| {
+        let rows = machine.rows.iter().filter(|row| row.bench == **bench && !row.scheduler.is_stock());
+        let found: Vec<(&Row, Difference)> = rows.filter_map(|row| Some((row, value(row)?))).collect();
+        let best = found.iter().map(|(_, effect)| effect.value).fold(0.0, f64::min);
+        let bars = found.iter().map(|(row, effect)| Bar {
+            label: row.scheduler.to_string(),
+            effect: Some(effect.value),
+            interval: effect.interval,
+            colour: colour(&row.scheduler),
+            best: effect.value == best,
+        });
+        Group { name: (*bench).to_owned(), bars: bars.collect() }
+    };
+    benches.iter().map(group).filter(|group| !group.bars.is_empty()).collect()
+}
+
+fn numbers(machine: &Measured) -> Markup {
+    html! {
+        table.rows {
+            tr {
+                th { "program" } th { "scheduler" } th.n { "runs" } th.n { "makespan, s" } th.n { "ideal, s" } th.n { "predicted, s" }
+                th.n { "H_ANTT" } th.n { "H_STP" }
+            }
+            @for row in &machine.rows {
+                tr {
+                    td { (row.bench) }
+                    td { (row.scheduler) }
+                    td.n { (row.runs) @if row.failed > 0 { ", " (row.failed) " failed" } }
+                    td.n { (table::spread(row.makespan_s, row.makespan_sd_s)) }
+                    td.n { (row.ideal_s.map(table::number).unwrap_or_default()) }
+                    td.n { (row.predicted.map(|predicted| table::number(predicted.makespan_s)).unwrap_or_default()) }
+                    td.n { (table::number(row.h_antt)) }
+                    td.n { (table::number(row.h_stp)) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_linux::vm::bench::{Host, Total};
+
+    use super::*;
+
+    fn measured(ratios: [f64; 3]) -> Measured {
+        let scheduler = Scheduler { policy: "pfs".into(), host: Host::Run };
+        let difference = Difference::of(ratios);
+        let row = |scheduler: &Scheduler, against_stock| Row {
+            bench: "skewed".into(),
+            scheduler: scheduler.clone(),
+            runs: 3,
+            failed: 0,
+            makespan_s: 2.0,
+            makespan_sd_s: 0.1,
+            ideal_s: None,
+            against_stock,
+            predicted: None,
+            h_antt: 1.2,
+            h_antt_against_stock: None,
+            h_stp: 0.8,
+            latency: None,
+        };
+        Measured {
+            spec: "2B2S:3".parse().unwrap(),
+            shares: None,
+            rows: vec![row(&Scheduler::stock(), None), row(&scheduler, difference)],
+            repetitions: 3,
+            wanted: 3,
+            totals: vec![Total { scheduler, programs: difference, mixes: None }],
+            accuracy: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_headline_says_no_more_than_was_measured() {
+        let clear = headline(&measured([0.60, 0.61, 0.62]));
+        assert!(clear.starts_with("On 2B2S:3, run pfs brings programs home 39.0 % sooner"), "{clear}");
+        let unclear = headline(&measured([0.6, 1.0, 1.3]));
+        assert!(unclear.contains("no scheduler is told to be sooner"), "{unclear}");
+        let page = page(&[measured([0.60, 0.61, 0.62])]);
+        assert!(page.contains("id=\"2b2s-3-time\"") && !page.contains("id=\"2b2s-3-predicted\""), "no empty figures");
+    }
+}

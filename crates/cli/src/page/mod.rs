@@ -1,0 +1,9 @@
+//! Pages about real machines: what a program did, what a scheduler in the kernel did, what guests measured.
+
+mod bench;
+mod run;
+mod scx;
+
+pub use bench::page as bench;
+pub use run::page as run;
+pub use scx::{Story, page as scx};

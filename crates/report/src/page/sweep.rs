@@ -1,0 +1,156 @@
+//! The page of a sweep.
+
+use evenkeel_model::Difference;
+use evenkeel_sweep::{Effects, Summary, Varied};
+use maud::{Markup, PreEscaped, html};
+
+use super::bars::{Bar, Group, figure};
+use super::forest::{self, Row};
+use super::svg::{Axis, Drawing, NARROW, at, slug};
+use super::{COLOURS, Made, colour_of, frame, policies};
+use crate::{headline, number};
+
+/// One of a policy's effects.
+type Effect = fn(&Effects) -> Option<Difference>;
+
+/// What is drawn: title, remark, effect, and whether lower is better.
+const FIGURES: [(&str, &str, Effect, bool); 3] = [
+    ("Turnaround", "H_ANTT, lower is better", |of| of.h_antt, true),
+    ("Throughput", "H_STP, higher is better", |of| of.h_stp, false),
+    ("Energy", "lower is better", |of| of.energy, true),
+];
+
+/// The page of a table that has so many runs.
+pub fn page(file: &str, runs: u64, summary: &Summary, command: &str) -> String {
+    let content = html! {
+        h1 { (headline::of_sweep(summary)) }
+        p.soft {
+            (file) " has " (runs) " runs of " (summary.cells) " workloads on machines and what else was varied. "
+            "Effects are against " (summary.baseline) ", from pairs with the same seed: geometric means over everything that was varied"
+            @if summary.drawn { "; lines show their 95 % interval" }
+            "."
+            @if let Some(error) = &summary.first_error {
+                " " (summary.failed) " runs could not be carried to their end, the first because: " (error) "."
+            }
+        }
+        @if !summary.policies.is_empty() {
+            (policies(summary.policies.iter().map(|of| of.policy.as_str())))
+            div.panels {
+                @for (title, remark, value, lower) in FIGURES {
+                    (figure(&slug(title), title, remark, &[group(summary, value, lower)]))
+                }
+                (trade(summary))
+            }
+            h2 { "In numbers" }
+            (numbers(summary))
+            @for varied in &summary.varied { (axis(summary, varied)) }
+        }
+    };
+    frame("evenkeel sweep", &content, Made::simulated(command))
+}
+
+fn group(summary: &Summary, value: Effect, lower: bool) -> Group {
+    let effects = || summary.policies.iter().map(|of| value(&of.effects));
+    let means = effects().flatten().map(|effect| effect.value);
+    let best = if lower { means.fold(0.0, f64::min) } else { means.fold(0.0, f64::max) };
+    let bars = summary.policies.iter().zip(effects()).map(|(of, effect)| Bar {
+        label: of.policy.clone(),
+        effect: Some(effect.map_or(f64::NAN, |effect| effect.value)),
+        interval: effect.and_then(|effect| effect.interval),
+        colour: colour_of(&of.policy),
+        best: effect.is_some_and(|effect| effect.value == best),
+    });
+    Group { name: format!("against {}", summary.baseline), bars: bars.collect() }
+}
+
+/// Turnaround against energy: what lies to the left and below is better in both.
+fn trade(summary: &Summary) -> Markup {
+    const HEIGHT: f64 = 240.0;
+    const LEFT: f64 = 40.0;
+    const BOTTOM: f64 = 200.0;
+    let points: Vec<(&str, Difference, Difference)> = (summary.policies.iter())
+        .filter_map(|of| Some((of.policy.as_str(), of.effects.h_antt?, of.effects.energy?)))
+        .collect();
+    if points.is_empty() {
+        return html! {};
+    }
+    let ends = |of: fn(&(&str, Difference, Difference)) -> Difference| {
+        let ends = points.iter().map(of).flat_map(|effect| {
+            let (low, high) = effect.interval.unwrap_or((effect.value, effect.value));
+            [100.0 * low, 100.0 * high]
+        });
+        ends.chain([0.0]).collect::<Vec<_>>()
+    };
+    let across = Axis::of(ends(|point| point.1), 5, (LEFT, NARROW - 10.0));
+    let up = Axis::of(ends(|point| point.2), 5, (BOTTOM, 12.0));
+    let (x0, y0) = (at(across.at(0.0)), at(up.at(0.0)));
+    let content = html! {
+        (across.level("H_ANTT, % of the baseline", 12.0, BOTTOM))
+        (up.upright(LEFT, NARROW - 10.0))
+        path.base d=(PreEscaped(format!("M{x0} 12V{}M{} {y0}H{}", at(BOTTOM), at(LEFT), at(NARROW - 10.0)))) {}
+        @for (policy, h_antt, energy) in &points {
+            @let (x, y) = (across.at(100.0 * h_antt.value), up.at(100.0 * energy.value));
+            @let colour = colour_of(policy) % COLOURS;
+            g {
+                title { (policy) ": H_ANTT " (number::effect(Some(*h_antt))) ", energy " (number::effect(Some(*energy))) }
+                @if let Some((low, high)) = h_antt.interval {
+                    path class={ "line s" (colour) }
+                        d=(PreEscaped(format!("M{} {}H{}", at(across.at(100.0 * low)), at(y), at(across.at(100.0 * high))))) {}
+                }
+                @if let Some((low, high)) = energy.interval {
+                    path class={ "line s" (colour) }
+                        d=(PreEscaped(format!("M{} {}V{}", at(x), at(up.at(100.0 * low)), at(up.at(100.0 * high))))) {}
+                }
+                circle class={ "f" (colour) } cx=(at(x)) cy=(at(y)) r="4" {}
+                text x=(at(x + 7.0)) y=(at(y - 6.0)) text-anchor=(if x > NARROW - 80.0 { "end" } else { "start" }) { (policy) }
+            }
+        }
+    };
+    let caption = html! { b { "Energy against turnaround" } ", in % of the baseline: left and down is better" };
+    let spoken = "Energy against turnaround of each policy";
+    Drawing { id: "trade", width: NARROW, height: HEIGHT, spoken, caption, content }.figure()
+}
+
+fn numbers(summary: &Summary) -> Markup {
+    html! {
+        div.scroll {
+            table.rows {
+                tr {
+                    th { "policy" } th.n { "H_ANTT" } th.n { "H_STP" } th.n { "energy" }
+                    th.n { "better in" } th.n { "worse in" } th.n { "not told apart in" }
+                }
+                @for of in &summary.policies {
+                    tr {
+                        td { (of.policy) }
+                        @for (_, _, value, _) in FIGURES { td.n { (number::effect(value(&of.effects))) } }
+                        td.n { (of.better) }
+                        td.n { (of.worse) }
+                        td.n { (of.cells.saturating_sub(of.better + of.worse)) }
+                    }
+                }
+            }
+        }
+        p.note {
+            "Better and worse: in how many of the workloads on machines and what else was varied its own H_ANTT differs by its "
+            "95 % interval; of equal ones one in twenty does by chance."
+        }
+    }
+}
+
+/// What each value of something makes of it.
+fn axis(summary: &Summary, varied: &Varied) -> Markup {
+    let policies: Vec<(&str, usize)> =
+        summary.policies.iter().map(|of| (of.policy.as_str(), colour_of(&of.policy))).collect();
+    let rows = |value: Effect| -> Vec<Row<'_>> {
+        let row = |at: &'_ evenkeel_sweep::AtValue| at.policies.iter().map(value).collect();
+        varied.values.iter().map(|at| Row { name: &at.value, effects: row(at) }).collect()
+    };
+    html! {
+        h2 { "By " (varied.name) }
+        div.panels {
+            @for (title, remark, value, _) in FIGURES {
+                (forest::figure(&slug(&format!("{title} by {}", varied.name)), title, remark, &policies, &rows(value)))
+            }
+        }
+    }
+}
