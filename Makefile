@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name; on a terminal they ask first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint test test-full wheel golden fresh bench clean
+.PHONY: help setup run lint test test-full wheel docs pictures golden fresh bench clean
 # So that a command fails whose output goes through another.
 SHELL := bash
 .SHELLFLAGS := -e -o pipefail -c
@@ -61,6 +61,14 @@ test-full: test ## the slow rest: many more random cases, races in the runtime, 
 	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast -- --include-ignored 2>&1 | scripts/tally
 	scripts/races
 	fuzz/run 60
+
+docs: ## builds the guide as a site, into out/docs, with its links checked
+	@scripts/setup test
+	scripts/docs
+
+pictures: ## makes README.md's pictures
+	@scripts/setup test
+	scripts/pictures
 
 golden: ## accepts changed results, help texts and headers; look at what git says then
 	SNAPSHOTS=overwrite cargo test --locked --package evenkeel-cli --package evenkeel-capi --test it

@@ -27,6 +27,7 @@ pages! {
     "recording": "recording real programs",
     "emulation": "emulated and virtual machines",
     "sweeps": "every combination of a grid",
+    "pages": "what --html writes: timelines to look into, figures",
     "python": "notebooks, plots, a policy written in Python",
     "reproductions": "what of five papers is reproduced, and how",
     "complaints": "reported problems, and which policies solve them",
