@@ -276,6 +276,9 @@ class Run:
     def frequencies(self) -> Table:
         """The frequency of each cluster until its next row: `at_ns`, `cluster`, `hz`."""
 
+    def save_html(self, path: _Path) -> None:
+        """Writes the page that `evenkeel sim --html` writes."""
+
 @final
 class Comparison:
     """Workloads on machines under policies, against one of them.
@@ -424,8 +427,18 @@ class Sweep:
     def runs(self) -> Table:
         """The runs, a row each; for a large table use `polars.scan_parquet(sweep.path)`."""
 
+    @property
+    def effects(self) -> Table:
+        """Effects against the baseline at each value of what has several, over everything else that was varied.
+
+        Columns: `varied`, `value`, `policy`, `metric` (`h_antt`, `h_stp`, `energy`), `effect`, `low`, `high`.
+        """
+
     def to_json(self) -> str:
         """The document that `evenkeel sweep --format json` prints."""
+
+    def save_html(self, path: _Path) -> None:
+        """Writes the page that `evenkeel sweep --html` writes."""
 
 # Policies
 

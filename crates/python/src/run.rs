@@ -10,14 +10,14 @@ use evenkeel_experiment::history::{History, Recorder};
 use evenkeel_experiment::{Job, Plan, Runner};
 use evenkeel_model as model;
 use evenkeel_model::ThreadKind;
-use evenkeel_report::text;
+use evenkeel_report::{page, text};
 use evenkeel_sim::perfetto::Writer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::conditions::conditions;
 use crate::error::{Error, raise};
-use crate::files::Partial;
+use crate::files::{self, Partial};
 use crate::history::{self, batch, column, texts};
 use crate::setups;
 use crate::table::Table;
@@ -274,6 +274,12 @@ impl Run {
     #[getter]
     fn frequencies(&self) -> PyResult<Table> {
         history::frequencies(&self.history, &self.machine).map(Table::of)
+    }
+
+    /// Writes the page that `evenkeel sim --html` writes.
+    fn save_html(&self, path: PathBuf) -> PyResult<()> {
+        let html = page::run(&self.run, &self.history, &self.machine, "evenkeel.simulate in Python");
+        files::write(&path, &html)
     }
 
     /// What `evenkeel sim` prints.

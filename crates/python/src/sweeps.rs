@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
-use evenkeel_report::{headline, json, text};
+use arrow_array::Float64Array;
+use evenkeel_model::Difference;
+use evenkeel_report::{headline, json, page, text};
 use evenkeel_sim::MAX_EVENTS;
 use evenkeel_sweep as sweeps;
 use evenkeel_sweep::{Request, Summary};
@@ -12,6 +14,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::conditions::plain;
 use crate::error::{Error, raise};
+use crate::files;
+use crate::history::{batch, column, texts};
 use crate::table::Table;
 use crate::work::{How, work};
 
@@ -147,6 +151,44 @@ impl Sweep {
     fn runs(&self, py: Python<'_>) -> PyResult<Table> {
         let read = py.detach(|| sweeps::read(&self.path)).map_err(|error| raise(&error))?;
         Ok(Table::of_batches(read.0, read.1))
+    }
+
+    /// How each policy differs from the baseline at each value of what has several: `varied`, `value` (a text), `policy`, `metric`
+    /// (`h_antt`, `h_stp`, `energy`), `effect`, `low`, `high` (its 95 % interval). Each effect is the geometric mean over everything
+    /// else that was varied.
+    #[getter]
+    fn effects(&self) -> PyResult<Table> {
+        let mut rows: Vec<([&str; 4], Difference)> = Vec::new();
+        for varied in &self.summary.varied {
+            for at in &varied.values {
+                for (of, effects) in self.summary.policies.iter().zip(&at.policies) {
+                    let metrics = [("h_antt", effects.h_antt), ("h_stp", effects.h_stp), ("energy", effects.energy)];
+                    let found = metrics.into_iter().filter_map(|(metric, effect)| Some((metric, effect?)));
+                    let row = |metric| [varied.name.as_str(), &at.value, &of.policy, metric];
+                    rows.extend(found.map(|(metric, effect)| (row(metric), effect)));
+                }
+            }
+        }
+        let name = |at: usize| texts(rows.iter().map(|(names, _)| names[at]));
+        let end = |of: fn((f64, f64)) -> f64| {
+            column(Float64Array::from_iter(rows.iter().map(|(_, effect)| effect.interval.map(of))))
+        };
+        let columns = [
+            ("varied", name(0)),
+            ("value", name(1)),
+            ("policy", name(2)),
+            ("metric", name(3)),
+            ("effect", column(Float64Array::from_iter_values(rows.iter().map(|(_, effect)| effect.value)))),
+            ("low", end(|interval| interval.0)),
+            ("high", end(|interval| interval.1)),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// Writes the page that `evenkeel sweep --html` writes.
+    fn save_html(&self, path: PathBuf) -> PyResult<()> {
+        let file = self.path.display().to_string();
+        files::write(&path, &page::sweep(&file, self.runs, &self.summary, "evenkeel.sweep in Python"))
     }
 
     /// The document that `evenkeel sweep --format json` prints, but for the time that it took.

@@ -203,6 +203,12 @@ def test_pages_are_written(tmp_path):
         compared.save_html(tmp_path / "nowhere" / "page.html")
 
 
+def test_a_run_has_a_page(tmp_path):
+    run = evenkeel.simulate("ferret:4", "2B2S", "colab")
+    run.save_html(tmp_path / "run.html")
+    assert "ferret:4 on 2B2S under colab" in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
 def test_traces_go_out_and_come_in(tmp_path):
     path = tmp_path / "run.perfetto-trace"
     run = evenkeel.simulate("radix", "2B2S", "gts", trace=path)

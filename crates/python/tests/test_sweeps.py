@@ -1,5 +1,6 @@
 """Sweeps, here and on a Dask cluster."""
 
+import json
 import os
 import threading
 import time
@@ -32,6 +33,28 @@ def test_a_sweep_is_done_once(tmp_path):
     opened = evenkeel.open_sweep(tmp_path / "a.parquet")
     assert len(opened) == len(first) and opened.runs.to_pydict() == first.runs.to_pydict()
     assert "\x1b" not in str(opened) and opened.baseline == "cfs"
+
+
+def test_effects_are_those_at_each_value(tmp_path):
+    grid = {
+        "machines": ["2B2S", "2B4S"],
+        "workloads": ["radix"],
+        "policies": ["cfs", "gts"],
+        "seeds": 3,
+        "machine": {"costs.migrate_across_clusters_us": [0, 60]},
+    }
+    swept = evenkeel.sweep(grid, tmp_path / "grid.parquet")
+    rows = swept.effects.to_pydict()
+    values = list(dict.fromkeys(zip(rows["varied"], rows["value"])))
+    cost = "machine.costs.migrate_across_clusters_us"
+    assert values == [("machine", "2B2S"), ("machine", "2B4S"), (cost, "0"), (cost, "60")]
+    one = evenkeel.sweep({**grid, "machines": ["2B4S"]}, tmp_path / "one.parquet")
+    machine = [i for i, value in enumerate(rows["value"]) if value == "2B4S"]
+    alone = json.loads(one.to_json())["effects"][0]
+    assert rows["effect"][machine[0]] == pytest.approx(alone["h_antt"]["effect"])
+    assert rows["low"][machine[0]] == pytest.approx(alone["h_antt"]["low"])
+    swept.save_html(tmp_path / "sweep.html")
+    assert cost in (tmp_path / "sweep.html").read_text(encoding="utf-8")
 
 
 def test_columns_are_those_of_a_comparison(tmp_path):

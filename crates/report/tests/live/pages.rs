@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use evenkeel_experiment::history::{History, RecordedThread, Recorder, Span, Why, Woken};
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Control, Job, Plan, Runner, catalog};
-use evenkeel_model::{CoreId, CoreOrder, Machine, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreOrder, Difference, Machine, Ns, ThreadId};
 use evenkeel_report::page;
+use evenkeel_sweep::{AtValue, Effects, PolicySummary, Summary, Varied};
 use maud::html;
 
 pub fn machine(name: &str) -> Machine {
@@ -41,6 +42,33 @@ pub fn comparison() -> String {
     let compared = Comparison::of(runner.plan(), &results, "cfs");
     let timelines = Timelines::record(&runner, 1).unwrap();
     page::comparison(&compared, &timelines, "compare Sync-1")
+}
+
+/// The page of a sweep with many values of long names.
+pub fn sweep() -> String {
+    let difference = |value: f64| Difference::of([value - 0.02, value, value + 0.03]);
+    let effects = |value: f64| Effects { h_antt: difference(value), h_stp: difference(1.0 / value), energy: None };
+    let policy = |name: &str, value: f64| PolicySummary {
+        policy: name.into(),
+        effects: Effects { energy: difference(2.0 - value), ..effects(value) },
+        cells: 40,
+        better: 21,
+        worse: 3,
+    };
+    let values = (0..40).map(|index| AtValue {
+        value: format!("a-workload-with-a-long-name-{index}"),
+        policies: vec![effects(0.7 + 0.01 * f64::from(index)), effects(1.1)],
+    });
+    let summary = Summary {
+        baseline: "cfs".into(),
+        cells: 40,
+        failed: 1,
+        first_error: Some("grid <1>: no".into()),
+        drawn: true,
+        policies: vec![policy("colab", 0.8), policy("wash:interval=20ms,class=fair", 1.1)],
+        varied: vec![Varied { name: "workload".into(), values: values.collect() }],
+    };
+    page::sweep("grid.parquet", 360, &summary, "sweep grid.toml")
 }
 
 /// A timeline of so many spans: on each core, threads take turns of about the same length.

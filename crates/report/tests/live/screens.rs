@@ -52,6 +52,11 @@ fn a_run() {
 }
 
 #[test(chromium)]
+fn a_sweep() {
+    fits("sweep", &pages::sweep());
+}
+
+#[test(chromium)]
 fn a_comparison() {
     fits("comparison", &pages::comparison());
 }

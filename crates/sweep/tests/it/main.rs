@@ -185,6 +185,15 @@ fn a_summary_is_what_a_comparison_finds() {
         };
         assert_eq!((found.better, found.worse), (clear(true), clear(false)));
     }
+    // What has one value only is no question.
+    let names: Vec<&str> = summary.varied.iter().map(|varied| varied.name.as_str()).collect();
+    assert_eq!(names, ["workload", "machine"]);
+    let of_radix = &summary.varied[0].values[0];
+    assert_eq!(of_radix.value, "radix");
+    let cells = compared.cells.iter().filter(|cell| cell.workload == "radix");
+    let ratios = cells.map(|cell| 1.0 + cell.difference(0, compared.baseline, |run| run.h_antt).unwrap().value);
+    let mean = ratios.clone().product::<f64>().powf(1.0 / ratios.count() as f64) - 1.0;
+    assert!((of_radix.policies[0].h_antt.unwrap().value - mean).abs() < 1e-9, "cfs against gts");
 }
 
 #[test]
