@@ -137,6 +137,11 @@ fn numbers(summary: &Summary) -> Markup {
     }
 }
 
+/// Whether there is any such effect.
+fn has(varied: &Varied, value: Effect) -> bool {
+    varied.values.iter().flat_map(|at| &at.policies).any(|effects| value(effects).is_some())
+}
+
 /// What each value of something makes of it.
 fn axis(summary: &Summary, varied: &Varied) -> Markup {
     let policies: Vec<(&str, usize)> =
@@ -148,7 +153,7 @@ fn axis(summary: &Summary, varied: &Varied) -> Markup {
     html! {
         h2 { "By " (varied.name) }
         div.panels {
-            @for (title, remark, value, _) in FIGURES {
+            @for (title, remark, value, _) in FIGURES.into_iter().filter(|(_, _, value, _)| has(varied, *value)) {
                 (forest::figure(&slug(&format!("{title} by {}", varied.name)), title, remark, &policies, &rows(value)))
             }
         }
