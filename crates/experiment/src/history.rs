@@ -269,11 +269,51 @@ impl Observer for Recorder {
                 };
                 self.stop(core, at, why);
             }
-            Event::Power { cluster, power } => self.history.power.push((at, cluster, power)),
-            Event::Frequency { cluster, frequency } => self.history.frequencies.push((at, cluster, frequency)),
+            Event::Power { cluster, power } => {
+                set(&mut self.history.power, at, cluster, power);
+                if self.history.power.len() >= self.most {
+                    self.history.power = means(&self.history.power, at, self.most / 2);
+                }
+            }
+            Event::Frequency { cluster, frequency } => set(&mut self.history.frequencies, at, cluster, frequency),
             Event::TaskBegan { .. } | Event::TaskEnded { .. } | Event::Affinity { .. } => {}
         }
     }
+}
+
+/// A cluster has a value from now on. One that it had for no time, between two threads, is left out.
+fn set<V>(values: &mut Vec<(Ns, ClusterId, V)>, at: Ns, cluster: ClusterId, value: V) {
+    let now = values.iter_mut().rev().take_while(|(since, ..)| *since == at).find(|(_, of, _)| *of == cluster);
+    match now {
+        Some(last) => last.2 = value,
+        None => values.push((at, cluster, value)),
+    }
+}
+
+/// The power of each cluster in the mean over each cell of a grid that leaves at most so many values.
+fn means(power: &[(Ns, ClusterId, Watts)], now: Ns, most: usize) -> Vec<(Ns, ClusterId, Watts)> {
+    let clusters = power.iter().map(|(_, cluster, _)| cluster.index() + 1).max().unwrap_or(1);
+    let cell = (now.0 / (most / clusters).max(1) as u64 + 1).next_power_of_two();
+    let mut result = Vec::new();
+    for cluster in 0..clusters {
+        let own: Vec<&(Ns, ClusterId, Watts)> = power.iter().filter(|(_, of, _)| of.index() == cluster).collect();
+        let mut sums: BTreeMap<u64, (f64, u64)> = BTreeMap::new();
+        for (index, (since, _, power)) in own.iter().enumerate() {
+            let (mut from, until) = (since.0, own.get(index + 1).map_or(now, |next| next.0).0);
+            while from < until {
+                let to = until.min((from / cell + 1) * cell);
+                let (area, time) = sums.entry(from / cell).or_default();
+                *area += power.0 * (to - from) as f64;
+                *time += to - from;
+                from = to;
+            }
+        }
+        let Some((_, id, last)) = own.last() else { continue };
+        result.extend(sums.iter().map(|(at, (area, time))| (Ns(at * cell), *id, Watts(area / *time as f64))));
+        result.push((now, *id, *last));
+    }
+    result.sort_by_key(|(at, cluster, _)| (*at, *cluster));
+    result
 }
 
 #[cfg(test)]

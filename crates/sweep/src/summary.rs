@@ -1,5 +1,6 @@
 //! What came out of a sweep: how policies differ, over everything that was varied.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use evenkeel_model::Difference;
@@ -106,6 +107,8 @@ impl Tally {
 struct Axis {
     name: String,
     values: Vec<(String, Tally)>,
+    /// Where each value is among them.
+    places: BTreeMap<String, usize>,
     /// The position of the present cell's value.
     at: usize,
 }
@@ -125,7 +128,7 @@ impl Sums {
 }
 
 impl Summary {
-    /// Reads a table. Whatever its size, no more than a cell of it is in memory at a time.
+    /// Reads a table. Whatever its size, no more than a cell of it is in memory at a time, and sums for each value of what was varied.
     ///
     /// # Errors
     /// It cannot be read, or is none of a sweep.
@@ -194,11 +197,12 @@ impl Reading {
     fn stand<'b>(&mut self, values: impl Iterator<Item = (&'b str, &'b str)>) {
         for (number, (name, value)) in values.enumerate() {
             if number == self.axes.len() {
-                self.axes.push(Axis { name: name.to_owned(), values: Vec::new(), at: 0 });
+                self.axes.push(Axis { name: name.to_owned(), values: Vec::new(), places: BTreeMap::new(), at: 0 });
             }
             let axis = &mut self.axes[number];
-            axis.at = axis.values.iter().position(|(known, _)| known == value).unwrap_or_else(|| {
+            axis.at = axis.places.get(value).copied().unwrap_or_else(|| {
                 axis.values.push((value.to_owned(), Tally::new(&self.about)));
+                axis.places.insert(value.to_owned(), axis.values.len() - 1);
                 axis.values.len() - 1
             });
         }

@@ -35,8 +35,8 @@ pub fn run(args: &Scx) -> Result<u8> {
     let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
     let session = Session::start(plan)?;
     let began = clock();
-    let noted = args.html.is_some().then_some(NOTED);
-    let figures = args.stats.into_iter().chain(noted).min();
+    // With a page the process looks often, and prints as often as it is to.
+    let figures = if html.is_some() { Some(args.stats.map_or(NOTED, |every| every.min(NOTED))) } else { args.stats };
     let follow = Follow { end, only: only.as_ref(), time: args.time, figures };
     let (mut before, mut story) = ((Figures::default(), Ns::ZERO), Story::default());
     let status = session.follow(follow, |figures, elapsed| {
@@ -69,7 +69,7 @@ pub fn run(args: &Scx) -> Result<u8> {
     let uncounted = live::uncounted(described);
     let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
     let missing = missing.as_deref();
-    story.note(elapsed, figures);
+    story.end(elapsed, figures);
     let page = |target: Target| {
         let page = page::scx(&heading(&name, path), &facts(path, &figures, elapsed), &story, missing);
         target.write(page.as_bytes())

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use evenkeel_experiment::catalog;
 use evenkeel_report::{page, text};
 use evenkeel_sweep::{Done, Error, Grid, Request, Summary};
@@ -24,6 +24,7 @@ pub fn run(args: &Sweep) -> Result<String> {
     if args.dry_run {
         return plan(&grid, &table, args.output.format);
     }
+    apart(args.html.as_deref(), [table.as_path(), args.grid.as_path()])?;
     let html = Target::open_some(args.html.as_ref())?;
     let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
     let work = Work::begin("sweeping", args.limit.max_events);
@@ -43,9 +44,25 @@ pub fn run(args: &Sweep) -> Result<String> {
 /// Runs `merge`.
 pub fn merge(args: &Merge) -> Result<String> {
     let watch = Stopwatch::start();
+    let others = args.parts.iter().map(PathBuf::as_path).chain([args.table.as_path()]);
+    apart(args.html.as_deref(), others)?;
     let html = Target::open_some(args.html.as_ref())?;
     let runs = evenkeel_sweep::merge(&args.parts, &args.table, args.incomplete)?;
     report(&args.table, runs, None, args.output.format, html, watch.seconds())
+}
+
+/// A page does not take the place of what it is about.
+fn apart<'a>(html: Option<&Path>, others: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+    let Some(html) = html else { return Ok(()) };
+    for other in others {
+        if let (Ok(page), Ok(file)) = (real(html), real(other))
+            && page == file
+        {
+            bail!("--html {}: it is a file of the sweep: expected another name", html.display());
+        }
+    }
+    Ok(())
 }
 
 /// The grid's name, in this folder.

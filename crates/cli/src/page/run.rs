@@ -198,7 +198,8 @@ fn history(
     let mut history = History { end: summary.elapsed, resolution: timeline.resolution(), ..History::default() };
     let mut facts = Vec::new();
     for thread in &summary.threads {
-        ids.insert(thread.tid, ThreadId(ids.len() as u32));
+        // Of threads that had one number, one after the other, the last is meant.
+        ids.insert(thread.tid, ThreadId(history.threads.len() as u32));
         history.threads.push(RecordedThread {
             program: account.process_name(thread.process),
             name: account.thread_name(thread.tid),
@@ -210,7 +211,7 @@ fn history(
         let Some(&core) = cores.get(&cpu) else { continue };
         for slice in slices {
             // One that was seen only after it had exited has no account of its own.
-            let next = ThreadId(ids.len() as u32);
+            let next = ThreadId(history.threads.len() as u32);
             let thread = *ids.entry(slice.who).or_insert_with(|| {
                 let (program, name) = ("short-lived threads".into(), account.thread_name(slice.who));
                 history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });

@@ -26,6 +26,11 @@ impl Story {
         if self.skipped < self.every {
             return;
         }
+        self.end(at, figures);
+    }
+
+    /// Notes the last moment.
+    pub fn end(&mut self, at: Ns, figures: Figures) {
         self.skipped = 0;
         self.moments.push((at, figures));
         if self.moments.len() >= MOST {

@@ -1,6 +1,6 @@
 //! The page of a comparison.
 
-use evenkeel_experiment::history::RecordedThread;
+use evenkeel_experiment::history::{History, RecordedThread};
 use evenkeel_experiment::timeline::{Panel, Timelines};
 use evenkeel_experiment::{Cell, Comparison, Value};
 use evenkeel_model::{Difference, Ns};
@@ -11,7 +11,7 @@ use super::latency::{self, Curve};
 use super::run::{LATENCY, RESPONSE, TIMELINE};
 use super::svg::slug;
 use super::timeline::{Drawn, timeline};
-use super::{Made, colour_of, frame, policies};
+use super::{Made, colours_of, frame, policies};
 use crate::{headline, number};
 
 /// What is drawn: name, remark, value, and whether lower is better.
@@ -34,7 +34,7 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
             @if counts.seeds > 1 { "; lines show their 95 % interval" }
             "."
         }
-        (policies(compared.policies.iter().copied()))
+        (policies(&compared.policies))
         div.panels {
             @for (title, remark, value, lower) in FIGURES {
                 (figure(&slug(title), title, remark, &groups(compared, value, lower)))
@@ -62,6 +62,7 @@ fn count(number: usize, what: &str) -> String {
 
 fn groups(compared: &Comparison<'_>, value: Value, lower: bool) -> Vec<Group> {
     let base = compared.baseline;
+    let colours = colours_of(&compared.policies);
     let group = |cell: &Cell<'_>| {
         let policies = 0..compared.policies.len();
         let effects: Vec<Option<Difference>> = policies.map(|policy| cell.difference(policy, base, value)).collect();
@@ -71,7 +72,7 @@ fn groups(compared: &Comparison<'_>, value: Value, lower: bool) -> Vec<Group> {
             label: (*policy).to_string(),
             effect: (index != base).then_some(effect.map_or(f64::NAN, |effect| effect.value)),
             interval: effect.filter(|_| index != base).and_then(|effect| effect.interval),
-            colour: colour_of(policy),
+            colour: colours[index],
             best: effect.is_some_and(|effect| effect.value == best) && index != base,
         });
         Group { name: name(cell), bars: bars.collect() }
@@ -134,10 +135,10 @@ fn lanes(compared: &Comparison<'_>, timelines: &Timelines) -> Markup {
 /// How long threads waited for a core and how long they took, under each policy.
 fn latencies(compared: &Comparison<'_>, panel: &Panel, number: usize) -> Markup {
     let curves = |of: fn(&RecordedThread) -> &[Ns]| -> Vec<Curve> {
-        let policies = compared.policies.iter().zip(&panel.histories);
-        let curve = |(policy, history): (&&str, &evenkeel_experiment::history::History)| {
+        let policies = compared.policies.iter().zip(colours_of(&compared.policies)).zip(&panel.histories);
+        let curve = |((policy, colour), history): ((&&str, usize), &History)| {
             let times = history.threads.iter().flat_map(|thread| of(thread).iter().copied());
-            Curve::new((*policy).to_owned(), colour_of(policy), times.collect())
+            Curve::new((*policy).to_owned(), colour, times.collect())
         };
         policies.map(curve).collect()
     };

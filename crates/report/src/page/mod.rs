@@ -119,10 +119,21 @@ pub fn legend<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Markup {
     }
 }
 
-/// A policy has the same colour on every page, however its knobs are set.
+/// A policy has the same colour on every page where no other one has it.
 fn colour_of(policy: &str) -> usize {
     let name = policy.split(':').next().unwrap_or_default();
     POLICIES.iter().position(|known| known.name == name).or_else(|| techniques(name)).unwrap_or(0)
+}
+
+/// The colours of policies that stand side by side: each has its own, which another has on no page where both are.
+fn colours_of(policies: &[&str]) -> Vec<usize> {
+    let mut taken = Vec::new();
+    for policy in policies {
+        let own = colour_of(policy) % COLOURS;
+        let free = (0..COLOURS).find(|colour| !taken.contains(colour)).unwrap_or(own);
+        taken.push(if taken.contains(&own) { free } else { own });
+    }
+    taken
 }
 
 /// The techniques of simulated workers have the colours of the order in which they are added.
@@ -131,6 +142,6 @@ fn techniques(name: &str) -> Option<usize> {
 }
 
 /// Policies with their colours.
-fn policies<'a>(names: impl Iterator<Item = &'a str>) -> Markup {
-    legend(names.map(|name| (colour_of(name), name)))
+fn policies(names: &[&str]) -> Markup {
+    legend(colours_of(names).into_iter().zip(names.iter().copied()))
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::bars::{Bar, Group, figure};
 use super::dumbbell::{self, Scale};
 use super::svg::slug;
-use super::{Made, colour_of, frame, policies};
+use super::{Made, colour_of, frame, legend};
 use crate::{number, text};
 
 /// The page: one experiment after the other.
@@ -47,7 +47,7 @@ fn one(reproduction: &Reproduction) -> Markup {
                 (super::profile::draw(&id(&format!("activity {}", place + 1)), profiled))
             }
         }
-        (policies(experiment.policies.iter().map(String::as_str)))
+        (legend(experiment.policies.iter().map(|policy| (colour_of(policy), policy.as_str()))))
         @for ran in sets.iter().filter(|ran| ran.policies.len() > 1) {
             h2 { "By class: " (ran.set.name) }
             p.soft {

@@ -74,8 +74,10 @@ fn latencies(history: &History) -> Markup {
     };
     let waited = figure("wakeups", "Wake-up latency", LATENCY, &curves(|thread| &thread.latencies));
     let took = figure("responses", "Response", RESPONSE, &curves(|thread| &thread.responses));
+    let none = history.threads.iter().all(|thread| thread.latencies.iter().all(|time| *time == Ns::ZERO));
     html! {
         h2 { "How long it took" }
+        @if none { p.soft { "Each thread that was woken ran at once." } }
         div.panels { (waited) (took) }
     }
 }

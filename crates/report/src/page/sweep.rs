@@ -6,8 +6,8 @@ use maud::{Markup, PreEscaped, html};
 
 use super::bars::{Bar, Group, figure};
 use super::forest::{self, Row};
-use super::svg::{Axis, Drawing, NARROW, at, slug};
-use super::{COLOURS, Made, colour_of, frame, policies};
+use super::svg::{Axis, Drawing, NARROW, at, shortened, slug};
+use super::{Made, colours_of, frame, policies};
 use crate::{headline, number};
 
 /// One of a policy's effects.
@@ -25,16 +25,18 @@ pub fn page(file: &str, runs: u64, summary: &Summary, command: &str) -> String {
     let content = html! {
         h1 { (headline::of_sweep(summary)) }
         p.soft {
-            (file) " has " (runs) " runs of " (summary.cells) " workloads on machines and what else was varied. "
+            (file) " has " (runs) " runs, of " (summary.cells) " combinations of a workload, a machine and what else was varied. "
             "Effects are against " (summary.baseline) ", from pairs with the same seed: geometric means over everything that was varied"
-            @if summary.drawn { "; lines show their 95 % interval" }
+            @if summary.policies.iter().any(|of| of.effects.h_antt.is_some_and(|effect| effect.interval.is_some())) {
+                "; lines show their 95 % interval"
+            }
             "."
             @if let Some(error) = &summary.first_error {
                 " " (summary.failed) " runs could not be carried to their end, the first because: " (error) "."
             }
         }
         @if !summary.policies.is_empty() {
-            (policies(summary.policies.iter().map(|of| of.policy.as_str())))
+            (policies(&names(summary)))
             div.panels {
                 @for (title, remark, value, lower) in FIGURES {
                     (figure(&slug(title), title, remark, &[group(summary, value, lower)]))
@@ -53,11 +55,12 @@ fn group(summary: &Summary, value: Effect, lower: bool) -> Group {
     let effects = || summary.policies.iter().map(|of| value(&of.effects));
     let means = effects().flatten().map(|effect| effect.value);
     let best = if lower { means.fold(0.0, f64::min) } else { means.fold(0.0, f64::max) };
-    let bars = summary.policies.iter().zip(effects()).map(|(of, effect)| Bar {
+    let colours = colours_of(&names(summary));
+    let bars = summary.policies.iter().zip(colours).zip(effects()).map(|((of, colour), effect)| Bar {
         label: of.policy.clone(),
         effect: Some(effect.map_or(f64::NAN, |effect| effect.value)),
         interval: effect.and_then(|effect| effect.interval),
-        colour: colour_of(&of.policy),
+        colour,
         best: effect.is_some_and(|effect| effect.value == best),
     });
     Group { name: format!("against {}", summary.baseline), bars: bars.collect() }
@@ -71,6 +74,11 @@ fn trade(summary: &Summary) -> Markup {
     let points: Vec<(&str, Difference, Difference)> = (summary.policies.iter())
         .filter_map(|of| Some((of.policy.as_str(), of.effects.h_antt?, of.effects.energy?)))
         .collect();
+    let colour = |policy: &str| {
+        let names = names(summary);
+        let at = names.iter().position(|name| *name == policy).unwrap_or(0);
+        colours_of(&names)[at]
+    };
     if points.is_empty() {
         return html! {};
     }
@@ -90,7 +98,7 @@ fn trade(summary: &Summary) -> Markup {
         path.base d=(PreEscaped(format!("M{x0} 12V{}M{} {y0}H{}", at(BOTTOM), at(LEFT), at(NARROW - 10.0)))) {}
         @for (policy, h_antt, energy) in &points {
             @let (x, y) = (across.at(100.0 * h_antt.value), up.at(100.0 * energy.value));
-            @let colour = colour_of(policy) % COLOURS;
+            @let colour = colour(policy);
             g {
                 title { (policy) ": H_ANTT " (number::effect(Some(*h_antt))) ", energy " (number::effect(Some(*energy))) }
                 @if let Some((low, high)) = h_antt.interval {
@@ -102,7 +110,10 @@ fn trade(summary: &Summary) -> Markup {
                         d=(PreEscaped(format!("M{} {}V{}", at(x), at(up.at(100.0 * low)), at(up.at(100.0 * high))))) {}
                 }
                 circle class={ "f" (colour) } cx=(at(x)) cy=(at(y)) r="4" {}
-                text x=(at(x + 7.0)) y=(at(y - 6.0)) text-anchor=(if x > NARROW - 80.0 { "end" } else { "start" }) { (policy) }
+                @let end = x > NARROW / 2.0;
+                text x=(at(if end { x - 6.0 } else { x + 6.0 })) y=(at(y - 6.0)) text-anchor=(if end { "end" } else { "start" }) {
+                    (shortened(policy, NARROW / 2.0 - 20.0))
+                }
             }
         }
     };
@@ -131,10 +142,17 @@ fn numbers(summary: &Summary) -> Markup {
             }
         }
         p.note {
-            "Better and worse: in how many of the workloads on machines and what else was varied its own H_ANTT differs by its "
-            "95 % interval; of equal ones one in twenty does by chance."
+            "Better and worse: in how many of these combinations its own H_ANTT differs by its 95 % interval; of equal ones one in "
+            "twenty does by chance. With one seed there is no interval, and so none is told apart."
         }
     }
+}
+
+/// So many values of something are drawn.
+const SHOWN: usize = 60;
+
+fn names(summary: &Summary) -> Vec<&str> {
+    summary.policies.iter().map(|of| of.policy.as_str()).collect()
 }
 
 /// Whether there is any such effect.
@@ -144,14 +162,16 @@ fn has(varied: &Varied, value: Effect) -> bool {
 
 /// What each value of something makes of it.
 fn axis(summary: &Summary, varied: &Varied) -> Markup {
-    let policies: Vec<(&str, usize)> =
-        summary.policies.iter().map(|of| (of.policy.as_str(), colour_of(&of.policy))).collect();
+    let policies: Vec<(&str, usize)> = names(summary).into_iter().zip(colours_of(&names(summary))).collect();
     let rows = |value: Effect| -> Vec<Row<'_>> {
         let row = |at: &'_ evenkeel_sweep::AtValue| at.policies.iter().map(value).collect();
-        varied.values.iter().map(|at| Row { name: &at.value, effects: row(at) }).collect()
+        varied.values.iter().take(SHOWN).map(|at| Row { name: &at.value, effects: row(at) }).collect()
     };
     html! {
         h2 { "By " (varied.name) }
+        @if varied.values.len() > SHOWN {
+            p.note { "The first " (SHOWN) " of " (varied.values.len()) " values; --format json has all." }
+        }
         div.panels {
             @for (title, remark, value, _) in FIGURES.into_iter().filter(|(_, _, value, _)| has(varied, *value)) {
                 (forest::figure(&slug(&format!("{title} by {}", varied.name)), title, remark, &policies, &rows(value)))

@@ -1,6 +1,6 @@
 //! Which threads waited for which, as a graph: threads stand in a circle, and an arrow leads from one to the one that it waited for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
 
 use evenkeel_model::Ns;
@@ -99,8 +99,7 @@ pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited]) -> Markup {
 impl Graph {
     fn of(threads: &[Thread<'_>], waits: &[Waited]) -> Self {
         let mut programs: Vec<&str> = Vec::new();
-        let involved = |index: usize| waits.iter().any(|wait| wait.waiter == index || wait.waker == index);
-        let shown: Vec<usize> = (0..threads.len()).filter(|index| involved(*index)).collect();
+        let shown: BTreeSet<usize> = waits.iter().flat_map(|wait| [wait.waiter, wait.waker]).collect();
         let by_kind = shown.len() > NODES;
         let mut known: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         let mut nodes: Vec<Node> = Vec::new();
@@ -120,9 +119,15 @@ impl Graph {
             nodes[at].threads += 1;
             node_of.insert(index, at);
         }
+        let mut weight = vec![Ns::ZERO; nodes.len()];
+        for wait in waits {
+            weight[node_of[&wait.waiter]] += wait.total;
+            weight[node_of[&wait.waker]] += wait.total;
+        }
+        let place = few(&mut nodes, &weight);
         let mut sums: BTreeMap<(usize, usize), (Ns, u64)> = BTreeMap::new();
         for wait in waits {
-            let (waiter, waker) = (node_of[&wait.waiter], node_of[&wait.waker]);
+            let (waiter, waker) = (place[node_of[&wait.waiter]], place[node_of[&wait.waker]]);
             nodes[waker].blame += wait.total;
             let sum = sums.entry((waiter, waker)).or_default();
             *sum = (sum.0 + wait.total, sum.1 + wait.times);
@@ -134,6 +139,28 @@ impl Graph {
         arrows.truncate(ARROWS);
         Self { nodes, arrows, left_out }
     }
+}
+
+/// Leaves those that matter most, and one for all others. Returns where each is now.
+fn few(nodes: &mut Vec<Node>, weight: &[Ns]) -> Vec<usize> {
+    if nodes.len() <= NODES {
+        return (0..nodes.len()).collect();
+    }
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_key(|node| (std::cmp::Reverse(weight[*node]), *node));
+    let mut kept = order[..NODES - 1].to_vec();
+    kept.sort_unstable();
+    let place = (0..nodes.len()).map(|node| kept.binary_search(&node).unwrap_or(kept.len())).collect();
+    let mut others = Node { name: "others".into(), program: 0, threads: 0, blame: Ns::ZERO };
+    let mut at = 0;
+    nodes.retain(|node| {
+        let keep = kept.binary_search(&at).is_ok();
+        others.threads += if keep { 0 } else { node.threads };
+        at += 1;
+        keep
+    });
+    nodes.push(others);
+    place
 }
 
 fn label(node: &Node) -> String {
@@ -225,6 +252,19 @@ mod tests {
         assert_eq!(nodes, [("worker", 40), ("main", 1)]);
         let arrows: Vec<(usize, usize, u64)> = graph.arrows.iter().map(|a| (a.waiter, a.waker, a.total.0)).collect();
         assert_eq!(arrows, [(1, 0, 80_000_000), (0, 0, 2_000_000)]);
+    }
+
+    #[test]
+    fn of_many_kinds_those_that_matter_stay() {
+        let names: Vec<String> = (0..26u8).map(|index| char::from(b'a' + index).to_string()).collect();
+        let threads: Vec<Thread<'_>> = names.iter().map(|name| Thread { program: "app", name }).collect();
+        let waits: Vec<Waited> =
+            (1..26).map(|waiter| Waited { waiter, waker: 0, total: Ns::from_ms(waiter as u64), times: 1 }).collect();
+        let graph = Graph::of(&threads, &waits);
+        let nodes: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(nodes, ["a", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z", "others"]);
+        assert_eq!((graph.nodes[0].blame, graph.nodes[13].threads), (Ns::from_ms(25 * 26 / 2), 13));
+        assert_eq!(graph.arrows[0].total, Ns::from_ms(13 * 14 / 2), "all others together");
     }
 
     #[test]

@@ -44,6 +44,22 @@ pub fn comparison() -> String {
     page::comparison(&compared, &timelines, "compare Sync-1")
 }
 
+/// A second of which a thread has its core for a moment, then another for half of it.
+pub fn short_then_long() -> String {
+    let machine = machine("2B2S");
+    let mut history = History { end: Ns::from_secs(1), ..History::default() };
+    for (thread, from, to) in [(0, 0, 10_000), (1, 10_000, 500_000_000)] {
+        let name = format!("thread-{thread}");
+        history.threads.push(RecordedThread { program: "app".into(), name, ..RecordedThread::default() });
+        let (core, thread) = (machine.big().iter().next().unwrap(), ThreadId(thread));
+        let (start, end) = (Ns(from), Ns(to));
+        history.spans.push(Span { core, thread, start, end, ready: Ns::ZERO, woken: Woken::No, why: Why::Preempted });
+    }
+    let drawn = page::Drawn::simulated("", &history, &machine);
+    let content = page::timeline("two", "Two slices.", &[drawn], history.end);
+    page::frame("Two", &content, page::Made { command: "none", remark: "" })
+}
+
 /// The page of a sweep with many values of long names.
 pub fn sweep() -> String {
     let difference = |value: f64| Difference::of([value - 0.02, value, value + 0.03]);

@@ -139,3 +139,18 @@ fn a_timeline_follows_the_window_and_the_light() {
     page.until(&format!("{corner}[0] < 60"));
     page.is_content();
 }
+
+#[test(chromium)]
+fn a_long_slice_right_after_a_short_one_is_drawn() {
+    let page = Page::open(&pages::short_then_long(), DESK);
+    let [_, _, width, _] = canvas(&page);
+    let busy = (0..10).filter(|tenth| {
+        let x = 116.0 + (width - 116.0) * (f64::from(*tenth) + 0.5) / 10.0;
+        let pixel = format!(
+            "(() => {{ const c = document.querySelector('figure.timeline canvas'); \
+             return [...c.getContext('2d').getImageData({x}, 34, 1, 1).data]; }})()"
+        );
+        page.ask(&pixel) != serde_json::json!([233, 235, 239, 255])
+    });
+    assert_eq!(busy.count(), 5, "half of the time");
+}

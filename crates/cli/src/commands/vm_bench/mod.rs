@@ -41,6 +41,8 @@ pub fn run(args: &VmBench) -> Result<String> {
     let ended = plan.measure(&mut command);
     let reached = command.bar.position();
     command.bar.finish_and_clear();
+    // A page of nothing is no reason to lose the one that is there.
+    let html = html.filter(|_| !command.machines.is_empty());
     let written = html.map_or(Ok(()), |target| target.write(page::bench(&command.machines).as_bytes()));
     if let Err(error) = ended {
         command.print_measured()?;

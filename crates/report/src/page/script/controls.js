@@ -25,6 +25,7 @@ class Controls {
     hear("pointermove", this.move);
     hear("pointerup", this.up);
     hear("pointercancel", this.up);
+    hear("lostpointercapture", this.up);
     hear("pointerleave", () => this.tell(null));
     hear("dblclick", (event) => timeline.zoom(0.5, timeline.at(event.offsetX, event.offsetY).time));
     hear("keydown", this.key);
@@ -50,6 +51,9 @@ class Controls {
     this.found = Object.assign(document.createElement("span"), { className: "soft" });
     this.found.setAttribute("aria-live", "polite");
     this.search.addEventListener("input", () => this.find());
+    this.search.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === "Escape") this.canvas.focus();
+    });
     bar.append(this.search, this.found);
     const name = timeline.figure.id;
     button("SVG", "Save as SVG", () => save(`${name}.svg`, svgBlob(timeline.svg())));
@@ -99,6 +103,7 @@ class Controls {
   }
 
   down(event) {
+    if (event.button !== 0) return;
     this.canvas.setPointerCapture(event.pointerId);
     this.fingers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     this.dragged = 0;

@@ -37,7 +37,9 @@ function describe(timeline, selected) {
   const { run, id } = selected;
   const thread = run.spans.thread[id];
   const list = document.createElement("dl");
-  const all = [...facts(run, id), ["in all", `ran ${shares(run, thread)}`], ...(run.threads[thread].facts ?? [])];
+  // What was thinned does not add up.
+  const sum = run.thinned ? [] : [["in all", `ran ${shares(run, thread)}`]];
+  const all = [...facts(run, id), ...sum, ...(run.threads[thread].facts ?? [])];
   for (const [name, text] of all) {
     list.append(Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: text }));
   }

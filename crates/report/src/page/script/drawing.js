@@ -103,13 +103,13 @@ function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
   for (let at = row.first(view.from); at < row.ids.length; ) {
     const id = row.ids[at];
     const left = box.x + (spans.from[id] - view.from) * box.scale;
-    if (left >= end) break;
-    const right = Math.min(end, box.x + (spans.to[id] - view.from) * box.scale);
     const waited = spans.ready[id] * box.scale;
     if (view.mode === "threads" && waited >= 1 && left > box.x) {
-      const from = Math.max(box.x, left - waited);
-      pen.rect(from, y + item.height * 0.35, left - from, item.height * 0.3, colours.waits, strength);
+      const [from, to] = [Math.max(box.x, left - waited), Math.min(end, left)];
+      if (to > from) pen.rect(from, y + item.height * 0.35, to - from, item.height * 0.3, colours.waits, strength);
     }
+    if (left >= end) break;
+    const right = Math.min(end, box.x + (spans.to[id] - view.from) * box.scale);
     if (right <= box.x) {
       at++;
     } else if (right - left >= pen.pixel) {
@@ -122,7 +122,9 @@ function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
       at++;
     } else {
       const column = Math.max(0, Math.floor((left - box.x) / pen.pixel));
-      const next = row.after(view.from + ((column + 1) * pen.pixel) / box.scale, at + 1);
+      let next = row.after(view.from + ((column + 1) * pen.pixel) / box.scale, at + 1);
+      // The last may reach far beyond the pixel: its turn comes.
+      if (next - 1 > at && row.length(next - 1) * box.scale >= pen.pixel) next--;
       const share = ((row.busy[next] - row.busy[at]) * box.scale) / pen.pixel;
       const faint = Math.max(0.25, Math.min(1, share));
       pen.rect(box.x + column * pen.pixel, y, pen.pixel, item.height, colour(row.longestOf(at, next)), faint * strength);
@@ -201,7 +203,9 @@ function drawSelected(pen, items, box, view, colours) {
 function drawAxis(pen, box, view, width, height, colours) {
   pen.rect(0, 0, width, AXIS, colours.paper);
   const step = round(view.to - view.from, box.width / 100);
-  for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
+  const first = Math.ceil(view.from / step);
+  for (let tick = 0; tick < 100 && (first + tick) * step <= view.to; tick++) {
+    const at = (first + tick) * step;
     const x = box.x + (at - view.from) * box.scale;
     pen.rect(x, AXIS - 4, 1, 4, colours.soft);
     pen.rect(x, AXIS, 1, height - AXIS, colours.line, 0.5);

@@ -11,18 +11,23 @@ function svgBlob(text) {
   return new Blob([text], { type: "image/svg+xml" });
 }
 
+/** A browser draws no larger pictures. */
+const LONGEST = 16_000;
+
 /** Saves an SVG as a picture with twice as many pixels, for paper. */
 async function savePng(name, svg) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
+  const scale = Math.min(2, LONGEST / Math.max(image.width, image.height));
+  const [width, height] = [image.width, image.height].map((length) => Math.max(1, Math.round(scale * length)));
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => save(name, blob));
 }
 
 /** What a drawing's parts look like comes from the page's style sheet, which the file does not have. */
-const PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "text-anchor", "dominant-baseline", "display"];
+const PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "text-anchor", "dominant-baseline", "display"];
 
 /** A drawing of the page as a document of its own. */
 function standalone(svg) {

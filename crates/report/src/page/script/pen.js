@@ -53,8 +53,10 @@ class CanvasPen {
 
   fitting(text, room) {
     if (room === Infinity || this.context.measureText(text).width <= room) return text;
-    const length = search(0, text.length, (cut) => this.context.measureText(`${text.slice(0, cut)}…`).width > room);
-    return length > 1 ? `${text.slice(0, length - 1)}…` : "";
+    const letters = Array.from(text);
+    const cut = (length) => `${letters.slice(0, length).join("")}…`;
+    const length = search(0, letters.length, (length) => this.context.measureText(cut(length)).width > room);
+    return length > 1 ? cut(length - 1) : "";
   }
 
   /** What is drawn until `end` shows only here. */
@@ -126,5 +128,6 @@ function short(number) {
 }
 
 function escaped(text) {
-  return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+  // A document has no control characters.
+  return text.replace(/[\u0000-\u001f]/g, " ").replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }

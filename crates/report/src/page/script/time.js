@@ -15,7 +15,7 @@ function duration(ns) {
 
 /** A moment, exact enough to tell it from one a `step` later: `1.0025 s`. */
 function moment(ns, step) {
-  const [unit, size] = UNITS.find(([, size]) => Math.abs(ns) >= size) ?? UNITS[0];
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(ns) >= size) ?? UNITS[3];
   const decimals = Math.max(0, Math.ceil(Math.log10(size / step)));
   return `${(ns / size).toFixed(Math.min(decimals, 9))} ${unit}`;
 }

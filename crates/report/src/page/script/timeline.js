@@ -2,11 +2,10 @@
 
 /** What is known of a run, ready to be drawn and asked. */
 class Run {
-  static async read(data, end) {
+  static async read(data) {
     const run = Object.assign(new Run(), data);
     run.spans = await spansOf(data.spans);
     run.tracks = await Promise.all(data.tracks.map(async (track, index) => ({ ...(await stepsOf(track)), colour: index })));
-    run.end ??= end;
     run.programs = [...new Set(run.threads.map((thread) => thread.program))];
     run.byCore = rows(run.spans, run.spans.core, run.cores.length);
     run.byThread = rows(run.spans, run.spans.thread, run.threads.length);
@@ -25,7 +24,9 @@ class Run {
   waker(id) {
     if (this.spans.woken[id] < 2) return null;
     const row = this.byThread[this.spans.woken[id] - 2];
-    return row.ids.length ? row.ids[row.first(this.spans.from[id] - this.spans.ready[id])] : null;
+    const woken = this.spans.from[id] - this.spans.ready[id];
+    const other = row.ids[row.first(woken)];
+    return other !== undefined && this.spans.from[other] <= woken && woken <= this.spans.to[other] ? other : null;
   }
 
   /** Of the threads that are looked for, those of a lane. */
@@ -49,7 +50,7 @@ class Timeline {
   static async begin(figure) {
     const data = JSON.parse(figure.querySelector("script").textContent);
     const runs = [];
-    for (const run of data.runs) runs.push(await Run.read(run, data.end));
+    for (const run of data.runs) runs.push(await Run.read(run));
     const most = {};
     for (const run of runs) {
       for (const track of run.tracks) most[track.unit] = Math.max(most[track.unit] ?? 0, track.steps.most);

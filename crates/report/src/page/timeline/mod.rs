@@ -56,6 +56,8 @@ struct Document<'a> {
 struct Run<'a> {
     title: &'a str,
     end: u64,
+    /// Whether slices are left out.
+    thinned: bool,
     cores: Vec<Core<'a>>,
     threads: Vec<Thread<'a>>,
     /// What has one colour.
@@ -138,6 +140,7 @@ fn run<'a>(drawn: &'a Drawn<'_>) -> Run<'a> {
     Run {
         title: drawn.title,
         end: history.end.0,
+        thinned: history.resolution.is_some(),
         cores: order.iter().map(|core| core_of(drawn, *core)).collect(),
         threads: (history.threads.iter().enumerate())
             .map(|(index, thread)| {
