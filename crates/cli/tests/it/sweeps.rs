@@ -127,6 +127,11 @@ fn mistakes_cost_no_run_and_no_file() {
     }
     let nowhere = complaint(&run(folder.path(), &["sweep", "grid.toml", "-o", "no/where.parquet"]));
     assert!(nowhere.contains("no/where.parquet"), "{nowhere}");
+    for page in ["grid.parquet", "grid.toml", "./grid.toml"] {
+        let same = complaint(&run(folder.path(), &["sweep", "grid.toml", "--html", page]));
+        assert!(same.contains(page) && same.contains("a file of the sweep"), "{same}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
