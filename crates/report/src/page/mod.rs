@@ -1,5 +1,5 @@
 //! Pages for browsers: each is self-contained, in light and dark, for small and large screens. A figure says in its label what it
-//! shows, and can be taken out of its page ([`svg`]); a script draws timelines, into which a reader zooms ([`timeline`]).
+//! shows, and can be taken out of its page (`svg`); a script draws timelines, into which a reader zooms ([`timeline()`]).
 
 mod bars;
 mod breakdown;
