@@ -45,7 +45,7 @@ pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
         return html! {};
     }
     let axis =
-        Axis::of(curves.iter().flat_map(|curve| &curve.times).map(|time| time.0).filter(|time| *time > 0), longest);
+        Decades::of(curves.iter().flat_map(|curve| &curve.times).map(|time| time.0).filter(|time| *time > 0), longest);
     let content = html! {
         @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
             path.grid d=(PreEscaped(format!("M{LEFT} {}H{RIGHT}", height(share)))) {}
@@ -91,12 +91,12 @@ fn numbers(curves: &[&Curve]) -> Markup {
 }
 
 /// Powers of ten, in nanoseconds.
-struct Axis {
+struct Decades {
     low: u32,
     high: u32,
 }
 
-impl Axis {
+impl Decades {
     fn of(times: impl Iterator<Item = u64>, longest: u64) -> Self {
         let shortest = times.min().unwrap_or(longest);
         let high = (longest.saturating_sub(1).max(1).ilog10() + 1).min(18);
@@ -121,7 +121,7 @@ fn height(share: f64) -> String {
     at(BOTTOM - share * (BOTTOM - TOP))
 }
 
-fn path(curve: &Curve, axis: &Axis) -> String {
+fn path(curve: &Curve, axis: &Decades) -> String {
     let count = curve.times.len();
     let corners = count.min(CORNERS);
     let mut path = format!("M{} {}", axis.at(curve.times[0].0), height(0.0));
