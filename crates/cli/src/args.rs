@@ -6,6 +6,7 @@ mod live;
 mod scx;
 mod sweep;
 mod tasks;
+mod top;
 mod topology;
 mod values;
 
@@ -25,6 +26,7 @@ pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
 pub use scx::{Chosen, Path, Scx};
 pub use sweep::{Merge, Sweep};
 pub use tasks::Tasks;
+pub use top::{Pin, Top};
 pub use topology::Topology;
 pub use values::{Format, Output};
 use values::{duration, positive, whole};
@@ -143,6 +145,12 @@ pub enum Command {
     /// sched_ext, such as Linux 7.0; `evenkeel vm --scx` boots one.
     #[command(after_help = scx::EXAMPLES)]
     Scx(Scx),
+    /// Watch a `run` or `scx` that runs, live, and change what it does
+    ///
+    /// Shows cores with what they run, and threads with what the policy thinks of them, where they run, how long they wait for a
+    /// core, and how much others wait for them. Keys sort and filter, pin a thread, and let another policy decide.
+    #[command(after_help = top::EXAMPLES)]
+    Top(Top),
     /// Record what a program does, to play it on any machine
     ///
     /// Writes down how much each thread and child process computes, what it wakes, what it waits for and how long it

@@ -48,8 +48,7 @@ pub fn policy(name: &str) -> Result<Setup> {
 pub fn live_policy(name: &str) -> Result<Setup> {
     let setup = policy(name)?;
     if setup.description().foresight {
-        let simulate = "use it with `evenkeel sim` and `evenkeel compare`, and colab or pfs here";
-        bail!("policy {} must know the future, which only the simulator knows: {simulate}", setup.description().name);
+        bail!(evenkeel_linux::host::foresees(&setup));
     }
     Ok(setup)
 }

@@ -158,6 +158,9 @@ impl<'a> Account<'a> {
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: String, remark: String| facts.push((name.to_owned(), value, remark));
         fact("elapsed", summary.elapsed.to_string(), String::new());
+        for (at, policy) in &summary.policies {
+            fact("then", policy.clone(), format!("from {at} on"));
+        }
         for (name, run) in self.types().iter().zip(summary.run) {
             fact(&format!("on {name} cores"), run.to_string(), "of all threads".into());
         }
@@ -270,6 +273,7 @@ impl<'a> Account<'a> {
         let inside = summary.inside();
         json::Followed {
             policy: self.plan.policy.name(),
+            policies: later(&summary.policies),
             core_types: self.types(),
             elapsed_s: seconds(&summary.elapsed),
             run_s: by_type(&summary.run),
@@ -297,6 +301,11 @@ impl<'a> Account<'a> {
         }
     }
 }
+/// Policies that took over in the middle, as JSON.
+pub fn later(policies: &[(Ns, String)]) -> Vec<json::LaterPolicy<'_>> {
+    policies.iter().map(|(at, policy)| json::LaterPolicy { at_s: at.0 as f64 / 1e9, policy }).collect()
+}
+
 /// What a policy reads that no host for real threads does, and what it does without.
 pub fn uncounted(policy: &Description) -> Option<String> {
     match policy.reads {

@@ -76,6 +76,12 @@ pub fn started(tid: Tid) -> Option<u64> {
     stat(tid, 22)
 }
 
+/// The process of a thread; `None` when it is gone.
+pub fn of(tid: Tid) -> Option<Tid> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
 /// The parent of a process; `None` when it is gone.
 pub fn parent(process: Tid) -> Option<Tid> {
     stat(process, 4)

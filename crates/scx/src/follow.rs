@@ -3,6 +3,7 @@
 use std::process::ExitStatus;
 
 use evenkeel_linux::launch::{Launched, Signals};
+use evenkeel_linux::pins::Pins;
 use evenkeel_linux::{clock, wait};
 use evenkeel_model::Ns;
 
@@ -68,8 +69,11 @@ impl Session {
             command.release().map_err(Error::NotStarted)?;
         }
         let (mut told, mut adopted) = (began, began);
+        // Given back at the end.
+        let mut pins = Pins::default();
         loop {
             let now = clock::clock();
+            self.pins.make(&mut pins);
             let (come, status) = end.come()?;
             if come || self.ended() || time.is_some_and(|time| now.since(began) >= time) {
                 return Ok(status);

@@ -13,6 +13,7 @@ mod rescue;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod watched;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -15,6 +15,7 @@ mod session;
 mod skeleton;
 mod speed;
 mod speedups;
+mod watched;
 
 use std::io;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_linux::host::ThreadCounters;
+use evenkeel_linux::monitor::ThreadNow;
 use evenkeel_linux::{clock, mask, realtime, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
@@ -17,6 +18,7 @@ use crate::host::{Driver, Figures, TICK};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
 use crate::speed::Speeds;
+use crate::watched::{SharedPins, Watched};
 use crate::{Bounds, Ended, Error};
 
 /// How often it checks whether it is to end, which no user notices. Where nothing happens these are its only wake-ups.
@@ -57,6 +59,9 @@ pub(crate) trait Turn {
 
     /// What this machine cannot tell, and why.
     fn missing(&self) -> Option<String>;
+
+    /// The threads that live, for those that watch.
+    fn threads(&mut self) -> Vec<ThreadNow>;
 }
 
 /// What has been done.
@@ -64,6 +69,8 @@ pub(crate) trait Turn {
 pub struct Account {
     /// How often, and for how long.
     pub figures: Figures,
+    /// The policies that have taken over in the middle, and when, in order.
+    pub policies: Vec<(Ns, String)>,
     /// What this machine cannot tell the policy, and why.
     pub missing: Option<String>,
 }
@@ -73,6 +80,7 @@ pub struct Session {
     over: Arc<AtomicBool>,
     told: Arc<Mutex<Account>>,
     thread: Option<JoinHandle<Result<Option<Ended>, Error>>>,
+    pub(crate) pins: SharedPins,
 }
 
 impl Session {
@@ -84,8 +92,10 @@ impl Session {
         let (over, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Account::default())));
         let (begins, begun) = mpsc::channel();
         let (until, shared) = (Arc::clone(&over), Arc::clone(&told));
+        let pins = SharedPins::default();
+        let pinned = pins.clone();
         let schedule = move || {
-            let mut scheduling = match begin(plan) {
+            let mut scheduling = match begin(&plan) {
                 Ok(scheduling) => scheduling,
                 Err(error) => {
                     let _ = begins.send(Some(error));
@@ -93,13 +103,14 @@ impl Session {
                 }
             };
             let _ = begins.send(None);
-            let began = clock::thread_time();
+            let mut watched = Watched::new(plan, pinned);
             while !until.load(Ordering::Relaxed) {
                 let ended = scheduling.run_until(clock::clock() + POLL)?;
+                scheduling = watched.obey(scheduling)?;
+                let account = watched.account(&*scheduling);
+                watched.tell(&mut *scheduling, &account);
                 if let Ok(mut shared) = shared.lock() {
-                    let cost = clock::thread_time().since(began);
-                    *shared =
-                        Account { figures: Figures { cost, ..scheduling.figures() }, missing: scheduling.missing() };
+                    *shared = account;
                 }
                 if ended.is_some() {
                     return Ok(ended);
@@ -110,7 +121,7 @@ impl Session {
         let thread = thread::Builder::new().name("scheduler".into()).spawn(schedule).map_err(Error::Kernel)?;
         match begun.recv() {
             Ok(Some(error)) => Err(error),
-            _ => Ok(Self { over, told, thread: Some(thread) }),
+            _ => Ok(Self { over, told, thread: Some(thread), pins }),
         }
     }
 
@@ -146,11 +157,12 @@ impl Drop for Session {
     }
 }
 
-fn begin(plan: Plan) -> Result<Box<dyn Turn>, Error> {
+pub(crate) fn begin(plan: &Plan) -> Result<Box<dyn Turn>, Error> {
     let Plan { machine, cpus, policy, path, partial, bounds } = plan;
+    let (machine, cpus) = (machine.clone(), cpus.clone());
     Ok(match path {
-        Path::Kernel => Box::new(Inside::start(machine, cpus, &policy, &bounds, partial)?),
-        Path::Process => Box::new(Scheduling::start(machine, cpus, &policy, &bounds, partial)?),
+        Path::Kernel => Box::new(Inside::start(machine, cpus, policy, bounds, *partial)?),
+        Path::Process => Box::new(Scheduling::start(machine, cpus, policy, bounds, *partial)?),
     })
 }
 
@@ -237,5 +249,9 @@ impl Turn for Scheduling {
 
     fn missing(&self) -> Option<String> {
         self.driver.missing()
+    }
+
+    fn threads(&mut self) -> Vec<ThreadNow> {
+        self.driver.threads()
     }
 }

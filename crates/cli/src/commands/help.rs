@@ -20,6 +20,7 @@ pages! {
     "guide": "problems, and what solves them",
     "run": "running a program under a policy",
     "kernel": "policies inside the kernel",
+    "top": "watching a scheduler at work",
     "machines": "machines and their files, governors",
     "workloads": "describing a program",
     "tasks": "programs made of tasks",

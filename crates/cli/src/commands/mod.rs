@@ -10,6 +10,7 @@ pub mod run;
 pub mod scx;
 pub mod sim;
 pub mod sweep;
+pub mod top;
 pub mod topology;
 pub mod train;
 pub mod vm;

@@ -65,13 +65,13 @@ pub fn run(args: &Scx) -> Result<u8> {
         // It goes on under the kernel's own scheduler.
         status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
     }
-    let Ok((Account { figures, missing }, None)) = finished else { return Ok(launch::OWN_FAILURE) };
+    let Ok((Account { figures, policies, missing }, None)) = finished else { return Ok(launch::OWN_FAILURE) };
     let uncounted = live::uncounted(described);
     let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
     let missing = missing.as_deref();
     story.end(elapsed, figures);
     let page = |target: Target| {
-        let page = page::scx(&heading(&name, path), &facts(path, &figures, elapsed), &story, missing);
+        let page = page::scx(&heading(&name, path), &facts(path, &figures, &policies, elapsed), &story, missing);
         target.write(page.as_bytes())
     };
     // What could not be written does not cost the summary.
@@ -80,9 +80,10 @@ pub fn run(args: &Scx) -> Result<u8> {
         let text = match args.format.format {
             Format::Json => {
                 let document = document(path, &figures, elapsed);
-                json::print(&json::Scheduled { policy: Some(&name), missing, ..document })?
+                let policies = Some(live::later(&policies));
+                json::print(&json::Scheduled { policy: Some(&name), policies, missing, ..document })?
             }
-            Format::Table => summary(&name, path, &figures, elapsed, missing),
+            Format::Table => summary(&heading(&name, path), &facts(path, &figures, &policies, elapsed), missing),
         };
         messages::account(&text)?;
     }
@@ -176,6 +177,7 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
     let in_process = path == Path::Process;
     json::Scheduled {
         policy: None,
+        policies: None,
         path: if in_process { "daemon" } else { "kernel" },
         elapsed_s: seconds(elapsed),
         living: figures.living,
@@ -204,17 +206,17 @@ fn heading(policy: &str, path: Path) -> String {
     format!("evenkeel scx: {policy}, decided {place}")
 }
 
-fn summary(policy: &str, path: Path, figures: &Figures, elapsed: Ns, missing: Option<&str>) -> String {
+fn summary(heading: &str, facts: &[(&'static str, String, String)], missing: Option<&str>) -> String {
     let mut rows = table::new(&["", ">", ""]);
-    for (name, value, remark) in facts(path, figures, elapsed) {
-        rows.add_row([name.to_owned(), value, remark]);
+    for (name, value, remark) in facts {
+        rows.add_row([*name, value, remark]);
     }
     let missing = missing.map(|missing| format!("{missing}\n")).unwrap_or_default();
-    format!("\n{}{}{missing}", table::heading(&heading(policy, path)), table::text(&rows))
+    format!("\n{}{}{missing}", table::heading(heading), table::text(&rows))
 }
 
 /// What was done: names, values, remarks.
-fn facts(path: Path, figures: &Figures, elapsed: Ns) -> Vec<(&'static str, String, String)> {
+fn facts(path: Path, figures: &Figures, policies: &[(Ns, String)], elapsed: Ns) -> Vec<(&'static str, String, String)> {
     let all = figures.big + figures.little;
     let mut rows = vec![
         ("elapsed", elapsed.to_string(), String::new()),
@@ -238,6 +240,8 @@ fn facts(path: Path, figures: &Figures, elapsed: Ns) -> Vec<(&'static str, Strin
             Path::Kernel => ("left out", figures.left_out.to_string(), "threads for which there was no room".into()),
         },
     ];
+    let then = policies.iter().map(|(at, policy)| ("then", policy.clone(), format!("from {at} on")));
+    rows.splice(1..1, then);
     let share = 100.0 * figures.cost.0 as f64 / elapsed.0.max(1) as f64;
     rows.push((
         "cost",

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "machines",
     "policies",
     "workloads",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 19] = [
     "topology",
     "run",
     "scx",
+    "top",
     "record",
     "emulate",
     "vm",

@@ -13,6 +13,8 @@ mod run_report;
 mod scx;
 mod scx_conformance;
 mod signals;
+mod terminal;
+mod top;
 mod vm;
 
 /// Also what plays scenarios inside a guest.

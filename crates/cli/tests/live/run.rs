@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-fn evenkeel(args: &[&str]) -> Command {
+pub(super) fn evenkeel(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
     command.args(args);
     command
 }
 
-fn run(args: &[&str]) -> Output {
+pub(super) fn run(args: &[&str]) -> Output {
     evenkeel(args).output().unwrap()
 }
 
@@ -30,14 +30,14 @@ fn compiled(folder: &std::path::Path, text: &str) -> std::path::PathBuf {
 const BUSY: &str = "ulimit -t 120; echo $$; for i in 1 2 3; do sh -c 'while :; do :; done' & done; wait";
 
 /// The mask of a process.
-fn mask(process: &str) -> Option<String> {
+pub(super) fn mask(process: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"))?;
     Some(line.split_whitespace().nth(1)?.to_owned())
 }
 
 /// Waits for something that must happen, on however slow a machine.
-fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
+pub(super) fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if happens() {
             return;
@@ -48,13 +48,14 @@ fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
 }
 
 /// [`BUSY`] under Evenkeel. All of it is killed at the end of the test.
-struct Busy {
-    evenkeel: Child,
-    processes: Vec<String>,
+pub(super) struct Busy {
+    pub(super) evenkeel: Child,
+    /// The shell and its children.
+    pub(super) processes: Vec<String>,
 }
 
 impl Busy {
-    fn start(args: &[&str]) -> Self {
+    pub(super) fn start(args: &[&str]) -> Self {
         let mut evenkeel = evenkeel(args).args(["--", "sh", "-c", BUSY]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(evenkeel.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -68,7 +69,7 @@ impl Busy {
         Self { evenkeel, processes }
     }
 
-    fn masks(&self) -> Vec<String> {
+    pub(super) fn masks(&self) -> Vec<String> {
         self.processes.iter().filter_map(|process| mask(process)).collect()
     }
 }

@@ -192,6 +192,7 @@ fn figures_come_while_it_goes_on() {
         let (name, path) = policy.split_once('/').unwrap();
         assert_eq!((&account["policy"], &account["path"]), (&name.into(), &path.into()));
         documented.remove("policy");
+        documented.remove("policies");
         assert!(!figures.is_empty(), "a second has ten times 100 ms: {output}\n{errors}");
         for line in &figures {
             assert_eq!(fields::of(line), documented);
@@ -209,6 +210,28 @@ fn figures_come_while_it_goes_on() {
         }
     }
     assert_eq!(lines.next(), None, "{output}\n{errors}");
+}
+
+/// The machine stays scheduled when another policy takes over, and no thread stays pinned when the host is killed.
+#[test(vm)]
+fn one_that_watches_changes_policies_and_pins_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = quiet_guest(folder.path(), "watched", &[]);
+    let mut lines = output.lines();
+    for (when, policy) in [("pfs", "pfs"), ("changed", "cluster-switch")] {
+        let line = lines.next().unwrap_or_else(|| panic!("{output}\n{errors}"));
+        let (said, document) = line.split_once(' ').unwrap_or_else(|| panic!("{output}\n{errors}"));
+        let document: Value = serde_json::from_str(document).unwrap_or_else(|_| panic!("{output}\n{errors}"));
+        assert_eq!((said, &document["policy"]), (when, &policy.into()), "{output}\n{errors}");
+        assert_eq!(fields::of(&document), fields::documented("evenkeel top"));
+        let threads = document["threads"].as_array().unwrap();
+        let hogs = || threads.iter().filter(|thread| thread["name"] == "programs");
+        assert!(hogs().any(|thread| thread["run"].as_f64().unwrap() > 0.0), "it never sleeps: {document}");
+        assert!(hogs().any(|thread| thread["pinned"] == serde_json::json!([3])), "{document}");
+    }
+    assert!(lines.next().is_some_and(|line| line.contains("policy oracle must know")), "{output}\n{errors}");
+    // The shell's own number for a process that was killed.
+    assert_eq!(lines.collect::<Vec<_>>(), ["oracle: 2", "killed: 137 disabled"], "{output}\n{errors}");
 }
 
 /// One error each, and the machine stays with the kernel's own scheduler.

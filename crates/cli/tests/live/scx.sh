@@ -124,6 +124,26 @@ figures)
 	for policy; do under "$policy" --stats 100ms --for 1s; done
 	;;
 
+# Another process watches, lets other policies decide, and pins a thread.
+watched)
+	bound() { grep -qx "Cpus_allowed_list:	$2" "/proc/$1/status"; }
+	"$programs" hog 1 & hog=$!
+	top="$evenkeel top"
+	document() { $top --format json | sed "s/^/$1 /"; }
+	begin --policy pfs -- sh -c "$command"; begun
+	$top --pin $hog=3 || echo "not pinned: $?"
+	eventually bound $hog 3
+	document pfs
+	# What no part of the kernel decides: each takeover takes an emulated kernel seconds.
+	$top --policy cluster-switch || echo "not changed: $?"
+	in_state enabled || echo "not scheduled any more"
+	document changed
+	$top --policy oracle 2>&1; echo "oracle: $?"
+	kill -9 $pid; eventually bound $hog 0-3; on; ended killed
+	kill $hog
+	complaints
+	;;
+
 # A process and a control group that are not there.
 absent)
 	$scx --only 4194304 2>&1; echo "process: $? $(state)"

@@ -19,6 +19,7 @@ use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, Threa
 
 use crate::event::Tid;
 use crate::host::{CoreOf, Rates};
+use crate::monitor::Label;
 use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
 
 /// What the host should do to a thread.
@@ -136,6 +137,11 @@ impl Driver {
         self.sched.state()
     }
 
+    /// What the policy thinks of a thread.
+    pub fn label(&self, tid: Tid) -> Label {
+        self.thread(tid).map_or(Label::Any, |id| Label::from(&self.sched.standing(id)))
+    }
+
     /// How many of the scheduler's decisions were stale when they were to be carried out.
     pub fn stale(&self) -> u64 {
         self.requests.stale()
@@ -160,6 +166,15 @@ impl Driver {
         let Some(id) = self.thread(tid) else { return };
         let (class, clamp) = (self.state().thread(id).class, self.state().thread(id).clamp);
         self.sched.set_params(now, id, class, cores, clamp);
+    }
+
+    /// Takes over a thread that another driver has had until now: what it did before does not count.
+    pub fn take_over(&mut self, now: Ns, sample: &Sample, about: Newcomer) {
+        self.now = now;
+        let id = self.create(sample, about);
+        self.tracked.insert(sample.tid, Tracked { seen: *sample, ..Tracked::new(id, now) });
+        protocol::ready(self, id, Why::New { by: None });
+        self.drain();
     }
 
     /// What the last step wants to be done.
@@ -284,22 +299,25 @@ impl Driver {
                 None => Why::New { by: None },
             };
             self.changed = true;
-            let about = newcomer(sample);
-            let next = ProgramId(self.processes.len() as u32);
-            let program = *self.processes.entry(sample.process).or_insert(next);
-            let id = self.sched.create(&NewThread {
-                program,
-                kind: about.kind,
-                class: about.class,
-                cores: about.cores,
-                on: self.core(sample.cpu).unwrap_or(CoreId(0)),
-                clamp: Clamp::default(),
-            });
-            self.tids.push(sample.tid);
+            let id = self.create(sample, newcomer(sample));
             self.tracked.insert(sample.tid, Tracked::new(id, now));
             protocol::ready(self, id, why);
             self.account(now, &Tracked::new(id, now), sample);
         }
+    }
+
+    fn create(&mut self, sample: &Sample, about: Newcomer) -> ThreadId {
+        let next = ProgramId(self.processes.len() as u32);
+        let program = *self.processes.entry(sample.process).or_insert(next);
+        self.tids.push(sample.tid);
+        self.sched.create(&NewThread {
+            program,
+            kind: about.kind,
+            class: about.class,
+            cores: about.cores,
+            on: self.core(sample.cpu).unwrap_or(CoreId(0)),
+            clamp: Clamp::default(),
+        })
     }
 
     /// Gives a core without a thread the next one.

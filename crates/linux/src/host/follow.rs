@@ -21,6 +21,7 @@ use super::service::kind;
 use super::summary::{Summary, ThreadSummary};
 use super::timeline::Timeline;
 use super::used::Used;
+use super::watched::Watched;
 use crate::clock::{clock, thread_time};
 use crate::event::Tid;
 use crate::guard::Guard;
@@ -53,35 +54,36 @@ pub struct Plan {
 
 /// Follows a process, its threads and its descendants.
 pub(super) struct Follow {
-    driver: Driver,
-    affinity: Affinity,
-    sampler: Sampler,
-    counters: ThreadCounters,
+    pub(super) driver: Driver,
+    pub(super) affinity: Affinity,
+    pub(super) sampler: Sampler,
+    pub(super) counters: ThreadCounters,
     /// The policy wants to know speedups, and there are any.
-    counts: bool,
-    samples: Vec<Sample>,
+    pub(super) counts: bool,
+    pub(super) samples: Vec<Sample>,
     gone: Vec<Sample>,
-    known: BTreeMap<Tid, Known>,
-    processes: BTreeMap<Tid, Ns>,
+    pub(super) known: BTreeMap<Tid, Known>,
+    pub(super) processes: BTreeMap<Tid, Ns>,
     pace: Pace,
-    began: Ns,
-    cost_at_start: Ns,
+    pub(super) began: Ns,
+    pub(super) cost_at_start: Ns,
     used: Used,
     orphans: Option<Orphans>,
     timeline: Option<Timeline>,
     /// Why no thread can be moved.
-    barred: Option<String>,
+    pub(super) barred: Option<String>,
     renewed: u32,
-    summary: Summary,
+    pub(super) watched: Watched,
+    pub(super) summary: Summary,
 }
 
 /// What the host remembers of a living thread.
-struct Known {
-    name: String,
+pub(super) struct Known {
+    pub(super) name: String,
     started: u64,
     since: Ns,
     names_read: usize,
-    last: Sample,
+    pub(super) last: Sample,
 }
 
 impl Follow {
@@ -118,10 +120,9 @@ impl Follow {
             used,
             orphans,
             timeline,
-            barred: (steers && !mask::changeable(process)).then(|| {
-                format!("process {process} is another user's; moving its threads needs root, its owner or CAP_SYS_NICE")
-            }),
+            barred: barred(process).filter(|_| steers),
             renewed: 0,
+            watched: Watched::new(process, plan),
             summary: Summary::default(),
         })
     }
@@ -139,6 +140,7 @@ impl Follow {
         let before = thread_time();
         self.renewed += u32::from(self.affinity.guarded()?);
         self.used.update();
+        self.obey_watchers(clock())?;
         let now = clock();
         let newcomers = self.sample(now);
         if self.counts {
@@ -174,6 +176,7 @@ impl Follow {
             if let Some(known) = self.known.remove(&tid) {
                 self.summary.threads.push(known.summary(tid));
             }
+            self.watched.unpinned(tid);
         }
         if !self.driver.gone().is_empty() {
             // Another process may get the number of one that has ended.
@@ -181,6 +184,7 @@ impl Follow {
             self.processes.retain(|process, _| living.contains(process));
         }
         self.summary.samples += 1;
+        self.tell_watchers(now);
         Ok(())
     }
 
@@ -193,6 +197,7 @@ impl Follow {
                 && let Some(cores) = self.affinity.chosen(tid, own, &mut self.sampler)?
             {
                 self.driver.allow(now, tid, cores);
+                self.watched.unpinned(tid);
             }
         }
         Ok(())
@@ -261,12 +266,16 @@ impl Follow {
         let moved = self.summary.moves + self.summary.binds > 0;
         self.summary.powerless = !moved && (self.barred.is_some() || self.summary.refused > 0);
         let barred = self.barred.take().map(|why| format!("Nothing was moved: {why}."));
-        let missing = [barred, self.sampler.missing(), self.counters.missing(), renewed];
-        self.summary.missing = missing.into_iter().flatten().collect();
+        self.summary.missing = [barred].into_iter().chain(self.missing()).chain([renewed]).flatten().collect();
         self.summary.pairs = self.sampler.pairs();
         self.summary.timeline = self.timeline;
         self.summary.finish(self.used.total(living));
         self.summary
+    }
+
+    /// What cannot be seen, and why.
+    pub(super) fn missing(&self) -> [Option<String>; 2] {
+        [self.sampler.missing(), self.counters.missing()]
     }
 
     /// Gives every mask back, also those of threads that are on their way.
@@ -345,6 +354,13 @@ impl Known {
         let Sample { process, run, delay, switches, inside, .. } = self.last;
         ThreadSummary { tid, process, kind: kind(&self.name), name: self.name, run, delay, switches, inside }
     }
+}
+
+/// Why no thread of a process can be moved.
+pub(super) fn barred(process: Tid) -> Option<String> {
+    (!mask::changeable(process)).then(|| {
+        format!("process {process} is another user's; moving its threads needs root, its owner or CAP_SYS_NICE")
+    })
 }
 
 /// `None` when it has ended.

@@ -30,6 +30,8 @@ pub struct Summary {
     pub switches: u64,
     /// Which thread waited for which in the futex system call, the longest waits first; `None` if it could not be seen.
     pub pairs: Option<Vec<PairWaits>>,
+    /// The policies that have taken over in the middle, and when, in order.
+    pub policies: Vec<(Ns, String)>,
     /// How often a thread was moved to another core type.
     pub moves: u64,
     /// How often a thread was bound to a set of cores.

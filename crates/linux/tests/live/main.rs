@@ -6,6 +6,7 @@ extern crate evenkeel_testing_macros;
 use evenkeel_linux::{guard, launch};
 
 mod conformance;
+mod pins;
 mod recorder;
 mod watch;
 

@@ -6,8 +6,10 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Followed<'a> {
-    /// The policy's name.
+    /// The name of the policy, at first.
     pub policy: &'a str,
+    /// The policies that took over in the middle, from `top`, in order.
+    pub policies: Vec<LaterPolicy<'a>>,
     /// The names of the core types, in the order of every `run_s`.
     pub core_types: Vec<&'a str>,
     /// From the start to the end of following, in seconds.
@@ -51,6 +53,16 @@ pub struct Followed<'a> {
     /// Which thread waited for which in the futex system call, the longest waits first; `null` without eBPF. Waits that a timer, a
     /// device or a thread outside of the program ended are in `waited_s` and in no entry.
     pub waits: Option<Vec<Waits>>,
+}
+
+/// A policy that took over in the middle.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LaterPolicy<'a> {
+    /// When, in seconds since the start.
+    pub at_s: f64,
+    /// Its name.
+    pub policy: &'a str,
 }
 
 /// Threads that began and ended between two samples, as far as they are known.

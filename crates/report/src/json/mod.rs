@@ -15,11 +15,12 @@ mod scheduled;
 mod schema;
 mod sweep;
 mod topology;
+mod watched;
 
 use serde::Serialize;
 
 pub use emulated::{Emulated, LittleCpu};
-pub use followed::{Followed, FollowedShort, FollowedThread, Waits};
+pub use followed::{Followed, FollowedShort, FollowedThread, LaterPolicy, Waits};
 pub use guest::{
     Bench, BenchAccuracy, BenchDifference, BenchErrors, BenchLatency, BenchMachine, BenchRow, BenchTotal, Guest,
 };
@@ -34,6 +35,7 @@ pub use run::{Cluster, Effect, Metrics, OrderEffect, PolicyEffects, Program, Run
 pub use scheduled::{Schedulable, Schedulables, Scheduled};
 pub use sweep::{Planned, Swept, SweptPolicy, Varied};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
+pub use watched::{Watched, WatchedCore, WatchedThread};
 
 /// A value as indented JSON with a newline at its end.
 ///

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::LaterPolicy;
+
 /// The document goes to standard error, when the machine has been given back. With `--stats` one of them a line goes to standard
 /// output meanwhile, without `policy`.
 #[derive(Debug, Serialize)]
@@ -10,7 +12,10 @@ pub struct Scheduled<'a> {
     /// The policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<&'a str>,
-    /// Where it decided: `kernel` or `daemon`.
+    /// The policies that took over in the middle, from `top`, in order; not with `--stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policies: Option<Vec<LaterPolicy<'a>>>,
+    /// Where it decided, at first: `kernel` or `daemon`.
     pub path: &'static str,
     /// How long the machine has been scheduled, in seconds.
     pub elapsed_s: f64,

@@ -32,6 +32,7 @@ fn documents() -> Vec<(&'static str, Schema)> {
         ("`evenkeel run`", schema_for!(Followed<'static>)),
         ("`evenkeel scx`", schema_for!(Scheduled<'static>)),
         ("`evenkeel scx --list`", schema_for!(Schedulables)),
+        ("`evenkeel top`", schema_for!(Watched<'static>)),
         ("`evenkeel record`", schema_for!(Recorded<'static>)),
         ("`evenkeel topology`", schema_for!(Topology<'static>)),
         ("`evenkeel vm`", schema_for!(Guest<'static>)),

@@ -44,6 +44,31 @@ pub struct Figures {
     pub cost: Ns,
 }
 
+impl Figures {
+    /// What was done under one policy, and then under another one: threads that both had count twice.
+    pub(crate) fn and(&self, later: &Self) -> Self {
+        Self {
+            events: self.events + later.events,
+            switches: self.switches + later.switches,
+            stops: self.stops + later.stops,
+            exchanges: self.exchanges + later.exchanges,
+            stale: self.stale + later.stale,
+            taken_late: self.taken_late + later.taken_late,
+            left_out: self.left_out + later.left_out,
+            living: later.living,
+            threads: self.threads + later.threads,
+            longest_wait: self.longest_wait.max(later.longest_wait),
+            longest_idle: self.longest_idle.max(later.longest_idle),
+            longest_misplaced: self.longest_misplaced.max(later.longest_misplaced),
+            blamed: self.blamed + later.blamed,
+            frequencies: later.frequencies.map(|told| told + self.frequencies.unwrap_or_default()),
+            big: self.big + later.big,
+            little: self.little + later.little,
+            cost: self.cost + later.cost,
+        }
+    }
+}
+
 impl<O: Orders> Driver<O> {
     /// What has been done so far.
     pub(crate) fn figures(&self) -> Figures {

@@ -57,6 +57,7 @@ impl<O: Orders> Driver<O> {
         let sent = thread.location == Location::Sent(core);
         if matches!(thread.location, Location::Waiting | Location::Sent(_)) {
             self.figures.longest_wait = self.figures.longest_wait.max(waited);
+            thread.waited += waited;
         }
         (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
         if let Location::Sent(other) = std::mem::replace(&mut thread.location, Location::Waiting) {

@@ -26,6 +26,8 @@ pub(super) struct Thread {
     pub(super) reported: Ns,
     /// When it was last accounted for, or began to wait.
     pub(super) since: Ns,
+    /// How long it has waited for a core, before the present wait.
+    pub(super) waited: Ns,
     /// What it has run, by core type.
     pub(super) on_type: [Ns; MAX_TYPES],
     pub(super) rates: Rates,
@@ -55,6 +57,7 @@ impl<O: Orders> Driver<O> {
             counted: event.ran,
             reported: Ns::ZERO,
             since: self.now,
+            waited: Ns::ZERO,
             on_type: [Ns::ZERO; MAX_TYPES],
             rates: Rates::default(),
             measured: Measured::default(),

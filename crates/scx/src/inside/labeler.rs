@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, ThreadCounters, kind};
+use evenkeel_linux::monitor::{Label, State, ThreadNow};
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Group, Standing};
-use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, State, Wait, Why};
+use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Described;
 use crate::programs::Programs;
@@ -20,6 +21,8 @@ use crate::speedups::{Measured, Speedups};
 pub(crate) struct Seen {
     /// It runs or waits for a core.
     pub(crate) runnable: bool,
+    /// It runs.
+    pub(crate) running: bool,
     /// Where it is, or was last.
     pub(crate) core: u16,
     /// All time that it has run, by core type.
@@ -90,7 +93,7 @@ impl Labeler {
         self.speedups.missing()
     }
 
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &evenkeel_sched::State {
         self.sched.state()
     }
 
@@ -106,6 +109,30 @@ impl Labeler {
 
     pub(crate) fn threads(&self) -> u64 {
         self.threads
+    }
+
+    /// The thread in a slot, for those that watch, given what has been counted of it.
+    pub(crate) fn thread(&self, slot: u32, seen: &Seen, cpus: &[u16]) -> Option<ThreadNow> {
+        let known = self.by_slot.get(&slot)?;
+        let s = self.sched.state();
+        let thread = s.thread(known.id);
+        Some(ThreadNow {
+            tid: known.tid,
+            process: known.process,
+            service: thread.kind == ThreadKind::Service,
+            state: match seen {
+                Seen { running: true, .. } => State::Running,
+                Seen { runnable: true, .. } => State::Ready,
+                _ => State::Waiting,
+            },
+            cpu: cpus.get(usize::from(seen.core)).copied().unwrap_or_default(),
+            label: Label::from(&self.sched.standing(known.id)),
+            speedup: thread.speedup,
+            run: seen.on_type[..s.machine.core_types.len().min(TYPES)].to_vec(),
+            delay: seen.waited,
+            blame: Some(seen.blame),
+            pinned: Vec::new(),
+        })
     }
 
     pub(crate) fn slots(&self) -> Vec<u32> {

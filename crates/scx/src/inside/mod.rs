@@ -8,6 +8,7 @@ mod part;
 use std::os::fd::AsFd;
 
 use evenkeel_linux::host::ThreadCounters;
+use evenkeel_linux::monitor::ThreadNow;
 use evenkeel_linux::{clock, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
@@ -147,6 +148,12 @@ impl Turn for Inside {
 
     fn missing(&self) -> Option<String> {
         self.labeler.missing()
+    }
+
+    fn threads(&mut self) -> Vec<ThreadNow> {
+        let slots = self.labeler.slots().into_iter();
+        let (labeler, part, cpus) = (&self.labeler, &mut self.part, &self.cpus);
+        slots.filter_map(|slot| labeler.thread(slot, &part.read(slot)?, cpus)).collect()
     }
 }
 

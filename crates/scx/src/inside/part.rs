@@ -88,6 +88,7 @@ impl Part {
         let counted = get(&mut thread.last_ran).max(get(&mut thread.since));
         Some(Seen {
             uncounted: if running { now.since(counted) } else { Ns::ZERO },
+            running,
             runnable: word(&mut thread.run).load(Ordering::Relaxed) != 0,
             core: word(&mut thread.core).load(Ordering::Relaxed) as u16,
             on_type,

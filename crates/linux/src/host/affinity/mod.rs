@@ -296,6 +296,28 @@ impl Affinity {
         Ok(binds)
     }
 
+    /// Keeps a thread no longer to any cores. Returns those that its program allows.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub fn unbind(&mut self, tid: Tid, sampler: &mut Sampler) -> io::Result<CoreSet> {
+        self.wanted.remove(&tid);
+        let present = sched_getaffinity(pid(tid)).unwrap_or(self.first);
+        let Some(change) = self.unbound(tid)? else { return Ok(self.cores(&present)) };
+        // Its program has chosen since.
+        if present != change.after {
+            return Ok(self.cores(&present));
+        }
+        let (_, chosen) = self.settle(tid, &change.before, sampler)?;
+        Ok(chosen.unwrap_or_else(|| self.cores(&change.before)))
+    }
+
+    /// The cores that a program allows a thread.
+    pub fn own(&self, tid: Tid) -> CoreSet {
+        let present = || sched_getaffinity(pid(tid)).unwrap_or(self.first);
+        self.cores(&self.bound.get(&tid).map_or_else(present, |bound| bound.change.before))
+    }
+
     /// A thread is not bound any more.
     fn unbound(&mut self, tid: Tid) -> io::Result<Option<Change>> {
         let Some(Bound { change, slot }) = self.bound.remove(&tid) else { return Ok(None) };

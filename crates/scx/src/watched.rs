@@ -1,0 +1,151 @@
+//! Those that watch: what they are told, and what they change.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use evenkeel_linux::clock;
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::live_policy;
+use evenkeel_linux::monitor::{Asked, Change, CoreNow, Monitor, Snapshot, State};
+use evenkeel_linux::pins::Pins;
+use evenkeel_model::Ns;
+
+use crate::session::{Account, Path, Plan, Turn, begin};
+use crate::{Error, Figures};
+
+/// What the thread that decides keeps for those that watch.
+pub(crate) struct Watched {
+    /// None where this process may not open sockets: then it cannot be watched, and does the rest all the same.
+    monitor: Option<Monitor>,
+    plan: Plan,
+    /// The path that was chosen at first: a policy that the kernel's part does not have decides in this process.
+    path: Path,
+    pins: SharedPins,
+    began: Ns,
+    cost_at_start: Ns,
+    /// What was done under earlier policies.
+    before: Figures,
+    policies: Vec<(Ns, String)>,
+}
+
+/// Pins that were asked for, and those that there are. The thread that decides has no time for them.
+#[derive(Clone, Default)]
+pub(crate) struct SharedPins(Arc<Mutex<Shared>>);
+
+#[derive(Default)]
+struct Shared {
+    asked: VecDeque<Asked>,
+    pinned: BTreeMap<Tid, Vec<u16>>,
+}
+
+impl SharedPins {
+    /// Makes those that were asked for.
+    pub(crate) fn make(&self, pins: &mut Pins) {
+        let asked = std::mem::take(&mut self.lock().asked);
+        for asked in asked {
+            if let Change::Pin { tid, cpus } = &asked.change {
+                let result = pins.pin(*tid, cpus);
+                asked.answer(result);
+            }
+        }
+        let pinned = pins.pinned();
+        self.lock().pinned = pinned;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched {
+    /// For what begins now.
+    pub(crate) fn new(plan: Plan, pins: SharedPins) -> Self {
+        Self {
+            monitor: Monitor::open().ok(),
+            path: plan.path,
+            plan,
+            pins,
+            began: clock::clock(),
+            cost_at_start: clock::thread_time(),
+            before: Figures::default(),
+            policies: Vec::new(),
+        }
+    }
+
+    /// Makes the changes that were asked for. Another policy takes the machine over anew: for a moment in between the kernel's own
+    /// scheduler has it.
+    ///
+    /// # Errors
+    /// The machine cannot be taken over again.
+    pub(crate) fn obey(&mut self, mut scheduling: Box<dyn Turn>) -> Result<Box<dyn Turn>, Error> {
+        for asked in self.monitor.as_ref().map(Monitor::asked).unwrap_or_default() {
+            let Change::Policy(name) = &asked.change else {
+                self.pins.lock().asked.push_back(asked);
+                continue;
+            };
+            let policy = match live_policy(name, &self.plan.machine) {
+                Ok(policy) => policy,
+                Err(refusal) => {
+                    asked.answer(Err(refusal));
+                    continue;
+                }
+            };
+            let path = if policy.description().in_kernel.is_some() { self.path } else { Path::Process };
+            let changed = Plan { policy, path, ..self.plan.clone() };
+            self.before = self.before.and(&scheduling.figures());
+            drop(scheduling);
+            match begin(&changed) {
+                Ok(begun) => {
+                    self.policies.push((clock::clock().since(self.began), changed.policy.name().to_owned()));
+                    (scheduling, self.plan) = (begun, changed);
+                    asked.answer(Ok(()));
+                }
+                Err(error) => {
+                    scheduling = begin(&self.plan)?;
+                    asked.answer(Err(error.to_string()));
+                }
+            }
+        }
+        Ok(scheduling)
+    }
+
+    /// What has been done, under all policies.
+    pub(crate) fn account(&self, scheduling: &dyn Turn) -> Account {
+        let figures = self.before.and(&scheduling.figures());
+        let cost = clock::thread_time().since(self.cost_at_start);
+        Account { figures: Figures { cost, ..figures }, policies: self.policies.clone(), missing: scheduling.missing() }
+    }
+
+    /// Says what there is, if it is time for it.
+    pub(crate) fn tell(&mut self, scheduling: &mut dyn Turn, account: &Account) {
+        let now = clock::clock();
+        let Some(monitor) = self.monitor.as_mut().filter(|monitor| monitor.due(now)) else { return };
+        let mut threads = scheduling.threads();
+        threads.sort_unstable_by_key(|thread| thread.tid);
+        let pinned = self.pins.lock().pinned.clone();
+        for thread in &mut threads {
+            thread.pinned = pinned.get(&thread.tid).cloned().unwrap_or_default();
+        }
+        let Plan { machine, cpus, policy, .. } = &self.plan;
+        let core = |(core, cpu): (&evenkeel_model::Core, &u16)| CoreNow {
+            cpu: *cpu,
+            core_type: core.core_type.0,
+            thread: threads
+                .iter()
+                .find(|thread| thread.cpu == *cpu && thread.state == State::Running)
+                .map(|thread| thread.tid),
+        };
+        let snapshot = Snapshot {
+            host: "scx".into(),
+            pid: std::process::id(),
+            policy: policy.name().to_owned(),
+            elapsed: now.since(self.began),
+            cost: account.figures.cost,
+            core_types: machine.core_types.iter().map(|kind| kind.name.clone()).collect(),
+            cores: machine.cores.iter().zip(cpus).map(core).collect(),
+            threads,
+            missing: account.missing.iter().cloned().collect(),
+        };
+        monitor.publish(now, snapshot);
+    }
+}

@@ -1,0 +1,251 @@
+//! Draws a screen.
+
+use evenkeel_linux::monitor::{Label, State};
+use evenkeel_topology::list;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Cell, Clear, List, ListState, Padding, Paragraph, Row, Table, TableState, Wrap};
+
+use crate::app::{App, Mode};
+use crate::sort::Sort;
+use crate::view::{CoreRow, ThreadRow};
+
+/// A core needs so many columns; there are as many beside each other as fit.
+const CORE_WIDTH: u16 = 46;
+/// Cores get at most this part of the screen's height.
+const CORES_PART: u16 = 2;
+const BAR: usize = 10;
+
+const KEYS: &[(&str, &str)] = &[
+    ("up down, j k", "select a thread; Page Up, Page Down, Home, End"),
+    ("< >", "sort by the column to the left, to the right (S, s; arrows)"),
+    ("r", "sort the other way round"),
+    ("/", "filter: threads whose name or number has this in it"),
+    ("p", "pin the selected thread to CPUs, such as 0-1,4; to none: no longer"),
+    ("P", "let another policy decide"),
+    ("space", "pause; the host goes on"),
+    ("+ -", "a snapshot twice as often, half as often"),
+    ("q", "leave; the host goes on, and pins stay"),
+];
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("on", "the CPU that it runs on (+), waits for (.), or was on last"),
+    ("run", "which part of the time it had a core"),
+    ("big", "which part of that it had one of the biggest type"),
+    ("ready", "which part of the time it could run and had no core"),
+    ("blame", "how long others waited for it in futex calls, of the time"),
+    ("speedup", "how much faster it is on the biggest core type, if measured"),
+    ("label", "what the policy thinks of it"),
+];
+
+/// Draws it, and notes how many threads there is room for.
+pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let beside = (area.width / CORE_WIDTH).max(1);
+    let lines = (app.view.cores.len() as u16).div_ceil(beside).min(area.height / CORES_PART);
+    let [head, cores, threads, foot] =
+        Layout::vertical([Constraint::Length(2), Constraint::Length(lines), Constraint::Min(3), Constraint::Length(1)])
+            .areas(area);
+    header(app, frame, head);
+    draw_cores(app, frame, cores, beside);
+    draw_threads(app, frame, threads);
+    footer(app, frame, foot);
+    match &app.mode {
+        Mode::Help => help(frame, area),
+        Mode::Policy(chosen) => policies(app, *chosen, frame, area),
+        Mode::Table | Mode::Filter | Mode::Pin(..) => {}
+    }
+}
+
+fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let view = &app.view;
+    let mut words = vec![Span::from(format!("evenkeel {} {}", view.host, view.pid)).bold()];
+    // First, since what follows may not have room.
+    if app.ended {
+        words.push(" has ended".bold().fg(Color::Yellow));
+    }
+    if app.paused {
+        words.push(" (paused)".bold().fg(Color::Yellow));
+    }
+    words.extend([
+        Span::from("  policy "),
+        Span::from(view.policy.clone()).bold().fg(Color::Cyan),
+        Span::from(format!(
+            "  {:.0} s  {} threads  itself {:.1} % of a CPU",
+            view.elapsed.0 as f64 / 1e9,
+            view.threads.len(),
+            100.0 * view.cost
+        )),
+    ]);
+    // One sentence has room; the host's own account has all.
+    let missing = view.missing.first().cloned().unwrap_or_default();
+    let lines = vec![Line::from(words), Line::from(missing).dim()];
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn draw_cores(app: &App, frame: &mut Frame<'_>, area: Rect, beside: u16) {
+    let columns = Layout::horizontal(vec![Constraint::Ratio(1, u32::from(beside)); usize::from(beside)]).split(area);
+    let cores = &app.view.cores;
+    let a_column = cores.len().div_ceil(usize::from(beside)).max(1);
+    for (column, cores) in columns.iter().zip(cores.chunks(a_column)) {
+        let mut lines: Vec<Line<'_>> = cores.iter().map(|core| core_line(app, core)).collect();
+        let room = usize::from(area.height);
+        if lines.len() > room && room > 0 {
+            let more = lines.len() - room + 1;
+            lines.truncate(room - 1);
+            lines.push(Line::from(format!("... and {more} more cores: a taller window has them")).dim());
+        }
+        frame.render_widget(Paragraph::new(lines), *column);
+    }
+}
+
+fn core_line<'a>(app: &App, core: &CoreRow) -> Line<'a> {
+    let kind = app.view.core_types.get(core.core_type).cloned().unwrap_or_default();
+    let frequency = core.frequency.map_or_else(|| " ".repeat(8), |clock| format!("{:>4.2} GHz", clock.0 as f64 / 1e9));
+    let busy = core.busy.unwrap_or_default().clamp(0.0, 1.0);
+    let full = (busy * BAR as f64).round() as usize;
+    let percent = core.busy.map_or_else(|| "   ".into(), |busy| format!("{:>3.0}", 100.0 * busy));
+    let thread = core.thread.as_ref().map_or_else(String::new, |(name, tid)| format!("{name} {tid}"));
+    Line::from(vec![
+        Span::from(format!("{:>4} ", core.cpu)),
+        Span::from(format!("{kind:<7.7} ")).fg(color(core.core_type)),
+        Span::from(frequency),
+        Span::from(" "),
+        Span::from("#".repeat(full)).fg(color(core.core_type)),
+        Span::from("-".repeat(BAR - full)).dim(),
+        Span::from(format!("{percent} ")),
+        Span::from(thread),
+    ])
+}
+
+fn color(core_type: usize) -> Color {
+    [Color::Green, Color::Blue, Color::Magenta, Color::Cyan][core_type % 4]
+}
+
+fn draw_threads(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let rows = app.rows();
+    app.page = usize::from(area.height).saturating_sub(1).max(1);
+    let at = rows.iter().position(|row| Some(row.tid) == app.selected);
+    let sorted = |title: &'static str, sort: Option<Sort>| {
+        let right = !matches!(title, "name" | "label" | "pinned");
+        let line = Line::from(title);
+        let line = if right { line.right_aligned() } else { line };
+        let cell = Cell::from(line);
+        if sort == Some(app.sort) {
+            cell.style(Style::new().bold().reversed())
+        } else {
+            cell.style(Style::new().bold())
+        }
+    };
+    let header = Row::new([
+        sorted("tid", Some(Sort::Tid)),
+        sorted("name", Some(Sort::Name)),
+        sorted("on", None),
+        sorted("run", Some(Sort::Run)),
+        sorted("big", Some(Sort::Big)),
+        sorted("ready", Some(Sort::Ready)),
+        sorted("blame", Some(Sort::Blame)),
+        sorted("speedup", Some(Sort::Speedup)),
+        sorted("label", None),
+        sorted("pinned", None),
+    ]);
+    let widths = [
+        Constraint::Length(8),
+        Constraint::Min(15),
+        Constraint::Length(5),
+        Constraint::Length(6),
+        Constraint::Length(6),
+        Constraint::Length(6),
+        Constraint::Length(6),
+        Constraint::Length(7),
+        Constraint::Length(8),
+        Constraint::Length(8),
+    ];
+    let table = Table::new(rows.iter().map(thread_row), widths)
+        .header(header)
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(at));
+}
+
+fn thread_row(row: &ThreadRow) -> Row<'static> {
+    let right = |text: String| Cell::from(Line::from(text).right_aligned());
+    let percent = |share: f64| right(format!("{:.0} %", 100.0 * share));
+    let or_none = |share: Option<f64>| share.map_or_else(|| right(String::new()), percent);
+    let mark = match row.state {
+        State::Running => "+",
+        State::Ready => ".",
+        State::Waiting => " ",
+    };
+    let label = match row.label {
+        _ if row.service => Cell::from("service").style(Style::new().dim()),
+        Label::Critical => Cell::from("critical").style(Style::new().fg(Color::Red)),
+        Label::Big => Cell::from("big").style(Style::new().fg(Color::Green)),
+        Label::Little => Cell::from("little").style(Style::new().fg(Color::Blue)),
+        Label::Any => Cell::from(""),
+    };
+    let cells = vec![
+        right(row.tid.to_string()),
+        Cell::from(row.name.clone()),
+        right(format!("{}{mark}", row.cpu)),
+        percent(row.run),
+        or_none(row.big),
+        percent(row.ready),
+        or_none(row.blame),
+        right(row.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}"))),
+        label,
+        Cell::from(list::text(&row.pinned)),
+    ];
+    let style = if row.state == State::Waiting && row.run == 0.0 { Style::new().dim() } else { Style::new() };
+    Row::new(cells).style(style)
+}
+
+fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let line = match (&app.mode, &app.said) {
+        (Mode::Filter, _) => Line::from(format!("filter: {}_   Enter keeps it, Esc shows all", app.filter)),
+        (Mode::Pin(tid, text), None) => {
+            Line::from(format!("pin thread {tid} to CPUs: {text}_   Enter does, Esc does not; none: no longer"))
+        }
+        (Mode::Pin(tid, text), Some(said)) => {
+            Line::from(vec![format!("pin thread {tid} to CPUs: {text}_   ").into(), said.text.clone().fg(Color::Red)])
+        }
+        (_, Some(said)) if said.refused => Line::from(said.text.clone()).fg(Color::Red),
+        (_, Some(said)) => Line::from(said.text.clone()).fg(Color::Green),
+        _ => {
+            let filter = if app.filter.is_empty() { String::new() } else { format!("   only \"{}\"", app.filter) };
+            let keys = "? help  / filter  < > sort  p pin  P policy  q quit";
+            Line::from(format!("{keys}{filter}")).dim()
+        }
+    };
+    frame.render_widget(Paragraph::new(line), area);
+}
+
+/// A window in the middle, so large at most.
+fn window(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect::new(area.x + (area.width - width) / 2, area.y + (area.height - height) / 2, width, height)
+}
+
+fn help(frame: &mut Frame<'_>, area: Rect) {
+    let line = |(name, what): &(&'static str, &'static str)| {
+        Line::from(vec![Span::from(format!("{name:>13}  ")).bold(), Span::from(*what)])
+    };
+    let mut lines: Vec<Line<'_>> = KEYS.iter().map(line).collect();
+    lines.push(Line::default());
+    lines.extend(COLUMNS.iter().map(line));
+    let area = window(area, 84, lines.len() as u16 + 2);
+    let block = Block::bordered().title(" keys and columns; any key leaves ").padding(Padding::horizontal(1));
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
+}
+
+fn policies(app: &App, chosen: usize, frame: &mut Frame<'_>, area: Rect) {
+    let area = window(area, 44, app.policies.len() as u16 + 2);
+    let block = Block::bordered().title(" policy: Enter takes it, Esc leaves ").padding(Padding::horizontal(1));
+    let list = List::new(app.policies.iter().map(String::as_str))
+        .highlight_style(Style::new().add_modifier(Modifier::REVERSED))
+        .block(block);
+    frame.render_widget(Clear, area);
+    frame.render_stateful_widget(list, area, &mut ListState::default().with_selected(Some(chosen)));
+}
