@@ -1,5 +1,7 @@
 //! The code that docs/runtime.md and the README show is compiled and run: each block is a part of a test or an example. Indentation does not count.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 use std::fs;
 use std::path::Path;
 
