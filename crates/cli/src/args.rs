@@ -494,7 +494,9 @@ mod tests {
         let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let pages =
             ["docs", "docs/policies"].into_iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
-        let pages = pages.map(|page| page.unwrap().path()).chain([root.join("README.md")]);
+        let pages = pages
+            .map(|page| page.unwrap().path())
+            .chain(["README.md", "crates/cli/README.md"].map(|page| root.join(page)));
         let mut checked = 0;
         for page in pages.filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
             let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");

@@ -51,3 +51,8 @@ pub use plan::{Beside, Conditions, GivenPredictor, Job, Plan, Tasks};
 pub use run::{ClusterEnergy, Measurement, ProgramTime, Results, Run, ThreadTime};
 pub use runner::{LINUX, Runner};
 pub use spread::{Spread, mean};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

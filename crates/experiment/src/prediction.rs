@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_prediction_is_of_what_programs_measure() {
-        let times = predict(Some(include_str!("../../../machines/2B2S.toml"))).unwrap();
+        let times = predict(evenkeel_model::machines::text("2B2S")).unwrap();
         let [stock, pfs] = &times[..] else { panic!("{times:?}") };
         let [program, short] = pfs[..] else { panic!("{times:?}") };
         assert!((0.01..0.025).contains(&program) && (0.004..0.013).contains(&short), "{pfs:?}");

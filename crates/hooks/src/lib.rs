@@ -22,3 +22,8 @@ pub fn hooks(_arguments: TokenStream, policy: TokenStream) -> TokenStream {
     };
     quote! { #policy #overrides }.into()
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,3 +29,8 @@ pub mod vm;
 pub mod wait;
 pub mod watch;
 mod windows;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,3 +33,8 @@ pub use machine::{Cluster, Core, CoreOrder, CoreType, Costs, Machine, MachineErr
 pub use predict::{MachinePredictor, Predictor};
 pub use thread::{Clamp, Class, FULL_LOAD, NICE_0_WEIGHT, ThreadKind};
 pub use units::{ClusterId, CoreId, CoreTypeId, Hz, Instructions, Joules, Ns, ProgramId, ThreadId, Volts, Watts};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -143,3 +143,8 @@ impl<W: io::Write> Tracks<W> {
         self.error = encoded.and_then(|()| self.out.write_all(&self.buffer)).err();
     }
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

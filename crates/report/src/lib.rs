@@ -8,3 +8,8 @@ pub mod number;
 pub mod page;
 pub mod table;
 pub mod text;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,7 +1,7 @@
 //! The queue of one worker: its owner puts tasks in and takes them out at the bottom, thieves take the oldest at the top.
 //!
 //! D. Chase and Y. Lev, "Dynamic Circular Work-Stealing Deque", SPAA 2005; the memory orders follow N. M. Lê, A. Pop, A. Cohen and F. Zappa Nardelli, "Correct
-//! and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013, with the two full fences replaced by the asymmetric pair of [`crate::fence`]. The README
+//! and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013, with the two full fences replaced by the asymmetric pair of [`crate::fence`]. DESIGN.md
 //! of this crate has the argument.
 #![allow(unsafe_code)]
 
@@ -162,7 +162,7 @@ impl<T> Deque<T> {
     }
 
     /// The second half of taking: `bottom` has been lowered to `index` and the light fence is passed. A thief that does not see that `bottom`, before its
-    /// heavy fence, has moved `top` before this load, and so is seen here (README, "Taking").
+    /// heavy fence, has moved `top` before this load, and so is seen here (DESIGN.md, "The queue").
     #[inline(always)]
     fn is_mine(&self, index: isize) -> bool {
         let top = self.top.load(Relaxed);

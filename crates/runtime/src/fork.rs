@@ -2,7 +2,7 @@
 //!
 //! `fork` copies the memory of a process, but of its threads only the calling one. The workers of a pool are gone in the child, and locks that they held
 //! stay locked. So nothing of what was made before the fork is used in the child: pools start new workers when they are first used there, and what is made once in a
-//! process is made once more ([`PerProcess`]). The README of this crate ("Forking") says what becomes of a task that forks.
+//! process is made once more ([`PerProcess`]). DESIGN.md ("Forking") says what becomes of a task that forks.
 #![allow(unsafe_code)]
 
 use std::ptr;

@@ -59,5 +59,10 @@ pub use stats::Stats;
 pub use trace::write_perfetto;
 pub use trace::{Event, What};
 
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(all(test, loom))]
 mod interleavings;

@@ -1,6 +1,6 @@
 //! Workers that find no task sleep, and a push wakes one of them. A push while no worker sleeps pays one relaxed load for that.
 //!
-//! The README of this crate ("Sleeping") has the protocol, and why no wake-up is lost.
+//! DESIGN.md ("Sleeping") has the protocol, and why no wake-up is lost.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -36,3 +36,8 @@ pub use scheduler::{Predict, Scheduler};
 pub use span::Span;
 pub use state::{Core, State};
 pub use thread::{Future, NewThread, OnType, Run, Thread, Wait, Window};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

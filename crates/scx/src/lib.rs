@@ -109,3 +109,8 @@ pub enum Error {
     #[error("cannot wait for the command: {0}")]
     Wait(io::Error),
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

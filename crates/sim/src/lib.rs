@@ -13,5 +13,10 @@ pub use threads::{
 
 /// The worked example of `docs/adding-a-policy.md`, compiled and run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/adding-a-policy.md")]
+#[doc = include_str!("../docs/adding-a-policy.md")]
 struct AddingAPolicy;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

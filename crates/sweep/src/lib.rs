@@ -50,3 +50,8 @@ pub use shard::Shard;
 pub use summary::{AtValue, Effects, PolicySummary, Summary, Varied};
 pub use sweep::{Done, Request, sweep};
 pub use table::{is_done, read, rows, table};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

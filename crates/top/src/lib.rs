@@ -21,3 +21,7 @@ pub use facts::Facts;
 pub use sort::Sort;
 pub use terminal::{Error, watch};
 pub use view::{CoreRow, ThreadRow, View};
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

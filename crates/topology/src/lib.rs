@@ -113,3 +113,8 @@ impl Topology {
         nodes
     }
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,8 +8,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    Table::from_toml(include_str!("../../../workloads/aaws/kernels.toml"))
-        .unwrap_or_else(|why| panic!("bundled file: {why}"))
+    Table::from_toml(include_str!("../workloads/aaws/kernels.toml")).unwrap_or_else(|why| panic!("bundled file: {why}"))
 });
 
 /// Kernels, and what is assumed of all of them.
@@ -162,7 +161,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let text = include_str!("../../../workloads/aaws/kernels.toml");
+        let text = include_str!("../workloads/aaws/kernels.toml");
         let error = |from: &str, to: &str| Table::from_toml(&text.replacen(from, to, 1)).unwrap_err();
         assert!(error("tasks = 2588", "tasks = 3").contains("bfs-d: 3 tasks in 24 regions"));
         assert!(error("distribution = \"graph\"", "distribution = \"grph\"").contains("unknown distribution \"grph\""));

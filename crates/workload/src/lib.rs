@@ -16,3 +16,8 @@ pub mod validate;
 pub use entry::NameError;
 pub use name::by_name;
 pub use program::{Op, Program, Thread, Workload};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

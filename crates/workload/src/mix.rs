@@ -36,8 +36,8 @@ pub struct Mix {
 
 static MIXES: LazyLock<[Vec<Mix>; 2]> = LazyLock::new(|| {
     [
-        bundled(include_str!("../../../workloads/colab-mixes.toml"), "workloads/colab-mixes.toml"),
-        bundled(include_str!("../../../workloads/bias-mixes.toml"), "workloads/bias-mixes.toml"),
+        bundled(include_str!("../workloads/colab-mixes.toml"), "workloads/colab-mixes.toml"),
+        bundled(include_str!("../workloads/bias-mixes.toml"), "workloads/bias-mixes.toml"),
     ]
 });
 

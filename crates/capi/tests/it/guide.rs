@@ -1,4 +1,6 @@
-//! The code that docs/runtime.md shows is compiled and run: each block is a part of a test or an example. Indentation does not count.
+//! The code that docs/runtime.md and the README show is compiled and run: each block is a part of a test or an example. Indentation does not count.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +14,20 @@ fn lines(text: &str) -> Vec<&str> {
 
 #[test]
 fn the_guide_shows_what_is_compiled() {
+    check("../../docs/runtime.md", &SOURCES);
+}
+
+#[test]
+fn the_readme_shows_what_is_compiled() {
+    check("README.md", &[("c", "examples/parallel_for.c")]);
+}
+
+fn check(page: &str, sources: &[(&str, &str)]) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let guide = fs::read_to_string(here.join("../../docs/runtime.md")).unwrap();
+    let page = fs::read_to_string(here.join(page)).unwrap();
     // Text and blocks in turn.
-    let blocks: Vec<&str> = guide.split("```").skip(1).step_by(2).collect();
-    for (language, path) in SOURCES {
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).collect();
+    for &(language, path) in sources {
         let source = fs::read_to_string(here.join(path)).unwrap();
         let source = lines(&source);
         let of = blocks.iter().filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));

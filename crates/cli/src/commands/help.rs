@@ -13,7 +13,7 @@ macro_rules! pages {
     ($($name:literal: $what:literal),* $(,)?) => {
         /// Name, subject and text of the guide's pages.
         const PAGES: &[(&str, &str, &str)] =
-            &[$(($name, $what, include_str!(concat!("../../../../docs/", $name, ".md")))),*];
+            &[$(($name, $what, include_str!(concat!("../../docs/", $name, ".md")))),*];
     };
 }
 pages! {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use evenkeel_model::Machine;
 use evenkeel_sched::{Description, POLICIES};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -14,10 +15,14 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Files below a folder, but what is built or hidden.
+/// Files below a folder, but what is built, hidden, or a link: what that leads to is found itself.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_symlink() {
+            continue;
+        }
+        let path = entry.path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if name.starts_with('.') || ["target", "out"].contains(&name.as_str()) {
             continue;
@@ -172,6 +177,14 @@ fn files_that_the_architecture_names_exist() {
     });
     let (there, lost): (Vec<_>, Vec<_>) = named.partition(|code| root().join("crates").join(code).exists());
     assert!(there.len() > 60 && lost.is_empty(), "docs/ARCHITECTURE.md names files that do not exist: {lost:?}");
+}
+
+#[test]
+fn the_machine_that_is_documented_loads() {
+    let text = fs::read_to_string(root().join("docs/machines.md")).unwrap();
+    let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let machine = Machine::from_toml(example, "docs/machines.md").unwrap();
+    assert_eq!((machine.core_types[0].name.as_str(), machine.big().len(), machine.little().len()), ("swift", 2, 4));
 }
 
 /// The policies that decide in the kernel, and all others that need no foresight.

@@ -7,6 +7,7 @@ mod golden;
 mod help;
 mod inputs;
 mod limits;
+mod packages;
 mod recordings;
 mod reproductions;
 mod results;

@@ -234,11 +234,11 @@ const ALL: &str = "all";
 
 /// The experiments that come with Evenkeel.
 const BUNDLED: &[(&str, &str)] = &[
-    ("colab", include_str!("../../../../experiments/colab.toml")),
-    ("odroid", include_str!("../../../../experiments/odroid.toml")),
-    ("wash", include_str!("../../../../experiments/wash.toml")),
-    ("bias", include_str!("../../../../experiments/bias.toml")),
-    ("aaws", include_str!("../../../../experiments/aaws.toml")),
+    ("colab", include_str!("../../experiments/colab.toml")),
+    ("odroid", include_str!("../../experiments/odroid.toml")),
+    ("wash", include_str!("../../experiments/wash.toml")),
+    ("bias", include_str!("../../experiments/bias.toml")),
+    ("aaws", include_str!("../../experiments/aaws.toml")),
 ];
 
 impl Experiment {

@@ -373,7 +373,7 @@ fn sourced<T>(text: &Sourced<T>) -> Checked<()> {
 }
 
 /// Core types that machine files share, as they are written.
-pub const LIBRARY: &str = include_str!("../../../../machines/cores.toml");
+pub const LIBRARY: &str = include_str!("../../machines/cores.toml");
 
 /// The core types that machine files share.
 fn library() -> Checked<BTreeMap<String, Spanned<CoreText>>> {

@@ -15,29 +15,20 @@ use crate::program::Program;
 /// The suites with their programs. The first two are those of Table 3, in its order.
 static SUITES: LazyLock<[(&str, File); 6]> = LazyLock::new(|| {
     [
-        ("parsec", bundled(include_str!("../../../../workloads/parsec.toml"), "workloads/parsec.toml")),
-        ("splash2", bundled(include_str!("../../../../workloads/splash2.toml"), "workloads/splash2.toml")),
-        (
-            "odroid-parsec",
-            bundled(include_str!("../../../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml"),
-        ),
-        ("dacapo", bundled(include_str!("../../../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
-        ("spec2006", bundled(include_str!("../../../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
-        (
-            "spec2006-omp",
-            bundled(include_str!("../../../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml"),
-        ),
+        ("parsec", bundled(include_str!("../../workloads/parsec.toml"), "workloads/parsec.toml")),
+        ("splash2", bundled(include_str!("../../workloads/splash2.toml"), "workloads/splash2.toml")),
+        ("odroid-parsec", bundled(include_str!("../../workloads/odroid-parsec.toml"), "workloads/odroid-parsec.toml")),
+        ("dacapo", bundled(include_str!("../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
+        ("spec2006", bundled(include_str!("../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
+        ("spec2006-omp", bundled(include_str!("../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml")),
     ]
 });
 
 /// Programs made of tasks: classic graphs, and nine PARSEC programs.
 static TASKS: LazyLock<[(&str, File); 2]> = LazyLock::new(|| {
     [
-        ("task-graphs", bundled(include_str!("../../../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")),
-        (
-            "odroid-tasks",
-            bundled(include_str!("../../../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml"),
-        ),
+        ("task-graphs", bundled(include_str!("../../workloads/task-graphs.toml"), "workloads/task-graphs.toml")),
+        ("odroid-tasks", bundled(include_str!("../../workloads/odroid-tasks.toml"), "workloads/odroid-tasks.toml")),
     ]
 });
 
