@@ -28,8 +28,6 @@ fn send(socket: &OsStr, status: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
-
     use super::*;
 
     fn received(socket: &UnixDatagram) -> String {
