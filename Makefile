@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a newcomer needs. Both set up what is missing, by name; on a terminal they ask first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint test test-full wheel docs pictures golden fresh bench clean
+.PHONY: help setup run lint test test-full wheel static deb licences sbom release docs pictures golden fresh bench clean
 # So that a command fails whose output goes through another.
 SHELL := bash
 .SHELLFLAGS := -e -o pipefail -c
@@ -54,6 +54,26 @@ target/python/wheels:
 wheel: ## builds the Python package, into out/wheels
 	@scripts/setup test
 	scripts/python wheel --release
+
+static: ## builds the command as one small program that needs no library, into out/static
+	@scripts/setup release
+	scripts/dist static
+
+deb: ## builds the Debian package, into out/deb
+	@scripts/setup release
+	scripts/deb
+
+licences: ## checks the licence, the source and the known holes of every crate that is built in
+	@scripts/setup release
+	scripts/licences
+
+sbom: ## lists every crate that is built in, as a CycloneDX document, into out/sbom
+	@scripts/setup release
+	scripts/sbom
+
+release: ## checks and builds all that is given away, with checksums, into out/release
+	@scripts/setup release
+	scripts/release
 
 test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
 	@scripts/setup full

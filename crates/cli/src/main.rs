@@ -14,6 +14,7 @@ mod live;
 mod messages;
 mod page;
 mod progress;
+mod ready;
 mod trace;
 
 use std::io::{self, Write};

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
 use arrow_array::{Array, RecordBatch, UInt64Array};
-use arrow_select::interleave::interleave_record_batch;
+use arrow_select::concat::concat_batches;
 
 use crate::error::{Error, Result};
 use crate::table::{Reader, STEP, Writer, replaceable};
@@ -146,17 +146,15 @@ impl Next {
     }
 }
 
-/// These rows as one batch.
+/// These rows as one batch: those of a part that follow each other are taken together.
 fn gather(parts: &[Part<'_>], rows: &[(usize, usize, usize)], table: &Path) -> Result<RecordBatch> {
-    let before: Vec<usize> = parts
-        .iter()
-        .scan(0, |sum, part| {
-            let before = *sum;
-            *sum += part.batches.len();
-            Some(before)
+    let follow = |one: &(usize, usize, usize), next: &(usize, usize, usize)| (one.0, one.1, one.2 + 1) == *next;
+    let slices: Vec<RecordBatch> = rows
+        .chunk_by(follow)
+        .map(|rows| {
+            let (part, batch, row) = rows[0];
+            parts[part].batches[batch].0.slice(row, rows.len())
         })
         .collect();
-    let batches: Vec<&RecordBatch> = parts.iter().flat_map(|part| &part.batches).map(|(batch, _)| batch).collect();
-    let at: Vec<(usize, usize)> = rows.iter().map(|(part, batch, row)| (before[*part] + batch, *row)).collect();
-    interleave_record_batch(&batches, &at).map_err(|error| Error::table(table, error))
+    concat_batches(&slices[0].schema(), &slices).map_err(|error| Error::table(table, error))
 }

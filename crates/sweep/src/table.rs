@@ -4,8 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray,
+};
 use arrow_schema::{Field, FieldRef, Schema};
 use evenkeel_experiment::Run;
 use parquet::arrow::ArrowWriter;
@@ -201,6 +204,24 @@ fn column<'a>(all: &[Value], values: impl Iterator<Item = Option<&'a Value>>) ->
     Arc::new(values.map(|value| Some(text(value?))).collect::<StringArray>())
 }
 
+/// Such a column's values as text; nothing for one of another type. `arrow-cast` has this for every type that there is, and nine
+/// crates behind it.
+fn texts(column: &dyn Array) -> Option<Vec<String>> {
+    fn all<T>(values: impl Iterator<Item = Option<T>>, text: impl Fn(T) -> String) -> Vec<String> {
+        values.map(|value| value.map_or_else(|| UNSET.into(), &text)).collect()
+    }
+    if let Some(whole) = column.as_primitive_opt::<Int64Type>() {
+        return Some(all(whole.iter(), |value| value.to_string()));
+    }
+    if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
+        return Some(all(numbers.iter(), |value| ryu::Buffer::new().format(value).to_owned()));
+    }
+    if let Some(bools) = column.as_boolean_opt() {
+        return Some(all(bools.iter(), |value| value.to_string()));
+    }
+    column.as_string_opt::<i32>().map(|texts| all(texts.iter(), str::to_owned))
+}
+
 /// Makes sure that nothing is lost where a table is written: there is no file yet, or it is a table of a sweep.
 pub fn replaceable(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
@@ -326,9 +347,11 @@ impl<'a> Reader<'a> {
             if known.iter().any(|known| known.name() == field.name()) || field.name().starts_with("policy.") {
                 continue;
             }
-            let options = FormatOptions::new().with_null(UNSET);
-            let format = ArrayFormatter::try_new(column, &options).map_err(|error| Error::table(self.path, error))?;
-            all.push((field.name().clone(), (0..batch.num_rows()).map(|row| format.value(row).to_string()).collect()));
+            let values = texts(column).ok_or_else(|| {
+                let message = format!("its column `{}` is of another kind than `evenkeel sweep` writes", field.name());
+                Error::table(self.path, message)
+            })?;
+            all.push((field.name().clone(), values));
         }
         self.parsed(&batch).map(|rows| Some((rows, all)))
     }
@@ -348,5 +371,29 @@ impl<'a> Reader<'a> {
             .map_err(|error| wrong(&error))?;
         let batch = batch.project(&columns).map_err(|error| wrong(&error))?;
         serde_arrow::from_record_batch(&batch).map_err(|error| wrong(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::UInt64Array;
+
+    use super::*;
+
+    #[test]
+    fn a_column_of_each_kind_that_is_written_has_texts() {
+        let texts = |column: &dyn Array| texts(column).map(|texts| texts.join(" "));
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            texts(&Int64Array::from(vec![Some(-2), None, Some(i64::MAX)])),
+            some("-2 default 9223372036854775807")
+        );
+        assert_eq!(
+            texts(&Float64Array::from(vec![Some(1.0), None, Some(1e16), Some(0.1)])),
+            some("1.0 default 1e16 0.1")
+        );
+        assert_eq!(texts(&BooleanArray::from(vec![Some(true), None, Some(false)])), some("true default false"));
+        assert_eq!(texts(&StringArray::from(vec![Some("a"), None])), some("a default"));
+        assert_eq!(texts(&UInt64Array::from(vec![1])), None);
     }
 }

@@ -22,6 +22,7 @@ pub use sort::Sort;
 pub use terminal::{Error, watch};
 pub use view::{CoreRow, ThreadRow, View};
 
-#[doc = include_str!("../README.md")]
+/// The example of the README, as a test.
 #[cfg(doctest)]
+#[doc = include_str!("../README.md")]
 struct Readme;

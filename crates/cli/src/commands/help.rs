@@ -18,6 +18,7 @@ macro_rules! pages {
 }
 pages! {
     "guide": "problems, and what solves them",
+    "install": "which package to take, the unit for the scheduler inside the kernel",
     "run": "running a program under a policy",
     "kernel": "policies inside the kernel",
     "top": "watching a scheduler at work",

@@ -13,7 +13,7 @@ use crate::args::{self, Format, Output, Scx};
 use crate::failed::Own;
 use crate::files::Target;
 use crate::page::{self, Story};
-use crate::{catalog, closed, json, live, messages};
+use crate::{catalog, closed, json, live, messages, ready};
 
 /// How often what was done is noted for a page.
 const NOTED: Ns = Ns::from_ms(250);
@@ -34,6 +34,7 @@ pub fn run(args: &Scx) -> Result<u8> {
     };
     let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
     let session = Session::start(plan)?;
+    ready::tell(&by(&name, path))?;
     let began = clock();
     // With a page the process looks often, and prints as often as it is to.
     let figures = if html.is_some() { Some(args.stats.map_or(NOTED, |every| every.min(NOTED))) } else { args.stats };
@@ -201,9 +202,13 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
     }
 }
 
-fn heading(policy: &str, path: Path) -> String {
+fn by(policy: &str, path: Path) -> String {
     let place = if path == Path::Kernel { "in the kernel" } else { "in this process" };
-    format!("evenkeel scx: {policy}, decided {place}")
+    format!("{policy}, decided {place}")
+}
+
+fn heading(policy: &str, path: Path) -> String {
+    format!("evenkeel scx: {}", by(policy, path))
 }
 
 fn summary(heading: &str, facts: &[(&'static str, String, String)], missing: Option<&str>) -> String {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -325,6 +327,26 @@ static void told_to_end(int signal)
 	_exit(0);
 }
 
+/* A service manager: it prints what it is told, and the state that sched_ext has then. */
+static void *manages(void *number)
+{
+	struct sockaddr_un address = { AF_UNIX, "/tmp/notify" };
+	int told = socket(AF_UNIX, SOCK_DGRAM, 0);
+	char text[256];
+
+	(void)number;
+	if (bind(told, (struct sockaddr *)&address, sizeof address))
+		abort();
+	for (;;) {
+		ssize_t length = read(told, text, sizeof text);
+		FILE *state = fopen("/sys/kernel/sched_ext/state", "r");
+
+		length += fread(text + length, 1, sizeof text - length, state);
+		fclose(state);
+		write(1, text, length);
+	}
+}
+
 static const struct {
 	const char *name;
 	void *(*run)(void *);
@@ -332,7 +354,7 @@ static const struct {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
 	{ "exec", becomes }, { "uneven", uneven }, { "yield", yields },
-	{ "late", late },
+	{ "late", late },  { "manager", manages },
 };
 
 int main(int count, char **words)

@@ -134,6 +134,7 @@ fn however_it_ends_the_machine_is_given_back() {
                     error: the kernel is scheduled by \"evenkeel\" already: expected no other scheduler of sched_ext; \
                     end that one first\n\
                     first: 7 disabled\n\
+                    READY=1\nSTATUS=pfs, decided in the kernel\nenabled\n\
                     killed, kernel: 137 disabled\n\
                     stopped, kernel: 125 disabled\n\
                     the kernel took the machine back: scx_bpf_error: the process that decides has stopped\n\

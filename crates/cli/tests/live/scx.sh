@@ -65,9 +65,15 @@ uneven)
 
 # Every way in which the machine is given back.
 ends)
+	# A service manager is told each time that the kernel is scheduled, and only then.
+	export NOTIFY_SOCKET=/tmp/notify
+	"$programs" manager 1 >/tmp/told & manager=$!
+	eventually [ -S $NOTIFY_SOCKET ]
 	begin -- sh -c "$command"; begun
 	$scx -q -- true 2>/tmp/second; echo "second: $? $(state)"; cat /tmp/second
 	on; ended first
+	eventually grep -q enabled /tmp/told; kill $manager; cat /tmp/told
+	unset NOTIFY_SOCKET
 
 	for path in kernel daemon; do
 		begin --path $path -- sh -c "$command"; begun
