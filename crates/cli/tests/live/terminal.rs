@@ -1,5 +1,7 @@
 //! A program in a terminal of its own, and what is on that terminal's screen.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
