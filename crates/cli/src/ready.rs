@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use anyhow::{Context, Result};
 
-/// Says that it is ready, and what it does. Without a service manager nobody is told.
+/// Says that it is ready, and what it does. Without a service manager it does nothing.
 pub fn tell(status: &str) -> Result<()> {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return Ok(()) };
     send(&socket, status).with_context(|| {

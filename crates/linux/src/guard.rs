@@ -355,11 +355,15 @@ mod tests {
         let mut gone = Command::new("true").spawn().unwrap();
         gone.wait().unwrap();
         let seen = crate::clock::clock();
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        // In a session of its own: what is undone here must not be what another test is about.
+        let mut child = Command::new("setsid").args(["sleep", "60"]).spawn().unwrap();
         let pid = Pid::from_child(&child);
+        while process::session(child.id()) != Some(child.id()) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         rustix::thread::sched_setaffinity(Some(pid), &after).unwrap();
         let change = Change { tid: gone.id(), started: 1, process: gone.id(), before, after, inherited: false };
-        let record = Record { change, session: process::session(std::process::id()).unwrap(), over: false };
+        let record = Record { change, session: child.id(), over: false };
         let claim = crate::claim::Claim::new(child.id()).unwrap();
         undo_all(&[record], seen);
         let present = || rustix::thread::sched_getaffinity(Some(pid)).unwrap();

@@ -46,6 +46,7 @@ fn account_page_and_trace_tell_of_the_same_threads() {
         &account,
         &[
             "policy",
+            "policies",
             "core_types",
             "elapsed_s",
             "run_s",

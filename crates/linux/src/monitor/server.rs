@@ -90,7 +90,7 @@ impl Monitor {
     pub fn publish(&mut self, now: Ns, snapshot: Snapshot) {
         let Some(line) = line(&Reply::Snapshot(snapshot)) else { return };
         let mut watchers = lock(&self.watchers);
-        // One whose lines nobody takes any more has gone; one that is slow misses this snapshot.
+        // One that has gone is found so by the thread that reads from it; one that is slow misses this snapshot.
         for known in &mut watchers.living {
             known.new = false;
             let _ = known.lines.try_send(Arc::clone(&line));
