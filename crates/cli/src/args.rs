@@ -42,6 +42,12 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Take defaults of options from this file; or let EVENKEEL_CONFIG name it
+    ///
+    /// Each command has a table with options by their long names, such as [run] with policy = "colab". What stands on the command
+    /// line wins.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 const ROOT_EXAMPLES: &str = "\

@@ -5,6 +5,7 @@ mod catalog;
 mod clock;
 mod closed;
 mod commands;
+mod config;
 mod failed;
 mod files;
 mod hints;
@@ -20,10 +21,10 @@ mod trace;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::args::{Cli, Command, VmCommand, VmRun};
+use crate::args::{Command, VmCommand, VmRun};
+use crate::config::Failed;
 
 /// Something is wrong with the request.
 const USER_ERROR: u8 = 2;
@@ -32,12 +33,14 @@ const OUTPUT_ERROR: u8 = 1;
 
 fn main() -> ExitCode {
     let _ = evenkeel_linux::launch::outlive_file_limit();
-    let cli = match Cli::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let cli = match config::parse(&words) {
         Ok(cli) => cli,
-        Err(mistake) if mistake.kind() == ErrorKind::InvalidUtf8 => return no_utf8(),
-        Err(mistake) if mistake.use_stderr() => mistake.exit(),
+        Err(Failed::File(error)) => return failure(&error),
+        Err(Failed::Words(mistake)) if mistake.kind() == ErrorKind::InvalidUtf8 => return no_utf8(),
+        Err(Failed::Words(mistake)) if mistake.use_stderr() => mistake.exit(),
         // Help, or the version.
-        Err(help) => return print(&help.render().ansi().to_string()),
+        Err(Failed::Words(help)) => return print(&help.render().ansi().to_string()),
     };
     let report = match cli.command {
         Command::Machines(output) => commands::list::machines(output),

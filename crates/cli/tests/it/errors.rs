@@ -260,3 +260,56 @@ fn a_limit_of_file_sizes_is_an_error() {
     assert_eq!(output.status.code(), Some(125), "{message}");
     assert!(message.contains("cannot write page.html: File too large"), "{message}");
 }
+
+#[test]
+fn mistakes_in_a_configuration_are_named_with_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |text: &str| {
+        let path = file(folder.path(), "config.toml", text);
+        refused(&["--config", &path, "policies"]).replace(&path, "FILE")
+    };
+    assert_eq!(
+        with("[rum]\npolicy = 'pfs'\n"),
+        "error: FILE, [rum]: there is no command \"rum\": did you mean \"run\"?\n"
+    );
+    assert_eq!(
+        with("[run]\npolcy = 'pfs'\n"),
+        "error: FILE, [run]: there is no option `polcy`: did you mean \"policy\"?\n"
+    );
+    assert_eq!(with("[run]\nquiet = 1\n"), "error: FILE, [run]: `quiet` is 1: expected true or false\n");
+    assert_eq!(with("[run]\npolicy = ['a', 'b']\n"), "error: FILE, [run]: `policy` is a list: expected one value\n");
+    assert_eq!(
+        with("[run]\npolicy = 1979-05-27\n"),
+        "error: FILE, [run]: `policy` is 1979-05-27: expected a text or a number, as on the command line\n"
+    );
+    assert!(with("policy = 'pfs'\n").contains("FILE: `policy` belongs to no command: expected tables such as [run]"));
+    assert!(with("[run\n").starts_with("error: FILE is no configuration in TOML: "));
+    assert!(
+        refused(&["--config", "/nowhere", "policies"]).starts_with("error: cannot read the configuration /nowhere: ")
+    );
+    let wrong = with("[policies]\nformat = 'xml'\n");
+    assert!(wrong.starts_with("error: FILE: invalid value 'xml' for '--format <FORMAT>'"), "{wrong}");
+}
+
+#[test]
+fn a_configuration_gives_defaults_which_the_command_line_overrules() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[compare]\npolicy = ['cfs', 'colab']\nmachine = '2B2S'\nformat = 'json'\nseeds = 2\n[policies]\nformat = 'json'\n";
+    let path = file(folder.path(), "config.toml", text);
+    let stdout = |args: &[&str], variable: &str| {
+        let output = evenkeel(args).env("EVENKEEL_CONFIG", variable).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let timeless =
+        |text: String| text.lines().filter(|line| !line.contains("\"seconds\"")).collect::<Vec<_>>().join("\n");
+    let compared = |args: &[&str], variable: &str| timeless(stdout(args, variable));
+    let whole = ["compare", "Sync-2", "--machine", "2B2S", "--policy", "cfs,colab", "--format", "json", "--seeds", "2"];
+    let expected = compared(&whole, "");
+    assert_eq!(compared(&["compare", "Sync-2", "--config", &path], ""), expected);
+    assert_eq!(compared(&["compare", "Sync-2"], &path), expected, "named by the environment");
+    let other = compared(&["compare", "Sync-2", "--policy", "cfs,gts"], &path);
+    assert!(other.contains("gts") && !other.contains("colab"), "{other}");
+    assert!(stdout(&["policies"], &path).starts_with('{'));
+    assert!(!stdout(&["policies", "--format", "table"], &path).starts_with('{'));
+}
