@@ -429,9 +429,10 @@ class Sweep:
 
     @property
     def effects(self) -> Table:
-        """Effects against the baseline at each value of what has several, over everything else that was varied.
+        """Effects against the baseline at each value of what has several values, over all else.
 
-        Columns: `varied`, `value`, `policy`, `metric` (`h_antt`, `h_stp`, `energy`), `effect`, `low`, `high`.
+        Columns: `varied`, `value`, `policy`, `metric` (`h_antt`, `h_stp`, `energy`), `effect`,
+        `low`, `high`.
         """
 
     def to_json(self) -> str:
