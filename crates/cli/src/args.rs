@@ -44,7 +44,7 @@ pub struct Cli {
     pub command: Command,
     /// Take defaults of options from this file; or let EVENKEEL_CONFIG name it
     ///
-    /// Each command has a table with options by their long names, such as [run] with policy = "colab". What stands on the command
+    /// Each command has a table of its name, with options by their long names, such as policy = "colab". What stands on the command
     /// line wins.
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
