@@ -72,7 +72,7 @@ impl Watched {
         }
     }
 
-    /// Makes the changes that were asked for. Another policy takes the machine over anew: for a moment in between the kernel's own
+    /// Makes the changes that were asked for. Another policy takes the machine over anew: while it is loaded, the kernel's own
     /// scheduler has it.
     ///
     /// # Errors
