@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 
 use super::{Change, NAME, PERIODS, Reply, Request, Snapshot};
 
-/// More are not served at a time.
+/// More are not served at a time (assumed, as the limits below: far more than people use).
 const WATCHERS: usize = 8;
 /// A watcher that reads too slowly misses snapshots: so many lines wait for it.
 const UNREAD: usize = 8;
