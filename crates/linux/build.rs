@@ -13,9 +13,12 @@ fn main() {
         println!("cargo:rerun-if-changed=src/watch/{header}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    // Lines of the source are noted in what is loaded: the same ones wherever it is compiled.
+    let folder = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let anywhere = format!("-ffile-prefix-map={folder}=/evenkeel");
     SkeletonBuilder::new()
         .source(SOURCE)
-        .clang_args(["-mcpu=v3", "-Wno-unused-command-line-argument", "-Wno-missing-declarations"])
+        .clang_args(["-mcpu=v3", "-Wno-unused-command-line-argument", "-Wno-missing-declarations", &anywhere])
         .build_and_generate(out.join("watch.skel.rs"))
         .expect("clang compiles the kernel's part; on Debian: apt install clang libelf-dev zlib1g-dev");
 }

@@ -50,14 +50,31 @@ impl Programs {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// The log says what was to be installed. Tools are noted as cargo notes them, below the folder that it is given.
+    fn without_tools() -> Self {
+        let programs = Self::without_make();
+        for name in ["make", "dh", "dpkg-buildpackage", "lintian"] {
+            programs.add(name, "");
+        }
+        symlink(which("mkdir"), programs.path("mkdir")).unwrap();
+        let install = "if [ \"$1\" = install ]; then echo \"$*\" >>\"${0%/*}/log\"; mkdir -p \"$5\"; \
+                       echo \"\\\"${6%@*} ${6#*@} (elsewhere)\\\" = []\" >>\"$5/.crates.toml\"; fi; echo cargo 1.999.0";
+        programs.add("cargo", install);
+        programs
+    }
+
     fn setup(&self, input: Stdio) -> (Option<i32>, String) {
+        self.setup_for("test", &scripts().join("setup"), input)
+    }
+
+    fn setup_for(&self, job: &str, script: &Path, input: Stdio) -> (Option<i32>, String) {
         let mut command = Command::new(which("bash"));
-        command.arg(scripts().join("setup")).arg("test").stdin(input);
+        command.arg(script).arg(job).stdin(input);
         command.env_clear().env("PATH", self.0.path()).env("HOME", self.0.path());
         said(&command.output().unwrap())
     }
 
-    /// What `apt-get` was to install.
+    /// What was to be installed.
     fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
@@ -82,6 +99,32 @@ fn without_a_terminal_what_is_missing_is_installed_and_named() {
     assert!(text.contains("make, which builds libbpf") && text.contains("From apt: make"), "{text}");
     assert!(programs.log().ends_with(" make\n"), "{}", programs.log());
     let (code, text) = programs.setup(Stdio::null());
+    assert_eq!((code, text.as_str()), (Some(0), ""), "with all of it there is nothing to say");
+}
+
+#[test]
+fn what_checks_a_release_is_installed_below_the_checkout_once() {
+    let checkout = tempfile::tempdir().unwrap();
+    fs::create_dir(checkout.path().join("scripts")).unwrap();
+    for file in ["scripts/setup", "Cargo.toml"] {
+        fs::copy(scripts().join("..").join(file), checkout.path().join(file)).unwrap();
+    }
+    let setup = checkout.path().join("scripts/setup");
+    let programs = Programs::without_tools();
+    let (code, text) = programs.setup_for("release", &setup, Stdio::null());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("By cargo, into target/tools: cargo-deny@"), "{text}");
+    let log = programs.log();
+    let tools = fs::canonicalize(checkout.path()).unwrap().join("target/tools");
+    assert!(log.lines().all(|line| line.contains(&format!("--root {} cargo-", tools.display()))), "{log}");
+    assert!(log.contains(" cargo-about@") && log.contains("--features cli"), "{log}");
+    // One that is older than what is needed is replaced, and no other.
+    let noted = tools.join(".crates.toml");
+    let old = fs::read_to_string(&noted).unwrap().replace("\"cargo-deny 0", "\"cargo-deny 00");
+    fs::write(noted, old).unwrap();
+    let (code, text) = programs.setup_for("release", &setup, Stdio::null());
+    assert!(code == Some(0) && text.contains("into target/tools: cargo-deny@") && !text.contains("about"), "{text}");
+    let (code, text) = programs.setup_for("release", &setup, Stdio::null());
     assert_eq!((code, text.as_str()), (Some(0), ""), "with all of it there is nothing to say");
 }
 
