@@ -18,6 +18,7 @@ __all__ = [
     "Pick",
     "Policy",
     "Queue",
+    "Recording",
     "Reproduction",
     "Run",
     "Span",
@@ -147,6 +148,66 @@ class Workload:
     @property
     def warnings(self) -> list[str]:
         """What could not be carried over from its file, a sentence each."""
+
+@final
+class Recording:
+    """A recording of a real program (`.ek`): what each of its threads did, step by step.
+
+    `workload` is what `simulate` plays; a table of `steps` that was changed is put back by
+    `with_steps`; `save` writes the file.
+    """
+
+    def __new__(cls, path: _Path) -> Self: ...
+    @staticmethod
+    def from_text(text: str, name: str, file: str = "recording.ek") -> Recording:
+        """A recording from the text of its file. Errors call it `file`."""
+
+    @property
+    def name(self) -> str:
+        """Its name: that of its file."""
+
+    @property
+    def command(self) -> list[str]:
+        """The command with its arguments; empty if it is not known."""
+
+    @property
+    def machine(self) -> Machine | None:
+        """The machine that it was recorded on, if it says so."""
+
+    @property
+    def makespan_s(self) -> float:
+        """How long the program ran there, in seconds."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether computing is in instructions; else in ns on the biggest core of `machine`."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know, such as events that were lost. A sentence each."""
+
+    @property
+    def threads(self) -> Table:
+        """`thread`, `process`, `name`, `kind`, `start_ns` (missing if another thread starts it)."""
+
+    @property
+    def steps(self) -> Table:
+        """What was done, in order: `thread` or `item` (what threads take from a list), `step`, `of`
+        (a thread, item, barrier, pool or list, by its number), `amount` (of computing as `counted`
+        says, else in ns). What a step does not have is missing.
+        """
+
+    def with_steps(self, steps: _ArrowStream) -> Recording:
+        """The same threads with other steps: a table like `steps`, of any package."""
+
+    def workload(self, *, called: str | None = None) -> Workload:
+        """The workload that it is. `called` is its name in results."""
+
+    def to_text(self) -> str:
+        """The text of its file."""
+
+    def save(self, path: _Path) -> None:
+        """Writes its file, which `evenkeel sim` and `Workload` read."""
 
 # Runs and results
 

@@ -13,6 +13,7 @@ mod history;
 mod lists;
 mod machine;
 mod policy;
+mod recording;
 mod reproduction;
 mod run;
 mod setups;
@@ -39,6 +40,8 @@ mod _native {
     use crate::machine::Machine;
     #[pymodule_export]
     use crate::policy::{Changes, Pick, Policy, Queue, Span, State, Thread, Why};
+    #[pymodule_export]
+    use crate::recording::Recording;
     #[pymodule_export]
     use crate::reproduction::{Reproduction, reproduce};
     #[pymodule_export]

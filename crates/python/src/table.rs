@@ -12,11 +12,15 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
+use maud::html;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 
 use crate::error::raise;
+
+/// Rows of a table that a notebook shows.
+const SHOWN: usize = 10;
 
 /// What the interface for Arrow in Python calls a stream.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -126,8 +130,43 @@ impl Table {
         Ok(columns)
     }
 
+    /// What a notebook shows: its first rows.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let count = self.__len__();
+        let names = self.column_names();
+        let columns = names.iter().map(|name| self.first(py, name)).collect::<PyResult<Vec<Vec<String>>>>()?;
+        let rest = count.saturating_sub(SHOWN);
+        let page = html! {
+            table {
+                thead { tr { @for name in &names { th { (name) } } } }
+                tbody {
+                    @for row in 0..count.min(SHOWN) {
+                        tr { @for column in &columns { td { (column[row]) } } }
+                    }
+                }
+            }
+            @if rest > 0 { p { "and " (rest) " more rows" } }
+        };
+        Ok(page.into_string())
+    }
+
     fn __repr__(&self) -> String {
         format!("<evenkeel.Table: {} rows; {}>", self.__len__(), self.column_names().join(", "))
+    }
+}
+
+impl Table {
+    /// The first values of a column, as texts.
+    fn first(&self, py: Python<'_>, column: &str) -> PyResult<Vec<String>> {
+        let mut texts = Vec::new();
+        for batch in &self.batches {
+            let Some(array) = batch.column_by_name(column) else { continue };
+            for row in 0..array.len().min(SHOWN - texts.len()) {
+                let value = value(py, array.as_ref(), row)?;
+                texts.push(if value.is_none() { String::new() } else { value.str()?.to_string() });
+            }
+        }
+        Ok(texts)
     }
 }
 

@@ -25,6 +25,14 @@ pub struct Workload {
     warnings: Vec<String>,
 }
 
+impl Workload {
+    /// One that was found.
+    pub fn of(found: catalog::FoundWorkload) -> Self {
+        let catalog::FoundWorkload { workload, warnings, recorded_on } = found;
+        Self { workload: Arc::new(workload), recorded_on: recorded_on.map(Arc::new), warnings }
+    }
+}
+
 #[pymethods]
 impl Workload {
     #[new]
@@ -43,7 +51,7 @@ impl Workload {
         if let Some(called) = called {
             varied.name = called;
         }
-        Ok(Self { workload: Arc::new(varied), recorded_on: found.recorded_on.map(Arc::new), warnings: found.warnings })
+        Ok(Self::of(catalog::FoundWorkload { workload: varied, ..found }))
     }
 
     /// A workload from the text of a workload file. Errors call it `file`.
@@ -53,7 +61,7 @@ impl Workload {
         let found = workload::format::load(name, text, file, None).map_err(|error| raise(&error))?;
         let valid = workload::validate::workload(&found);
         valid.map_err(|problem| Error::new_err(format!("{file}: {problem}")))?;
-        Ok(Self { workload: Arc::new(found), recorded_on: None, warnings: Vec::new() })
+        Ok(Self::of(found.into()))
     }
 
     /// Its name.

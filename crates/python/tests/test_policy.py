@@ -3,6 +3,7 @@
 import functools
 import gc
 import random
+import warnings
 
 import pytest
 
@@ -302,6 +303,18 @@ def test_changes_that_cannot_be_made_are_said():
 def test_what_a_policy_says_of_itself_makes_sense(attributes, message):
     with pytest.raises(evenkeel.Error, match=message):
         evenkeel.simulate("radix", "2B2S", type("Wrong", (Policy,), attributes))
+
+
+def test_a_hook_that_is_misspelt_is_said():
+    def plcae(self, s, thread, why):
+        return 0
+
+    with pytest.warns(UserWarning, match='Wrong.plcae is no hook.*did you mean "place"'):
+        evenkeel.simulate("radix", "2B2S", type("Wrong", (Policy,), {"plcae": plcae}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own = {"pick_big": plcae, "_place": plcae, "placing": 5}
+        evenkeel.simulate("radix", "2B2S", type("Right", (Policy,), own))
 
 
 def test_what_is_no_policy_is_said():

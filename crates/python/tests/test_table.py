@@ -27,6 +27,17 @@ def test_columns_by_name(compared):
     assert repr(table).startswith("<evenkeel.Table: 8 rows; workload, machine")
 
 
+def test_a_notebook_shows_the_first_rows(compared):
+    spans = evenkeel.simulate("radix", "2B2S").spans
+    shown = spans._repr_html_()
+    assert shown.count("<tr>") == 11 and "<th>core_type</th>" in shown and "<td>big</td>" in shown
+    assert f"and {len(spans) - 10} more rows" in shown and "None" not in shown
+    few = compared.effects._repr_html_()
+    assert few.count("<tr>") == len(compared.effects) + 1 and "more rows" not in few
+    pyarrow = pytest.importorskip("pyarrow")
+    assert "&lt;b&gt;" in evenkeel.Table(pyarrow.table({"<b>": [1]}))._repr_html_()
+
+
 def test_pyarrow_shares_the_memory(compared):
     pyarrow = pytest.importorskip("pyarrow")
     spans = evenkeel.simulate("radix", "2B2S").spans

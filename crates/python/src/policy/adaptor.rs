@@ -1,6 +1,7 @@
 //! A policy in Python as the scheduler's trait.
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
 use evenkeel_model::predict::Quality;
@@ -8,6 +9,7 @@ use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::parts::fair;
 use evenkeel_sched::policy::{self, Description, Guarantee, Pick as Choice, Reads};
 use evenkeel_sched::{Policy as Scheduling, Run, Setup, Span as Ran, State as Scheduler, Why as Reason};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple, PyType};
@@ -27,6 +29,7 @@ use crate::work::Faults;
 pub fn setup(make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Setup> {
     let made = made(make)?;
     let description = describe(&made)?;
+    warn_of_typing_mistakes(&made)?;
     let (make, faults) = (make.clone().unbind(), faults.clone());
     let setup = Setup::from(description).made_by(move || {
         Python::attach(|py| {
@@ -126,6 +129,26 @@ fn overridden(class: &Bound<'_, PyType>) -> PyResult<Vec<&'static str>> {
     let base = class.py().get_type::<Policy>();
     let own = |hook: &&'static str| -> PyResult<bool> { Ok(!class.getattr(*hook)?.is(&base.getattr(*hook)?)) };
     HOOKS.into_iter().filter_map(|hook| own(&hook).map(|own| own.then_some(hook)).transpose()).collect()
+}
+
+/// Says which methods have the name of a hook but for a letter: they would never be called, and nothing else would tell.
+fn warn_of_typing_mistakes(made: &Bound<'_, Policy>) -> PyResult<()> {
+    let (py, class) = (made.py(), made.get_type());
+    for name in made.dir()? {
+        let name: String = name.extract()?;
+        // One that begins so is not for others.
+        if name.starts_with('_') {
+            continue;
+        }
+        let meant = HOOKS.iter().find(|hook| strsim::osa_distance(hook, &name) == 1);
+        if let Some(hook) =
+            meant.filter(|_| class.getattr_opt(&*name).is_ok_and(|found| found.is_some_and(|it| it.is_callable())))
+        {
+            let text = format!("{}.{name} is no hook, and is never called: did you mean {hook:?}?", class.name()?);
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(text)?, 1)?;
+        }
+    }
+    Ok(())
 }
 
 /// A policy in Python.

@@ -42,19 +42,37 @@ pub enum Step {
 
 const NAMES: [&str; 10] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share", "take", "result"];
 
+impl Step {
+    /// What it is called in a file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Wait => "wait",
+            Self::Wake(_) => "wake",
+            Self::Sleep(_) => "sleep",
+            Self::Io(_) => "io",
+            Self::Spawn(_) => "spawn",
+            Self::Barrier(_) => "barrier",
+            Self::Share { .. } => "share",
+            Self::Take(_) => "take",
+            Self::Result(_) => "result",
+        }
+    }
+}
+
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
-            Self::Run(amount) => ("run", amount).serialize(serializer),
-            Self::Wait => ("wait",).serialize(serializer),
-            Self::Wake(thread) => ("wake", thread).serialize(serializer),
-            Self::Sleep(span) => ("sleep", span.0).serialize(serializer),
-            Self::Io(span) => ("io", span.0).serialize(serializer),
-            Self::Spawn(thread) => ("spawn", thread).serialize(serializer),
-            Self::Barrier(barrier) => ("barrier", barrier).serialize(serializer),
-            Self::Share { pool, amount } => ("share", pool, amount).serialize(serializer),
-            Self::Take(list) => ("take", list).serialize(serializer),
-            Self::Result(item) => ("result", item).serialize(serializer),
+            Self::Wait => (self.name(),).serialize(serializer),
+            Self::Run(amount) | Self::Sleep(Ns(amount)) | Self::Io(Ns(amount)) => {
+                (self.name(), amount).serialize(serializer)
+            }
+            Self::Wake(number)
+            | Self::Spawn(number)
+            | Self::Barrier(number)
+            | Self::Take(number)
+            | Self::Result(number) => (self.name(), number).serialize(serializer),
+            Self::Share { pool, amount } => (self.name(), pool, amount).serialize(serializer),
         }
     }
 }
