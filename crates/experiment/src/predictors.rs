@@ -40,7 +40,7 @@ impl Predictors {
     }
 }
 
-/// The predictors of every machine, trained once for machines with the same core types.
+/// The predictors of every machine, trained once for those that differ only in which cores they have.
 fn of_machines(
     plan: &Plan,
     quality: Quality,
@@ -53,29 +53,39 @@ fn of_machines(
     }
     let training = &plan.conditions.training;
     let programs = |workload: &'_ Workload| workload.programs.iter().map(|program| program.name.clone()).collect();
-    let left_out: Vec<Vec<String>> = if training.leave_one_out && given.is_none() {
-        plan.workloads.iter().map(programs).collect()
-    } else {
-        vec![Vec::new()]
+    let left_out: Vec<Vec<String>> =
+        if training.leave_one_out { plan.workloads.iter().map(programs).collect() } else { vec![Vec::new()] };
+    let train = |machine: &Machine| {
+        let observed = lessons.of(machine, training, control)?;
+        let learn = |left_out: &Vec<String>| {
+            let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
+            training::learn(machine, &observed, &left_out, training.counters, quality)
+        };
+        left_out.iter().map(learn).collect::<Result<Vec<_>>>()
     };
-    let known = given.map_or_else(Predictor::default, |given| given.predictor.clone());
-    let mut trained = vec![known; left_out.len()];
-    let predictor = |machine: &Machine| {
+    let mut trained: Vec<(&Machine, Vec<Predictor>)> = Vec::new();
+    let mut all = Vec::new();
+    for machine in &plan.machines {
         // Cores of one type have nothing to be predicted.
         if machine.core_types.len() < 2 {
-            return Ok(None);
+            all.push(None);
+            continue;
         }
-        if trained.iter().any(|predictor| predictor.for_machine(machine).is_none()) {
-            if let Some(given) = given {
-                return Err(Error::NoModel { predictor: given.name.clone(), machine: machine.name.clone() });
-            }
-            let observed = lessons.of(machine, training, control)?;
-            for (predictor, left_out) in trained.iter_mut().zip(&left_out) {
-                let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
-                predictor.extend(training::learn(machine, &observed, &left_out, training.counters, quality)?);
-            }
+        if let Some(given) = given {
+            let no_model = || Error::NoModel { predictor: given.name.clone(), machine: machine.name.clone() };
+            all.push(Some(vec![given.predictor.for_machine(machine).ok_or_else(no_model)?]));
+            continue;
         }
-        Ok(trained.iter().map(|predictor| predictor.for_machine(machine)).collect())
-    };
-    plan.machines.iter().map(predictor).collect()
+        if trained.iter().all(|(other, _)| !alike(other, machine)) {
+            trained.push((machine, train(machine)?));
+        }
+        let of_machine = trained.iter().find(|(other, _)| alike(other, machine));
+        all.push(of_machine.map(|(_, all)| all.iter().filter_map(|one| one.for_machine(machine)).collect()));
+    }
+    Ok(all)
+}
+
+/// Whether machines have the same types of cores, of which programs ask as much: COLAB learns once for all numbers of them (4.1).
+fn alike(one: &Machine, other: &Machine) -> bool {
+    one.core_types == other.core_types && one.memory_gbps == other.memory_gbps && one.costs == other.costs
 }

@@ -124,6 +124,18 @@ fn a_predictor_that_was_trained_before_gives_the_same_runs() {
 }
 
 #[test]
+fn what_else_is_in_a_plan_does_not_change_what_a_machine_s_predictor_has_learnt() {
+    let mut wider = plan(&["Sync-2"], &["2B2S"], &["colab"]);
+    wider.machines[0].name = "wider".into();
+    wider.machines[0].core_types[0].width *= 3.0;
+    let mut both = plan(&["Sync-2"], &["2B2S"], &["colab"]);
+    both.machines.extend(wider.machines.clone());
+    let runs = |plan| Runner::new(plan, &control()).and_then(|runner| runner.run_all(&control())).unwrap().runs;
+    let beside: Vec<Run> = runs(both).into_iter().filter(|run| run.machine == "wider").collect();
+    assert_eq!(beside, runs(wider));
+}
+
+#[test]
 fn what_is_left_out_is_not_learnt_from() {
     let (machine, quality) = (catalog::machine("2B2S").unwrap().machine, Quality::Best);
     let suites = vec!["splash2".to_owned()];
