@@ -28,6 +28,9 @@ pub enum Kind {
     Text,
 }
 
+/// The values of a row, in the order of its fields.
+pub type Record = Vec<Value>;
+
 /// A name, what it holds, and whether a value may be missing.
 pub type Leaf = (&'static str, Kind, bool);
 
@@ -181,6 +184,17 @@ enum Values {
     Texts(Vec<ByteArray>),
 }
 
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Longs(all) => all.len(),
+            Self::Doubles(all) => all.len(),
+            Self::Bools(all) => all.len(),
+            Self::Texts(all) => all.len(),
+        }
+    }
+}
+
 impl Column {
     fn new(kind: Kind, most: i16, listed: bool) -> Self {
         let values = match kind {
@@ -261,22 +275,39 @@ impl Column {
         .unwrap_or_default()
     }
 
-    /// The values of each row: one, or as many as its list has items.
-    fn rows(&self, count: usize) -> Vec<Vec<Value>> {
-        let mut rows: Vec<Vec<Value>> = Vec::with_capacity(count);
+    /// What each level has: a value, or that it is missing. Nothing for a list without items.
+    fn levels(&self) -> impl Iterator<Item = (bool, Option<Value>)> {
         let mut at = 0;
-        let levels = self.definitions.len().max(if self.most == 0 { count } else { 0 });
-        for level in 0..levels {
+        let first = |level: usize| self.repetitions.get(level).is_none_or(|repetition| *repetition == 0);
+        // Where nothing can be missing, no level is kept.
+        let count = if self.most == 0 { self.values.len() } else { self.definitions.len() };
+        (0..count).map(move |level| {
             let definition = self.definitions.get(level).copied().unwrap_or(self.most);
-            if self.repetitions.get(level).is_none_or(|repetition| *repetition == 0) {
+            let value = match definition == self.most {
+                true => {
+                    at += 1;
+                    Some(self.value(at - 1))
+                }
+                false => (!self.listed || definition > 0).then_some(Value::Null),
+            };
+            (first(level), value)
+        })
+    }
+
+    /// The value of each row.
+    fn rows(&self) -> impl Iterator<Item = Value> {
+        self.levels().map(|(_, value)| value.unwrap_or_default())
+    }
+
+    /// The values of each row, of as many items as its list has.
+    fn lists(&self) -> Vec<Vec<Value>> {
+        let mut rows: Vec<Vec<Value>> = Vec::new();
+        for (first, value) in self.levels() {
+            if first {
                 rows.push(Vec::new());
             }
-            let Some(row) = rows.last_mut() else { continue };
-            if definition == self.most {
-                row.push(self.value(at));
-                at += 1;
-            } else if !self.listed || definition > 0 {
-                row.push(Value::Null);
+            if let Some(row) = rows.last_mut() {
+                row.extend(value);
             }
         }
         rows
@@ -322,10 +353,9 @@ impl Group {
     }
 
     /// One more row.
-    pub fn push(&mut self, row: &Map<String, Value>) {
+    pub fn push(&mut self, row: &Record) {
         self.rows += 1;
-        for (field, columns) in self.fields.iter().zip(&mut self.columns) {
-            let value = row.get(&*field.name).unwrap_or(&Value::Null);
+        for ((field, columns), value) in self.fields.iter().zip(&mut self.columns).zip(row) {
             let Shape::List(leaves) = field.shape else {
                 columns.iter_mut().for_each(|column| column.push(value, 0));
                 continue;
@@ -356,21 +386,21 @@ impl Group {
 }
 
 /// Reads the next rows of a group, each with all of these fields. The columns of the group are those of the fields, in their order.
-pub fn read(fields: &[Field], group: &mut [ColumnReader], rows: usize) -> Result<Vec<Map<String, Value>>> {
-    let mut all = vec![Map::new(); rows];
+pub fn read(fields: &[Field], group: &mut [ColumnReader], rows: usize) -> Result<Vec<Record>> {
+    let mut all: Vec<Record> = (0..rows).map(|_| Record::with_capacity(fields.len())).collect();
     let mut readers = group.iter_mut();
     for field in fields {
-        let mut columns = Vec::new();
-        for (column, from) in field.columns().into_iter().zip(&mut readers) {
-            columns.push(column.read(from, rows)?.rows(rows).into_iter());
-        }
-        for row in &mut all {
-            let of_row: Vec<Vec<Value>> = columns.iter_mut().filter_map(Iterator::next).collect();
-            let value = match field.shape {
-                Shape::One { .. } => of_row.into_iter().flatten().next().unwrap_or_default(),
-                Shape::List(leaves) => items(leaves, of_row)?,
-            };
-            row.insert(field.name.clone().into_owned(), value);
+        let columns = field.columns().into_iter().zip(&mut readers).map(|(column, from)| column.read(from, rows));
+        let columns: Vec<Column> = columns.collect::<Result<_>>()?;
+        match (&field.shape, &columns[..]) {
+            (Shape::One { .. }, [column]) => all.iter_mut().zip(column.rows()).for_each(|(row, value)| row.push(value)),
+            (Shape::One { .. }, _) => {}
+            (Shape::List(leaves), columns) => {
+                let mut lists: Vec<_> = columns.iter().map(|column| column.lists().into_iter()).collect();
+                for row in &mut all {
+                    row.push(items(leaves, lists.iter_mut().filter_map(Iterator::next).collect())?);
+                }
+            }
         }
     }
     Ok(all)

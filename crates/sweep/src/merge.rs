@@ -6,8 +6,9 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
+use crate::columns::Record;
 use crate::error::{Error, Result};
-use crate::table::{Line, Reader, Writer, replaceable};
+use crate::table::{Reader, Writer, replaceable};
 
 /// Puts the rows of tables in the order of their grid into one: what one machine would have written, to the byte. A run that
 /// several have is there once. Returns how many runs there are.
@@ -33,14 +34,14 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
         return Err(Error::Different { first: first.path.clone(), other: other.path.clone(), why: why.into() });
     }
     let about = first.reader.about.clone();
-    let mut writer = Writer::new(table, &about, first.reader.varied.clone())?;
+    let mut writer = Writer::new(table, &about, &first.reader.varied)?;
     let mut heads = BinaryHeap::with_capacity(open.len());
     for (number, part) in open.iter_mut().enumerate() {
         heads.extend(part.run()?.map(|run| Reverse((run, number))));
     }
     let mut next = Next { runs: about.runs, heads, run: 0, missing: 0, first_missing: None, written: 0, last: None };
-    while let Some(line) = next.line(&mut open)? {
-        writer.write(line)?;
+    while let Some(record) = next.record(&mut open)? {
+        writer.write(&record)?;
     }
     next.up_to(about.runs);
     match next.first_missing.filter(|_| !incomplete) {
@@ -53,21 +54,21 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
 struct Part<'a> {
     path: PathBuf,
     reader: Reader<'a>,
-    lines: Peekable<IntoIter<Line>>,
+    records: Peekable<IntoIter<Record>>,
 }
 
 impl<'a> Part<'a> {
     fn open(path: &'a Path) -> Result<Self> {
-        Ok(Self { path: path.to_path_buf(), reader: Reader::open(path)?, lines: Vec::new().into_iter().peekable() })
+        Ok(Self { path: path.to_path_buf(), reader: Reader::open(path)?, records: Vec::new().into_iter().peekable() })
     }
 
     /// The number of its next run.
     fn run(&mut self) -> Result<Option<u64>> {
-        while self.lines.peek().is_none() {
-            let Some(lines) = self.reader.lines()? else { return Ok(None) };
-            self.lines = lines.into_iter().peekable();
+        while self.records.peek().is_none() {
+            let Some(records) = self.reader.records()? else { return Ok(None) };
+            self.records = records.into_iter().peekable();
         }
-        Ok(self.lines.peek().map(|line| line.row.run))
+        Ok(self.records.peek().and_then(|record| record.first()?.as_u64()))
     }
 }
 
@@ -82,30 +83,30 @@ struct Next {
     written: u64,
     /// How many runs the grid has.
     runs: u64,
-    /// The last line, and the part that it is from.
-    last: Option<(usize, Line)>,
+    /// The last one, and the part that it is from.
+    last: Option<(usize, Record)>,
 }
 
 impl Next {
-    /// The next line, of whichever part has it.
-    fn line(&mut self, parts: &mut [Part<'_>]) -> Result<Option<Line>> {
+    /// The next one, of the part that has it.
+    fn record(&mut self, parts: &mut [Part<'_>]) -> Result<Option<Record>> {
         while let Some(Reverse((run, number))) = self.heads.pop() {
             let part = &mut parts[number];
             if run >= self.runs {
                 let message = format!("its run {run} is beyond those of its grid, {}", self.runs);
                 return Err(Error::table(&part.path, message));
             }
-            let Some(line) = part.lines.next() else { continue };
+            let Some(record) = part.records.next() else { continue };
             self.heads.extend(part.run()?.map(|run| Reverse((run, number))));
             if run >= self.run {
                 self.up_to(run);
                 self.run = run + 1;
                 self.written += 1;
-                self.last = Some((number, line.clone()));
-                return Ok(Some(line));
+                self.last = Some((number, record.clone()));
+                return Ok(Some(record));
             }
             if let Some((first, last)) = &self.last
-                && *last != line
+                && *last != record
             {
                 let why = format!("they disagree about run {run}");
                 let (first, other) = (parts[*first].path.clone(), parts[number].path.clone());

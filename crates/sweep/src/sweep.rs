@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::key::Key;
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::table::{About, Line, Reader, Writer, replaceable, values, varied};
+use crate::table::{About, Reader, Writer, record, replaceable, varied};
 
 /// What is wanted of a sweep.
 #[derive(Clone, Debug)]
@@ -342,7 +342,7 @@ impl Work<'_> {
 /// Writes the table from the journal. Returns how many runs could not be carried to their end.
 fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Result<u64> {
     control.progress.begin(Stage::Writing, known.wanted as usize);
-    let mut writer = Writer::new(table, &About::of(grid), varied(grid))?;
+    let mut writer = Writer::new(table, &About::of(grid), &varied(grid))?;
     let mut failed = 0;
     let places = (0..grid.runs()).filter_map(|run| Some((run, known.place(run)?)));
     for (run, place) in places {
@@ -351,7 +351,7 @@ fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Res
         let (workload, machine, policy, order) = (workload.into(), machine.into(), policy.into(), order.into());
         let row = Row { run, workload, machine, policy, order, ..known.journal.row(place)? };
         failed += u64::from(row.error.is_some());
-        writer.write(Line { row, values: values(grid, run) })?;
+        writer.write(&record(grid, &row, table)?)?;
         control.progress.advance();
     }
     writer.finish()?;

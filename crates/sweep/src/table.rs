@@ -11,12 +11,13 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
+use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use tempfile::NamedTempFile;
 use toml::Value;
 
-use crate::columns::{self, Field, Group, Kind, schema};
+use crate::columns::{self, Field, Group, Kind, Record, schema};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::key::hexadecimal;
@@ -28,8 +29,8 @@ const STEP: usize = 1024;
 /// Rows of a row group, which is what a reader can skip, and what is in memory while a table is written.
 const GROUP: usize = 65_536;
 
-/// What varied values stand after.
-const BEFORE_VALUES: &str = "policy";
+/// Where varied values stand among the fields: after the policy.
+const VARIED: usize = 5;
 
 /// What a table says of its sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,26 +78,31 @@ impl About {
     }
 }
 
-/// A row, with what it has of what the grid varies.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    pub row: Row,
-    /// In the order of [`Reader::varied`], or of the grid.
-    pub values: Vec<Json>,
-}
-
 /// What a grid varies, as columns.
 pub fn varied(grid: &Grid) -> Vec<Field> {
     grid.columns().map(|(name, all)| Field::varied(name.to_owned(), kind(all))).collect()
 }
 
-/// The values of a run in these columns.
-pub fn values(grid: &Grid, run: u64) -> Vec<Json> {
+/// A row of a run of the grid as its record.
+pub fn record(grid: &Grid, row: &Row, path: &Path) -> Result<Record> {
     let columns = grid.columns().map(|(_, all)| kind(all));
-    grid.values(grid.run(run))
-        .zip(columns)
-        .map(|(value, kind)| value.map_or(Json::Null, |value| json(value, kind)))
-        .collect()
+    let values = grid.values(grid.run(row.run)).zip(columns);
+    let mut record = fixed(row, &FIELDS, path)?;
+    record.splice(VARIED..VARIED, values.map(|(value, kind)| value.map_or(Json::Null, |value| json(value, kind))));
+    Ok(record)
+}
+
+/// What a row has of these fields.
+fn fixed(row: &Row, fields: &[Field], path: &Path) -> Result<Record> {
+    let mut all = serde_json::to_value(row).map_err(|error| Error::table(path, error))?;
+    Ok(fields.iter().map(|field| all[&*field.name].take()).collect())
+}
+
+/// The fields of a table whose grid varies these.
+fn fields(varied: &[Field]) -> Vec<Field> {
+    let mut fields = FIELDS.to_vec();
+    fields.splice(VARIED..VARIED, varied.iter().cloned());
+    fields
 }
 
 /// The narrowest kind that has all of these values.
@@ -141,7 +147,7 @@ const OF_A_GRID: [&str; 4] = ["run", "key", "error", "max_events"];
 /// None that is known: a run has what the columns want.
 pub fn table(runs: &[Run]) -> Result<Vec<u8>> {
     let wrong = Error::parquet(Path::new("runs"));
-    let fields: Vec<Field> = FIELDS.into_iter().filter(|field| !OF_A_GRID.contains(&&*field.name)).collect();
+    let fields: Vec<Field> = FIELDS.iter().filter(|field| !OF_A_GRID.contains(&&*field.name)).cloned().collect();
     let mut group = Group::new(fields.clone());
     for run in runs {
         let row = Row {
@@ -152,20 +158,11 @@ pub fn table(runs: &[Run]) -> Result<Vec<u8>> {
             seed: run.seed,
             ..Row::default().with(Ok(run.clone()))
         };
-        group.push(&object(&row, Path::new("runs"))?);
+        group.push(&fixed(&row, &fields, Path::new("runs"))?);
     }
     let schema = schema(&fields).map_err(&wrong)?;
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).map_err(&wrong)?;
     group.write(&mut writer).and_then(|()| writer.into_inner()).map_err(wrong)
-}
-
-/// The fields of a row, by their names.
-fn object(row: &Row, path: &Path) -> Result<Map<String, Json>> {
-    match serde_json::to_value(row) {
-        Ok(Json::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Error::table(path, "a row has no fields")),
-        Err(error) => Err(Error::table(path, error)),
-    }
 }
 
 /// Whether a table has every run of a grid and nothing else, and none that another limit of events ended. A file that does not exist
@@ -219,14 +216,13 @@ fn target(path: &Path) -> PathBuf {
 /// A table that is being written, under another name until it is whole.
 pub struct Writer<'a> {
     path: &'a Path,
-    varied: Vec<Field>,
     group: Group,
     file: SerializedFileWriter<NamedTempFile>,
 }
 
 impl<'a> Writer<'a> {
     /// One with rows that have these varied values.
-    pub fn new(path: &'a Path, about: &About, varied: Vec<Field>) -> Result<Self> {
+    pub fn new(path: &'a Path, about: &About, varied: &[Field]) -> Result<Self> {
         let wrong = Error::parquet(path);
         let about = serde_json::to_string(about).map_err(|error| Error::table(path, error))?;
         let properties = WriterProperties::builder()
@@ -242,19 +238,15 @@ impl<'a> Writer<'a> {
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
             .map_err(Error::file(path))?;
-        let mut fields = FIELDS.to_vec();
-        let at = fields.iter().position(|field| field.name == BEFORE_VALUES).map_or(fields.len(), |at| at + 1);
-        fields.splice(at..at, varied.iter().cloned());
+        let fields = fields(varied);
         let schema = schema(&fields).map_err(&wrong)?;
         let file = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(&wrong)?;
-        Ok(Self { path, varied, group: Group::new(fields), file })
+        Ok(Self { path, group: Group::new(fields), file })
     }
 
     /// Writes a row.
-    pub fn write(&mut self, line: Line) -> Result<()> {
-        let mut row = object(&line.row, self.path)?;
-        row.extend(self.varied.iter().map(|field| field.name.clone().into_owned()).zip(line.values));
-        self.group.push(&row);
+    pub fn write(&mut self, row: &Record) -> Result<()> {
+        self.group.push(row);
         if self.group.rows() == GROUP {
             self.group.write(&mut self.file).map_err(Error::parquet(self.path))?;
         }
@@ -317,7 +309,7 @@ impl<'a> Reader<'a> {
         };
         let columns = metadata.schema_descr().columns();
         let varied = Field::others(columns, &FIELDS).map_err(|name| wrong(&name))?;
-        let fields: Vec<Field> = FIELDS.into_iter().chain(varied.iter().cloned()).collect();
+        let fields = fields(&varied);
         let mut places = Vec::new();
         for field in &fields {
             places.extend(field.find(columns).ok_or_else(|| wrong(&field.name))?);
@@ -326,8 +318,8 @@ impl<'a> Reader<'a> {
         Ok(Self { path, about, varied, count, file, fields, places, group: Vec::new(), left: 0, next: 0 })
     }
 
-    /// The next rows, with what each has of what is varied; none at its end.
-    pub fn lines(&mut self) -> Result<Option<Vec<Line>>> {
+    /// The next rows as records, which begin with their number; none at its end.
+    pub fn records(&mut self) -> Result<Option<Vec<Record>>> {
         let wrong = Error::parquet(self.path);
         while self.left == 0 {
             if self.next == self.file.num_row_groups() {
@@ -341,27 +333,32 @@ impl<'a> Reader<'a> {
         }
         let rows = self.left.min(STEP);
         self.left -= rows;
-        let read = columns::read(&self.fields, &mut self.group, rows).map_err(wrong)?;
-        let line = |mut fields: Map<String, Json>| {
-            let values = self.varied.iter().map(|field| fields.remove(&*field.name).unwrap_or_default()).collect();
-            let row = serde_json::from_value(Json::Object(fields)).map_err(|error| Error::table(self.path, error))?;
-            Ok(Line { row, values })
-        };
-        read.into_iter().map(line).collect::<Result<_>>().map(Some)
+        columns::read(&self.fields, &mut self.group, rows).map(Some).map_err(wrong)
     }
 
     /// The next rows, and by its name what each of them has of all that is varied, but for knobs of policies; none at its end.
     pub fn rows_and_values(&mut self) -> Result<Option<(Vec<Row>, Vec<Values>)>> {
-        let Some(lines) = self.lines()? else { return Ok(None) };
+        let Some(mut records) = self.records()? else { return Ok(None) };
         let varied = self.varied.iter().enumerate().filter(|(_, field)| !field.name.starts_with("policy."));
-        let of_lines = |at: usize| lines.iter().map(|line| text(&line.values[at])).collect();
-        let values = varied.map(|(at, field)| (field.name.clone().into_owned(), of_lines(at))).collect();
-        Ok(Some((lines.into_iter().map(|line| line.row).collect(), values)))
+        let of_rows = |at: usize| records.iter().map(|record| text(&record[VARIED + at])).collect();
+        let values = varied.map(|(at, field)| (field.name.clone().into_owned(), of_rows(at))).collect();
+        for record in &mut records {
+            record.drain(VARIED..VARIED + self.varied.len());
+        }
+        let rows = records.into_iter().map(|record| self.row(record)).collect::<Result<_>>()?;
+        Ok(Some((rows, values)))
     }
 
     /// The next rows; none at its end.
     pub fn rows(&mut self) -> Result<Option<Vec<Row>>> {
-        Ok(self.lines()?.map(|lines| lines.into_iter().map(|line| line.row).collect()))
+        Ok(self.rows_and_values()?.map(|(rows, _)| rows))
+    }
+
+    /// The row of a record without varied values.
+    fn row(&self, record: Record) -> Result<Row> {
+        let fields = FIELDS.iter().map(|field| &*field.name).zip(record);
+        let row = Row::deserialize(MapDeserializer::<_, serde_json::Error>::new(fields));
+        row.map_err(|error| Error::table(self.path, error))
     }
 }
 
@@ -384,9 +381,10 @@ mod tests {
 
     #[test]
     fn the_columns_are_the_fields_of_a_row() {
-        let row = object(&Row::default(), Path::new("")).unwrap();
+        let row = serde_json::to_value(Row::default()).unwrap();
         let mut names: Vec<_> = FIELDS.iter().map(|field| field.name.clone().into_owned()).collect();
+        assert_eq!(names[VARIED - 1], "policy");
         names.sort();
-        assert_eq!(row.keys().cloned().collect::<Vec<_>>(), names);
+        assert_eq!(row.as_object().unwrap().keys().cloned().collect::<Vec<_>>(), names);
     }
 }
