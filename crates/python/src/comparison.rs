@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
 use arrow_array::{Float64Array, UInt64Array};
+use bytes::Bytes;
 use evenkeel_experiment as experiment;
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Plan, Results, Runner, Value, catalog};
@@ -132,7 +133,8 @@ impl Comparison {
     /// The runs, a row each, with the columns of a sweep's table.
     #[getter]
     fn runs(&self) -> PyResult<Table> {
-        evenkeel_sweep::table(&self.results.runs).map(Table::of).map_err(|error| raise(&error))
+        let table = evenkeel_sweep::table(&self.results.runs).map_err(|error| raise(&error))?;
+        Table::of_parquet(Bytes::from(table)).map_err(|error| raise(&error))
     }
 
     /// How much each policy differs from the baseline on each workload and machine, and over all of them (`workload` and

@@ -1,5 +1,6 @@
 //! Sweeps.
 
+use std::fs::File;
 use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
@@ -9,6 +10,7 @@ use evenkeel_report::{headline, json, page, text};
 use evenkeel_sim::MAX_EVENTS;
 use evenkeel_sweep as sweeps;
 use evenkeel_sweep::{Request, Summary};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -149,8 +151,13 @@ impl Sweep {
     /// The runs, a row each. For a table that does not fit into memory use `polars.scan_parquet(sweep.path)`.
     #[getter]
     fn runs(&self, py: Python<'_>) -> PyResult<Table> {
-        let read = py.detach(|| sweeps::read(&self.path)).map_err(|error| raise(&error))?;
-        Ok(Table::of_batches(read.0, read.1))
+        py.detach(|| {
+            // Only of a sweep, which says what is wrong with another file.
+            sweeps::rows(&self.path).map_err(|error| raise(&error))?;
+            let file = File::open(&self.path)
+                .map_err(|error| PyOSError::new_err(format!("{}: {error}", self.path.display())))?;
+            Table::of_parquet(file).map_err(|error| raise(&error))
+        })
     }
 
     /// How each policy differs from the baseline at each value of what has several: `varied`, `value` (a text), `policy`, `metric`

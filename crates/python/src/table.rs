@@ -13,6 +13,9 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
 use maud::html;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use parquet::file::reader::ChunkReader;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
@@ -41,9 +44,11 @@ impl Table {
         Self { schema: batch.schema(), batches: vec![batch] }
     }
 
-    /// Of several.
-    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        Self { schema, batches }
+    /// Of a Parquet file.
+    pub fn of_parquet(file: impl ChunkReader + 'static) -> Result<Self, ParquetError> {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.build()?;
+        let schema = reader.schema();
+        Ok(Self { schema, batches: reader.collect::<Result<_, _>>()? })
     }
 }
 

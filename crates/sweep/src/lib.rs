@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod columns;
 mod error;
 mod grid;
 mod journal;
@@ -49,7 +50,7 @@ pub use merge::merge;
 pub use shard::Shard;
 pub use summary::{AtValue, Effects, PolicySummary, Summary, Varied};
 pub use sweep::{Done, Request, sweep};
-pub use table::{is_done, read, rows, table};
+pub use table::{is_done, rows, table};
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -3,6 +3,39 @@
 use evenkeel_experiment::Run;
 use serde::{Deserialize, Serialize};
 
+use crate::columns::Field;
+use crate::columns::Kind::{Count, Number, Text, Truth};
+
+/// The columns of the table, but for what a grid varies, which comes after the policy: the fields of a [`Row`].
+pub static FIELDS: [Field; 26] = [
+    Field::always("run", Count),
+    Field::always("key", Text),
+    Field::always("workload", Text),
+    Field::always("machine", Text),
+    Field::always("policy", Text),
+    Field::always("order", Text),
+    Field::always("seed", Count),
+    Field::optional("error", Text),
+    Field::optional("max_events", Count),
+    Field::optional("makespan_s", Number),
+    Field::optional("h_antt", Number),
+    Field::optional("h_stp", Number),
+    Field::optional("energy_j", Number),
+    Field::optional("edp", Number),
+    Field::optional("migrations", Count),
+    Field::optional("context_switches", Count),
+    Field::optional("preemptions", Count),
+    Field::optional("wakeup_mean_s", Number),
+    Field::optional("wakeup_max_s", Number),
+    Field::optional("missed_timers", Count),
+    Field::optional("stale_answers", Count),
+    Field::optional("finished_programs", Count),
+    Field::optional("drawn", Truth),
+    Field::optional("events", Count),
+    Field::list("programs", &[("name", Text, false), ("turnaround_s", Number, true)]),
+    Field::list("clusters", &[("name", Text, false), ("energy_j", Number, false)]),
+];
+
 /// A run, or why there is none. A number that does not exist (no program finished, nothing to divide by) is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {

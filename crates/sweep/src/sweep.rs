@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::key::Key;
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::table::{About, Batches, Reader, STEP, Writer, replaceable};
+use crate::table::{About, Reader, Writer, record, replaceable, varied};
 
 /// What is wanted of a sweep.
 #[derive(Clone, Debug)]
@@ -342,9 +342,8 @@ impl Work<'_> {
 /// Writes the table from the journal. Returns how many runs could not be carried to their end.
 fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Result<u64> {
     control.progress.begin(Stage::Writing, known.wanted as usize);
-    let (batches, mut writer) = (Batches::new(grid, table)?, Writer::new(table, About::of(grid)));
+    let mut writer = Writer::new(table, &About::of(grid), &varied(grid))?;
     let mut failed = 0;
-    let mut rows = Vec::with_capacity(STEP);
     let places = (0..grid.runs()).filter_map(|run| Some((run, known.place(run)?)));
     for (run, place) in places {
         // Its number and its names may be from another grid.
@@ -352,16 +351,8 @@ fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Res
         let (workload, machine, policy, order) = (workload.into(), machine.into(), policy.into(), order.into());
         let row = Row { run, workload, machine, policy, order, ..known.journal.row(place)? };
         failed += u64::from(row.error.is_some());
-        rows.push(row);
+        writer.write(&record(grid, &row, table)?)?;
         control.progress.advance();
-        if rows.len() == STEP {
-            writer.write(&batches.of(&rows)?)?;
-            rows.clear();
-        }
-    }
-    // A part may have no run at all, and is a table nevertheless.
-    if !rows.is_empty() || known.wanted == 0 {
-        writer.write(&batches.of(&rows)?)?;
     }
     writer.finish()?;
     control.progress.end();

@@ -4,36 +4,33 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray,
-};
-use arrow_schema::{Field, FieldRef, Schema};
 use evenkeel_experiment::Run;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
+use parquet::column::reader::ColumnReader;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
-use serde_arrow::schema::{SchemaLike, TracingOptions};
+use serde_json::Value as Json;
 use tempfile::NamedTempFile;
 use toml::Value;
 
+use crate::columns::{self, Field, Group, Kind, Record, schema};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::key::hexadecimal;
-use crate::row::Row;
+use crate::row::{FIELDS, Row};
 
-/// Rows that are handled at a time. Files are the same however they come about only if all are written in the same steps.
-pub const STEP: usize = 8192;
+/// Rows that are read at a time.
+const STEP: usize = 1024;
 
-/// Rows of a row group, which is what a reader can skip.
-const GROUP: usize = 8 * STEP;
+/// Rows of a row group, which is what a reader can skip, and what is in memory while a table is written.
+const GROUP: usize = 65_536;
 
-/// What varied values stand after.
-const BEFORE_VALUES: &str = "policy";
+/// Where varied values stand among the fields: after the policy.
+const VARIED: usize = 5;
 
 /// What a table says of its sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,64 +78,91 @@ impl About {
     }
 }
 
-/// The fields of a [`Row`].
-fn fields(path: &Path) -> Result<Vec<FieldRef>> {
-    let options = TracingOptions::default().strings_as_large_utf8(false).sequence_as_large_list(false);
-    Vec::<FieldRef>::from_type::<Row>(options).map_err(|error| Error::table(path, error))
+/// What a grid varies, as columns.
+pub fn varied(grid: &Grid) -> Vec<Field> {
+    grid.columns().map(|(name, all)| Field::varied(name.to_owned(), kind(all))).collect()
 }
 
-/// Makes batches of a grid's rows.
-pub struct Batches<'a> {
-    grid: &'a Grid,
-    path: &'a Path,
-    fields: Vec<FieldRef>,
+/// A row of a run of the grid as its record.
+pub fn record(grid: &Grid, row: &Row, path: &Path) -> Result<Record> {
+    let columns = grid.columns().map(|(_, all)| kind(all));
+    let values = grid.values(grid.run(row.run)).zip(columns);
+    let mut record = fixed(row, &FIELDS, path)?;
+    record.splice(VARIED..VARIED, values.map(|(value, kind)| value.map_or(Json::Null, |value| json(value, kind))));
+    Ok(record)
 }
 
-impl<'a> Batches<'a> {
-    pub fn new(grid: &'a Grid, path: &'a Path) -> Result<Self> {
-        Ok(Self { grid, path, fields: fields(path)? })
+/// What a row has of these fields.
+fn fixed(row: &Row, fields: &[Field], path: &Path) -> Result<Record> {
+    let mut all = serde_json::to_value(row).map_err(|error| Error::table(path, error))?;
+    Ok(fields.iter().map(|field| all[&*field.name].take()).collect())
+}
+
+/// The fields of a table whose grid varies these.
+fn fields(varied: &[Field]) -> Vec<Field> {
+    let mut fields = FIELDS.to_vec();
+    fields.splice(VARIED..VARIED, varied.iter().cloned());
+    fields
+}
+
+/// The narrowest kind that has all of these values.
+fn kind(all: &[Value]) -> Kind {
+    match () {
+        () if all.iter().all(Value::is_integer) => Kind::Whole,
+        () if all.iter().all(|value| value.is_integer() || value.is_float()) => Kind::Number,
+        () if all.iter().all(Value::is_bool) => Kind::Truth,
+        () => Kind::Text,
     }
+}
 
-    /// Rows as columns, those of the varied values among them.
-    pub fn of(&self, rows: &[Row]) -> Result<RecordBatch> {
-        let wrong = |error: &dyn std::fmt::Display| Error::table(self.path, error);
-        let fixed = serde_arrow::to_record_batch(&self.fields, &rows).map_err(|error| wrong(&error))?;
-        let mut fields = self.fields.clone();
-        let mut columns = fixed.columns().to_vec();
-        let at = fields.iter().position(|field| field.name() == BEFORE_VALUES).map_or(fields.len(), |at| at + 1);
-        let values: Vec<Vec<Option<&Value>>> =
-            rows.iter().map(|row| self.grid.values(self.grid.run(row.run)).collect()).collect();
-        for (number, (name, all)) in self.grid.columns().enumerate() {
-            let column = column(all, values.iter().map(|values| values[number]));
-            fields.insert(at + number, Arc::new(Field::new(name, column.data_type().clone(), true)));
-            columns.insert(at + number, column);
+fn json(value: &Value, kind: Kind) -> Json {
+    match (kind, value) {
+        (Kind::Whole, Value::Integer(whole)) => (*whole).into(),
+        (Kind::Number, Value::Integer(whole)) => (*whole as f64).into(),
+        (Kind::Number, Value::Float(number)) => (*number).into(),
+        (Kind::Truth, Value::Boolean(truth)) => (*truth).into(),
+        (_, Value::String(text)) => text.clone().into(),
+        (_, other) => other.to_string().into(),
+    }
+}
+
+/// Such a value as a text.
+fn text(value: &Json) -> String {
+    match value {
+        Json::Null => UNSET.into(),
+        Json::String(text) => text.clone(),
+        Json::Number(number) if number.is_f64() => {
+            ryu::Buffer::new().format(number.as_f64().unwrap_or_default()).to_owned()
         }
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| wrong(&error))
+        other => other.to_string(),
     }
 }
 
 /// Columns that only rows of a grid have.
 const OF_A_GRID: [&str; 4] = ["run", "key", "error", "max_events"];
 
-/// Runs that are none of a grid's, in the columns that those have.
+/// A Parquet file of runs that are none of a grid's, in the columns that those have.
 ///
 /// # Errors
 /// None that is known: a run has what the columns want.
-pub fn table(runs: &[Run]) -> Result<RecordBatch> {
-    let wrong = |error: &dyn std::fmt::Display| Error::table(Path::new("runs"), error);
-    let row = |run: &Run| Row {
-        workload: run.workload.clone(),
-        machine: run.machine.clone(),
-        policy: run.policy.clone(),
-        order: run.order.name().to_owned(),
-        seed: run.seed,
-        ..Row::default().with(Ok(run.clone()))
-    };
-    let rows: Vec<Row> = runs.iter().map(row).collect();
-    let all = serde_arrow::to_record_batch(&fields(Path::new("runs"))?, &rows).map_err(|error| wrong(&error))?;
-    let schema = all.schema();
-    let kept = schema.fields().iter().enumerate().filter(|(_, field)| !OF_A_GRID.contains(&field.name().as_str()));
-    all.project(&kept.map(|(at, _)| at).collect::<Vec<_>>()).map_err(|error| wrong(&error))
+pub fn table(runs: &[Run]) -> Result<Vec<u8>> {
+    let wrong = Error::parquet(Path::new("runs"));
+    let fields: Vec<Field> = FIELDS.iter().filter(|field| !OF_A_GRID.contains(&&*field.name)).cloned().collect();
+    let mut group = Group::new(fields.clone());
+    for run in runs {
+        let row = Row {
+            workload: run.workload.clone(),
+            machine: run.machine.clone(),
+            policy: run.policy.clone(),
+            order: run.order.name().to_owned(),
+            seed: run.seed,
+            ..Row::default().with(Ok(run.clone()))
+        };
+        group.push(&fixed(&row, &fields, Path::new("runs"))?);
+    }
+    let schema = schema(&fields).map_err(&wrong)?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).map_err(&wrong)?;
+    group.write(&mut writer).and_then(|()| writer.into_inner()).map_err(wrong)
 }
 
 /// Whether a table has every run of a grid and nothing else, and none that another limit of events ended. A file that does not exist
@@ -175,53 +199,6 @@ pub fn rows(path: &Path) -> Result<u64> {
     Ok(Reader::open(path)?.count)
 }
 
-/// All rows of a table of a sweep, in batches.
-///
-/// # Errors
-/// It cannot be read, or is none of a sweep.
-pub fn read(path: &Path) -> Result<(Arc<Schema>, Vec<RecordBatch>)> {
-    let mut reader = Reader::open(path)?;
-    let mut batches = Vec::new();
-    while let Some(batch) = reader.next()? {
-        batches.push(batch);
-    }
-    Ok((reader.schema(), batches))
-}
-
-/// A column of varied values, of the narrowest type that has `all` of them.
-fn column<'a>(all: &[Value], values: impl Iterator<Item = Option<&'a Value>>) -> ArrayRef {
-    if all.iter().all(Value::is_integer) {
-        return Arc::new(values.map(|value| value?.as_integer()).collect::<Int64Array>());
-    }
-    if all.iter().all(|value| value.is_integer() || value.is_float()) {
-        let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
-        return Arc::new(values.map(|value| number(value?)).collect::<Float64Array>());
-    }
-    if all.iter().all(Value::is_bool) {
-        return Arc::new(values.map(|value| value?.as_bool()).collect::<BooleanArray>());
-    }
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    Arc::new(values.map(|value| Some(text(value?))).collect::<StringArray>())
-}
-
-/// Such a column's values as text; nothing for one of another type. `arrow-cast` has this for every type that there is, and nine
-/// crates behind it.
-fn texts(column: &dyn Array) -> Option<Vec<String>> {
-    fn all<T>(values: impl Iterator<Item = Option<T>>, text: impl Fn(T) -> String) -> Vec<String> {
-        values.map(|value| value.map_or_else(|| UNSET.into(), &text)).collect()
-    }
-    if let Some(whole) = column.as_primitive_opt::<Int64Type>() {
-        return Some(all(whole.iter(), |value| value.to_string()));
-    }
-    if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
-        return Some(all(numbers.iter(), |value| ryu::Buffer::new().format(value).to_owned()));
-    }
-    if let Some(bools) = column.as_boolean_opt() {
-        return Some(all(bools.iter(), |value| value.to_string()));
-    }
-    column.as_string_opt::<i32>().map(|texts| all(texts.iter(), str::to_owned))
-}
-
 /// Makes sure that nothing is lost where a table is written: there is no file yet, or it is a table of a sweep.
 pub fn replaceable(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
@@ -239,46 +216,50 @@ fn target(path: &Path) -> PathBuf {
 /// A table that is being written, under another name until it is whole.
 pub struct Writer<'a> {
     path: &'a Path,
-    writer: Option<ArrowWriter<NamedTempFile>>,
-    about: About,
+    group: Group,
+    file: SerializedFileWriter<NamedTempFile>,
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(path: &'a Path, about: About) -> Self {
-        Self { path, writer: None, about }
+    /// One with rows that have these varied values.
+    pub fn new(path: &'a Path, about: &About, varied: &[Field]) -> Result<Self> {
+        let wrong = Error::parquet(path);
+        let about = serde_json::to_string(about).map_err(|error| Error::table(path, error))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
+            .set_key_value_metadata(Some(vec![KeyValue::new(ABOUT.to_owned(), about)]))
+            .build();
+        let target = target(path);
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .prefix(".evenkeel-")
+            .suffix(".partial")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(Error::file(path))?;
+        let fields = fields(varied);
+        let schema = schema(&fields).map_err(&wrong)?;
+        let file = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(&wrong)?;
+        Ok(Self { path, group: Group::new(fields), file })
     }
 
-    /// Writes rows: [`STEP`] of them, or the last.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let wrong = Error::parquet(self.path);
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            none => {
-                let about = serde_json::to_string(&self.about).map_err(|error| Error::table(self.path, error))?;
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::SNAPPY)
-                    .set_max_row_group_row_count(Some(GROUP))
-                    .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
-                    .set_key_value_metadata(Some(vec![KeyValue::new(ABOUT.to_owned(), about)]))
-                    .build();
-                let target = target(self.path);
-                let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let file = tempfile::Builder::new()
-                    .prefix(".evenkeel-")
-                    .suffix(".partial")
-                    .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-                    .tempfile_in(folder.unwrap_or(Path::new(".")))
-                    .map_err(Error::file(self.path))?;
-                none.insert(ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(&wrong)?)
-            }
-        };
-        writer.write(batch).map_err(wrong)
+    /// Writes a row.
+    pub fn write(&mut self, row: &Record) -> Result<()> {
+        self.group.push(row);
+        if self.group.rows() == GROUP {
+            self.group.write(&mut self.file).map_err(Error::parquet(self.path))?;
+        }
+        Ok(())
     }
 
     /// Gives the file its name.
-    pub fn finish(self) -> Result<()> {
-        let Some(writer) = self.writer else { return Err(Error::table(self.path, "there is no run to write")) };
-        let file = writer.into_inner().map_err(Error::parquet(self.path))?;
+    pub fn finish(mut self) -> Result<()> {
+        let wrong = Error::parquet(self.path);
+        if self.group.rows() > 0 {
+            self.group.write(&mut self.file).map_err(&wrong)?;
+        }
+        let file = self.file.into_inner().map_err(wrong)?;
         file.as_file().sync_all().map_err(Error::file(self.path))?;
         file.persist(target(self.path)).map(drop).map_err(|error| Error::file(self.path)(error.error))
     }
@@ -295,9 +276,18 @@ pub struct Reader<'a> {
     path: &'a Path,
     /// What it says of its sweep.
     pub about: About,
+    /// What its grid varies.
+    pub varied: Vec<Field>,
     /// How many rows it has.
     count: u64,
-    batches: parquet::arrow::arrow_reader::ParquetRecordBatchReader,
+    file: SerializedFileReader<File>,
+    /// All fields, and where their columns are in the file.
+    fields: Vec<Field>,
+    places: Vec<usize>,
+    /// The columns of the present group of rows, and how many rows of it are left. Then the next group.
+    group: Vec<ColumnReader>,
+    left: usize,
+    next: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -307,93 +297,94 @@ impl<'a> Reader<'a> {
             return Err(Error::table(path, "expected a file: a table of a sweep, or none yet"));
         }
         let file = File::open(path).map_err(Error::file(path))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-        let about = builder.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+        let file = SerializedFileReader::new(file).map_err(Error::parquet(path))?;
+        let metadata = file.metadata().file_metadata();
+        let about = metadata.key_value_metadata().into_iter().flatten();
         let about = about.filter(|entry| entry.key == ABOUT).find_map(|entry| entry.value.as_deref());
         let about = about.and_then(|about| serde_json::from_str(about).ok());
         let about = about.ok_or_else(|| Error::table(path, "a Parquet file, but none of `evenkeel sweep`"))?;
-        for field in fields(path)? {
-            let found = builder.schema().field_with_name(field.name()).ok();
-            if found.is_none_or(|found| found.data_type() != field.data_type()) {
-                let message = format!(
-                    "its column `{}` is missing, or of another kind than `evenkeel sweep` writes",
-                    field.name()
-                );
-                return Err(Error::table(path, message));
-            }
+        let wrong = |name: &str| {
+            let message = format!("its column `{name}` is missing, or of another kind than `evenkeel sweep` writes");
+            Error::table(path, message)
+        };
+        let columns = metadata.schema_descr().columns();
+        let varied = Field::others(columns, &FIELDS).map_err(|name| wrong(&name))?;
+        let fields = fields(&varied);
+        let mut places = Vec::new();
+        for field in &fields {
+            places.extend(field.find(columns).ok_or_else(|| wrong(&field.name))?);
         }
-        let count = builder.metadata().file_metadata().num_rows().unsigned_abs();
-        let batches = builder.with_batch_size(STEP).build().map_err(Error::parquet(path))?;
-        Ok(Self { path, about, count, batches })
+        let count = metadata.num_rows().unsigned_abs();
+        Ok(Self { path, about, varied, count, file, fields, places, group: Vec::new(), left: 0, next: 0 })
     }
 
-    /// Its columns.
-    pub fn schema(&self) -> Arc<Schema> {
-        self.batches.schema()
-    }
-
-    /// The next rows, as columns; none at its end.
-    pub fn next(&mut self) -> Result<Option<RecordBatch>> {
-        self.batches.next().transpose().map_err(|error| Error::table(self.path, error))
+    /// The next rows as records, which begin with their number; none at its end.
+    pub fn records(&mut self) -> Result<Option<Vec<Record>>> {
+        let wrong = Error::parquet(self.path);
+        while self.left == 0 {
+            if self.next == self.file.num_row_groups() {
+                return Ok(None);
+            }
+            let group = self.file.get_row_group(self.next).map_err(&wrong)?;
+            let columns = self.places.iter().map(|&place| group.get_column_reader(place));
+            self.group = columns.collect::<Result<_, _>>().map_err(&wrong)?;
+            self.left = usize::try_from(group.metadata().num_rows()).unwrap_or_default();
+            self.next += 1;
+        }
+        let rows = self.left.min(STEP);
+        self.left -= rows;
+        columns::read(&self.fields, &mut self.group, rows).map(Some).map_err(wrong)
     }
 
     /// The next rows, and by its name what each of them has of all that is varied, but for knobs of policies; none at its end.
     pub fn rows_and_values(&mut self) -> Result<Option<(Vec<Row>, Vec<Values>)>> {
-        let Some(batch) = self.next()? else { return Ok(None) };
-        let schema = batch.schema();
-        let known = fields(self.path)?;
-        let mut all = Vec::new();
-        for (field, column) in schema.fields().iter().zip(batch.columns()) {
-            if known.iter().any(|known| known.name() == field.name()) || field.name().starts_with("policy.") {
-                continue;
-            }
-            let values = texts(column).ok_or_else(|| {
-                let message = format!("its column `{}` is of another kind than `evenkeel sweep` writes", field.name());
-                Error::table(self.path, message)
-            })?;
-            all.push((field.name().clone(), values));
+        let Some(mut records) = self.records()? else { return Ok(None) };
+        let varied = self.varied.iter().enumerate().filter(|(_, field)| !field.name.starts_with("policy."));
+        let of_rows = |at: usize| records.iter().map(|record| text(&record[VARIED + at])).collect();
+        let values = varied.map(|(at, field)| (field.name.clone().into_owned(), of_rows(at))).collect();
+        for record in &mut records {
+            record.drain(VARIED..VARIED + self.varied.len());
         }
-        self.parsed(&batch).map(|rows| Some((rows, all)))
+        let rows = records.into_iter().map(|record| self.row(record)).collect::<Result<_>>()?;
+        Ok(Some((rows, values)))
     }
 
     /// The next rows; none at its end.
     pub fn rows(&mut self) -> Result<Option<Vec<Row>>> {
-        let Some(batch) = self.next()? else { return Ok(None) };
-        self.parsed(&batch).map(Some)
+        Ok(self.rows_and_values()?.map(|(rows, _)| rows))
     }
 
-    fn parsed(&self, batch: &RecordBatch) -> Result<Vec<Row>> {
-        let wrong = |error: &dyn std::fmt::Display| Error::table(self.path, error);
-        let columns = fields(self.path)?
-            .iter()
-            .map(|field| batch.schema().index_of(field.name()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| wrong(&error))?;
-        let batch = batch.project(&columns).map_err(|error| wrong(&error))?;
-        serde_arrow::from_record_batch(&batch).map_err(|error| wrong(&error))
+    /// The row of a record without varied values.
+    fn row(&self, record: Record) -> Result<Row> {
+        let fields = FIELDS.iter().map(|field| &*field.name).zip(record);
+        let row = Row::deserialize(MapDeserializer::<_, serde_json::Error>::new(fields));
+        row.map_err(|error| Error::table(self.path, error))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::UInt64Array;
-
     use super::*;
 
     #[test]
-    fn a_column_of_each_kind_that_is_written_has_texts() {
-        let texts = |column: &dyn Array| texts(column).map(|texts| texts.join(" "));
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(
-            texts(&Int64Array::from(vec![Some(-2), None, Some(i64::MAX)])),
-            some("-2 default 9223372036854775807")
-        );
-        assert_eq!(
-            texts(&Float64Array::from(vec![Some(1.0), None, Some(1e16), Some(0.1)])),
-            some("1.0 default 1e16 0.1")
-        );
-        assert_eq!(texts(&BooleanArray::from(vec![Some(true), None, Some(false)])), some("true default false"));
-        assert_eq!(texts(&StringArray::from(vec![Some("a"), None])), some("a default"));
-        assert_eq!(texts(&UInt64Array::from(vec![1])), None);
+    fn a_value_of_each_kind_has_a_text() {
+        let texts = |all: &[Value]| {
+            let kind = kind(all);
+            all.iter().map(|value| text(&json(value, kind))).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(texts(&[Value::Integer(-2), Value::Integer(i64::MAX)]), "-2 9223372036854775807");
+        assert_eq!(texts(&[Value::Integer(1), Value::Float(1e16), Value::Float(0.1)]), "1.0 1e16 0.1");
+        assert_eq!(texts(&[Value::Boolean(true), Value::Boolean(false)]), "true false");
+        assert_eq!(texts(&[Value::String("a".into()), Value::Integer(1)]), "a 1");
+        assert_eq!(text(&Json::Null), "default");
+    }
+
+    #[test]
+    fn the_columns_are_the_fields_of_a_row() {
+        let row = serde_json::to_value(Row::default()).unwrap();
+        let mut names: Vec<_> = FIELDS.iter().map(|field| field.name.clone().into_owned()).collect();
+        assert_eq!(names[VARIED - 1], "policy");
+        names.sort();
+        assert_eq!(row.as_object().unwrap().keys().cloned().collect::<Vec<_>>(), names);
     }
 }

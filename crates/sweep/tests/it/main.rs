@@ -226,6 +226,25 @@ fn files_of_other_kinds_and_sweeps_are_refused() {
 const SMALL: &str = "machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\", \"gts\"]\nseeds = 2";
 
 #[test]
+fn a_broken_table_is_an_error_and_no_panic() {
+    let (folder, whole) = table();
+    run(&grid(GRID), &Request::into(&whole));
+    let bytes = fs::read(&whole).unwrap();
+    let broken = folder.path().join("broken.parquet");
+    let mut summaries = 0;
+    // Bytes of all parts of it, each in turn wrong; and its beginnings.
+    for at in (0..bytes.len()).step_by(bytes.len() / 150) {
+        let mut wrong = bytes.clone();
+        wrong[at] ^= 1 << (at % 8);
+        fs::write(&broken, wrong).unwrap();
+        summaries += usize::from(Summary::read(&broken).is_ok());
+        fs::write(&broken, &bytes[..at]).unwrap();
+        assert!(Summary::read(&broken).is_err());
+    }
+    assert!(summaries < 150, "a mistake is found at least sometimes");
+}
+
+#[test]
 fn a_part_without_a_run_is_a_table_that_can_be_merged() {
     let (folder, whole) = table();
     let grid = grid(SMALL);
