@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use crate::args::Cli;
 
 /// Where the file is, if `--config` does not say it.
-pub const VARIABLE: &str = "EVENKEEL_CONFIG";
+pub const VARIABLE: &str = evenkeel_linux::vm::CONFIG;
 
 /// Why there is no request.
 pub enum Failed {
@@ -61,7 +61,12 @@ fn with(mut command: Command, words: &[OsString]) -> Result<Cli, clap::Error> {
 /// The commands, with the defaults of a file.
 fn with_defaults(path: &Path) -> Result<Command> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration {shown}"))?;
+    let unread = || format!("cannot read the configuration {shown}");
+    if !std::fs::metadata(path).with_context(unread)?.is_file() {
+        // A pipe that nobody writes to would be waited for.
+        bail!("{shown} is no file: expected a configuration in TOML");
+    }
+    let text = std::fs::read_to_string(path).with_context(unread)?;
     let table: Table = text.parse().with_context(|| format!("{shown} is no configuration in TOML"))?;
     let mut command = Cli::command();
     for (name, value) in &table {
@@ -70,12 +75,12 @@ fn with_defaults(path: &Path) -> Result<Command> {
                 "{shown}: `{name}` belongs to no command: expected tables such as [run], with options such as policy = \"colab\""
             );
         };
-        command = defaults(command, name, options, name).with_context(|| format!("{shown}, [{name}]"))?;
+        command = defaults(command, name, options, &format!("{shown}, [{name}"))?;
     }
     Ok(command)
 }
 
-/// A command whose subcommand has these defaults; `place` is its table's name.
+/// A command whose subcommand has these defaults; `place` is the file and the name of its table, as far as it is open.
 fn defaults(command: Command, name: &str, options: &Table, place: &str) -> Result<Command> {
     let shown = |command: &Command| {
         let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
@@ -83,14 +88,16 @@ fn defaults(command: Command, name: &str, options: &Table, place: &str) -> Resul
     };
     let known = shown(&command);
     if !known.iter().any(|known| known == name) {
-        bail!("there is no command \"{name}\": {}", suggestion(name, known.iter().map(String::as_str)));
+        bail!("{place}]: there is no command \"{name}\": {}", suggestion(name, known.iter().map(String::as_str)));
     }
     let mut result = Ok(());
     let command = command.mut_subcommand(name, |mut command| {
         for (option, value) in options {
             let changed = match value {
-                Value::Table(options) => defaults(command.clone(), option, options, &format!("{place}.{option}")),
-                value => with_default(command.clone(), option, value),
+                Value::Table(options) if command.has_subcommands() => {
+                    defaults(command.clone(), option, options, &format!("{place}.{option}"))
+                }
+                value => with_default(command.clone(), option, value).with_context(|| format!("{place}]")),
             };
             match changed {
                 Ok(changed) => command = changed,
@@ -113,12 +120,16 @@ fn with_default(command: Command, option: &str, value: &Value) -> Result<Command
     let Some(arg) = found else {
         let known: Vec<String> =
             command.get_arguments().filter(may_have).filter_map(|arg| arg.get_long().map(str::to_owned)).collect();
+        if known.is_empty() {
+            bail!("there is no option `{option}`: this command has none");
+        }
         bail!("there is no option `{option}`: {}", suggestion(option, known.iter().map(String::as_str)));
     };
     let id = arg.get_id().clone();
     let values: Vec<OsStr> = match (arg.get_action(), value) {
         (ArgAction::SetTrue, Value::Boolean(set)) => vec![OsStr::from(set.to_string())],
         (ArgAction::SetTrue, _) => bail!("`{option}` is {value}: expected true or false"),
+        (_, Value::Array(values)) if values.is_empty() => bail!("`{option}` is an empty list: expected a value"),
         (ArgAction::Append, Value::Array(values)) => {
             values.iter().map(|value| text(option, value)).collect::<Result<_>>()?
         }

@@ -17,6 +17,18 @@ impl std::fmt::Display for Own {
 
 impl std::error::Error for Own {}
 
+/// Standard output does not take results: why.
+#[derive(Debug)]
+pub struct Unprinted(pub String);
+
+impl std::fmt::Display for Unprinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot write the result: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unprinted {}
+
 /// The exit status for a failure of Evenkeel's own; `None` for a mistake in the request.
 pub fn code(error: &Error) -> Option<u8> {
     if let Some(error) = error.downcast_ref::<launch::Error>() {

@@ -124,7 +124,8 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         Some(hint) => messages::error(format_args!("{error:#}; {hint}")),
         None => messages::error(format_args!("{error:#}")),
     }
-    ExitCode::from(if error.is::<files::Unwritten>() { OUTPUT_ERROR } else { USER_ERROR })
+    let unwritten = error.is::<files::Unwritten>() || error.is::<failed::Unprinted>();
+    ExitCode::from(if unwritten { OUTPUT_ERROR } else { USER_ERROR })
 }
 
 /// Prints a report. A reader that went away (`| head`) is no error.

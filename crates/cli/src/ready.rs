@@ -5,16 +5,23 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use crate::messages;
 
-/// Says that it is ready, and what it does. Without a service manager it does nothing.
-pub fn tell(status: &str) -> Result<()> {
-    let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return Ok(()) };
-    send(&socket, status).with_context(|| {
+/// A service manager that takes no message for so long has stopped (assumed: it takes one in some ms).
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Says that it is ready, and what it does. Without a service manager it does nothing; one that cannot be told may end this
+/// process, which is its decision.
+pub fn tell(status: &str) {
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return };
+    if let Err(error) = send(&socket, status) {
         let name = socket.to_string_lossy();
-        format!("cannot tell the service manager that this is ready, by the socket \"{name}\" (NOTIFY_SOCKET)")
-    })
+        messages::warning(format_args!(
+            "cannot tell the service manager that this is ready, by the socket \"{name}\" (NOTIFY_SOCKET): {error}"
+        ));
+    }
 }
 
 fn send(socket: &OsStr, status: &str) -> io::Result<()> {
@@ -23,7 +30,9 @@ fn send(socket: &OsStr, status: &str) -> io::Result<()> {
         None => SocketAddr::from_pathname(socket)?,
     };
     let message = format!("READY=1\nSTATUS={status}\n");
-    UnixDatagram::unbound()?.send_to_addr(message.as_bytes(), &address).map(drop)
+    let from = UnixDatagram::unbound()?;
+    from.set_write_timeout(Some(PATIENCE))?;
+    from.send_to_addr(message.as_bytes(), &address).map(drop)
 }
 
 #[cfg(test)]

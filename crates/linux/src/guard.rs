@@ -193,6 +193,12 @@ pub fn watch() {
     }
 }
 
+/// Undoes a change now as the guard would, also for the threads that have inherited it since then.
+pub fn undo_now(change: &Change, since: Ns) {
+    let session = process::session(change.process).unwrap_or_default();
+    undo_all(&[Record { change: *change, session, over: false }], since);
+}
+
 fn place(slot: u32) -> u64 {
     SEEN as u64 + u64::from(slot) * RECORD as u64
 }

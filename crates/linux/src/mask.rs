@@ -1,6 +1,5 @@
 //! Affinity masks.
 
-use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
@@ -8,6 +7,7 @@ use rustix::process::{Pid, geteuid};
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
 
 use crate::event::Tid;
+use crate::process;
 
 /// A mask of these CPUs.
 pub fn of(cpus: impl IntoIterator<Item = u16>) -> CpuSet {
@@ -71,7 +71,7 @@ pub fn of_words(words: [u64; 16]) -> CpuSet {
 /// Whether this process may change the masks of a process, by its owner and this user's privileges.
 pub fn changeable(process: Tid) -> bool {
     let privileged = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let status = process::text(format!("/proc/{process}/status")).unwrap_or_default();
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
     let own = geteuid().as_raw().to_string();
     // Real and effective (sched_setaffinity(2)).

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::str::FromStr;
 
 use evenkeel_model::Ns;
@@ -23,6 +24,19 @@ pub const OUTSIDE: &str = "run outside of it (Docker, Podman: --pid=host)";
 /// others.
 pub fn numbered_by_kernel() -> bool {
     fs::read_link("/proc/self/ns/pid").map_or(true, |namespace| namespace.as_os_str() == FIRST_NAMESPACE)
+}
+
+/// A file of `/proc`. The name of a thread, which several have, may be any bytes: the kernel cuts a long one within a letter.
+///
+/// # Errors
+/// The thread is gone, or this user may not read it.
+pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A name for a terminal, which obeys some characters.
+pub fn printable(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// The threads of a process.
@@ -78,7 +92,7 @@ pub fn started(tid: Tid) -> Option<u64> {
 
 /// The process of a thread; `None` when it is gone.
 pub fn of(tid: Tid) -> Option<Tid> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let status = text(format!("/proc/{tid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
@@ -94,7 +108,7 @@ pub fn session(process: Tid) -> Option<Tid> {
 
 /// A field of `/proc/TID/stat`, as proc_pid_stat(5) counts them.
 fn stat<T: FromStr>(tid: Tid, field: usize) -> Option<T> {
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    let stat = text(format!("/proc/{tid}/stat")).ok()?;
     // Field 3 is the first after the name, which may contain anything.
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(field - 3)?.parse().ok()
 }
@@ -103,6 +117,22 @@ fn stat<T: FromStr>(tid: Tid, field: usize) -> Option<T> {
 mod tests {
     use super::*;
     use crate::clock::clock;
+
+    /// What undoes changes knows a thread by its start.
+    #[test]
+    fn a_thread_whose_name_is_cut_within_a_letter_is_known_as_any_other() {
+        let name = "f\u{fc}nfzehn Byte\u{fc}".as_bytes();
+        let renamed = std::thread::spawn(move || {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
+            fs::write(format!("/proc/self/task/{tid}/comm"), name).unwrap();
+            let comm = format!("/proc/self/task/{tid}/comm");
+            assert!(fs::read_to_string(&comm).is_err(), "no longer UTF-8");
+            (text(comm).unwrap(), started(tid), of(tid), crate::mask::changeable(tid))
+        });
+        let (name, started, process, changeable) = renamed.join().unwrap();
+        assert_eq!(name, "f\u{fc}nfzehn Byte\u{fffd}\n");
+        assert!(started.is_some() && process == Some(std::process::id()) && changeable);
+    }
 
     #[test]
     fn the_start_of_a_thread_is_found_on_the_other_clock() {

@@ -14,10 +14,26 @@ use rustix::io::Errno;
 /// None in practice.
 pub fn poll(fds: &[BorrowedFd<'_>], time: Ns) -> io::Result<bool> {
     let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    let time = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
-    match rustix::event::poll(&mut fds, Some(&time)) {
+    match rustix::event::poll(&mut fds, Some(&timespec(time))) {
         // The caller finds out which signal it was.
         Err(Errno::INTR) => Ok(true),
         polled => polled.map(|_| fds.first().is_some_and(|first| !first.revents().is_empty())).map_err(io::Error::from),
     }
+}
+
+/// Waits until a terminal has input, or the time is over, or a signal arrives. Returns whether its other end has gone.
+///
+/// # Errors
+/// None in practice.
+pub fn input(terminal: BorrowedFd<'_>, time: Ns) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
+    match rustix::event::poll(&mut fds, Some(&timespec(time))) {
+        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn timespec(time: Ns) -> Timespec {
+    Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }

@@ -119,7 +119,7 @@ impl Watched {
     /// Says what there is, if it is time for it.
     pub(crate) fn tell(&mut self, scheduling: &mut dyn Turn, account: &Account) {
         let now = clock::clock();
-        let Some(monitor) = self.monitor.as_mut().filter(|monitor| monitor.due(now)) else { return };
+        let Some(monitor) = self.monitor.as_ref().filter(|monitor| monitor.due(now)) else { return };
         let mut threads = scheduling.threads();
         threads.sort_unstable_by_key(|thread| thread.tid);
         let pinned = self.pins.lock().pinned.clone();

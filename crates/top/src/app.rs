@@ -68,6 +68,8 @@ pub enum Mode {
 pub enum Act {
     /// The end.
     Quit,
+    /// A stop, until the shell lets it go on.
+    Stop,
     /// A request to the host.
     Ask(Request),
 }
@@ -138,8 +140,13 @@ impl App {
 
     /// A key was pressed.
     pub fn key(&mut self, key: KeyEvent) -> Option<Act> {
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Some(Act::Quit);
+        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return match key.code {
+                KeyCode::Char('c') => Some(Act::Quit),
+                KeyCode::Char('z') => Some(Act::Stop),
+                // No other is that of its letter.
+                _ => None,
+            };
         }
         match std::mem::take(&mut self.mode) {
             Mode::Table => self.command(key.code),

@@ -27,6 +27,7 @@ const KEYS: &[(&str, &str)] = &[
     ("P", "let another policy decide"),
     ("space", "pause; the host goes on"),
     ("+ -", "a snapshot twice as often, half as often"),
+    ("Ctrl-Z", "stop, until the shell lets it go on"),
     ("q", "leave; the host goes on, and pins stay"),
 ];
 
@@ -178,11 +179,12 @@ fn thread_row(row: &ThreadRow) -> Row<'static> {
         State::Ready => ".",
         State::Waiting => " ",
     };
+    let in_color = |color: Color| Cell::from(row.label.name()).style(Style::new().fg(color));
     let label = match row.label {
         _ if row.service => Cell::from("service").style(Style::new().dim()),
-        Label::Critical => Cell::from("critical").style(Style::new().fg(Color::Red)),
-        Label::Big => Cell::from("big").style(Style::new().fg(Color::Green)),
-        Label::Little => Cell::from("little").style(Style::new().fg(Color::Blue)),
+        Label::Critical => in_color(Color::Red),
+        Label::Big => in_color(Color::Green),
+        Label::Little => in_color(Color::Blue),
         Label::Any => Cell::from(""),
     };
     let cells = vec![

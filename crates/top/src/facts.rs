@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::process;
 use evenkeel_model::Hz;
 
 /// Names are read again after so many snapshots: programs name threads after they have started them.
@@ -37,20 +38,24 @@ impl Facts {
         let known = std::mem::take(&mut self.names);
         self.used = (self.used + 1) % RENAMED;
         for (tid, process) in threads {
-            let read = || fs::read_to_string(self.root.join(format!("proc/{process}/task/{tid}/comm")));
+            let read = || process::text(self.root.join(format!("proc/{process}/task/{tid}/comm")));
             let name = match known.get(&tid) {
                 Some(name) if self.used > 0 => name.clone(),
-                known => read().ok().map(|name| printable(name.trim_end())).or(known.cloned()).unwrap_or_default(),
+                known => {
+                    read().ok().map(|name| process::printable(name.trim_end())).or(known.cloned()).unwrap_or_default()
+                }
             };
             self.names.insert(tid, name);
         }
         self.names.clone()
     }
 
-    /// The frequency of a CPU, where the kernel says it.
+    /// The frequency of a CPU, where the kernel says it, in kHz (Documentation/admin-guide/pm/cpufreq.rst). A driver that does not
+    /// know it says so in words, or says 0.
     pub fn frequency(&self, cpu: u16) -> Option<Hz> {
         let path = self.root.join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"));
-        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok().map(|khz| Hz(khz * 1000))
+        let khz: u64 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
+        khz.checked_mul(1000).filter(|hz| *hz > 0).map(Hz)
     }
 
     /// Which part of the time since the last call each CPU had something to do, of any program (proc_stat(5)); none for a CPU that
@@ -78,11 +83,6 @@ fn ticks(line: &str) -> Option<(u16, Ticks)> {
     Some((cpu, Ticks { idle, all: numbers.iter().sum() }))
 }
 
-/// A thread may have any bytes as its name; a terminal obeys some.
-fn printable(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,10 +103,17 @@ mod tests {
         write("proc/stat", "cpu3 40 0 10 110 40 0 0 0 5 0\ncpu4 1 0 0 0 0 0 0 0\n");
         assert_eq!(facts.busy(), BTreeMap::from([(3, 0.3)]), "30 of 100 ticks");
         assert_eq!((facts.frequency(3), facts.frequency(4)), (Some(Hz(1_800_000_000)), None));
+        for unknown in ["<unknown>\n", "0\n", "", "99999999999999999999\n", "18446744073709551615\n"] {
+            write("sys/devices/system/cpu/cpu4/cpufreq/scaling_cur_freq", unknown);
+            assert_eq!(facts.frequency(4), None, "{unknown}");
+        }
         let mut names = |threads: &[(Tid, Tid)]| facts.names(threads.iter().copied());
         assert_eq!(names(&[(8, 7), (9, 7)]), BTreeMap::from([(8, "work?[2Jer".into()), (9, String::new())]));
         write("proc/7/task/8/comm", "named\n");
         let later: Vec<String> = (0..RENAMED).map(|_| names(&[(8, 7)])[&8].clone()).collect();
         assert_eq!(later.last().unwrap(), "named", "after some time");
+        fs::write(tree.path().join("proc/7/task/8/comm"), b"gr\xc3\xb6\xc3\n").unwrap();
+        let cut: Vec<String> = (0..RENAMED).map(|_| names(&[(8, 7)])[&8].clone()).collect();
+        assert_eq!(cut.last().unwrap(), "gr\u{f6}\u{fffd}", "the kernel cuts names within a letter");
     }
 }

@@ -1,14 +1,18 @@
 //! The terminal, a host, and what is on the screen, together.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
-use evenkeel_linux::monitor::{self, Reply, Request, Snapshot, Watcher};
+use evenkeel_linux::monitor::{self, Reply, Snapshot, Watcher};
+use evenkeel_linux::wait;
+use evenkeel_model::Ns;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP};
 
 use crate::app::{Act, App};
 use crate::draw::draw;
@@ -16,9 +20,9 @@ use crate::facts::Facts;
 use crate::view::View;
 
 /// How long what the host says may go unnoticed.
-const POLL: Duration = Duration::from_millis(50);
-/// Signals that end a program in a terminal. Ctrl-C is a key here.
-const ENDING: [i32; 3] = [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT];
+const POLL: Ns = Ns::from_ms(50);
+/// Signals that end a program in a terminal. Ctrl-C and Ctrl-Z are keys here.
+const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
 /// Why a host cannot be watched any longer.
 #[derive(Debug, thiserror::Error)]
@@ -29,13 +33,20 @@ pub enum Error {
     /// The terminal's side.
     #[error("cannot use the terminal: {0}")]
     Terminal(io::Error),
+    /// The terminal was closed.
+    #[error("the terminal has gone")]
+    Gone,
 }
 
 /// Shows a host until a key, or a signal, ends that. The terminal is left as it was, whatever happens.
 ///
 /// # Errors
 /// The terminal is none, or what the host says cannot be understood.
-pub fn watch(mut watcher: Watcher, app: App, facts: Facts) -> Result<(), Error> {
+pub fn watch(mut watcher: Watcher, mut app: App, mut facts: Facts) -> Result<(), Error> {
+    // What is wrong already is said without a screen.
+    let first = watcher.begin(app.every)?;
+    watcher.wait_at_most(None)?;
+    app.show(View::new(None, &first, &mut facts));
     let requests = watcher.requests().map_err(Error::Terminal)?;
     let (tells, told) = channel();
     std::thread::spawn(move || {
@@ -47,58 +58,72 @@ pub fn watch(mut watcher: Watcher, app: App, facts: Facts) -> Result<(), Error> 
             }
         }
     });
-    let over = Arc::new(AtomicBool::new(false));
-    for signal in ENDING {
-        signal_hook::flag::register(signal, Arc::clone(&over)).map_err(Error::Terminal)?;
+    let flag = |signals: &[i32]| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let register = |signal: &i32| signal_hook::flag::register(*signal, Arc::clone(&flag)).map(drop);
+        signals.iter().try_for_each(register).map(|()| flag).map_err(Error::Terminal)
+    };
+    let (over, stopped) = (flag(&ENDING)?, flag(&[SIGTSTP])?);
+    let mut screen = Screen { app, facts, before: first, requests, told, over, stopped };
+    loop {
+        let shown = ratatui::try_init().map_err(Error::Terminal).and_then(|mut terminal| {
+            let shown = screen.run(&mut terminal);
+            if shown.is_err() {
+                // Its drop would write to a terminal that may have gone, and panic.
+                let _ = terminal.show_cursor();
+                std::mem::forget(terminal);
+            }
+            shown
+        });
+        let restored = ratatui::try_restore().map_err(Error::Terminal);
+        shown.and(restored)?;
+        if !screen.stopped.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        // Until a shell, which has the terminal meanwhile, lets it go on.
+        signal_hook::low_level::raise(SIGSTOP).map_err(Error::Terminal)?;
     }
-    let mut screen = Screen { app, facts, before: None, requests, told, over };
-    let mut terminal = ratatui::try_init().map_err(Error::Terminal)?;
-    let shown = screen.run(&mut terminal);
-    let restored = ratatui::try_restore().map_err(Error::Terminal);
-    shown.and(restored)
 }
 
 struct Screen {
     app: App,
     facts: Facts,
-    before: Option<Snapshot>,
+    before: Snapshot,
     requests: monitor::Requests,
     told: Receiver<Result<Option<Reply>, monitor::Error>>,
+    /// It is to end.
     over: Arc<AtomicBool>,
+    /// It is to stop (SIGTSTP).
+    stopped: Arc<AtomicBool>,
 }
 
 impl Screen {
     fn run(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Error> {
-        self.ask(Request::Every(self.app.every));
         let mut changed = true;
-        while !self.over.load(Ordering::Relaxed) {
+        while !self.over.load(Ordering::Relaxed) && !self.stopped.load(Ordering::Relaxed) {
             changed |= self.hear()?;
             if std::mem::take(&mut changed) {
                 terminal.draw(|frame| draw(&mut self.app, frame)).map_err(Error::Terminal)?;
             }
-            // A signal ends the wait, too.
-            match event::poll(POLL) {
-                Ok(false) => continue,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Ok(true) => {}
-                Err(error) => return Err(Error::Terminal(error)),
+            // A terminal that has gone would be read for ever in crossterm.
+            if wait::input(io::stdin().as_fd(), POLL).map_err(Error::Terminal)? {
+                return Err(Error::Gone);
             }
-            changed = true;
-            match event::read().map_err(Error::Terminal)? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => match self.app.key(key) {
+            while event::poll(Duration::ZERO).map_err(Error::Terminal)? {
+                changed = true;
+                let act = match event::read().map_err(Error::Terminal)? {
+                    Event::Key(key) if key.kind != KeyEventKind::Release => self.app.key(key),
+                    _ => None,
+                };
+                match act {
                     Some(Act::Quit) => return Ok(()),
-                    Some(Act::Ask(request)) => self.ask(request),
+                    Some(Act::Stop) => self.stopped.store(true, Ordering::Relaxed),
+                    Some(Act::Ask(request)) => self.requests.send(&request),
                     None => {}
-                },
-                _ => {}
+                }
             }
         }
         Ok(())
-    }
-
-    /// The host may have gone; then its end is heard next.
-    fn ask(&mut self, request: Request) {
-        let _ = self.requests.send(&request);
     }
 
     /// Takes what the host has said. Returns whether there is anything new.
@@ -112,8 +137,8 @@ impl Screen {
             };
             match reply {
                 Some(Reply::Snapshot(now)) => {
-                    self.app.show(View::new(self.before.as_ref(), &now, &mut self.facts));
-                    self.before = Some(now);
+                    self.app.show(View::new(Some(&self.before), &now, &mut self.facts));
+                    self.before = now;
                 }
                 Some(reply) => self.app.hear(&reply),
                 None => {

@@ -202,3 +202,23 @@ fn any_size_will_do() {
         }
     }
 }
+
+#[test]
+fn what_counts_from_zero_again_has_its_shares() {
+    let (_tree, mut facts) = facts();
+    let (before, now) = (snapshot(1, vec![thread(8, 900, 0, 100, 0)]), snapshot(2, vec![thread(8, 0, 400, 50, 0)]));
+    let row = View::new(Some(&before), &now, &mut facts).threads.remove(0);
+    assert_eq!((row.run, row.big, row.ready), (0.4, Some(0.0), 0.05));
+}
+
+#[test]
+fn keys_with_control_are_not_those_of_their_letters() {
+    let mut app = app();
+    let control = |app: &mut App, letter| app.key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL));
+    assert_eq!(control(&mut app, 'q'), None);
+    assert_eq!(control(&mut app, 'z'), Some(Act::Stop));
+    typed(&mut app, "/w");
+    assert_eq!(control(&mut app, 'u'), None);
+    assert_eq!(app.filter, "w", "the text being typed stays");
+    assert_eq!(control(&mut app, 'c'), Some(Act::Quit));
+}

@@ -46,7 +46,7 @@ pub struct CoreRow {
     pub thread: Option<(String, Tid)>,
 }
 
-/// A thread. Shares are of the time since the last snapshot; in the first one of its whole life.
+/// A thread. Shares are of the time since the last snapshot; in the first one, since the host began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadRow {
     /// Its number.
@@ -96,7 +96,8 @@ impl View {
         };
         let cores = now.cores.iter().map(core).collect();
         let thread = |thread: &ThreadNow| {
-            let before = known.get(&thread.tid);
+            // Another thread of that number, or a host that has taken over anew, counts from zero.
+            let before = known.get(&thread.tid).filter(|before| !counts_anew(before, thread));
             let ran = |on: usize| {
                 let earlier = before.and_then(|before| before.run.get(on)).copied().unwrap_or_default();
                 thread.run.get(on).copied().unwrap_or_default().since(earlier)
@@ -132,4 +133,8 @@ impl View {
             missing: now.missing.clone(),
         }
     }
+}
+
+fn counts_anew(before: &ThreadNow, now: &ThreadNow) -> bool {
+    now.delay < before.delay || now.run.iter().zip(&before.run).any(|(now, before)| now < before)
 }

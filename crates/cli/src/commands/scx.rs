@@ -34,7 +34,7 @@ pub fn run(args: &Scx) -> Result<u8> {
     };
     let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
     let session = Session::start(plan)?;
-    ready::tell(&by(&name, path))?;
+    ready::tell(&by(&name, path));
     let began = clock();
     // With a page the process looks often, and prints as often as it is to.
     let figures = if html.is_some() { Some(args.stats.map_or(NOTED, |every| every.min(NOTED))) } else { args.stats };

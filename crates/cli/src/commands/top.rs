@@ -2,15 +2,15 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
-use anyhow::{Context, Result, bail};
-use evenkeel_linux::monitor::{self, Change, Label, Reply, Request, State, Watcher};
+use anyhow::{Result, bail};
+use evenkeel_linux::monitor::{self, Change, Watcher};
 use evenkeel_report::table;
 use evenkeel_sched::POLICIES;
 use evenkeel_top::{App, Facts, ThreadRow, View};
 use evenkeel_topology::list;
 
 use crate::args::{Format, Pin, Top};
-use crate::failed::Own;
+use crate::failed::Unprinted;
 use crate::{closed, json};
 
 /// Shows, prints or changes what was asked for.
@@ -22,7 +22,8 @@ pub fn run(args: &Top) -> Result<String> {
         (None, None) => None,
     };
     if let Some(change) = change {
-        return changed(&mut watcher, change);
+        watcher.change(change)?;
+        return Ok(String::new());
     }
     let policies = POLICIES.iter().filter(|policy| !policy.foresight).map(|policy| policy.name.to_owned());
     let app = App::new(args.every, args.sort, args.filter.clone(), policies.collect());
@@ -31,7 +32,6 @@ pub fn run(args: &Top) -> Result<String> {
         evenkeel_top::watch(watcher, app, Facts::new("/"))?;
         return Ok(String::new());
     }
-    watcher.every(args.every).context("cannot talk to the host")?;
     print(&mut watcher, app, args.count.unwrap_or(1), args.format.format)?;
     Ok(String::new())
 }
@@ -54,36 +54,13 @@ fn host(pid: Option<u32>) -> Result<u32> {
     }
 }
 
-/// Has the host make a change, and returns what it said.
-fn changed(watcher: &mut Watcher, change: Change) -> Result<String> {
-    watcher
-        .requests()
-        .and_then(|mut requests| requests.send(&Request::Change(change)))
-        .context("cannot talk to the host")?;
-    loop {
-        match watcher.hear()? {
-            Some(Reply::Snapshot(_)) => {}
-            Some(Reply::Done(_)) => return Ok(String::new()),
-            Some(Reply::Refused(why)) => bail!(why),
-            None => bail!("the host has ended, or serves too many others already"),
-        }
-    }
-}
-
 /// Prints snapshots as they come.
 fn print(watcher: &mut Watcher, mut app: App, count: u64, format: Format) -> Result<()> {
     let mut facts = Facts::new("/");
     let mut before = None;
     for number in 0..count {
-        let now = loop {
-            match watcher.hear()? {
-                Some(Reply::Snapshot(now)) => break now,
-                Some(Reply::Refused(why)) => bail!(why),
-                Some(Reply::Done(_)) => {}
-                None if number == 0 => bail!("the host has ended, or serves too many others already"),
-                None => return Ok(()),
-            }
-        };
+        let now = if number == 0 { Some(watcher.begin(app.every)?) } else { watcher.snapshot()? };
+        let Some(now) = now else { return Ok(()) };
         app.show(View::new(before.as_ref(), &now, &mut facts));
         before = Some(now);
         let text = match format {
@@ -91,12 +68,12 @@ fn print(watcher: &mut Watcher, mut app: App, count: u64, format: Format) -> Res
             Format::Table => text(&app.view, &app.rows()),
         };
         if closed::output() {
-            bail!(Own("cannot write snapshots: standard output is closed"));
+            bail!(Unprinted("standard output is closed".into()));
         }
         let mut out = anstream::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            written => written.context("cannot write snapshots")?,
+            written => written.map_err(|error| Unprinted(error.to_string()))?,
         }
     }
     Ok(())
@@ -129,21 +106,12 @@ fn text(view: &View, rows: &[ThreadRow]) -> String {
             percent(row.ready),
             or_none(row.blame),
             row.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
-            if row.service { "service".into() } else { label(row.label).to_owned() },
+            if row.service { "service" } else { row.label.name() }.to_owned(),
             list::text(&row.pinned),
         ]);
     }
     let missing: String = view.missing.iter().map(|missing| format!("{missing}\n")).collect();
     format!("{}{}\n{}{missing}", table::heading(&heading), table::text(&cores), table::text(&threads))
-}
-
-fn label(label: Label) -> &'static str {
-    match label {
-        Label::Big => "big",
-        Label::Little => "little",
-        Label::Critical => "critical",
-        Label::Any => "any",
-    }
 }
 
 fn document<'a>(view: &'a View, rows: &'a [ThreadRow]) -> json::Watched<'a> {
@@ -159,13 +127,9 @@ fn document<'a>(view: &'a View, rows: &'a [ThreadRow]) -> json::Watched<'a> {
         process: row.process,
         name: &row.name,
         service: row.service,
-        state: match row.state {
-            State::Running => "running",
-            State::Ready => "ready",
-            State::Waiting => "waiting",
-        },
+        state: row.state.name(),
         cpu: row.cpu,
-        label: label(row.label),
+        label: row.label.name(),
         speedup: row.speedup,
         run: row.run,
         big: row.big,

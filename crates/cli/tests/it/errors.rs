@@ -276,6 +276,23 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
         with("[run]\npolcy = 'pfs'\n"),
         "error: FILE, [run]: there is no option `polcy`: did you mean \"policy\"?\n"
     );
+    assert_eq!(
+        with("[vm.bench]\nrepaet = 1\n"),
+        "error: FILE, [vm.bench]: there is no option `repaet`: did you mean \"repeat\"?\n"
+    );
+    assert_eq!(
+        with("[vm.bunch]\nrepeat = 1\n"),
+        "error: FILE, [vm.bunch]: there is no command \"bunch\": did you mean \"bench\"?\n"
+    );
+    assert_eq!(
+        with("[run.policy]\nname = 'pfs'\n"),
+        "error: FILE, [run]: `policy` is { name = \"pfs\" }: expected a text or a number, as on the command line\n"
+    );
+    assert_eq!(with("[help]\nx = 1\n"), "error: FILE, [help]: there is no option `x`: this command has none\n");
+    assert_eq!(
+        with("[compare]\npolicy = []\n"),
+        "error: FILE, [compare]: `policy` is an empty list: expected a value\n"
+    );
     assert_eq!(with("[run]\nquiet = 1\n"), "error: FILE, [run]: `quiet` is 1: expected true or false\n");
     assert_eq!(with("[run]\npolicy = ['a', 'b']\n"), "error: FILE, [run]: `policy` is a list: expected one value\n");
     assert_eq!(
@@ -287,6 +304,13 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
     assert!(
         refused(&["--config", "/nowhere", "policies"]).starts_with("error: cannot read the configuration /nowhere: ")
     );
+    // Never waited for: a pipe that nobody writes to, which stands for all that is no file.
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for place in [pipe.to_str().unwrap(), folder.path().to_str().unwrap(), "/dev/zero"] {
+        let expected = format!("error: {place} is no file: expected a configuration in TOML\n");
+        assert_eq!(refused(&["--config", place, "policies"]), expected);
+    }
     let wrong = with("[policies]\nformat = 'xml'\n");
     assert!(wrong.starts_with("error: FILE: invalid value 'xml' for '--format <FORMAT>'"), "{wrong}");
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use super::run::eventually;
 
 /// A pseudo-terminal with a program in it, which is killed at the end.
 pub struct Terminal {
@@ -20,19 +22,39 @@ pub struct Terminal {
     inside: File,
 }
 
+/// Both sides of a new terminal, the program's second.
+fn ends(columns: u16, rows: u16) -> (File, File) {
+    let outside = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&outside).unwrap();
+    unlockpt(&outside).unwrap();
+    let name = ptsname(&outside, Vec::new()).unwrap().into_string().unwrap();
+    let inside = File::options().read(true).write(true).open(name).unwrap();
+    tcsetwinsize(&outside, Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (File::from(outside), inside)
+}
+
+fn within(command: &mut Command, inside: &File) -> Child {
+    let side = || Stdio::from(inside.try_clone().unwrap());
+    command.env("TERM", "xterm-256color").stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
+}
+
+/// Waits until a program that draws has begun to use a terminal, which then goes away, and until the program has ended. The
+/// terminal is so small that what is drawn has room without being read.
+pub fn taken_away(mut command: Command) {
+    let (outside, inside) = ends(1, 1);
+    let mut program = within(&mut command, &inside);
+    // It holds the terminal, too.
+    drop(command);
+    eventually("use of the terminal", || !tcgetattr(&inside).unwrap().local_modes.contains(LocalModes::ICANON));
+    drop((outside, inside));
+    eventually("the program's end", || program.try_wait().unwrap().is_some());
+}
+
 impl Terminal {
     /// Starts a program in a terminal of so many columns and rows.
     pub fn start(mut command: Command, columns: u16, rows: u16) -> Self {
-        let outside = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&outside).unwrap();
-        unlockpt(&outside).unwrap();
-        let name = ptsname(&outside, Vec::new()).unwrap().into_string().unwrap();
-        let inside = File::options().read(true).write(true).open(name).unwrap();
-        tcsetwinsize(&outside, Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let side = || Stdio::from(inside.try_clone().unwrap());
-        let program =
-            command.env("TERM", "xterm-256color").stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        let keys = File::from(outside);
+        let (keys, inside) = ends(columns, rows);
+        let program = within(&mut command, &inside);
         let mut output = keys.try_clone().unwrap();
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let shown = Arc::clone(&screen);
@@ -82,20 +104,29 @@ impl Terminal {
     /// and its first screen.
     pub fn end(mut self) -> (ExitStatus, bool) {
         let status = self.program.wait().unwrap();
-        let modes = tcgetattr(&self.inside).unwrap().local_modes;
-        let lines = rustix::termios::LocalModes::ICANON | rustix::termios::LocalModes::ECHO;
-        let mut left = false;
         // What it wrote last may still be on its way to the screen.
         for _ in 0..500 {
-            let screen = self.screen.lock().unwrap();
-            left = modes.contains(lines) && !screen.screen().alternate_screen() && !screen.screen().hide_cursor();
-            drop(screen);
-            if left {
-                break;
+            if self.left() {
+                return (status, true);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        (status, left)
+        (status, false)
+    }
+
+    /// Whether the terminal is as terminals are.
+    pub fn left(&self) -> bool {
+        let modes = tcgetattr(&self.inside).unwrap().local_modes;
+        let screen = self.screen.lock().unwrap();
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+            && !screen.screen().alternate_screen()
+            && !screen.screen().hide_cursor()
+    }
+
+    /// Whether the program is stopped.
+    pub fn stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.program.id())).unwrap();
+        stat.contains(") T ")
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::run::{Busy, evenkeel, eventually, mask, run};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, taken_away};
 
 const FOLLOWED: [&str; 9] = ["run", "--policy", "colab", "--big", "0", "--little", "1", "--ratio", "2"];
 
@@ -71,6 +71,20 @@ fn cores_and_threads_are_shown_and_keys_change_what_the_host_does() {
     let (status, left) = terminal.end();
     assert!(status.success() && left, "{status}: it left the terminal as it was: {left}");
 
+    // A shell has the terminal while it is stopped.
+    let mut terminal = Terminal::start(top(&[&host]), 80, 24);
+    terminal.shows("policy bias");
+    terminal.press("\x1a");
+    eventually("the stop", || terminal.stopped());
+    eventually("the terminal as it was", || terminal.left());
+    terminal.signal(Signal::CONT);
+    eventually("the terminal's use", || !terminal.left());
+    terminal.shows("policy bias");
+    terminal.press("q");
+    let (status, left) = terminal.end();
+    assert!(status.success() && left, "{status}: it left the terminal as it was: {left}");
+    taken_away(top(&[&host]));
+
     // However the host ends, no thread stays pinned.
     let terminal = Terminal::start(top(&[&host]), 80, 24);
     terminal.shows("policy bias");
@@ -115,11 +129,25 @@ fn without_a_terminal_it_prints_and_changes() {
     assert_eq!(change(&["--pin", &format!("{process}=0")]), (0, String::new()));
     eventually("the thread's mask", || mask(process).as_deref() == Some("0"));
     assert_eq!(change(&["--policy", "pfs"]), (0, String::new()));
+    // It deals each process's first thread to the big core, within pins.
+    assert_eq!(change(&["--policy", "static"]), (0, String::new()));
+    eventually("what the policy binds", || busy.masks().iter().all(|mask| mask == "0"));
+    assert_eq!(change(&["--pin", &format!("{process}=1")]), (0, String::new()));
+    eventually("the thread's mask", || mask(process).as_deref() == Some("1"));
+    assert_eq!(change(&["--pin", &format!("{process}=")]), (0, String::new()));
+    eventually("what the policy binds", || mask(process).as_deref() == Some("0"));
+    assert_eq!(change(&["--pin", &format!("{process}=0")]), (0, String::new()));
+    assert_eq!(change(&["--policy", "pfs"]), (0, String::new()));
+    eventually("the others' own masks", || busy.masks().iter().filter(|mask| *mask == "0-1").count() == 3);
     let (code, error) = change(&["--policy", "oracle"]);
     assert!(code == 2 && error.contains("must know the future"), "{error}");
     let (code, error) = change(&["--pin", "1=0"]);
     assert_eq!((code, error.as_str()), (2, "error: there is no thread 1 in what is followed\n"));
     assert_eq!(self::documents(&[&host])[0]["policy"], "pfs");
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let output = top(&[&host]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot write the result: No space left"));
     let gone = run(&["top", &std::process::id().to_string()]);
     assert_eq!(gone.status.code(), Some(2));
     assert!(String::from_utf8(gone.stderr).unwrap().contains("is not an Evenkeel that can be watched"));

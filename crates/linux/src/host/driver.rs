@@ -168,11 +168,13 @@ impl Driver {
         self.sched.set_params(now, id, class, cores, clamp);
     }
 
-    /// Takes over a thread that another driver has had until now: what it did before does not count.
-    pub fn take_over(&mut self, now: Ns, sample: &Sample, about: Newcomer) {
+    /// Takes over a thread that another driver has had until now: what it did before does not count, but for how fast it was
+    /// measured to be on each core type.
+    pub fn take_over(&mut self, now: Ns, sample: &Sample, about: Newcomer, from: &Self) {
         self.now = now;
         let id = self.create(sample, about);
-        self.tracked.insert(sample.tid, Tracked { seen: *sample, ..Tracked::new(id, now) });
+        let rates = from.tracked.get(&sample.tid).map_or_else(Rates::default, |tracked| tracked.rates);
+        self.tracked.insert(sample.tid, Tracked { seen: *sample, rates, ..Tracked::new(id, now) });
         protocol::ready(self, id, Why::New { by: None });
         self.drain();
     }

@@ -1,7 +1,6 @@
 //! Following a program: samples its threads, lets the policy decide, moves them, and keeps account of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -366,5 +365,5 @@ pub(super) fn barred(process: Tid) -> Option<String> {
 /// `None` when it has ended.
 fn name(sample: &Sample) -> Option<String> {
     let path = format!("/proc/{}/task/{}/comm", sample.process, sample.tid);
-    fs::read_to_string(path).ok().map(|name| name.trim_end().to_owned())
+    process::text(path).ok().map(|name| name.trim_end().to_owned())
 }

@@ -7,6 +7,7 @@ use evenkeel_model::Ns;
 
 use crate::clock::children_time;
 use crate::event::Tid;
+use crate::process;
 use crate::sample::Sample;
 
 /// The account of the kernel.
@@ -75,7 +76,7 @@ fn schedstat(process: Tid) -> Option<Ns> {
 
 /// The time of a process, its ended threads, and the children that it has waited for, in clock ticks.
 fn stat(process: Tid) -> Option<Ns> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let text = process::text(format!("/proc/{process}/stat")).ok()?;
     // `utime`, `stime`, `cutime` and `cstime` are the fields 14 to 17; field 3 is the first after the name.
     let fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(11).take(4);
     let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();

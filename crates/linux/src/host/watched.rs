@@ -14,6 +14,7 @@ use super::service::kind;
 use crate::clock::thread_time;
 use crate::event::Tid;
 use crate::monitor::{Change, CoreNow, Monitor, Snapshot, State, ThreadNow};
+use crate::pins;
 use crate::sample::{Sample, ThreadState, Turn};
 
 /// What is known for those that watch.
@@ -69,7 +70,7 @@ impl Follow {
             return;
         }
         let snapshot = self.snapshot(now);
-        if let Some(monitor) = &mut self.watched.monitor {
+        if let Some(monitor) = &self.watched.monitor {
             monitor.publish(now, snapshot);
         }
     }
@@ -90,15 +91,17 @@ impl Follow {
         for sample in &self.samples {
             // A thread that the last step has found gone is not taken over.
             if let Some(known) = self.known.get(&sample.tid) {
-                let cores = self.affinity.own(sample.tid);
-                driver.take_over(now, sample, Newcomer { kind: kind(&known.name), class: Class::fair(0), cores });
+                let pinned = self.watched.pins.get(&sample.tid).copied();
+                let cores = pinned.unwrap_or_else(|| self.affinity.own(sample.tid));
+                let about = Newcomer { kind: kind(&known.name), class: Class::fair(0), cores };
+                driver.take_over(now, sample, about, &self.driver);
             }
         }
         (self.counts, self.driver) = (driver.wants_speedups(), driver);
         self.watched.policy = setup.name().to_owned();
         self.summary.policies.push((now.since(self.began), setup.name().to_owned()));
-        for (tid, cores) in self.watched.pins.clone() {
-            self.keep(now, tid, cores);
+        for tid in self.samples.iter().map(|sample| sample.tid).collect::<Vec<_>>() {
+            self.bind(now, tid);
         }
         Ok(Ok(()))
     }
@@ -117,28 +120,30 @@ impl Follow {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let own = self.affinity.own(tid);
-        let allowed = cores.and(own);
-        if allowed.is_empty() && !cores.is_empty() {
-            let text = |cores: CoreSet| list::text(&cores.iter().map(|core| known[core.index()]).collect::<Vec<_>>());
-            return Ok(Err(format!("its program allows thread {tid} CPU {} only, not {}", text(own), text(cores))));
+        if let Err(refusal) = pins::allowed(tid, &numbers(own, known), cpus) {
+            return Ok(Err(refusal));
         }
-        self.watched.pins.remove(&tid);
+        let pinned = cores.and(own);
         let own = self.affinity.unbind(tid, &mut self.sampler)?;
-        if cores.is_empty() {
-            self.driver.allow(now, tid, own);
+        // As if its program allowed it no others.
+        let allowed = if pinned.is_empty() {
+            self.watched.pins.remove(&tid);
+            own
         } else {
-            self.watched.pins.insert(tid, allowed);
-            self.keep(now, tid, allowed);
-        }
+            self.watched.pins.insert(tid, pinned);
+            pinned
+        };
+        self.driver.allow(now, tid, allowed);
+        self.bind(now, tid);
         Ok(Ok(()))
     }
 
-    /// As if its program allowed a thread these cores only.
-    fn keep(&mut self, now: Ns, tid: Tid, cores: CoreSet) {
-        let Some(known) = self.known.get(&tid) else { return };
-        let process = known.last.process;
-        self.driver.allow(now, tid, cores);
-        self.affinity.bind(tid, cores, process, self.processes.get(&process).copied().unwrap_or(now));
+    /// Binds a thread to the cores that are allowed and that the policy wants.
+    fn bind(&mut self, now: Ns, tid: Tid) {
+        if let (Some(known), Some(id)) = (self.known.get(&tid), self.driver.thread(tid)) {
+            let (cores, process) = (self.driver.state().thread(id).allowed(), known.last.process);
+            self.affinity.bind(tid, cores, process, self.processes.get(&process).copied().unwrap_or(now));
+        }
     }
 
     fn snapshot(&self, now: Ns) -> Snapshot {
@@ -169,11 +174,7 @@ impl Follow {
             run: sample.run[..types].to_vec(),
             delay: sample.delay,
             blame: sample.inside.map(|inside| inside.blame),
-            pinned: self
-                .watched
-                .pins
-                .get(&sample.tid)
-                .map_or_else(Vec::new, |cores| cores.iter().map(|core| cpus[core.index()]).collect()),
+            pinned: self.watched.pins.get(&sample.tid).map_or_else(Vec::new, |cores| numbers(*cores, cpus)),
         };
         let mut threads: Vec<ThreadNow> = self
             .samples
@@ -194,6 +195,11 @@ impl Follow {
             missing: self.missing().into_iter().flatten().collect(),
         }
     }
+}
+
+/// The CPUs that some cores are.
+fn numbers(cores: CoreSet, cpus: &[u16]) -> Vec<u16> {
+    cores.iter().map(|core| cpus[core.index()]).collect()
 }
 
 /// The cores that some CPUs are.

@@ -1,16 +1,24 @@
 //! The side of the one that watches.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
+use std::time::Duration;
 
 use evenkeel_model::Ns;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
-use super::{NAME, Reply, Request};
+use super::{Change, NAME, Reply, Request, Snapshot};
 use crate::event::Tid;
-use crate::presence;
+use crate::{presence, process};
+
+/// No reply is longer (assumed: a snapshot has about 200 bytes a thread, and the kernel 4 million threads at most, far more than
+/// are ever scheduled).
+const LINE: u64 = 256 * 1024 * 1024;
+/// A host that says nothing for so long is stopped (assumed: `run` has a turn every 10 s at the latest, and loading a policy into the
+/// kernel takes some seconds).
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host that could be watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +45,23 @@ pub enum Error {
         /// Its user.
         user: u32,
     },
+    /// It says nothing.
+    #[error(
+        "process {pid} has said nothing for {} s: expected a host that works; if it is stopped, `kill -CONT {pid}` lets it go on",
+        waited.as_secs()
+    )]
+    Silent {
+        /// The host's process.
+        pid: Tid,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// It has ended.
+    #[error("process {0} has ended")]
+    Ended(Tid),
+    /// It refuses what it was asked for.
+    #[error("{0}")]
+    Refused(String),
     /// It does not send what it should, or the connection broke.
     #[error("cannot watch process {pid}: {error}")]
     Broken {
@@ -60,7 +85,7 @@ pub fn found() -> Vec<Found> {
 fn command(pid: Tid) -> String {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word)).collect();
-    words.join(" ").trim_end().to_owned()
+    process::printable(words.join(" ").trim_end())
 }
 
 /// A connection to a host.
@@ -68,6 +93,7 @@ pub struct Watcher {
     pid: Tid,
     replies: BufReader<UnixStream>,
     requests: Requests,
+    patience: Option<Duration>,
 }
 
 /// Sends requests, beside what reads the replies.
@@ -90,37 +116,88 @@ impl Watcher {
             _ => broken(error),
         })?;
         // Any process may take any such name.
-        let user = socket_peercred(&stream).map_err(|error| broken(error.into()))?.uid;
-        if user != geteuid() && !geteuid().is_root() {
-            return Err(Error::Foreign { pid, user: user.as_raw() });
+        let host = socket_peercred(&stream).map_err(|error| broken(error.into()))?;
+        if host.pid.as_raw_nonzero().get() != pid as i32 {
+            return Err(Error::None(pid));
+        }
+        if host.uid != geteuid() && !geteuid().is_root() {
+            return Err(Error::Foreign { pid, user: host.uid.as_raw() });
         }
         let requests = Requests(stream.try_clone().map_err(broken)?);
-        Ok(Self { pid, replies: BufReader::new(stream), requests })
+        Ok(Self { pid, replies: BufReader::new(stream), requests, patience: None })
+    }
+
+    /// Waits so long for each reply; by default for as long as it takes.
+    ///
+    /// # Errors
+    /// None in practice: the connection is there.
+    pub fn wait_at_most(&mut self, patience: Option<Duration>) -> Result<(), Error> {
+        self.patience = patience;
+        let set = self.replies.get_ref().set_read_timeout(patience);
+        set.map_err(|error| Error::Broken { pid: self.pid, error })
+    }
+
+    /// Has the host make a change.
+    ///
+    /// # Errors
+    /// It refuses, does not answer, or has ended.
+    pub fn change(&mut self, change: Change) -> Result<(), Error> {
+        self.wait_at_most(Some(PATIENCE))?;
+        self.requests.send(&Request::Change(change));
+        loop {
+            match self.hear()? {
+                Some(Reply::Snapshot(_)) => {}
+                Some(Reply::Done(_)) => return Ok(()),
+                Some(Reply::Refused(why)) => return Err(Error::Refused(why)),
+                None => return Err(Error::Ended(self.pid)),
+            }
+        }
+    }
+
+    /// Asks for a snapshot this often, one of [`super::PERIODS`], and returns the first.
+    ///
+    /// # Errors
+    /// The host refuses, does not answer, or has ended.
+    pub fn begin(&mut self, every: Ns) -> Result<Snapshot, Error> {
+        self.wait_at_most(Some(PATIENCE + Duration::from_nanos(every.0)))?;
+        self.requests.send(&Request::Every(every));
+        self.snapshot()?.ok_or(Error::Ended(self.pid))
+    }
+
+    /// Waits for the next snapshot; `None` when the host has ended.
+    ///
+    /// # Errors
+    /// As of [`Self::hear`], and the host refuses.
+    pub fn snapshot(&mut self) -> Result<Option<Snapshot>, Error> {
+        loop {
+            match self.hear()? {
+                Some(Reply::Snapshot(snapshot)) => return Ok(Some(snapshot)),
+                Some(Reply::Done(_)) => {}
+                Some(Reply::Refused(why)) => return Err(Error::Refused(why)),
+                None => return Ok(None),
+            }
+        }
     }
 
     /// Waits for what the host says next; `None` when it has ended.
     ///
     /// # Errors
-    /// The connection broke, or that is not from a host of this version.
+    /// The connection broke, that is not from a host of this version, or it has been waited for too long.
     pub fn hear(&mut self) -> Result<Option<Reply>, Error> {
         let broken = |error| Error::Broken { pid: self.pid, error };
         let mut line = String::new();
-        match self.replies.read_line(&mut line) {
-            Ok(0) => Ok(None),
-            Ok(_) => serde_json::from_str(&line).map(Some).map_err(|error| {
+        match (self.replies.by_ref().take(LINE).read_line(&mut line), self.patience) {
+            // The host has ended; in the middle of a reply, perhaps.
+            (Ok(length), _) if length < LINE as usize && !line.ends_with('\n') => Ok(None),
+            (Ok(_), _) => serde_json::from_str(&line).map(|reply| Some(printable(reply))).map_err(|error| {
                 broken(io::Error::other(format!("it says what this version does not understand ({error})")))
             }),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
-            Err(error) => Err(broken(error)),
+            (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+            (Err(error), Some(waited)) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(Error::Silent { pid: self.pid, waited })
+            }
+            (Err(error), _) => Err(broken(error)),
         }
-    }
-
-    /// A snapshot comes this often from now on, one of [`super::PERIODS`].
-    ///
-    /// # Errors
-    /// The connection broke.
-    pub fn every(&mut self, every: Ns) -> io::Result<()> {
-        self.requests.send(&Request::Every(every))
     }
 
     /// What sends requests while another thread waits for replies.
@@ -133,11 +210,24 @@ impl Watcher {
 }
 
 impl Requests {
-    /// Sends a request. Its answer comes among the replies.
-    ///
-    /// # Errors
-    /// The host has gone.
-    pub fn send(&mut self, request: &Request) -> io::Result<()> {
-        self.0.write_all((serde_json::to_string(request)? + "\n").as_bytes())
+    /// Sends a request. Its answer comes among the replies; if the host has gone, its end comes there.
+    pub fn send(&mut self, request: &Request) {
+        if let Ok(text) = serde_json::to_string(request) {
+            let _ = self.0.write_all((text + "\n").as_bytes());
+        }
+    }
+}
+
+/// Root watches other users' programs, too, and what those say goes to its terminal.
+fn printable(reply: Reply) -> Reply {
+    let text = |text: String| process::printable(&text);
+    let all = |texts: Vec<String>| texts.into_iter().map(text).collect();
+    match reply {
+        Reply::Snapshot(Snapshot { host, policy, core_types, missing, pid, elapsed, cost, cores, threads }) => {
+            let (host, policy, core_types, missing) = (text(host), text(policy), all(core_types), all(missing));
+            Reply::Snapshot(Snapshot { host, policy, core_types, missing, pid, elapsed, cost, cores, threads })
+        }
+        Reply::Refused(why) => Reply::Refused(text(why)),
+        Reply::Done(change) => Reply::Done(change),
     }
 }

@@ -1,8 +1,9 @@
 //! How a host that schedules real threads is watched and told what to do while it works, from another process.
 //!
 //! A host listens on a socket in the kernel's abstract name space, named after its process, which is gone with the
-//! process, however that ends. One that watches it sends [`Request`]s and is sent [`Reply`]s, each a line of JSON: first a
-//! [`Snapshot`], then one every period, and an answer to each request that changes something. Only the user that the host runs
+//! process, however that ends. One that watches it sends [`Request`]s and is sent [`Reply`]s, each a line of JSON: a
+//! [`Snapshot`] as soon as it says how often it wants one, then one every such period, and an answer to each request that changes
+//! something. Only the user that the host runs
 //! as, and root, are listened to. A host that is not watched does nothing for this.
 //!
 //! A snapshot has only what the host alone knows. What every process can read, such as names of threads and frequencies of

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
@@ -16,25 +16,26 @@ use super::{Change, NAME, PERIODS, Reply, Request, Snapshot};
 
 /// More are not served at a time (assumed, as the limits below: far more than people use).
 const WATCHERS: usize = 8;
-/// A watcher that reads too slowly misses snapshots: so many lines wait for it.
+/// A watcher that reads too slowly misses snapshots: so many replies wait for it.
 const UNREAD: usize = 8;
-/// One that reads nothing for so long is taken to have gone.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// No request is longer.
 const LINE: u64 = 64 * 1024;
+/// So many changes wait for the host at a time; those who ask for more wait with theirs.
+const UNMADE: usize = 8;
+/// Where no further file can be opened, the next watcher is tried after this.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where a host is watched.
 pub struct Monitor {
     watchers: Arc<Mutex<Watchers>>,
     asked: Receiver<Asked>,
-    next: Ns,
 }
 
 /// A change that a watcher asks for, to be answered.
 pub struct Asked {
     /// The change.
     pub change: Change,
-    to: SyncSender<Arc<str>>,
+    to: SyncSender<Arc<Reply>>,
 }
 
 #[derive(Default)]
@@ -48,10 +49,22 @@ struct Watchers {
 
 struct Known {
     number: u64,
+    /// None until it has said how often it wants to have a snapshot.
+    wants: Option<Wants>,
+    replies: SyncSender<Arc<Reply>>,
+}
+
+#[derive(Clone, Copy)]
+struct Wants {
     every: Ns,
-    /// Has not had a snapshot yet.
-    new: bool,
-    lines: SyncSender<Arc<str>>,
+    /// When the next snapshot is due.
+    next: Ns,
+}
+
+impl Known {
+    fn due(&self, now: Ns) -> bool {
+        self.wants.is_some_and(|wants| now >= wants.next)
+    }
 }
 
 impl Monitor {
@@ -66,42 +79,43 @@ impl Monitor {
     pub(super) fn named(name: &str) -> io::Result<Self> {
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
         let watchers: Arc<Mutex<Watchers>> = Arc::default();
-        let (asks, asked) = channel();
+        let (asks, asked) = sync_channel(UNMADE);
         let shared = Arc::clone(&watchers);
         small("monitor", move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.incoming() {
                 if lock(&shared).over {
                     return;
                 }
-                // One that is not served sees the end of its stream.
-                let _ = welcome(stream, &shared, &asks);
+                match stream {
+                    // One that is not served sees the end of its stream.
+                    Ok(stream) => drop(welcome(stream, &shared, &asks)),
+                    Err(_) => thread::sleep(PAUSE),
+                }
             }
         })?;
-        Ok(Self { watchers, asked, next: Ns::ZERO })
+        Ok(Self { watchers, asked })
     }
 
     /// Whether a snapshot is due.
     pub fn due(&self, now: Ns) -> bool {
-        let watchers = lock(&self.watchers);
-        watchers.living.iter().any(|known| known.new) || (!watchers.living.is_empty() && now >= self.next)
+        lock(&self.watchers).living.iter().any(|known| known.due(now))
     }
 
-    /// Sends a snapshot to all that watch.
-    pub fn publish(&mut self, now: Ns, snapshot: Snapshot) {
-        let Some(line) = line(&Reply::Snapshot(snapshot)) else { return };
+    /// Sends a snapshot to those that it is due to.
+    pub fn publish(&self, now: Ns, snapshot: Snapshot) {
+        // Written down by the threads that send it: the one that schedules has no time for that.
+        let reply = Arc::new(Reply::Snapshot(snapshot));
         let mut watchers = lock(&self.watchers);
-        // One that has gone is found so by the thread that reads from it; one that is slow misses this snapshot.
-        for known in &mut watchers.living {
-            known.new = false;
-            let _ = known.lines.try_send(Arc::clone(&line));
+        for known in watchers.living.iter_mut().filter(|known| known.due(now)) {
+            known.wants = known.wants.map(|wants| Wants { next: now + wants.every, ..wants });
+            // One that has gone is found so by the thread that reads from it; one that is slow misses this snapshot.
+            let _ = known.replies.try_send(Arc::clone(&reply));
         }
-        let every = watchers.living.iter().map(|known| known.every).min();
-        self.next = now + every.unwrap_or_default();
     }
 
-    /// The changes that were asked for since the last call.
+    /// The changes that were asked for since the last call, not more than the host should make in one turn.
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.try_iter().collect()
+        self.asked.try_iter().take(UNMADE).collect()
     }
 }
 
@@ -117,35 +131,37 @@ impl Asked {
     /// The change was made, or why it was not.
     pub fn answer(self, result: Result<(), String>) {
         let reply = result.map_or_else(Reply::Refused, |()| Reply::Done(self.change));
-        if let Some(line) = line(&reply) {
-            let _ = self.to.try_send(line);
-        }
+        let _ = self.to.try_send(Arc::new(reply));
     }
 }
 
 /// Serves a watcher, if it may watch and there is room.
-fn welcome(stream: UnixStream, watchers: &Arc<Mutex<Watchers>>, asks: &Sender<Asked>) -> io::Result<()> {
+fn welcome(mut stream: UnixStream, watchers: &Arc<Mutex<Watchers>>, asks: &SyncSender<Asked>) -> io::Result<()> {
     let user = socket_peercred(&stream)?.uid;
     if !user.is_root() && user != geteuid() {
         return Ok(());
     }
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (lines, unsent) = sync_channel::<Arc<str>>(UNREAD);
+    let (replies, unsent) = sync_channel::<Arc<Reply>>(UNREAD);
     let number = {
         let mut all = lock(watchers);
-        if all.living.len() >= WATCHERS {
+        if all.over {
             return Ok(());
+        }
+        if all.living.len() >= WATCHERS {
+            let refusal = Reply::Refused(format!("it is watched {WATCHERS} times already: end one of those"));
+            return send(&mut stream, &refusal);
         }
         all.count += 1;
         let number = all.count;
-        all.living.push(Known { number, every: Ns::from_secs(1), new: true, lines });
+        all.living.push(Known { number, wants: None, replies });
         number
     };
     let (mut out, shared, asks) = (stream.try_clone()?, Arc::clone(watchers), asks.clone());
     let writer = small("monitor", move || {
-        // Ends when neither the list of watchers nor a change that is being made has the sender any more.
-        while let Ok(line) = unsent.recv() {
-            if out.write_all(line.as_bytes()).is_err() {
+        // Ends when neither the list of watchers nor a change that is being made has the sender any more. A watcher that is stopped
+        // keeps it waiting, and goes on where it was.
+        while let Ok(reply) = unsent.recv() {
+            if send(&mut out, &reply).is_err() {
                 break;
             }
         }
@@ -164,7 +180,7 @@ fn welcome(stream: UnixStream, watchers: &Arc<Mutex<Watchers>>, asks: &Sender<As
 }
 
 /// Takes requests until the watcher, or the host, has gone.
-fn read(stream: UnixStream, number: u64, watchers: &Mutex<Watchers>, asks: &Sender<Asked>) {
+fn read(stream: UnixStream, number: u64, watchers: &Mutex<Watchers>, asks: &SyncSender<Asked>) {
     let mut input = BufReader::new(stream);
     loop {
         let mut text = String::new();
@@ -172,30 +188,37 @@ fn read(stream: UnixStream, number: u64, watchers: &Mutex<Watchers>, asks: &Send
             Ok(length) if length > 0 => {}
             _ => return,
         }
-        let mut watchers = lock(watchers);
-        let Some(known) = watchers.living.iter_mut().find(|known| known.number == number) else { return };
-        let refusal = match serde_json::from_str(&text) {
-            Ok(Request::Every(every)) if PERIODS.contains(&every) => {
-                (known.every, known.new) = (every, true);
+        let request = serde_json::from_str(&text);
+        // Not while the host, which must not wait, may want to know who watches.
+        let to = {
+            let mut watchers = lock(watchers);
+            let Some(known) = watchers.living.iter_mut().find(|known| known.number == number) else { return };
+            if let Ok(Request::Every(every)) = request
+                && PERIODS.contains(&every)
+            {
+                known.wants = Some(Wants { every, next: Ns::ZERO });
                 continue;
             }
+            known.replies.clone()
+        };
+        let refusal = match request {
             Ok(Request::Every(every)) => {
                 format!("a snapshot every {every}: expected {} to {}", PERIODS.start(), PERIODS.end())
             }
-            Ok(Request::Change(change)) => match asks.send(Asked { change, to: known.lines.clone() }) {
+            Ok(Request::Change(change)) => match asks.send(Asked { change, to }) {
                 Ok(()) => continue,
                 Err(_) => return,
             },
             Err(error) => format!("cannot read the request: {error}"),
         };
-        if line(&Reply::Refused(refusal)).is_none_or(|line| known.lines.try_send(line).is_err()) {
+        if to.try_send(Arc::new(Reply::Refused(refusal))).is_err() {
             return;
         }
     }
 }
 
-fn line(reply: &Reply) -> Option<Arc<str>> {
-    serde_json::to_string(reply).ok().map(|text| Arc::from(text + "\n"))
+fn send(stream: &mut UnixStream, reply: &Reply) -> io::Result<()> {
+    stream.write_all((serde_json::to_string(reply)? + "\n").as_bytes())
 }
 
 fn lock(watchers: &Mutex<Watchers>) -> MutexGuard<'_, Watchers> {

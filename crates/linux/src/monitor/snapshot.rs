@@ -69,7 +69,6 @@ pub struct ThreadNow {
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum State {
     /// It has a core.
     Running,
@@ -82,7 +81,6 @@ pub enum State {
 
 /// What a policy thinks of a thread from one refresh to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Label {
     /// It belongs on the fastest cores.
     Big,
@@ -93,6 +91,29 @@ pub enum Label {
     /// It may be anywhere.
     #[default]
     Any,
+}
+
+impl State {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ready => "ready",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+impl Label {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Big => "big",
+            Self::Little => "little",
+            Self::Critical => "critical",
+            Self::Any => "any",
+        }
+    }
 }
 
 impl From<&Standing> for Label {

@@ -1,7 +1,6 @@
 //! Records a real run: the kernel's events become a recording.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::process::ExitStatus;
 
@@ -12,6 +11,7 @@ use super::RecordingBuilder;
 use crate::clock::clock;
 use crate::event::{Event, Tid, What};
 use crate::launch::Launched;
+use crate::process;
 use crate::wait::poll;
 use crate::watch::{self, Counters, Missed, Options, Watch};
 
@@ -90,7 +90,7 @@ impl Recorder {
         })?;
         let now = clock();
         unnamed.retain(|tid, since| {
-            if let Ok(name) = fs::read_to_string(format!("/proc/{tid}/comm")) {
+            if let Ok(name) = process::text(format!("/proc/{tid}/comm")) {
                 recording.name(*tid, name.trim_end());
             }
             now.since(*since) < NAMED_AFTER

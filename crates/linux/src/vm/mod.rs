@@ -22,6 +22,7 @@ mod protocol;
 mod qemu;
 pub(crate) mod shares;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,12 @@ use protocol::{Reply, Request, Run};
 pub use error::Error;
 pub use options::{Accelerator, Options};
 pub use shares::Shares;
+
+/// The variable that names a configuration of `evenkeel`.
+pub const CONFIG: &str = "EVENKEEL_CONFIG";
+/// Variables for this machine's own programs: a configuration may have CPUs of this machine, and its service manager is not that
+/// of the guest.
+const ELSEWHERE: [&str; 2] = [CONFIG, "NOTIFY_SOCKET"];
 
 /// A running guest. It is switched off when this is dropped.
 pub struct Vm {
@@ -143,7 +150,7 @@ impl Vm {
         let mut streams = [(Stream::Output, create(&names[0])?), (Stream::Errors, create(&names[1])?)];
         let run = Run {
             command: job.command.to_vec(),
-            environment: environment(),
+            environment: environment(std::env::vars_os()),
             directory: job.directory.display().to_string(),
             writable: job.writable.iter().map(|path| path.display().to_string()).collect(),
             output: names[0].display().to_string(),
@@ -181,10 +188,10 @@ impl Drop for Vm {
     }
 }
 
-/// The variables of this process, but for those that are not UTF-8.
-fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+/// Those of this process's variables that a guest's commands have: not what is not UTF-8, and not [`ELSEWHERE`].
+fn environment(own: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
+    own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()))
         .collect()
 }
 
@@ -201,4 +208,16 @@ fn forward(streams: &mut [(Stream, File); 2], output: &mut Sink<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_has_the_variables_that_mean_the_same_there() {
+        let own = [("PATH", "/bin"), (CONFIG, "/home/me/evenkeel.toml"), ("NOTIFY_SOCKET", "@manager")];
+        let own = own.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(environment(own.into_iter()), [("PATH".to_owned(), "/bin".to_owned())]);
+    }
 }

@@ -386,7 +386,7 @@ impl Stat {
     /// `None` when the thread has ended, though its number may stay until the whole process has.
     fn of(process: Tid, tid: Tid) -> Option<Self> {
         const PF_EXITING: u64 = 4;
-        let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).ok()?;
+        let stat = process::text(format!("/proc/{process}/task/{tid}/stat")).ok()?;
         let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3).and_then(|field| field.parse::<u64>().ok());
         let state = *fields.first()?;

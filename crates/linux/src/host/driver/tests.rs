@@ -99,6 +99,25 @@ fn speedups_are_measured_where_instructions_are_counted() {
     assert_eq!(sample(1, 1), Some(4.0));
 }
 
+/// What was measured under the policy before is not measured anew.
+#[test]
+fn a_driver_that_takes_over_knows_the_measured_speedups() {
+    let mut kernel = kernel("1B1S:3", "pfs");
+    let tid = kernel.start(0, Ns::from_secs(5));
+    for (cpu, rate) in [(0, 4), (0, 4), (1, 2)] {
+        let thread = kernel.thread(tid);
+        thread.sample.cpu = cpu;
+        let before = thread.sample.instructions.unwrap_or_default();
+        thread.sample.instructions = Some(Instructions(before.0 + rate * PERIOD.0));
+        kernel.sample();
+    }
+    kernel.hand_over(&Setup::parse("colab").unwrap());
+    kernel.thread(tid).sample.instructions = None;
+    kernel.sample();
+    let id = kernel.driver.thread(tid).unwrap();
+    assert_eq!(kernel.driver.state().thread(id).speedup, Some(2.0));
+}
+
 #[test]
 fn a_thread_that_the_kernel_moved_is_where_the_kernel_says() {
     let mut kernel = kernel("2B:1", "cfs");

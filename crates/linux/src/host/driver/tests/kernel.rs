@@ -91,6 +91,17 @@ impl Kernel {
         tid
     }
 
+    /// Another policy decides from now on.
+    pub fn hand_over(&mut self, policy: &Setup) {
+        let cpus: Vec<u16> = (0..self.spec.cores()).collect();
+        let mut driver = Driver::new(machine(&self.spec), &cpus, policy, self.now);
+        for MockThread { sample, cores, .. } in &self.threads {
+            let about = Newcomer { kind: ThreadKind::Application, class: Class::fair(0), cores: *cores };
+            driver.take_over(self.now, sample, about, &self.driver);
+        }
+        self.driver = driver;
+    }
+
     pub fn thread(&mut self, tid: Tid) -> &mut MockThread {
         self.threads.iter_mut().find(|thread| thread.sample.tid == tid).unwrap()
     }
