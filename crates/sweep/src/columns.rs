@@ -14,7 +14,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type, TypePtr};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::pages::Source;
 
@@ -35,6 +35,9 @@ pub enum Kind {
 
 /// The values of a row, in the order of its fields.
 pub type Record = Vec<Value>;
+
+/// Among how many texts before it one is looked for, to share its bytes: names come again, row after row.
+const RECENT: usize = 8;
 
 /// A name, what it holds, and whether a value may be missing.
 pub type Leaf = (&'static str, Kind, bool);
@@ -226,7 +229,11 @@ impl Column {
             }
             Values::Doubles(all) => all.push(value.as_f64().unwrap_or_default()),
             Values::Bools(all) => all.push(value.as_bool().unwrap_or_default()),
-            Values::Texts(all) => all.push(value.as_str().unwrap_or_default().into()),
+            Values::Texts(all) => {
+                let text = value.as_str().unwrap_or_default();
+                let known = all.iter().rev().take(RECENT).find(|known| known.data() == text.as_bytes()).cloned();
+                all.push(known.unwrap_or_else(|| text.into()));
+            }
         }
     }
 
@@ -376,9 +383,10 @@ impl Group {
                 continue;
             };
             let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-            for (column, (leaf, ..)) in columns.iter_mut().zip(leaves) {
+            for ((place, (leaf, ..)), column) in leaves.iter().enumerate().zip(columns) {
                 for (at, item) in items.iter().enumerate() {
-                    column.push(&item[leaf], i16::from(at > 0));
+                    let value = item.get(place).or_else(|| item.get(leaf)).unwrap_or(&Value::Null);
+                    column.push(value, i16::from(at > 0));
                 }
                 if items.is_empty() {
                     column.push_empty();
@@ -421,17 +429,15 @@ pub fn read(fields: &[Field], group: &mut [Source], rows: usize) -> Result<Vec<R
     Ok(all)
 }
 
-/// The items of a list, from what each of its columns has of them.
+/// The items of a list, from what each of its columns has of them: arrays, as the keys of objects would take as long as all the rest.
 fn items(leaves: &[Leaf], columns: Vec<Vec<Value>>) -> Result<Value> {
     let count = columns.first().map_or(0, Vec::len);
     if columns.len() != leaves.len() || columns.iter().any(|column| column.len() != count) {
         return Err(ParquetError::General("columns of a list have different numbers of items".into()));
     }
-    let mut items = vec![Map::new(); count];
-    for (column, (leaf, ..)) in columns.into_iter().zip(leaves) {
-        for (item, value) in items.iter_mut().zip(column) {
-            item.insert((*leaf).to_owned(), value);
-        }
+    let mut items: Vec<Record> = (0..count).map(|_| Record::with_capacity(leaves.len())).collect();
+    for column in columns {
+        items.iter_mut().zip(column).for_each(|(item, value)| item.push(value));
     }
-    Ok(items.into_iter().map(Value::Object).collect())
+    Ok(items.into_iter().collect())
 }

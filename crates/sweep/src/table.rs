@@ -200,7 +200,7 @@ pub fn is_done(grid: &Grid, path: &Path, drop: bool, max_events: u64) -> Result<
 /// How many rows a table of a sweep has.
 ///
 /// # Errors
-/// As [`read`].
+/// It cannot be read, or is none of a sweep.
 pub fn rows(path: &Path) -> Result<u64> {
     Ok(Reader::open(path)?.count)
 }
