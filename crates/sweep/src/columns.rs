@@ -5,13 +5,18 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriterImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
-use serde_json::{Map, Value};
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type, TypePtr};
+use serde_json::Value;
+
+use crate::pages::Source;
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,9 @@ pub enum Kind {
 
 /// The values of a row, in the order of its fields.
 pub type Record = Vec<Value>;
+
+/// Among how many texts before it one is looked for, to share its bytes: names come again, row after row.
+const RECENT: usize = 8;
 
 /// A name, what it holds, and whether a value may be missing.
 pub type Leaf = (&'static str, Kind, bool);
@@ -221,7 +229,11 @@ impl Column {
             }
             Values::Doubles(all) => all.push(value.as_f64().unwrap_or_default()),
             Values::Bools(all) => all.push(value.as_bool().unwrap_or_default()),
-            Values::Texts(all) => all.push(value.as_str().unwrap_or_default().into()),
+            Values::Texts(all) => {
+                let text = value.as_str().unwrap_or_default();
+                let known = all.iter().rev().take(RECENT).find(|known| known.data() == text.as_bytes()).cloned();
+                all.push(known.unwrap_or_else(|| text.into()));
+            }
         }
     }
 
@@ -231,33 +243,43 @@ impl Column {
         self.repetitions.push(0);
     }
 
-    fn write(&self, mut out: SerializedColumnWriter<'_>) -> Result<()> {
-        let (definitions, repetitions) = (Some(&self.definitions[..]), Some(&self.repetitions[..]));
-        match &self.values {
-            Values::Longs(all) => out.typed::<Int64Type>().write_batch(all, definitions, repetitions)?,
-            Values::Doubles(all) => out.typed::<DoubleType>().write_batch(all, definitions, repetitions)?,
-            Values::Bools(all) => out.typed::<BoolType>().write_batch(all, definitions, repetitions)?,
-            Values::Texts(all) => out.typed::<ByteArrayType>().write_batch(all, definitions, repetitions)?,
-        };
-        out.close()
+    /// Writes them as the next column of a group. The writer that a group has itself brings encoders of every type that Parquet has.
+    fn write<W: Write + Send>(
+        &self,
+        column: &ColumnDescPtr,
+        properties: &WriterPropertiesPtr,
+        to: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<()> {
+        let (mut bytes, of) = (TrackedWrite::new(Vec::new()), (column, properties));
+        let closed = match &self.values {
+            Values::Longs(all) => self.encode::<Int64Type>(all, of, &mut bytes),
+            Values::Doubles(all) => self.encode::<DoubleType>(all, of, &mut bytes),
+            Values::Bools(all) => self.encode::<BoolType>(all, of, &mut bytes),
+            Values::Texts(all) => self.encode::<ByteArrayType>(all, of, &mut bytes),
+        }?;
+        to.append_column(&Bytes::from(bytes.into_inner()?), closed)
+    }
+
+    fn encode<T: DataType>(
+        &self,
+        values: &[T::T],
+        (column, properties): (&ColumnDescPtr, &WriterPropertiesPtr),
+        to: &mut TrackedWrite<Vec<u8>>,
+    ) -> Result<ColumnCloseResult> {
+        let pages = Box::new(SerializedPageWriter::new(to));
+        let mut writer = ColumnWriterImpl::<T>::new(Arc::clone(column), Arc::clone(properties), pages);
+        writer.write_batch(values, Some(&self.definitions), Some(&self.repetitions))?;
+        writer.close()
     }
 
     /// Reads what so many rows have.
-    fn read(mut self, from: &mut ColumnReader, rows: usize) -> Result<Self> {
+    fn read(mut self, from: &mut Source, rows: usize) -> Result<Self> {
         let Self { definitions, repetitions, values, .. } = &mut self;
         let read = match (values, from) {
-            (Values::Longs(all), ColumnReader::Int64ColumnReader(from)) => {
-                fill(from, rows, definitions, repetitions, all)
-            }
-            (Values::Doubles(all), ColumnReader::DoubleColumnReader(from)) => {
-                fill(from, rows, definitions, repetitions, all)
-            }
-            (Values::Bools(all), ColumnReader::BoolColumnReader(from)) => {
-                fill(from, rows, definitions, repetitions, all)
-            }
-            (Values::Texts(all), ColumnReader::ByteArrayColumnReader(from)) => {
-                fill(from, rows, definitions, repetitions, all)
-            }
+            (Values::Longs(all), Source::Longs(from)) => fill(from, rows, definitions, repetitions, all),
+            (Values::Doubles(all), Source::Doubles(from)) => fill(from, rows, definitions, repetitions, all),
+            (Values::Bools(all), Source::Bools(from)) => fill(from, rows, definitions, repetitions, all),
+            (Values::Texts(all), Source::Texts(from)) => fill(from, rows, definitions, repetitions, all),
             _ => Err(ParquetError::General("a column is of another type than its schema says".into())),
         };
         read.map(|()| self)
@@ -361,9 +383,10 @@ impl Group {
                 continue;
             };
             let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-            for (column, (leaf, ..)) in columns.iter_mut().zip(leaves) {
+            for ((place, (leaf, ..)), column) in leaves.iter().enumerate().zip(columns) {
                 for (at, item) in items.iter().enumerate() {
-                    column.push(&item[leaf], i16::from(at > 0));
+                    let value = item.get(place).or_else(|| item.get(leaf)).unwrap_or(&Value::Null);
+                    column.push(value, i16::from(at > 0));
                 }
                 if items.is_empty() {
                     column.push_empty();
@@ -374,10 +397,10 @@ impl Group {
 
     /// Writes them, after which there are none.
     pub fn write<W: Write + Send>(&mut self, to: &mut SerializedFileWriter<W>) -> Result<()> {
+        let (columns, properties) = (to.schema_descr().columns().to_vec(), Arc::clone(to.properties()));
         let mut group = to.next_row_group()?;
-        for column in self.columns.iter().flatten() {
-            let out = group.next_column()?.ok_or_else(|| ParquetError::General("a schema lacks a column".into()))?;
-            column.write(out)?;
+        for (values, column) in self.columns.iter().flatten().zip(&columns) {
+            values.write(column, &properties, &mut group)?;
         }
         group.close()?;
         *self = Self::new(std::mem::take(&mut self.fields));
@@ -386,7 +409,7 @@ impl Group {
 }
 
 /// Reads the next rows of a group, each with all of these fields. The columns of the group are those of the fields, in their order.
-pub fn read(fields: &[Field], group: &mut [ColumnReader], rows: usize) -> Result<Vec<Record>> {
+pub fn read(fields: &[Field], group: &mut [Source], rows: usize) -> Result<Vec<Record>> {
     let mut all: Vec<Record> = (0..rows).map(|_| Record::with_capacity(fields.len())).collect();
     let mut readers = group.iter_mut();
     for field in fields {
@@ -406,17 +429,15 @@ pub fn read(fields: &[Field], group: &mut [ColumnReader], rows: usize) -> Result
     Ok(all)
 }
 
-/// The items of a list, from what each of its columns has of them.
+/// The items of a list, from what each of its columns has of them: arrays, as the keys of objects would take as long as all the rest.
 fn items(leaves: &[Leaf], columns: Vec<Vec<Value>>) -> Result<Value> {
     let count = columns.first().map_or(0, Vec::len);
     if columns.len() != leaves.len() || columns.iter().any(|column| column.len() != count) {
         return Err(ParquetError::General("columns of a list have different numbers of items".into()));
     }
-    let mut items = vec![Map::new(); count];
-    for (column, (leaf, ..)) in columns.into_iter().zip(leaves) {
-        for (item, value) in items.iter_mut().zip(column) {
-            item.insert((*leaf).to_owned(), value);
-        }
+    let mut items: Vec<Record> = (0..count).map(|_| Record::with_capacity(leaves.len())).collect();
+    for column in columns {
+        items.iter_mut().zip(column).for_each(|(item, value)| item.push(value));
     }
-    Ok(items.into_iter().map(Value::Object).collect())
+    Ok(items.into_iter().collect())
 }

@@ -37,6 +37,7 @@ mod grid;
 mod journal;
 mod key;
 mod merge;
+mod pages;
 mod row;
 mod shard;
 mod summary;

@@ -41,7 +41,7 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
     }
     let mut next = Next { runs: about.runs, heads, run: 0, missing: 0, first_missing: None, written: 0, last: None };
     while let Some(record) = next.record(&mut open)? {
-        writer.write(&record)?;
+        writer.write(record)?;
     }
     next.up_to(about.runs);
     match next.first_missing.filter(|_| !incomplete) {
@@ -89,7 +89,7 @@ struct Next {
 
 impl Next {
     /// The next one, of the part that has it.
-    fn record(&mut self, parts: &mut [Part<'_>]) -> Result<Option<Record>> {
+    fn record(&mut self, parts: &mut [Part<'_>]) -> Result<Option<&Record>> {
         while let Some(Reverse((run, number))) = self.heads.pop() {
             let part = &mut parts[number];
             if run >= self.runs {
@@ -102,8 +102,7 @@ impl Next {
                 self.up_to(run);
                 self.run = run + 1;
                 self.written += 1;
-                self.last = Some((number, record.clone()));
-                return Ok(Some(record));
+                return Ok(Some(&self.last.insert((number, record)).1));
             }
             if let Some((first, last)) = &self.last
                 && *last != record

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use evenkeel_experiment::Run;
 use parquet::basic::Compression;
-use parquet::column::reader::ColumnReader;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
@@ -21,6 +19,7 @@ use crate::columns::{self, Field, Group, Kind, Record, schema};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::key::hexadecimal;
+use crate::pages::Source;
 use crate::row::{FIELDS, Row};
 
 /// Rows that are read at a time.
@@ -75,6 +74,13 @@ impl About {
     /// Runs of a workload on a machine under certain conditions.
     pub fn in_cell(&self) -> u64 {
         (self.policies.len() * self.orders * self.seeds) as u64
+    }
+
+    /// Whether its numbers fit each other: those of a broken file may not.
+    fn fits(&self) -> bool {
+        let pairs = self.policies.len().checked_mul(self.orders);
+        let in_cell = pairs.and_then(|pairs| pairs.checked_mul(self.seeds)).unwrap_or_default() as u64;
+        self.baseline < self.policies.len() && (1..=self.runs).contains(&in_cell)
     }
 }
 
@@ -194,7 +200,7 @@ pub fn is_done(grid: &Grid, path: &Path, drop: bool, max_events: u64) -> Result<
 /// How many rows a table of a sweep has.
 ///
 /// # Errors
-/// As [`read`].
+/// It cannot be read, or is none of a sweep.
 pub fn rows(path: &Path) -> Result<u64> {
     Ok(Reader::open(path)?.count)
 }
@@ -280,12 +286,13 @@ pub struct Reader<'a> {
     pub varied: Vec<Field>,
     /// How many rows it has.
     count: u64,
-    file: SerializedFileReader<File>,
+    file: Arc<File>,
+    metadata: ParquetMetaData,
     /// All fields, and where their columns are in the file.
     fields: Vec<Field>,
     places: Vec<usize>,
     /// The columns of the present group of rows, and how many rows of it are left. Then the next group.
-    group: Vec<ColumnReader>,
+    group: Vec<Source>,
     left: usize,
     next: usize,
 }
@@ -297,38 +304,36 @@ impl<'a> Reader<'a> {
             return Err(Error::table(path, "expected a file: a table of a sweep, or none yet"));
         }
         let file = File::open(path).map_err(Error::file(path))?;
-        let file = SerializedFileReader::new(file).map_err(Error::parquet(path))?;
-        let metadata = file.metadata().file_metadata();
-        let about = metadata.key_value_metadata().into_iter().flatten();
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(Error::parquet(path))?;
+        let of_file = metadata.file_metadata();
+        let about = of_file.key_value_metadata().into_iter().flatten();
         let about = about.filter(|entry| entry.key == ABOUT).find_map(|entry| entry.value.as_deref());
-        let about = about.and_then(|about| serde_json::from_str(about).ok());
+        let about = about.and_then(|about| serde_json::from_str(about).ok()).filter(About::fits);
         let about = about.ok_or_else(|| Error::table(path, "a Parquet file, but none of `evenkeel sweep`"))?;
         let wrong = |name: &str| {
             let message = format!("its column `{name}` is missing, or of another kind than `evenkeel sweep` writes");
             Error::table(path, message)
         };
-        let columns = metadata.schema_descr().columns();
+        let columns = of_file.schema_descr().columns();
         let varied = Field::others(columns, &FIELDS).map_err(|name| wrong(&name))?;
         let fields = fields(&varied);
         let mut places = Vec::new();
         for field in &fields {
             places.extend(field.find(columns).ok_or_else(|| wrong(&field.name))?);
         }
-        let count = metadata.num_rows().unsigned_abs();
-        Ok(Self { path, about, varied, count, file, fields, places, group: Vec::new(), left: 0, next: 0 })
+        let count = of_file.num_rows().unsigned_abs();
+        let file = Arc::new(file);
+        Ok(Self { path, about, varied, count, file, metadata, fields, places, group: Vec::new(), left: 0, next: 0 })
     }
 
     /// The next rows as records, which begin with their number; none at its end.
     pub fn records(&mut self) -> Result<Option<Vec<Record>>> {
         let wrong = Error::parquet(self.path);
         while self.left == 0 {
-            if self.next == self.file.num_row_groups() {
-                return Ok(None);
-            }
-            let group = self.file.get_row_group(self.next).map_err(&wrong)?;
-            let columns = self.places.iter().map(|&place| group.get_column_reader(place));
+            let Some(group) = self.metadata.row_groups().get(self.next) else { return Ok(None) };
+            let columns = self.places.iter().map(|&place| Source::open(&self.file, group, place));
             self.group = columns.collect::<Result<_, _>>().map_err(&wrong)?;
-            self.left = usize::try_from(group.metadata().num_rows()).unwrap_or_default();
+            self.left = usize::try_from(group.num_rows()).unwrap_or_default();
             self.next += 1;
         }
         let rows = self.left.min(STEP);
