@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::{Context, Result, bail};
-use evenkeel_linux::monitor::{self, Change, Label, Reply, Request, State, Watcher};
+use evenkeel_linux::monitor::{self, Change, Reply, Request, State, Watcher};
 use evenkeel_report::table;
 use evenkeel_sched::POLICIES;
 use evenkeel_top::{App, Facts, ThreadRow, View};
@@ -129,21 +129,12 @@ fn text(view: &View, rows: &[ThreadRow]) -> String {
             percent(row.ready),
             or_none(row.blame),
             row.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
-            if row.service { "service".into() } else { label(row.label).to_owned() },
+            if row.service { "service".into() } else { row.label.name().to_owned() },
             list::text(&row.pinned),
         ]);
     }
     let missing: String = view.missing.iter().map(|missing| format!("{missing}\n")).collect();
     format!("{}{}\n{}{missing}", table::heading(&heading), table::text(&cores), table::text(&threads))
-}
-
-fn label(label: Label) -> &'static str {
-    match label {
-        Label::Big => "big",
-        Label::Little => "little",
-        Label::Critical => "critical",
-        Label::Any => "any",
-    }
 }
 
 fn document<'a>(view: &'a View, rows: &'a [ThreadRow]) -> json::Watched<'a> {
@@ -165,7 +156,7 @@ fn document<'a>(view: &'a View, rows: &'a [ThreadRow]) -> json::Watched<'a> {
             State::Waiting => "waiting",
         },
         cpu: row.cpu,
-        label: label(row.label),
+        label: row.label.name(),
         speedup: row.speedup,
         run: row.run,
         big: row.big,
