@@ -3,8 +3,18 @@
 use std::collections::BTreeMap;
 
 use evenkeel_model::lane::{Slice, coarser};
-use evenkeel_model::{ClusterId, CoreId, Hz, Machine, Ns, ThreadId, Watts};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId, Watts};
+use evenkeel_sched::policy::Judgement;
 use evenkeel_sim::{Event, Observer, Stop};
+
+mod times;
+
+pub use times::Times;
+
+/// Not more judgements than this are kept, of all threads together.
+const JUDGED: usize = 1 << 17;
+/// A speedup that has changed by less than this since it was noted is no news.
+const NEWS: f64 = 0.05;
 
 /// The history of a run.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +31,8 @@ pub struct History {
     pub frequencies: Vec<(Ns, ClusterId, Hz)>,
     /// Which thread waited for which other, for how long and how often, over the whole run.
     pub waits: BTreeMap<Pair, Wait>,
+    /// What was thought of threads, in order of time.
+    pub judged: Vec<Judged>,
     /// When the run ended.
     pub end: Ns,
     /// The grid through which the older part is seen, if there were too many spans to keep each.
@@ -35,9 +47,22 @@ pub struct RecordedThread {
     /// Its own.
     pub name: String,
     /// How long it took from each of its wake-ups until it ran.
-    pub latencies: Vec<Ns>,
+    pub latencies: Times,
     /// How long it took from each wake-up that no thread caused, such as a timer's, until it waited again.
-    pub responses: Vec<Ns>,
+    pub responses: Times,
+}
+
+/// What was thought of a thread from a time on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// From when.
+    pub at: Ns,
+    /// The thread.
+    pub thread: ThreadId,
+    /// What the policy thought of it, and its speedup.
+    pub judgement: Judgement,
+    /// The cores that the policy kept it to, if it did.
+    pub kept: Option<CoreSet>,
 }
 
 /// A thread that waited, and the one that ended that.
@@ -149,6 +174,9 @@ struct State {
     woken: Woken,
     /// When no thread woke it, until it waits again.
     began: Option<Ns>,
+    /// What was noted of it last.
+    judgement: Judgement,
+    kept: Option<CoreSet>,
 }
 
 impl Recorder {
@@ -205,6 +233,23 @@ impl Recorder {
         self.history.resolution = Some(grid);
     }
 
+    /// Something is thought of a thread from now on, or the policy keeps it to some cores.
+    fn judge(&mut self, at: Ns, thread: ThreadId, judgement: Option<Judgement>, kept: Option<CoreSet>) {
+        let Some(state) = self.threads.get_mut(thread.index()) else { return };
+        if let Some(judgement) = judgement {
+            let [before, now] = [state.judgement, judgement].map(|judgement| judgement.speedup.unwrap_or(0.0));
+            if judgement.label == state.judgement.label && (now - before).abs() < NEWS * before {
+                return;
+            }
+            state.judgement = judgement;
+        }
+        state.kept = kept.or(state.kept);
+        self.history.judged.push(Judged { at, thread, judgement: state.judgement, kept: state.kept });
+        if self.history.judged.len() >= JUDGED {
+            self.history.judged = last_of_each(std::mem::take(&mut self.history.judged), self.threads.len(), at);
+        }
+    }
+
     fn ready(&mut self, at: Ns, thread: ThreadId, by: Option<ThreadId>) {
         let Some(state) = self.threads.get_mut(thread.index()) else { return };
         state.ready = Some(at);
@@ -227,7 +272,7 @@ impl Recorder {
         let ready = state.ready.take().map_or(Ns::ZERO, |since| at.since(since));
         let woken = std::mem::replace(&mut state.woken, Woken::No);
         if woken != Woken::No {
-            self.history.threads[thread.index()].latencies.push(ready);
+            self.history.threads[thread.index()].latencies.add(ready);
         }
         self.running[core.index()] = Some(Began { thread, at, ready, woken });
     }
@@ -236,7 +281,7 @@ impl Recorder {
         if let Some(state) = self.threads.get_mut(thread.index()) {
             state.blocked = Some(at);
             if let Some(began) = state.began.take() {
-                self.history.threads[thread.index()].responses.push(at.since(began));
+                self.history.threads[thread.index()].responses.add(at.since(began));
             }
         }
         if let Some(known) = self.names.get(what) {
@@ -255,7 +300,14 @@ impl Observer for Recorder {
             Event::Created { program, name, .. } => {
                 let thread = RecordedThread { program: program.into(), name: name.into(), ..RecordedThread::default() };
                 self.history.threads.push(thread);
-                self.threads.push(State { ready: None, blocked: None, woken: Woken::No, began: None });
+                self.threads.push(State {
+                    ready: None,
+                    blocked: None,
+                    woken: Woken::No,
+                    began: None,
+                    judgement: Judgement::default(),
+                    kept: None,
+                });
             }
             Event::Ready { thread, by, .. } => self.ready(at, thread, by),
             Event::Run { core, thread } => self.run(at, core, thread),
@@ -276,9 +328,25 @@ impl Observer for Recorder {
                 }
             }
             Event::Frequency { cluster, frequency } => set(&mut self.history.frequencies, at, cluster, frequency),
-            Event::TaskBegan { .. } | Event::TaskEnded { .. } | Event::Affinity { .. } => {}
+            Event::Judged { thread, judgement } => self.judge(at, thread, Some(judgement), None),
+            Event::Affinity { thread, cores } => self.judge(at, thread, None, Some(cores)),
+            Event::TaskBegan { .. } | Event::TaskEnded { .. } => {}
         }
     }
+}
+
+/// The last judgement of each thread in each cell of a grid, of which there are so many that half of the room is left.
+fn last_of_each(judged: Vec<Judged>, threads: usize, now: Ns) -> Vec<Judged> {
+    let cells = (JUDGED / 2 / threads.max(1)).max(1);
+    let grid = (now.0 / cells as u64 + 1).next_power_of_two();
+    let mut later = vec![u64::MAX; threads];
+    let last = |judged: &Judged| {
+        let cell = judged.at.0 / grid;
+        std::mem::replace(&mut later[judged.thread.index()], cell) != cell
+    };
+    let mut kept: Vec<Judged> = judged.into_iter().rev().filter(last).collect();
+    kept.reverse();
+    kept
 }
 
 /// A cluster has a value from now on. One that it had for no time, between two threads, is left out.

@@ -7,8 +7,8 @@ use crate::history::{History, Recorder};
 use crate::plan::Job;
 use crate::runner::Runner;
 
-/// So many spans of all runs together are kept: more make a page that does not open at once.
-const SPANS: usize = 1 << 20;
+/// So many spans of all runs of a page together are kept: more make one that does not open at once.
+pub const SPANS: usize = 1 << 20;
 
 /// The histories of a plan's first workloads and machines.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use evenkeel_experiment::{Cell, Comparison};
 use evenkeel_model::Difference;
-use evenkeel_sweep::Summary;
+use evenkeel_sweep::{PolicySummary, Summary};
 
 use crate::number::{effect, percent};
 
@@ -37,6 +37,31 @@ pub fn of_sweep(summary: &Summary) -> String {
         .filter_map(|of| Some(Found { policy: &of.policy, difference: of.effects.h_antt?, cells: of.cells }));
     let all = summary.policies.len();
     say(&summary.baseline, all, summary.cells, &others.collect::<Vec<_>>(), summary.drawn)
+}
+
+/// In how many cells a policy of a sweep is better, worse, and neither by 95 % intervals; nothing where there are no intervals.
+pub fn verdicts(summary: &Summary, of: &PolicySummary) -> [String; 3] {
+    if one_seed(summary) {
+        return Default::default();
+    }
+    [of.better, of.worse, of.cells.saturating_sub(of.better + of.worse)].map(|cells| cells.to_string())
+}
+
+/// What a reader has to know of the verdicts of a sweep.
+pub fn of_verdicts(summary: &Summary) -> &'static str {
+    match one_seed(summary) {
+        true if summary.drawn => "One seed cannot tell better and worse from chance: more seeds tell.",
+        true => "Nothing is drawn from the seed, so that there are no intervals to tell better and worse by.",
+        false => {
+            "Better and worse: of these, those whose own H_ANTT differs by its 95 % interval; of equal ones one in twenty does by \
+             chance."
+        }
+    }
+}
+
+/// An interval needs two seeds.
+fn one_seed(summary: &Summary) -> bool {
+    summary.policies.iter().filter_map(|of| of.effects.h_antt).all(|difference| difference.interval.is_none())
 }
 
 /// Turnarounds on a workload and machine in each core order, where there are several. Which one a machine has is not a matter of

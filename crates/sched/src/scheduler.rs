@@ -23,7 +23,7 @@ use crate::governor::Governor;
 use crate::idle::IdleTurns;
 use crate::pelt::{self, Pelt};
 use crate::policy::description::Reads;
-use crate::policy::hooks::{Changes, Policy, Standing};
+use crate::policy::hooks::{Changes, Judgement, Label, Policy, Standing};
 use crate::policy::parts::fair;
 use crate::span::Span;
 use crate::state::State;
@@ -288,6 +288,11 @@ impl Scheduler {
     /// What the policy thinks of a thread since the last refresh.
     pub fn standing(&self, thread: ThreadId) -> Standing {
         self.policy.standing(&self.state, thread)
+    }
+
+    /// What is thought of a thread since the last refresh.
+    pub fn judgement(&self, thread: ThreadId) -> Judgement {
+        Judgement { label: Label::from(&self.standing(thread)), speedup: self.state.thread(thread).speedup }
     }
 
     /// The scheduler's tick on a core, after the host has reported what ran there.

@@ -2,6 +2,8 @@
 
 use evenkeel_model::{Class, CoreId, CoreSet, Ns, ProgramId, ThreadId, ThreadKind};
 
+use crate::policy::Judgement;
+
 /// A thread, as it is seen from beside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen<'a> {
@@ -43,4 +45,7 @@ pub trait Steering {
 
     /// What the last look wants to be done.
     fn orders(&self) -> Vec<Order>;
+
+    /// What is thought of a thread since the last look.
+    fn judgement(&self, thread: ThreadId) -> Judgement;
 }

@@ -130,6 +130,11 @@ impl Session {
         self.told.lock().map(|told| told.figures).unwrap_or_default()
     }
 
+    /// The account so far.
+    pub fn account(&self) -> Account {
+        self.told.lock().map(|told| told.clone()).unwrap_or_default()
+    }
+
     /// Whether the machine has been given back already; [`Self::finish`] says why.
     pub fn ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
@@ -141,7 +146,7 @@ impl Session {
     /// Events were lost: what was decided from then on would have been wrong.
     pub fn finish(mut self) -> Result<(Account, Option<Ended>), Error> {
         let ended = self.join()?;
-        Ok((self.told.lock().map(|told| told.clone()).unwrap_or_default(), ended))
+        Ok((self.account(), ended))
     }
 
     fn join(&mut self) -> Result<Option<Ended>, Error> {

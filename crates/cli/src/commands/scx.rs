@@ -54,29 +54,37 @@ pub fn run(args: &Scx) -> Result<u8> {
     })?;
     let mut status = status.map(launch::exit_code);
     let elapsed = clock().since(began);
-    let finished = session.finish();
-    match &finished {
-        Ok((_, Some(Ended { reason, message }))) => {
-            messages::error(format_args!("the kernel took the machine back: {reason}: {message}"));
-        }
-        Err(error) => messages::error(error),
-        Ok((_, None)) => {}
+    let so_far = session.account();
+    let (account, cut) = match session.finish() {
+        Ok((account, ended)) => (account, ended.map(taken_back)),
+        Err(error) => (so_far, Some(error.to_string())),
+    };
+    if let Some(cut) = &cut {
+        messages::error(cut);
     }
     if let Some(command) = command.as_mut().filter(|_| status.is_none()) {
         // It goes on under the kernel's own scheduler.
         status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
     }
-    let Ok((Account { figures, policies, missing }, None)) = finished else { return Ok(launch::OWN_FAILURE) };
+    let Account { figures, policies, missing } = account;
     let uncounted = live::uncounted(described);
     let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
     let missing = missing.as_deref();
     story.end(elapsed, figures);
     let page = |target: Target| {
-        let page = page::scx(&heading(&name, path), &facts(path, &figures, &policies, elapsed), &story, missing);
+        let heading = match &cut {
+            Some(cut) => format!("{}, cut short after {elapsed}: {cut}", heading(&name, path)),
+            None => heading(&name, path),
+        };
+        let page = page::scx(&heading, &policies, &facts(path, &figures, &policies, elapsed), &story, missing);
         target.write(page.as_bytes())
     };
     // What could not be written does not cost the summary.
     let written = html.map_or(Ok(()), page);
+    if cut.is_some() {
+        written?;
+        return Ok(launch::OWN_FAILURE);
+    }
     if !args.quiet {
         let text = match args.format.format {
             Format::Json => {
@@ -90,6 +98,11 @@ pub fn run(args: &Scx) -> Result<u8> {
     }
     written?;
     Ok(status.unwrap_or(0))
+}
+
+/// That the kernel has taken the machine back, and why.
+fn taken_back(Ended { reason, message }: Ended) -> String {
+    format!("the kernel took the machine back: {reason}: {message}")
 }
 
 /// What is scheduled, if it is there.

@@ -4,6 +4,7 @@ use std::io::BufWriter;
 
 use anyhow::{Result, bail};
 use evenkeel_experiment::history::Recorder;
+use evenkeel_experiment::timeline::SPANS;
 use evenkeel_experiment::{Job, Plan, Run, Runner};
 use evenkeel_report::{page, text};
 use evenkeel_sim::Ended;
@@ -14,7 +15,7 @@ use crate::clock::Stopwatch;
 use crate::files::{Target, Unwritten};
 use crate::interrupted::{Interrupted, stopped};
 use crate::progress::Work;
-use crate::{catalog, json};
+use crate::{catalog, json, messages};
 
 /// Runs the command.
 pub fn run(args: &Sim) -> Result<String> {
@@ -71,9 +72,6 @@ fn seeded(args: &Sim, run: Run) -> Result<Run> {
     }
 }
 
-/// So many spans make a page that still opens at once.
-const SPANS: usize = 1 << 20;
-
 /// Does a run and writes what it is to leave: its trace, and its page, unless it was interrupted.
 fn observed(
     args: &Sim,
@@ -86,11 +84,16 @@ fn observed(
     let recorder = html.is_some().then(|| Recorder::new(&machine).at_most(SPANS));
     let (run, recorder, traced) = traced(args, runner, job, trace.as_mut(), recorder)?;
     let mut written = traced.and_then(|()| trace.map_or(Ok(()), Target::keep));
-    if let (Some(recorder), Some(target)) = (recorder, html)
-        && run.ended != Ended::Interrupted
-    {
-        let page = page::run(&run, &recorder.finish(run.measurement.makespan), &machine, &command_line());
-        written = written.and(target.write(page.as_bytes()));
+    match (recorder, html) {
+        // What a run would have come to is not in a part of it.
+        (Some(_), Some(_)) if run.ended == Ended::Interrupted => {
+            messages::note("no page is written: it would be of a run that was interrupted");
+        }
+        (Some(recorder), Some(target)) => {
+            let page = page::run(&run, &recorder.finish(run.measurement.makespan), &machine, &command_line());
+            written = written.and(target.write(page.as_bytes()));
+        }
+        _ => {}
     }
     Ok((run, written))
 }

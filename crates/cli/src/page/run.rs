@@ -9,6 +9,7 @@ use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_report::page::{self as views, COLOURS, Drawn, Made, Thread, Waited, frame};
 use evenkeel_sched::ThreadKind;
+use evenkeel_sched::policy::Label;
 use maud::{Markup, html};
 
 use crate::args::command_line;
@@ -26,6 +27,7 @@ pub fn page(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
             (summary.threads.len()) " threads on " (cores(account)) ". The policy moved a thread to another core type "
             (summary.moves) " times. Following cost " (format!("{:.2}", 100.0 * account.cost())) " % of one CPU."
         }
+        (changes(&summary.policies))
         @for note in account.notes() { p.note { (note) } }
         div.scroll {
             table.rows {
@@ -43,6 +45,14 @@ pub fn page(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
     };
     let made = Made { command: &command_line(), remark: "Real programs differ from run to run." };
     frame(&format!("evenkeel run: {title}"), &content, made)
+}
+
+/// The policies that took over in the middle; nothing if none did.
+pub(super) fn changes(policies: &[(Ns, String)]) -> Markup {
+    let later: Vec<String> = policies.iter().map(|(at, policy)| format!("{policy} from {at} on")).collect();
+    html! {
+        @if !later.is_empty() { p { "The policy was changed in between: " (later.join(", ")) "." } }
+    }
 }
 
 /// `2 big and 4 little cores`.
@@ -176,6 +186,7 @@ fn lanes(account: &Account<'_>, timeline: &Timeline) -> Markup {
         machine: &plan.machine,
         numbers: Some(&plan.cpus),
         moments: &moments.collect::<Vec<_>>(),
+        marks: account.summary.policies.iter().map(|(at, policy)| (*at, policy.as_str())).collect(),
         facts,
     };
     html! {
@@ -227,7 +238,14 @@ fn history(
 
 /// What the account says of a thread.
 fn facts_of(thread: &ThreadSummary) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("ready", format!("{} without a core, in all", thread.delay))];
+    let mut facts = Vec::new();
+    if thread.judgement.label != Label::Any {
+        facts.push(("label", format!("{}, at the end", thread.judgement.label.name())));
+    }
+    if let Some(speedup) = thread.judgement.speedup {
+        facts.push(("speedup", format!("{speedup:.2} times as fast on a big core, as measured at the end")));
+    }
+    facts.push(("ready", format!("{} without a core, in all", thread.delay)));
     if let Some(inside) = thread.inside {
         facts.push(("waited", format!("{} for others", inside.waited)));
         facts.push(("blame", format!("others waited {} for it, all of them together", inside.blame)));

@@ -5,6 +5,7 @@ use evenkeel_report::page::{Made, Series, chart, frame};
 use evenkeel_scx::Figures;
 use maud::html;
 
+use super::run::changes;
 use crate::args::command_line;
 
 /// More moments than this are not kept: then every second one is dropped, and half as many are noted from then on.
@@ -61,7 +62,13 @@ impl Story {
 }
 
 /// The page. `facts` are what the summary says: names, values, remarks.
-pub fn page(heading: &str, facts: &[(&str, String, String)], story: &Story, missing: Option<&str>) -> String {
+pub fn page(
+    heading: &str,
+    policies: &[(Ns, String)],
+    facts: &[(&str, String, String)],
+    story: &Story,
+    missing: Option<&str>,
+) -> String {
     let series = |name: &str, points: Vec<(Ns, f64)>| Series { name: name.to_owned(), points };
     let rate = |count: fn(&Figures) -> u64| {
         story.between(move |before, after, seconds| count(after).saturating_sub(count(before)) as f64 / seconds)
@@ -88,6 +95,7 @@ pub fn page(heading: &str, facts: &[(&str, String, String)], story: &Story, miss
     ];
     let content = html! {
         h1 { (heading) }
+        (changes(policies))
         @if let Some(missing) = missing { p.note { (missing) } }
         div.panels {
             (chart("share", "Time on the fastest cores", "% of the time that threads ran", &[series("share", share)]))
@@ -122,7 +130,10 @@ mod tests {
         assert!(story.moments.len() < MOST && story.moments.is_sorted_by_key(|(at, _)| *at));
         let rates = story.between(|before, after, seconds| (after.switches - before.switches) as f64 / seconds);
         assert!(rates.iter().skip(1).all(|(_, rate)| (rate - 100.0).abs() < 1e-6), "{rates:?}");
-        let page = page("scx <colab>", &[("threads", "3".into(), String::new())], &story, None);
-        assert!(page.contains("scx &lt;colab&gt;") && !page.contains("NaN"));
+        let page =
+            page("scx <colab>", &[(Ns(5), "<pfs>".into())], &[("threads", "3".into(), String::new())], &story, None);
+        assert!(
+            page.contains("scx &lt;colab&gt;") && page.contains("&lt;pfs&gt; from 5 ns on") && !page.contains("NaN")
+        );
     }
 }

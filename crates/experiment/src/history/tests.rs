@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use evenkeel_sched::policy::Label;
+
 use super::*;
 use crate::catalog;
 
@@ -40,8 +42,9 @@ fn a_wait_is_of_the_one_that_ended_it_and_a_response_ends_with_the_next_wait() {
     let history = seen.finish(Ns(100));
     let waits: Vec<_> = history.waits.iter().map(|(pair, wait)| (pair.waiter, pair.waker, *wait)).collect();
     assert_eq!(waits, [(one, other, Wait { total: Ns(30), times: 1 })]);
-    assert_eq!(history.threads[0].latencies, [Ns(3), Ns(4)]);
-    assert_eq!(history.threads[0].responses, [Ns(9)], "preemption is no end of it");
+    let times = |times: &Times| times.cumulative().map(|(time, _)| time.0).collect::<Vec<_>>();
+    assert_eq!(times(&history.threads[0].latencies), [3, 4]);
+    assert_eq!(times(&history.threads[0].responses), [9], "preemption is no end of it");
     assert_eq!(history.waited_for, ["lock \"m\"", "sleep"]);
     let spans: Vec<_> = history.spans.iter().map(|span| (span.start.0, span.end.0, span.woken, span.why)).collect();
     let expected = [
@@ -53,6 +56,37 @@ fn a_wait_is_of_the_one_that_ended_it_and_a_response_ends_with_the_next_wait() {
     ];
     assert_eq!(spans, expected);
     assert_eq!(history.spans[4].ready, Ns(2));
+}
+
+#[test]
+fn what_is_thought_of_a_thread_is_noted_where_it_changes() {
+    let mut seen = recorder();
+    two(&mut seen);
+    let judgement = |label, speedup| Judgement { label, speedup: Some(speedup) };
+    let (big, anywhere) = (judgement(Label::Big, 2.0), judgement(Label::Any, 2.0));
+    let (one, cores) = (ThreadId(1), CoreSet::EMPTY.with(CoreId(0)));
+    seen.observe(Ns(10), &Event::Judged { thread: one, judgement: big });
+    seen.observe(Ns(20), &Event::Judged { thread: one, judgement: judgement(Label::Big, 2.01) });
+    seen.observe(Ns(30), &Event::Affinity { thread: one, cores });
+    seen.observe(Ns(40), &Event::Judged { thread: one, judgement: anywhere });
+    let expected = [(10, big, None), (30, big, Some(cores)), (40, anywhere, Some(cores))];
+    let judged: Vec<_> = seen.finish(Ns(50)).judged.iter().map(|j| (j.at.0, j.judgement, j.kept)).collect();
+    assert_eq!(judged, expected);
+}
+
+#[test]
+fn however_often_threads_are_judged_the_last_is_kept() {
+    let mut seen = recorder();
+    two(&mut seen);
+    for round in 0..2 * JUDGED as u64 {
+        let judgement = Judgement { label: [Label::Big, Label::Little][round as usize % 2], speedup: None };
+        let thread = ThreadId((round / 2 % 2) as u32);
+        seen.observe(Ns(1000 * round), &Event::Judged { thread, judgement });
+    }
+    let judged = seen.finish(Ns(2000 * JUDGED as u64)).judged;
+    assert!(judged.len() < JUDGED && judged.len() > JUDGED / 8, "{}", judged.len());
+    assert!(judged.is_sorted_by_key(|judged| judged.at));
+    assert_eq!(judged.last().map(|last| last.at), Some(Ns(1000 * (2 * JUDGED as u64 - 1))));
 }
 
 proptest! {

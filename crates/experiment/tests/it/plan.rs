@@ -187,7 +187,7 @@ fn timelines_tell_what_the_runs_did() {
             let spans = history.spans.iter().filter(|span| span.core.index() == core);
             assert_eq!(Ns(spans.map(|span| (span.end - span.start).0).sum()), outcome.busy, "core {core}");
         }
-        let woken = history.threads.iter().map(|thread| thread.latencies.len() as u64).sum::<u64>();
+        let woken = history.threads.iter().map(|thread| thread.latencies.count()).sum::<u64>();
         assert_eq!(woken, run.measurement.wakeups.count);
     }
     assert_eq!(panel.horizon(), little_first.iter().map(|run| run.measurement.makespan).max().unwrap());

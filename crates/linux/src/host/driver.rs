@@ -13,13 +13,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::policy::Hook;
+use evenkeel_sched::policy::{Hook, Judgement};
 use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Tid;
 use crate::host::{CoreOf, Rates};
-use crate::monitor::Label;
 use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
 
 /// What the host should do to a thread.
@@ -137,9 +136,9 @@ impl Driver {
         self.sched.state()
     }
 
-    /// What the policy thinks of a thread.
-    pub fn label(&self, tid: Tid) -> Label {
-        self.thread(tid).map_or(Label::Any, |id| Label::from(&self.sched.standing(id)))
+    /// What is thought of a thread.
+    pub fn judgement(&self, tid: Tid) -> Judgement {
+        self.thread(tid).map_or_else(Judgement::default, |id| self.sched.judgement(id))
     }
 
     /// How many of the scheduler's decisions were stale when they were to be carried out.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_model::{CoreSet, Machine, Ns};
+use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::{Class, Setup, ThreadKind};
 
 use super::affinity::{Affinity, Moved, Moving};
@@ -83,6 +84,7 @@ pub(super) struct Known {
     since: Ns,
     names_read: usize,
     pub(super) last: Sample,
+    judgement: Judgement,
 }
 
 impl Follow {
@@ -165,6 +167,11 @@ impl Follow {
         self.sampler.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
         if let Some(timeline) = &mut self.timeline {
             timeline.sample(now, &self.samples, &self.gone);
+            for sample in &self.samples {
+                if let Some(known) = self.known.get_mut(&sample.tid) {
+                    known.judgement = self.driver.judgement(sample.tid);
+                }
+            }
         }
         let gap = self.pace.sampled(now, thread_time().since(before), self.driver.steady());
         self.summary.longest_gap = self.summary.longest_gap.max(gap);
@@ -224,7 +231,10 @@ impl Follow {
         let name = name(sample).or_else(|| leader(&self.known)).unwrap_or_default();
         let started = process::started(sample.tid).unwrap_or_default();
         self.processes.entry(sample.process).or_insert(now);
-        self.known.insert(sample.tid, Known { name, started, since: now, names_read: 0, last: *sample });
+        self.known.insert(
+            sample.tid,
+            Known { name, started, since: now, names_read: 0, last: *sample, judgement: Judgement::default() },
+        );
     }
 
     /// Waits until it is time to sample again, or until the process of `process` has ended.
@@ -351,7 +361,8 @@ impl Follow {
 impl Known {
     fn summary(self, tid: Tid) -> ThreadSummary {
         let Sample { process, run, delay, switches, inside, .. } = self.last;
-        ThreadSummary { tid, process, kind: kind(&self.name), name: self.name, run, delay, switches, inside }
+        let (kind, judgement) = (kind(&self.name), self.judgement);
+        ThreadSummary { tid, process, kind, name: self.name, run, delay, switches, inside, judgement }
     }
 }
 

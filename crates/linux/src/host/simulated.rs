@@ -2,6 +2,7 @@
 //! orders move. That programs are not moved while they start is left out.
 
 use evenkeel_model::{CoreSet, Machine, Ns, ThreadId};
+use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::steering::{self, Seen, Steering};
 use evenkeel_sched::{Class, Setup, ThreadKind, Wait};
 
@@ -82,5 +83,9 @@ impl Steering for Simulated {
             Order::Bind { tid, cores } => steering::Order::Bind(thread(tid), cores),
         };
         self.driver.orders().iter().map(order).collect()
+    }
+
+    fn judgement(&self, thread: ThreadId) -> Judgement {
+        self.driver.judgement(tid(thread))
     }
 }

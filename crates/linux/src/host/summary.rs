@@ -2,6 +2,7 @@
 
 use evenkeel_model::Ns;
 use evenkeel_sched::ThreadKind;
+use evenkeel_sched::policy::Judgement;
 
 use super::timeline::Timeline;
 use crate::event::Tid;
@@ -107,6 +108,8 @@ pub struct ThreadSummary {
     pub switches: u64,
     /// What only eBPF sees.
     pub inside: Option<Inside>,
+    /// What was thought of it at its last sample, if the plan wants a timeline.
+    pub judgement: Judgement,
 }
 
 impl ThreadSummary {

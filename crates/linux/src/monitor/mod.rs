@@ -16,8 +16,9 @@ mod snapshot;
 mod tests;
 
 pub use client::{Error, Found, Requests, Watcher, found};
+pub use evenkeel_sched::policy::Label;
 pub use server::{Asked, Monitor};
-pub use snapshot::{Change, CoreNow, Label, Reply, Request, Snapshot, State, ThreadNow};
+pub use snapshot::{Change, CoreNow, Reply, Request, Snapshot, State, ThreadNow};
 
 use evenkeel_model::Ns;
 

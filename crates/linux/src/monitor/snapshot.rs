@@ -1,7 +1,7 @@
 //! What is said between a host and one that watches it.
 
 use evenkeel_model::Ns;
-use evenkeel_sched::policy::{Group, Standing};
+use evenkeel_sched::policy::Label;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Tid;
@@ -54,6 +54,7 @@ pub struct ThreadNow {
     /// The CPU that it runs on, waits for, or was on last.
     pub cpu: u16,
     /// What the policy thinks of it.
+    #[serde(with = "Word")]
     pub label: Label,
     /// How much faster it is on the biggest core type than on the smallest, if that was measured.
     pub speedup: Option<f64>,
@@ -79,17 +80,13 @@ pub enum State {
     Waiting,
 }
 
-/// What a policy thinks of a thread from one refresh to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Label {
-    /// It belongs on the fastest cores.
+/// How labels are written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Label")]
+enum Word {
     Big,
-    /// It belongs on the others.
     Little,
-    /// Others wait for it.
     Critical,
-    /// It may be anywhere.
-    #[default]
     Any,
 }
 
@@ -100,29 +97,6 @@ impl State {
             Self::Running => "running",
             Self::Ready => "ready",
             Self::Waiting => "waiting",
-        }
-    }
-}
-
-impl Label {
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Big => "big",
-            Self::Little => "little",
-            Self::Critical => "critical",
-            Self::Any => "any",
-        }
-    }
-}
-
-impl From<&Standing> for Label {
-    fn from(standing: &Standing) -> Self {
-        match standing.group {
-            _ if standing.urgency > 0.0 => Self::Critical,
-            Group::Big => Self::Big,
-            Group::Little => Self::Little,
-            Group::Either => Self::Any,
         }
     }
 }

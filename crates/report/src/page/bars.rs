@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
+use super::class;
 use super::svg::{Axis, Drawing, NARROW, at, shortened, width_of};
 use crate::number;
 
@@ -105,7 +105,7 @@ fn row(bar: &Bar, axis: &Axis, y: f64) -> Markup {
             title { (bar.said()) }
             text x="0" y=(text) { (shortened(&bar.label, labels)) }
             @if let Some(x) = effect {
-                rect class={ "f" (bar.colour % COLOURS) } x=(at(x.min(zero))) y=(at(y + 2.5)) height="12"
+                rect class=(class('f', bar.colour)) x=(at(x.min(zero))) y=(at(y + 2.5)) height="12"
                     width=(at((x - zero).abs())) {}
                 @if let Some([low, high]) = ends.map(|ends| ends.map(|end| at(axis.at(100.0 * end)))) {
                     @let [top, middle, low_end] = [y + 5.5, y + 8.5, y + 11.5].map(at);

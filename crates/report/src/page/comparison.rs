@@ -1,9 +1,9 @@
 //! The page of a comparison.
 
-use evenkeel_experiment::history::{History, RecordedThread};
+use evenkeel_experiment::history::{History, RecordedThread, Times};
 use evenkeel_experiment::timeline::{Panel, Timelines};
 use evenkeel_experiment::{Cell, Comparison, Value};
-use evenkeel_model::{Difference, Ns};
+use evenkeel_model::Difference;
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
@@ -134,11 +134,10 @@ fn lanes(compared: &Comparison<'_>, timelines: &Timelines) -> Markup {
 
 /// How long threads waited for a core and how long they took, under each policy.
 fn latencies(compared: &Comparison<'_>, panel: &Panel, number: usize) -> Markup {
-    let curves = |of: fn(&RecordedThread) -> &[Ns]| -> Vec<Curve> {
+    let curves = |of: fn(&RecordedThread) -> &Times| -> Vec<Curve> {
         let policies = compared.policies.iter().zip(colours_of(&compared.policies)).zip(&panel.histories);
         let curve = |((policy, colour), history): ((&&str, usize), &History)| {
-            let times = history.threads.iter().flat_map(|thread| of(thread).iter().copied());
-            Curve::new((*policy).to_owned(), colour, times.collect())
+            Curve::new((*policy).to_owned(), colour, history.threads.iter().map(of))
         };
         policies.map(curve).collect()
     };

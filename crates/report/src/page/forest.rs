@@ -3,7 +3,7 @@
 use evenkeel_model::Difference;
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
+use super::class;
 use super::svg::{Axis, Drawing, NARROW, at, shortened};
 use crate::number;
 
@@ -49,10 +49,10 @@ pub fn figure(id: &str, title: &str, remark: &str, policies: &[(&str, usize)], r
                     g {
                         title { (row.name) ": " (policy) " " (number::effect(Some(*effect))) }
                         @if let Some((low, high)) = effect.interval {
-                            path class={ "line s" (colour % COLOURS) }
+                            path class={ "line " (class('s', *colour)) }
                                 d=(PreEscaped(format!("M{} {}H{}", at(axis.at(100.0 * low)), at(y), at(axis.at(100.0 * high))))) {}
                         }
-                        circle class={ "f" (colour % COLOURS) } cx=(at(axis.at(100.0 * effect.value))) cy=(at(y)) r="3.4" {}
+                        circle class=(class('f', *colour)) cx=(at(axis.at(100.0 * effect.value))) cy=(at(y)) r="3.4" {}
                     }
                 }
             }
@@ -60,5 +60,28 @@ pub fn figure(id: &str, title: &str, remark: &str, policies: &[(&str, usize)], r
     };
     let caption = html! { b { (title) } ", " (remark) };
     let spoken = format!("{title} by value: effects of {} policies at {} values", policies.len(), rows.len());
-    Drawing { id, width: NARROW, height: bottom + BELOW, spoken: &spoken, caption, content }.figure()
+    let drawing = Drawing { id, width: NARROW, height: bottom + BELOW, spoken: &spoken, caption, content };
+    html! {
+        div {
+            (drawing.figure())
+            (numbers(title, policies, rows))
+        }
+    }
+}
+
+/// What the figure shows, to be read.
+fn numbers(title: &str, policies: &[(&str, usize)], rows: &[Row<'_>]) -> Markup {
+    html! {
+        details {
+            summary { (title) " in numbers" }
+            div.scroll {
+                table.rows {
+                    tr { th { "" } @for (policy, _) in policies { th.n { (policy) } } }
+                    @for row in rows {
+                        tr { th scope="row" { (row.name) } @for effect in &row.effects { td.n { (number::effect(*effect)) } } }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! How long threads took, as the share of cases that took no longer (a CDF), on a logarithmic axis.
 
-use evenkeel_model::Ns;
+use evenkeel_experiment::history::Times;
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
+use super::class;
 use super::svg::{Drawing, NARROW, at};
 
 const HEIGHT: f64 = 184.0;
@@ -12,7 +12,7 @@ const RIGHT: f64 = 316.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 158.0;
 /// A curve has no more corners than this.
-const CORNERS: usize = 200;
+const CORNERS: u64 = 200;
 
 /// Times of one policy, or of one kind of thread.
 pub struct Curve {
@@ -20,32 +20,28 @@ pub struct Curve {
     pub name: String,
     /// Its colour.
     pub colour: usize,
-    times: Vec<Ns>,
+    /// The times.
+    pub times: Times,
 }
 
 impl Curve {
-    /// Of times in any order.
-    pub fn new(name: String, colour: usize, mut times: Vec<Ns>) -> Self {
-        times.sort_unstable();
-        Self { name, colour, times }
-    }
-
-    /// The least time that this share of cases does not exceed.
-    fn quantile(&self, share: f64) -> Ns {
-        let rank = (share * self.times.len() as f64).ceil() as usize;
-        self.times.get(rank.clamp(1, self.times.len().max(1)) - 1).copied().unwrap_or(Ns::ZERO)
+    /// Of all the times of some threads.
+    pub fn new<'a>(name: String, colour: usize, times: impl Iterator<Item = &'a Times>) -> Self {
+        let mut all = Times::default();
+        times.for_each(|times| all.merge(times));
+        Self { name, colour, times: all }
     }
 }
 
 /// The figure; nothing if there are no times. `id` is its own on the page.
 pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
-    let curves: Vec<&Curve> = curves.iter().filter(|curve| !curve.times.is_empty()).collect();
-    let longest = curves.iter().filter_map(|curve| curve.times.last()).max().map_or(0, |time| time.0);
+    let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.times.count() > 0).collect();
+    let longest = curves.iter().map(|curve| curve.times.longest().0).max().unwrap_or(0);
     if longest == 0 {
         return html! {};
     }
-    let axis =
-        Decades::of(curves.iter().flat_map(|curve| &curve.times).map(|time| time.0).filter(|time| *time > 0), longest);
+    let times = curves.iter().flat_map(|curve| curve.times.cumulative()).map(|(time, _)| time.0);
+    let axis = Decades::of(times.filter(|time| *time > 0), longest);
     let content = html! {
         @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
             path.grid d=(PreEscaped(format!("M{LEFT} {}H{RIGHT}", height(share)))) {}
@@ -57,8 +53,8 @@ pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
             text.soft x=(x) y=(at(BOTTOM + 15.0)) text-anchor="middle" { (power_of_ten(power)) }
         }
         @for curve in &curves {
-            path class={ "line s" (curve.colour % COLOURS) } d=(PreEscaped(path(curve, &axis))) {
-                title { (curve.name) ": half within " (curve.quantile(0.5)) ", 99 % within " (curve.quantile(0.99)) }
+            path class={ "line " (class('s', curve.colour)) } d=(PreEscaped(path(curve, &axis))) {
+                title { (curve.name) ": half within " (curve.times.quantile(0.5)) ", 99 % within " (curve.times.quantile(0.99)) }
             }
         }
     };
@@ -81,9 +77,9 @@ fn numbers(curves: &[&Curve]) -> Markup {
             tr { th { "" } th.n { "cases" } th.n { "half within" } th.n { "95 %" } th.n { "99 %" } th.n { "all" } }
             @for curve in curves {
                 tr {
-                    td { span class={ "swatch k" (curve.colour % COLOURS) } {} (curve.name) }
-                    td.n { (curve.times.len()) }
-                    @for share in [0.5, 0.95, 0.99, 1.0] { td.n { (curve.quantile(share)) } }
+                    td { span class={ "swatch " (class('k', curve.colour)) } {} (curve.name) }
+                    td.n { (curve.times.count()) }
+                    @for share in [0.5, 0.95, 0.99, 1.0] { td.n { (curve.times.quantile(share)) } }
                 }
             }
         }
@@ -122,12 +118,19 @@ fn height(share: f64) -> String {
 }
 
 fn path(curve: &Curve, axis: &Decades) -> String {
-    let count = curve.times.len();
-    let corners = count.min(CORNERS);
-    let mut path = format!("M{} {}", axis.at(curve.times[0].0), height(0.0));
-    for corner in 1..=corners {
-        let upto = corner * count / corners;
-        path += &format!("H{}V{}", axis.at(curve.times[upto - 1].0), height(upto as f64 / count as f64));
+    let count = curve.times.count();
+    let mut path = String::new();
+    // A corner each so many cases.
+    let step = count.div_ceil(CORNERS);
+    let mut next = 0;
+    for (time, upto) in curve.times.cumulative() {
+        if path.is_empty() {
+            path = format!("M{} {}", axis.at(time.0), height(0.0));
+        }
+        if upto >= next || upto == count {
+            path += &format!("H{}V{}", axis.at(time.0), height(upto as f64 / count as f64));
+            next = upto + step;
+        }
     }
     path + &format!("H{RIGHT}")
 }

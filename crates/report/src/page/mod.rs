@@ -108,12 +108,19 @@ pub fn frame(title: &str, content: &Markup, made: Made<'_>) -> String {
     page.into_string()
 }
 
+/// The class of what has a colour: `how` is `f` for what is filled, `s` for a line, `k` for what is behind text, `t` for text itself.
+/// After the last colour they begin anew, `second`: dashed, striped, or pale with an outline.
+pub fn class(how: char, colour: usize) -> String {
+    let second = if (colour / COLOURS).is_multiple_of(2) { "" } else { " second" };
+    format!("{how}{}{second}", colour % COLOURS)
+}
+
 /// Names with their colours.
 pub fn legend<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Markup {
     html! {
         div.legend {
             @for (colour, name) in names {
-                span class={ "t" (colour % COLOURS) } { b { (name) } }
+                span class=(class('t', colour)) { b { (name) } }
             }
         }
     }
@@ -125,13 +132,15 @@ fn colour_of(policy: &str) -> usize {
     POLICIES.iter().position(|known| known.name == name).or_else(|| techniques(name)).unwrap_or(0)
 }
 
-/// The colours of policies that stand side by side: each has its own, which another has on no page where both are.
+/// The colours of policies that stand side by side: each has its own, which another has on no page where both are. Where there are more
+/// than colours, the rest have them a second time ([`class`]).
 fn colours_of(policies: &[&str]) -> Vec<usize> {
     let mut taken = Vec::new();
     for policy in policies {
         let own = colour_of(policy) % COLOURS;
-        let free = (0..COLOURS).find(|colour| !taken.contains(colour)).unwrap_or(own);
-        taken.push(if taken.contains(&own) { free } else { own });
+        let wanted = [own].into_iter().chain(0..COLOURS).chain([own + COLOURS]).chain(COLOURS..2 * COLOURS);
+        let free = wanted.into_iter().find(|colour| !taken.contains(colour));
+        taken.push(free.unwrap_or(own));
     }
     taken
 }

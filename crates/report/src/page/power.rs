@@ -6,7 +6,7 @@ use evenkeel_experiment::paper::Power;
 use evenkeel_model::Watts;
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
+use super::class;
 use super::svg::{Axis, Drawing, NARROW, at, legend};
 use crate::number;
 
@@ -46,7 +46,7 @@ fn one(id: &str, chart: &Power, (most, longest): (f64, f64)) -> Markup {
             (watts.upright(LEFT, right))
             (seconds.level("time, s", top, bottom))
             @for (index, line) in chart.lines.iter().enumerate() {
-                path class={ "line s" (index % COLOURS) }
+                path class={ "line " (class('s', index)) }
                     d=(PreEscaped(path(&line.samples, chart.every.as_secs_f64(), (&seconds, &watts)))) {
                     title { (line.name) }
                 }

@@ -1,7 +1,7 @@
 //! The page of one simulated run.
 
 use evenkeel_experiment::Run;
-use evenkeel_experiment::history::{History, RecordedThread};
+use evenkeel_experiment::history::{History, RecordedThread, Times};
 use evenkeel_model::{Machine, Ns};
 use maud::{Markup, html};
 
@@ -58,23 +58,22 @@ fn waits(history: &History) -> Markup {
 /// How long threads waited for a core, and how long they took.
 fn latencies(history: &History) -> Markup {
     let Groups { names, of } = Groups::of(history.threads.iter().map(|thread| (&*thread.program, &*thread.name)));
-    let curves = |times: fn(&RecordedThread) -> &[Ns]| -> Vec<Curve> {
+    let curves = |times: fn(&RecordedThread) -> &Times| -> Vec<Curve> {
         let curve = |(group, name): (usize, &String)| {
             let own = history.threads.iter().zip(&of).filter(|(_, of)| **of == group);
-            Curve::new(name.clone(), group, own.flat_map(|(thread, _)| times(thread).iter().copied()).collect())
+            Curve::new(name.clone(), group, own.map(|(thread, _)| times(thread)))
         };
         match names.len() {
             // More curves than colours are not told apart.
             count if count > COLOURS => {
-                let all = history.threads.iter().flat_map(|thread| times(thread).iter().copied());
-                vec![Curve::new("all threads".into(), 0, all.collect())]
+                vec![Curve::new("all threads".into(), 0, history.threads.iter().map(times))]
             }
             _ => names.iter().enumerate().map(curve).collect(),
         }
     };
     let waited = figure("wakeups", "Wake-up latency", LATENCY, &curves(|thread| &thread.latencies));
     let took = figure("responses", "Response", RESPONSE, &curves(|thread| &thread.responses));
-    let none = history.threads.iter().all(|thread| thread.latencies.iter().all(|time| *time == Ns::ZERO));
+    let none = history.threads.iter().all(|thread| thread.latencies.longest() == Ns::ZERO);
     html! {
         h2 { "How long it took" }
         @if none { p.soft { "Each thread that was woken ran at once." } }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use evenkeel_model::Ns;
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
+use super::class;
 use super::svg::{Axis, Drawing, NARROW, at, legend};
 
 const LEFT: f64 = 40.0;
@@ -44,7 +44,7 @@ pub fn chart(id: &str, title: &str, remark: &str, series: &[Series]) -> Markup {
         (across.level("s", top, bottom))
         (up.upright(LEFT, NARROW - 10.0))
         @for (index, of) in series.iter().enumerate() {
-            path class={ "line s" (index % COLOURS) } d=(PreEscaped(line(of))) { title { (of.name) } }
+            path class={ "line " (class('s', index)) } d=(PreEscaped(line(of))) { title { (of.name) } }
         }
     };
     let caption = html! { b { (title) } ", " (remark) };

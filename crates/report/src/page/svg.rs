@@ -5,7 +5,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
+use super::class;
 
 /// The width of drawings that fit a phone.
 pub const NARROW: f64 = 340.0;
@@ -33,13 +33,22 @@ pub struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// The figure.
+    /// The figure, as one picture.
     pub fn figure(&self) -> Markup {
+        self.of_role("img")
+    }
+
+    /// The figure, whose parts can be focused and have names of their own.
+    pub fn of_parts(&self) -> Markup {
+        self.of_role("group")
+    }
+
+    fn of_role(&self, role: &str) -> Markup {
         let Self { id, width, height, spoken, caption, content } = self;
         html! {
             figure.drawn id=(id) style={ "--w:" (at(*width)) "px" } {
                 div.scroll {
-                    svg viewBox={ "0 0 " (at(*width)) " " (at(*height)) } role="img" aria-label=(spoken) { (content) }
+                    svg viewBox={ "0 0 " (at(*width)) " " (at(*height)) } role=(role) aria-label=(spoken) { (content) }
                 }
                 figcaption { (caption) }
             }
@@ -64,13 +73,15 @@ pub fn width_of(text: &str) -> f64 {
     CHARACTER * text.chars().count() as f64
 }
 
-/// A text that is no wider, with an ellipsis for what is left out.
+/// A text that is no wider, with an ellipsis for what is left out: of the middle, since names differ at either end.
 pub fn shortened(text: &str, width: f64) -> String {
-    let most = (width / CHARACTER) as usize;
-    if text.chars().count() <= most {
+    let (most, letters) = ((width / CHARACTER) as usize, text.chars().count());
+    if letters <= most {
         return text.to_string();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['\u{2026}']).collect()
+    let kept = most.saturating_sub(1);
+    let end = kept / 2;
+    text.chars().take(kept - end).chain(['\u{2026}']).chain(text.chars().skip(letters - end)).collect()
 }
 
 /// A scale from values to coordinates.
@@ -159,7 +170,7 @@ fn round_step(step: f64) -> f64 {
 
 /// Names with their colours, in lines that are no wider, and how high they are.
 pub fn legend<'a>(names: impl IntoIterator<Item = (usize, &'a str)>, width: f64) -> (Markup, f64) {
-    let mark = |colour: usize| html! { path class={ "f" (colour % COLOURS) } d="M0 -8.5h9v9h-9z" {} };
+    let mark = |colour: usize| html! { path class=(class('f', colour)) d="M0 -8.5h9v9h-9z" {} };
     marked(names.into_iter().map(|(colour, name)| (mark(colour), name)), width)
 }
 
@@ -212,7 +223,7 @@ mod tests {
     #[test]
     fn names_become_ids_and_fit() {
         assert_eq!(slug("H_ANTT over  cfs, 4+0"), "h-antt-over-cfs-4-0");
-        assert_eq!([shortened("fluidanimate", 48.0), shortened("fft", 48.0)], ["fluidan…", "fft"]);
+        assert_eq!([shortened("fluidanimate", 48.0), shortened("fft", 48.0)], ["flui…ate", "fft"]);
         let (drawn, height) = legend([(0, "<one>"), (9, "another")], 60.0);
         assert_eq!(height, 31.0, "two lines");
         assert!(drawn.into_string().contains("&lt;one&gt;"));

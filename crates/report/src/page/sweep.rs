@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 use super::bars::{Bar, Group, figure};
 use super::forest::{self, Row};
 use super::svg::{Axis, Drawing, NARROW, at, shortened, slug};
-use super::{Made, colours_of, frame, policies};
+use super::{Made, class, colours_of, frame, policies};
 use crate::{headline, number};
 
 /// One of a policy's effects.
@@ -102,14 +102,14 @@ fn trade(summary: &Summary) -> Markup {
             g {
                 title { (policy) ": H_ANTT " (number::effect(Some(*h_antt))) ", energy " (number::effect(Some(*energy))) }
                 @if let Some((low, high)) = h_antt.interval {
-                    path class={ "line s" (colour) }
+                    path class={ "line " (class('s', colour)) }
                         d=(PreEscaped(format!("M{} {}H{}", at(across.at(100.0 * low)), at(y), at(across.at(100.0 * high))))) {}
                 }
                 @if let Some((low, high)) = energy.interval {
-                    path class={ "line s" (colour) }
+                    path class={ "line " (class('s', colour)) }
                         d=(PreEscaped(format!("M{} {}V{}", at(x), at(up.at(100.0 * low)), at(up.at(100.0 * high))))) {}
                 }
-                circle class={ "f" (colour) } cx=(at(x)) cy=(at(y)) r="4" {}
+                circle class=(class('f', colour)) cx=(at(x)) cy=(at(y)) r="4" {}
                 @let end = x > NARROW / 2.0;
                 text x=(at(if end { x - 6.0 } else { x + 6.0 })) y=(at(y - 6.0)) text-anchor=(if end { "end" } else { "start" }) {
                     (shortened(policy, NARROW / 2.0 - 20.0))
@@ -134,17 +134,12 @@ fn numbers(summary: &Summary) -> Markup {
                     tr {
                         td { (of.policy) }
                         @for (_, _, value, _) in FIGURES { td.n { (number::effect(value(&of.effects))) } }
-                        td.n { (of.better) }
-                        td.n { (of.worse) }
-                        td.n { (of.cells.saturating_sub(of.better + of.worse)) }
+                        @for count in headline::verdicts(summary, of) { td.n { (count) } }
                     }
                 }
             }
         }
-        p.note {
-            "Better and worse: in how many of these combinations its own H_ANTT differs by its 95 % interval; of equal ones one in "
-            "twenty does by chance. With one seed there is no interval, and so none is told apart."
-        }
+        p.note { (headline::of_verdicts(summary)) }
     }
 }
 

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
 use super::groups::kind;
-use super::svg::{Drawing, NARROW, at};
+use super::svg::{Drawing, NARROW, at, shortened};
 
 const HEIGHT: f64 = 300.0;
 const CENTRE: (f64, f64) = (170.0, 150.0);
@@ -19,8 +19,8 @@ const NODES: usize = 14;
 const ARROWS: usize = 40;
 /// How wide the arrow of the longest waits is.
 const WIDEST: f64 = 7.0;
-/// So many letters of a name have room.
-const LETTERS: usize = 13;
+/// The room that a name has.
+const LABEL: f64 = 80.0;
 
 /// A thread that may have waited.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,30 @@ pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited]) -> Markup {
         @if left_out > 0 { " " (left_out) " more arrows, of shorter waits, are left out." }
     };
     let spoken = "Which threads waited for which";
-    Drawing { id, width: NARROW, height: HEIGHT, spoken, caption, content }.figure()
+    html! {
+        (Drawing { id, width: NARROW, height: HEIGHT, spoken, caption, content }.of_parts())
+        (numbers(&nodes, &arrows))
+    }
+}
+
+/// What the arrows say, to be read.
+fn numbers(nodes: &[Node], arrows: &[Waited]) -> Markup {
+    html! {
+        details {
+            summary { "Waits in numbers" }
+            div.scroll {
+                table.rows {
+                    tr { th { "waited" } th { "for" } th.n { "in all" } th.n { "times" } }
+                    @for arrow in arrows {
+                        tr {
+                            td { (nodes[arrow.waiter].name) } td { (nodes[arrow.waker].name) }
+                            td.n { (arrow.total) } td.n { (arrow.times) }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Graph {
@@ -164,10 +187,7 @@ fn few(nodes: &mut Vec<Node>, weight: &[Ns]) -> Vec<usize> {
 }
 
 fn label(node: &Node) -> String {
-    let short: String = match node.name.chars().count() {
-        count if count > LETTERS => node.name.chars().take(LETTERS - 1).chain(['…']).collect(),
-        _ => node.name.clone(),
-    };
+    let short = shortened(&node.name, LABEL);
     if node.threads > 1 { format!("{short} ×{}", node.threads) } else { short }
 }
 

@@ -13,14 +13,15 @@ pub fn sweep(summary: &Summary) -> String {
     let mut rows =
         table::new(&["policy", ">H_ANTT", ">H_STP", ">energy", ">better in", ">worse in", ">not told apart in"]);
     for policy in &summary.policies {
+        let [better, worse, neither] = headline::verdicts(summary, policy);
         rows.add_row([
             policy.policy.clone(),
             number::effect(policy.effects.h_antt),
             number::effect(policy.effects.h_stp),
             number::effect(policy.effects.energy),
-            policy.better.to_string(),
-            policy.worse.to_string(),
-            policy.cells.saturating_sub(policy.better + policy.worse).to_string(),
+            better,
+            worse,
+            neither,
         ]);
     }
     text += &table::text(&rows);
@@ -28,9 +29,9 @@ pub fn sweep(summary: &Summary) -> String {
     let of = if compared < summary.cells { format!(" of {}", summary.cells) } else { String::new() };
     text += &format!(
         "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval: the geometric mean of {compared}{of}\n\
-         workloads on machines and what else was varied. Better and worse: of these, those whose own H_ANTT differs by its\n\
-         95 % interval; of equal ones one in twenty does by chance.\n",
-        summary.baseline
+         workloads on machines and what else was varied. {}\n",
+        summary.baseline,
+        headline::of_verdicts(summary)
     );
     text
 }

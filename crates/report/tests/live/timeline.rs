@@ -61,7 +61,7 @@ fn the_pointer_zooms_where_it_is_drags_and_tells_what_is_there() {
     page.point(middle.0, middle.1);
     page.until("!document.querySelector('.hint').hidden");
     let hint = page.text("document.querySelector('.hint').textContent");
-    assert!(hint.contains("app-") && hint.contains("woken by") && hint.contains("preempted"), "{hint}");
+    assert!(hint.contains("app-") && hint.contains("woken: by") && hint.contains("preempted"), "{hint}");
     page.click(middle.0, middle.1);
     assert!(page.text("document.querySelector('.details strong').textContent").contains("worker-"));
     // What is chosen on the axis fills the view.
@@ -153,4 +153,20 @@ fn a_long_slice_right_after_a_short_one_is_drawn() {
         page.ask(&pixel) != serde_json::json!([233, 235, 239, 255])
     });
     assert_eq!(busy.count(), 5, "half of the time");
+}
+
+#[test(chromium)]
+fn the_pointer_tells_what_the_policy_thinks_of_a_thread() {
+    let page = Page::open(&pages::run(), DESK);
+    let [left, top, width, _] = canvas(&page);
+    // Somewhere on the first core, after the first refreshes.
+    let hints = (0..40).map(|step| {
+        page.point(left + 116.0 + (width - 116.0) * (0.3 + 0.015 * f64::from(step)), top + 34.0);
+        page.text("document.querySelector('.hint').textContent")
+    });
+    let hints: Vec<String> = hints.collect();
+    let tells = |what: &str| hints.iter().any(|hint| hint.contains(what));
+    assert!(tells("label: big") || tells("label: critical") || tells("label: little"), "{hints:?}");
+    assert!(tells("times as fast on a big core, since") && tells("blame: others waited"), "{hints:?}");
+    page.is_content();
 }

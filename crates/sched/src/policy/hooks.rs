@@ -137,6 +137,52 @@ pub struct Standing {
     pub dominance: Option<f64>,
 }
 
+/// What a policy thinks of a thread, in a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Label {
+    /// It belongs on the fastest cores.
+    Big,
+    /// It belongs on the others.
+    Little,
+    /// Others wait for it.
+    Critical,
+    /// It may be anywhere.
+    #[default]
+    Any,
+}
+
+impl Label {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Big => "big",
+            Self::Little => "little",
+            Self::Critical => "critical",
+            Self::Any => "any",
+        }
+    }
+}
+
+impl From<&Standing> for Label {
+    fn from(standing: &Standing) -> Self {
+        match standing.group {
+            _ if standing.urgency > 0.0 => Self::Critical,
+            Group::Big => Self::Big,
+            Group::Little => Self::Little,
+            Group::Either => Self::Any,
+        }
+    }
+}
+
+/// What is thought of a thread at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// By the policy.
+    pub label: Label,
+    /// How much faster it is on the biggest core type than on the smallest, if that was measured or predicted.
+    pub speedup: Option<f64>,
+}
+
 /// Cores of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Group {

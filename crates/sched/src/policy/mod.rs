@@ -31,7 +31,7 @@ pub use crate::action::Pick;
 pub use cfs::Cfs;
 pub use description::{Description, Guarantee, Knob, Reads, Setup, SetupError, Value};
 pub use evenkeel_hooks::hooks;
-pub use hooks::{Changes, Group, Hook, Overrides, Policy, Standing};
+pub use hooks::{Changes, Group, Hook, Judgement, Label, Overrides, Policy, Standing};
 pub use in_kernel::InKernel;
 
 /// Every policy, in the order in which `evenkeel policies` lists them.

@@ -1,6 +1,6 @@
 //! What those see that watch.
 
-use evenkeel_linux::monitor::{Label, State, ThreadNow};
+use evenkeel_linux::monitor::{State, ThreadNow};
 use evenkeel_linux::sample::MAX_TYPES;
 use evenkeel_model::{Ns, ThreadId};
 use evenkeel_sched::ThreadKind;
@@ -22,6 +22,7 @@ impl<O: Orders> Driver<O> {
             Location::Waiting | Location::Sent(_) => (State::Ready, thread.core),
             Location::Blocked => (State::Waiting, thread.core),
         };
+        let judged = self.sched.judgement(id);
         let waits = if state == State::Ready { self.now.since(own.since) } else { Ns::ZERO };
         ThreadNow {
             tid: own.tid,
@@ -29,8 +30,8 @@ impl<O: Orders> Driver<O> {
             service: thread.kind == ThreadKind::Service,
             state,
             cpu: self.cpus[at.index()],
-            label: Label::from(&self.sched.standing(id)),
-            speedup: thread.speedup,
+            label: judged.label,
+            speedup: judged.speedup,
             run: own.on_type[..s.machine.core_types.len().min(MAX_TYPES)].to_vec(),
             delay: own.waited + waits,
             blame: Some(thread.blame),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Rates, ThreadCounters, kind};
-use evenkeel_linux::monitor::{Label, State, ThreadNow};
+use evenkeel_linux::monitor::{State, ThreadNow};
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Group, Standing};
 use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, ThreadKind, Wait, Why};
@@ -116,6 +116,7 @@ impl Labeler {
         let known = self.by_slot.get(&slot)?;
         let s = self.sched.state();
         let thread = s.thread(known.id);
+        let judged = self.sched.judgement(known.id);
         Some(ThreadNow {
             tid: known.tid,
             process: known.process,
@@ -126,8 +127,8 @@ impl Labeler {
                 _ => State::Waiting,
             },
             cpu: cpus.get(usize::from(seen.core)).copied().unwrap_or_default(),
-            label: Label::from(&self.sched.standing(known.id)),
-            speedup: thread.speedup,
+            label: judged.label,
+            speedup: judged.speedup,
             run: seen.on_type[..s.machine.core_types.len().min(TYPES)].to_vec(),
             delay: seen.waited,
             blame: Some(seen.blame),

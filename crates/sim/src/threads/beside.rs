@@ -1,6 +1,7 @@
 //! What steers the threads from beside their scheduler ([`Steering`]): when it looks, what it sees, and what becomes of its orders.
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ProgramId, ThreadId};
+use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::protocol;
 use evenkeel_sched::steering::{Order, Seen, Steering};
 use evenkeel_sched::{Scheduler, Wait};
@@ -23,6 +24,11 @@ impl<'a> Beside<'a> {
     /// It looks as soon as the run begins.
     pub(crate) fn new(steering: &'a mut dyn Steering) -> Self {
         Self { steering, next: Ns::ZERO, soonest: Ns::ZERO, left: false }
+    }
+
+    /// What it thinks of a thread.
+    pub(crate) fn judgement(&self, thread: ThreadId) -> Judgement {
+        self.steering.judgement(thread)
     }
 
     /// A big core has lost its thread.
@@ -58,6 +64,7 @@ impl Engine<'_> {
         (beside.next, beside.soonest) = beside.steering.look(self.now, &seen);
         let orders = beside.steering.orders();
         self.calendar.push(beside.next, Entry::Look(beside.next));
+        self.observe_judgements();
         for order in orders {
             match order {
                 Order::Move(thread, to) => {

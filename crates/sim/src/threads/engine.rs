@@ -3,6 +3,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Counters, Machine, Ns, Opp, ThreadId, Watts};
 use evenkeel_sched::Scheduler;
+use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::protocol::{self, Requests};
 use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
@@ -40,6 +41,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) options: &'a Options,
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) watched: bool,
+    /// What an observer was last told of what is thought of each thread.
+    judged: Vec<Judgement>,
     pub(crate) sched: Scheduler,
     pub(crate) code: Code,
     pub(crate) objects: Objects,
@@ -117,6 +120,7 @@ impl<'a> Engine<'a> {
             workload,
             options,
             watched: observer.watches(),
+            judged: vec![Judgement::default(); if observer.watches() { code.threads.len() } else { 0 }],
             observer,
             sched,
             objects: Objects::new(&code),
@@ -254,6 +258,7 @@ impl<'a> Engine<'a> {
                     self.settle(core);
                 }
                 protocol::refresh(self);
+                self.observe_judgements();
                 if let Some(period) = self.sched.period() {
                     self.calendar.push(self.now + period, Entry::Refresh);
                 }
@@ -268,6 +273,20 @@ impl<'a> Engine<'a> {
             Entry::End => self.ended = Some(Ended::Duration),
         }
         Ok(())
+    }
+
+    /// Tells an observer what is thought of threads, where that has changed: by what steers them, if anything does.
+    pub(crate) fn observe_judgements(&mut self) {
+        for (thread, told) in (0..).map(ThreadId).zip(&mut self.judged) {
+            let judgement = match &self.beside {
+                Some(beside) => beside.judgement(thread),
+                None => self.sched.judgement(thread),
+            };
+            if *told != judgement {
+                *told = judgement;
+                self.observer.observe(self.now, &Event::Judged { thread, judgement });
+            }
+        }
     }
 
     /// A core begins to run a thread.

@@ -1,6 +1,7 @@
 //! Observers of a run: a trace writer, a timeline, a test.
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId, Watts};
+use evenkeel_sched::policy::Judgement;
 
 /// Receives every decision of a run in order of time. All methods do nothing by default, so that a run
 /// without an observer pays nothing.
@@ -108,6 +109,13 @@ pub enum Event<'a> {
         thread: ThreadId,
         /// Where it may run now.
         cores: CoreSet,
+    },
+    /// What is thought of a thread has changed.
+    Judged {
+        /// The thread.
+        thread: ThreadId,
+        /// What is thought of it now.
+        judgement: Judgement,
     },
     /// A cluster changed its frequency.
     Frequency {

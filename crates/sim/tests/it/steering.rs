@@ -4,6 +4,7 @@
 use crate::common::{compute, machine, policy, program, thread, workload};
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 use evenkeel_sched::Wait;
+use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::steering::{Order, Seen, Steering};
 use evenkeel_sim::{Options, Outcome, run_steered};
 use evenkeel_workload::program::{SchedParams, Spread};
@@ -35,6 +36,10 @@ impl Steering for Script {
 
     fn orders(&self) -> Vec<Order> {
         self.due.clone()
+    }
+
+    fn judgement(&self, _thread: ThreadId) -> Judgement {
+        Judgement::default()
     }
 }
 

@@ -35,6 +35,7 @@ class Controls {
     const { timeline } = this;
     const bar = Object.assign(document.createElement("div"), { className: "toolbar" });
     bar.setAttribute("role", "toolbar");
+    bar.setAttribute("aria-label", `Timeline: ${timeline.figure.dataset.label}`);
     const button = (text, label, act) => {
       const made = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: label });
       made.setAttribute("aria-label", label);

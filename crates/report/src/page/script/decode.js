@@ -66,3 +66,22 @@ async function stepsOf({ name, unit, scale, count, columns }) {
   const value = read.numbers(count).map((number) => number * scale);
   return { name, unit, steps: new Steps(at, value) };
 }
+
+/** What the policy thought of a thread, and where it kept it, in words. */
+const LABELS = ["", "big", "little", "critical"];
+const KEPT = ["", "kept to big cores", "kept to little cores", "kept to some cores"];
+
+/** What was thought of each of so many threads: lists of moments, each with a text. */
+async function judgedOf({ count, columns }, threads) {
+  const read = new Columns(await inflate(columns));
+  const at = read.rising(count);
+  const thread = read.numbers(count, Uint32Array);
+  const [label, speedup, kept] = [0, 1, 2].map(() => read.numbers(count, Uint32Array));
+  const judged = Array.from({ length: threads }, () => []);
+  for (let row = 0; row < count; row++) {
+    const faster = speedup[row] ? `predicted ${(speedup[row] / 100).toFixed(2)} times as fast on a big core` : "";
+    const text = [LABELS[label[row]], faster, KEPT[kept[row]]].filter(Boolean).join(", ");
+    judged[thread[row]].push({ at: at[row], text });
+  }
+  return judged;
+}

@@ -11,13 +11,16 @@ function facts(run, id) {
   if (spans.woken[id] === 1) result.push(["woken", "by time, or from outside"]);
   if (spans.woken[id] > 1) result.push(["woken", `by ${run.nameOf(spans.woken[id] - 2)}`]);
   if (run.reasons[spans.why[id]]) result.push(["then", run.reasons[spans.why[id]]]);
-  return result;
+  const thread = spans.thread[id];
+  const judged = run.judgedAt(thread, spans.from[id]);
+  if (judged?.text) result.push(["label", `${judged.text}, since ${moment(judged.at, 1000)}`]);
+  return [...result, ...(run.threads[thread].facts ?? [])];
 }
 
-/** The same in a line, for the pointer. */
+/** The same for the pointer: a line each. */
 function hint(run, id) {
-  const texts = facts(run, id).map(([name, text]) => `${name} ${text}`);
-  return `${run.nameOf(run.spans.thread[id])}: ${texts.join("; ")}`;
+  const lines = facts(run, id).map(([name, text]) => `${name}: ${text}`);
+  return [run.nameOf(run.spans.thread[id]), ...lines].join("\n");
 }
 
 /** How long a thread ran on each kind of core. */
@@ -33,13 +36,15 @@ function shares(run, thread) {
 /** Shows what is known of the selected span and its thread. */
 function describe(timeline, selected) {
   const { details } = timeline;
+  // A button that was pressed by keyboard has the focus again once it is made anew.
+  const pressed = details.contains(document.activeElement) ? document.activeElement.textContent : null;
   if (!selected) return details.replaceChildren();
   const { run, id } = selected;
   const thread = run.spans.thread[id];
   const list = document.createElement("dl");
   // What was thinned does not add up.
   const sum = run.thinned ? [] : [["in all", `ran ${shares(run, thread)}`]];
-  const all = [...facts(run, id), ...sum, ...(run.threads[thread].facts ?? [])];
+  const all = [...facts(run, id), ...sum];
   for (const [name, text] of all) {
     list.append(Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: text }));
   }
@@ -54,4 +59,5 @@ function describe(timeline, selected) {
   const waker = run.waker(id);
   if (waker !== null) buttons.push(button("what woke it", () => timeline.select({ run, id: waker })));
   details.replaceChildren(heading, ...buttons, list);
+  if (pressed) (buttons.find((made) => made.textContent === pressed) ?? buttons[0]).focus();
 }

@@ -39,12 +39,31 @@ function layout(runs, mode) {
   return { items, height: y };
 }
 
+/** How light a colour such as #0072b2 is, from 0 to 1 (WCAG's relative luminance). */
+function lightness(colour) {
+  const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+  const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** Of some colours, the one that stands out most on another. */
+function legible(colours, behind) {
+  const contrast = (colour) => {
+    const [dark, light] = [lightness(colour), lightness(behind)].sort((a, b) => a - b);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  return colours.reduce((best, colour) => (contrast(colour) > contrast(best) ? colour : best));
+}
+
 /** The colours of the page as it looks now. */
 function palette() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  const colours = Array.from({ length: 8 }, (_, index) => of(`c${index}`));
   return {
-    of: Array.from({ length: 8 }, (_, index) => of(`c${index}`)),
+    of: colours,
+    /** What text has on each. */
+    on: new Map(colours.map((colour) => [colour, legible([of("paper"), of("ink")], colour)])),
     ink: of("ink"),
     soft: of("soft"),
     line: of("line"),
@@ -80,6 +99,7 @@ function draw(pen, { items }, view, width, height) {
     drawLane(pen, item, y, box, view, colours);
   }
   drawMoments(pen, items, box, view, colours);
+  drawMarks(pen, items, box, view, colours);
   if (view.selected) drawSelected(pen, items, box, view, colours);
   pen.end();
   drawAxis(pen, box, view, width, height, colours);
@@ -117,7 +137,7 @@ function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
       pen.rect(from, y, right - from, item.height, colour(id), strength);
       if (right - from > 46 && item.height >= 12 && view.names !== false) {
         const name = view.mode === "cores" ? item.run.threads[spans.thread[id]].name : item.run.cores[spans.core[id]].name;
-        pen.text(name, from + 4, y + item.height / 2, colours.paper, { room: right - from - 8 });
+        pen.text(name, from + 4, y + item.height / 2, colours.on.get(colour(id)), { room: right - from - 8 });
       }
       at++;
     } else {
@@ -176,6 +196,24 @@ function drawMoments(pen, items, box, view, colours) {
       if (x < box.x || x > box.x + box.width || x - last < 1) continue;
       pen.rect(x, item.y - view.top, 1, 5, colours.ink);
       last = x;
+    }
+  }
+}
+
+/** What happened to a whole run, such as another policy: a line each, with a word. */
+function drawMarks(pen, items, box, view, colours) {
+  for (const run of new Set(items.map((item) => item.run))) {
+    const own = items.filter((item) => item.run === run && item.kind !== "title");
+    if (!own.length) continue;
+    const [top, last] = [own[0].y - view.top, own[own.length - 1]];
+    for (const [at, text] of run.marks) {
+      const x = box.x + (at - view.from) * box.scale;
+      if (x < box.x || x > box.x + box.width) continue;
+      pen.rect(x - 0.75, top, 1.5, last.y + last.height - own[0].y, colours.ink);
+      const wide = Math.min(8 + 6.5 * text.length, 160);
+      const left = x + wide > box.x + box.width ? x - wide : x;
+      pen.rect(left, top, wide, 15, colours.ink);
+      pen.text(text, left + 4, top + 8, colours.paper, { room: wide - 8 });
     }
   }
 }

@@ -54,6 +54,8 @@ function exportable(figure) {
   const svg = figure.querySelector("svg");
   if (!svg) return;
   const buttons = Object.assign(document.createElement("div"), { className: "toolbar small" });
+  buttons.setAttribute("role", "group");
+  buttons.setAttribute("aria-label", `Save ${figure.id}`);
   for (const [text, act] of [
     ["SVG", () => save(`${figure.id}.svg`, svgBlob(standalone(svg)))],
     ["PNG", () => savePng(`${figure.id}.png`, standalone(svg))],

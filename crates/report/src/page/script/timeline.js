@@ -1,10 +1,14 @@
 // A timeline: a figure with runs that a reader looks into.
 
+/** Not higher than this for fingers: a canvas takes memory. */
+const TALLEST = 2500;
+
 /** What is known of a run, ready to be drawn and asked. */
 class Run {
   static async read(data) {
     const run = Object.assign(new Run(), data);
     run.spans = await spansOf(data.spans);
+    run.judged = await judgedOf(data.judged, data.threads.length);
     run.tracks = await Promise.all(data.tracks.map(async (track, index) => ({ ...(await stepsOf(track)), colour: index })));
     run.programs = [...new Set(run.threads.map((thread) => thread.program))];
     run.byCore = rows(run.spans, run.spans.core, run.cores.length);
@@ -18,6 +22,12 @@ class Run {
   nameOf(thread) {
     const { program, name } = this.threads[thread];
     return program === name || this.programs.length === 1 ? name : `${program}/${name}`;
+  }
+
+  /** What was thought of a thread at a time; null if nothing is known. */
+  judgedAt(thread, time) {
+    const judged = this.judged[thread];
+    return judged[search(0, judged.length, (index) => judged[index].at > time) - 1] ?? null;
   }
 
   /** The span that the thread that woke this one's was in; null if none is known. */
@@ -90,7 +100,9 @@ class Timeline {
     this.width = Math.max(200, this.figure.clientWidth);
     this.view.margin = this.width < 560 ? 70 : 116;
     this.layout = layout(this.runs, this.view.mode);
-    this.height = Math.min(this.layout.height, Math.max(280, Math.round(window.innerHeight * 0.75)));
+    // Fingers that move up and down scroll the page, so that they see all lanes only if the page has them.
+    const most = matchMedia("(pointer: coarse)").matches ? TALLEST : Math.max(280, Math.round(window.innerHeight * 0.75));
+    this.height = Math.min(this.layout.height, most);
     this.canvas.style.height = `${this.height}px`;
     this.show(this.view);
     this.name();

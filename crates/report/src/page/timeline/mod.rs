@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_experiment::history::{History, RecordedThread, Why, Woken};
 use evenkeel_model::{ClusterId, CoreId, Machine, Ns};
+use evenkeel_sched::policy::Label;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ pub struct Drawn<'a> {
     pub numbers: Option<&'a [u16]>,
     /// Moments that matter to a core, in order of time.
     pub moments: &'a [(CoreId, Ns)],
+    /// What happened to the whole run, in order of time: each is a line with a word.
+    pub marks: Vec<(Ns, &'a str)>,
     /// What else is known of each thread: pairs of a name and a text.
     pub facts: Vec<Vec<(&'static str, String)>>,
 }
@@ -41,7 +44,7 @@ impl<'a> Drawn<'a> {
             Ns::ZERO => Vec::new(),
             _ => vec![("blame", format!("others waited {blame} for it, all of them together"))],
         });
-        Self { title, history, machine, numbers: None, moments: &[], facts: facts.collect() }
+        Self { title, history, machine, numbers: None, moments: &[], marks: Vec::new(), facts: facts.collect() }
     }
 }
 
@@ -64,9 +67,11 @@ struct Run<'a> {
     groups: Vec<String>,
     reasons: Vec<String>,
     spans: Packed,
+    judged: Packed,
     tracks: Vec<Track>,
     /// By core.
     moments: BTreeMap<usize, Vec<u64>>,
+    marks: Vec<(u64, &'a str)>,
 }
 
 #[derive(Serialize)]
@@ -151,8 +156,10 @@ fn run<'a>(drawn: &'a Drawn<'_>) -> Run<'a> {
         groups: groups.names,
         reasons: reasons(history),
         spans: spans(history, &position),
+        judged: judged(history, machine),
         tracks: tracks(history, machine),
         moments: moments.into_iter().map(|(core, times)| (position[core], times)).collect(),
+        marks: drawn.marks.iter().map(|(at, text)| (at.0, *text)).collect(),
     }
 }
 
@@ -206,6 +213,34 @@ fn spans(history: &History, position: &[usize]) -> Packed {
     }));
     columns.numbers(spans.iter().map(|span| reason(span.why)));
     Packed { count: spans.len(), columns: columns.text() }
+}
+
+/// What was thought of threads: `script/decode.js` has the words.
+fn judged(history: &History, machine: &Machine) -> Packed {
+    let judged = &history.judged;
+    let mut columns = Columns::new();
+    columns.rising(judged.iter().map(|judged| judged.at.0));
+    columns.numbers(judged.iter().map(|judged| u64::from(judged.thread.0)));
+    columns.numbers(judged.iter().map(|judged| match judged.judgement.label {
+        Label::Any => 0,
+        Label::Big => 1,
+        Label::Little => 2,
+        Label::Critical => 3,
+    }));
+    // In hundredths; 0: not known.
+    columns.numbers(
+        judged
+            .iter()
+            .map(|judged| judged.judgement.speedup.map_or(0, |speedup| (100.0 * speedup).round().max(1.0) as u64)),
+    );
+    columns.numbers(judged.iter().map(|judged| match judged.kept {
+        None => 0,
+        Some(cores) if cores.is_empty() || cores == machine.all() => 0,
+        Some(cores) if cores == machine.big() => 1,
+        Some(cores) if cores == machine.little() => 2,
+        Some(_) => 3,
+    }));
+    Packed { count: judged.len(), columns: columns.text() }
 }
 
 /// Power and frequency of each cluster that has any.

@@ -138,6 +138,8 @@ impl<W: io::Write> Observer for Writer<W> {
                 let cores = list(cores);
                 self.tracks.instant(track_of(thread), "affinity", &[("cores", &cores)]);
             }
+            // A trace shows what was done.
+            Event::Judged { .. } => {}
             Event::Frequency { cluster, frequency } => {
                 self.tracks.value(cluster_track(FREQUENCIES, cluster), frequency.0 as f64 / 1e6);
             }
