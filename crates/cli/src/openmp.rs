@@ -2,7 +2,8 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{self, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_model::{Core, Machine};
@@ -13,20 +14,33 @@ const LIBRARY: &str = "libevenkeel_omp.so";
 const NAMED: &str = "EVENKEEL_OMP_LIBRARY";
 
 /// What a program finds in its environment whose loops are to be split by how fast the cores of this machine are.
-pub fn variables(machine: &Machine, cpus: &[u16]) -> Result<Vec<(&'static str, OsString)>> {
+pub fn variables(library: &Path, machine: &Machine, cpus: &[u16]) -> Vec<(&'static str, OsString)> {
     let capacity = |core: &Core| machine.capacity(core.core_type);
     let cores: Vec<String> =
         machine.cores.iter().zip(cpus).map(|(core, cpu)| format!("{cpu}={}", capacity(core))).collect();
-    let mut preload = OsString::from(library()?);
+    let mut preload = OsString::from(library);
     if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
     }
-    Ok(vec![("LD_PRELOAD", preload), ("EVENKEEL_OMP_CORES", cores.join(",").into())])
+    vec![("LD_PRELOAD", preload), ("EVENKEEL_OMP_CORES", cores.join(",").into())]
 }
 
 /// Where it is: beside this program, or where packages have it.
-fn library() -> Result<PathBuf> {
+pub fn library() -> Result<PathBuf> {
+    let library = find()?;
+    // Which programs that change their folder find, too.
+    let library = path::absolute(&library).with_context(|| format!("cannot find {}", library.display()))?;
+    if library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
+        bail!(
+            "{}: the loader takes no path with a space or a colon: put it elsewhere, and name it by {NAMED}",
+            library.display()
+        );
+    }
+    Ok(library)
+}
+
+fn find() -> Result<PathBuf> {
     if let Some(named) = env::var_os(NAMED).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return if named.is_file() { Ok(named) } else { bail!("{NAMED}: there is no file {}", named.display()) };

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -51,50 +50,98 @@ fn look() -> Option<Cores> {
     if all.len() < 2 {
         return None;
     }
-    if !bound {
-        // SAFETY: the handler is a function that lives as long as the process, and calls only what may be called after a fork.
-        unsafe { libc::pthread_atfork(None, None, Some(unbind)) };
-    }
+    // SAFETY: the handler is a function that lives as long as the process, and calls only what may be called after a fork.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     Some(Cores { all, before, bound })
 }
 
-/// A process that a thread starts is not bound as the thread is.
-extern "C" fn unbind() {
-    if let (Some(Some(cores)), Some(_)) = (CORES.get(), BOUND.take()) {
-        let _ = sched_setaffinity(None, &cores.before);
+/// A process that the program forks would bind its threads to the same cores as the program and as others that it forks.
+extern "C" fn forked() {
+    crate::tool::leave_alone();
+    if let Some(Some(cores)) = CORES.get() {
+        cores.release();
     }
 }
 
 impl Cores {
     /// Whether the speeds of its first cores are those of threads.
     pub fn speeds(&self, threads: usize) -> Option<Vec<f64>> {
-        (!self.bound).then(|| self.all[..threads].iter().map(|core| core.1).collect())
+        let first = self.all.get(..threads)?;
+        (!self.bound).then(|| first.iter().map(|core| core.1).collect())
     }
 
-    /// Has this thread, of this number in its team, on its core. Where it is refused the thread stays where it is: its speed is
-    /// measured all the same.
+    /// Has this thread, of this number in its team, on its core. A thread that the program has confined itself stays where it is, as does one
+    /// for which it is refused: its speed is measured all the same.
     pub fn settle(&self, number: usize) {
         let Some(&(cpu, _)) = self.all.get(number).filter(|_| !self.bound) else { return };
-        if BOUND.get() != Some(cpu) {
-            let mut mask = CpuSet::new();
-            mask.set(usize::from(cpu));
-            let _ = sched_setaffinity(None, &mask);
+        let at = BOUND.get();
+        if at == Some(cpu) {
+            return;
+        }
+        let expected = at.map_or(self.before, only);
+        if sched_getaffinity(None).is_ok_and(|now| now == expected) && sched_setaffinity(None, &only(cpu)).is_ok() {
             BOUND.set(Some(cpu));
+        }
+    }
+
+    /// This thread may run where it could before, as may what it starts: threads and processes inherit its mask.
+    pub fn release(&self) {
+        if let Some(cpu) = BOUND.take()
+            && sched_getaffinity(None).is_ok_and(|now| now == only(cpu))
+        {
+            let _ = sched_setaffinity(None, &self.before);
         }
     }
 }
 
-/// A function of the process by its name, from the libraries that come after this one.
-///
-/// # Safety
-/// `F` is a pointer to a function of the type that the one of this name has.
-pub unsafe fn next<F>(name: &CStr) -> Option<F> {
-    // SAFETY: the name ends with a zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    const { assert!(size_of::<F>() == size_of::<*mut libc::c_void>()) };
-    // SAFETY: as large as a pointer, and the caller's promise.
-    (!found.is_null()).then(|| unsafe { std::mem::transmute_copy(&found) })
+fn only(cpu: u16) -> CpuSet {
+    let mut mask = CpuSet::new();
+    mask.set(usize::from(cpu));
+    mask
 }
 
-/// What OpenMP has for a program to ask, such as the number of its thread.
-pub type Ask = extern "C" fn() -> c_int;
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn threads_are_on_their_cores_and_where_they_were_again() {
+        let before = sched_getaffinity(None).unwrap();
+        let cpus: Vec<u16> = (0..1024).filter(|&cpu| before.is_set(usize::from(cpu))).collect();
+        let cores = Cores { all: cpus.iter().map(|&cpu| (cpu, 1.0)).collect(), before, bound: false };
+        let mask = || sched_getaffinity(None).unwrap();
+        let on = |cores: &Cores| {
+            thread::scope(|scope| {
+                let thread = scope.spawn(|| {
+                    cores.settle(0);
+                    let settled = mask();
+                    cores.settle(5000);
+                    cores.release();
+                    (settled, mask())
+                });
+                thread.join().unwrap()
+            })
+        };
+        assert_eq!(on(&cores), (only(cpus[0]), before));
+        // The program's own mask stays, and so does one that its user wants.
+        if let [first, .., last] = cpus[..] {
+            let confined = thread::spawn(move || {
+                sched_setaffinity(None, &only(last)).unwrap();
+                let cores = Cores { all: vec![(first, 1.0), (last, 1.0)], before, bound: false };
+                cores.settle(0);
+                mask()
+            });
+            assert_eq!(confined.join().unwrap(), only(last));
+        }
+        assert_eq!(on(&Cores { bound: true, ..cores }), (before, before));
+    }
+
+    #[test]
+    fn speeds_are_known_of_as_many_threads_as_cores() {
+        let cores = |bound| Cores { all: vec![(0, 3.0), (1, 1.0)], before: CpuSet::new(), bound };
+        assert_eq!(cores(false).speeds(2), Some(vec![3.0, 1.0]));
+        assert_eq!((cores(false).speeds(3), cores(true).speeds(2)), (None, None));
+    }
+}

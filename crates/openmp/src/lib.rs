@@ -7,6 +7,7 @@
 //! - `region`: the regions of a program, and the team of threads that is in one.
 //! - `tool`: learns of regions from libomp, by the interface that OpenMP has for tools (OpenMP 5.0, chapter 4).
 //! - `libomp`: answers, in libomp's stead, which iterations of a loop are a thread's.
+//! - `real`: the functions of libomp in whose place this library's are called.
 //! - `cores`: each thread on a core of its own.
 //!
 //! Within a region nothing changes, so that equal loops of it give each iteration to the same thread, as OpenMP promises (5.0, 2.9.2).
@@ -19,6 +20,7 @@ pub mod split;
 mod clock;
 mod cores;
 mod libomp;
+mod real;
 mod region;
 mod switch;
 mod tool;

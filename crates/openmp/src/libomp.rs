@@ -3,11 +3,11 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::ffi::CStr;
 use std::time::Instant;
 
 use crate::clock::now;
-use crate::cores::next;
+use crate::real::Replaced;
 use crate::speeds::Done;
 use crate::split::share;
 use crate::tool::{Member, member};
@@ -27,10 +27,11 @@ const MODIFIERS: i32 = 0b11 << 29;
 /// Flags of a construct that is no loop: `sections`, `distribute`.
 const OTHER: i32 = 0x400 | 0x800;
 
-/// The part of a loop that this thread is doing.
+/// The part of a loop that this thread is doing. A loop may be left without a word (`cancel parallel`), and its team be gone: so this has only
+/// the team's serial number.
 #[derive(Clone, Copy)]
 struct Part {
-    member: Member,
+    team: u64,
     trips: u64,
     began: Instant,
 }
@@ -91,40 +92,42 @@ macro_rules! init {
             at: *const Ident, thread: i32, schedule: i32, last: *mut i32, lower: *mut $variable, upper: *mut $variable,
             stride: *mut $step, step: $step, chunk: $step,
         ) {
-            type Real = unsafe extern "C" fn(
+            type Function = unsafe extern "C" fn(
                 *const Ident, i32, i32, *mut i32, *mut $variable, *mut $variable, *mut $step, $step, $step,
             );
-            static REAL: OnceLock<Option<Real>> = OnceLock::new();
+            static REPLACED: Replaced = Replaced::new(const { as_c_str(concat!(stringify!($name), "\0")) });
             PART.set(None);
+            let real = REPLACED.real(at.cast());
             // SAFETY: the type of the function of this name.
-            let real = REAL.get_or_init(|| unsafe { next(const { as_c_str(concat!(stringify!($name), "\0")) }) });
-            // A program that calls this has libomp, or could not have been started.
-            let Some(real) = real else { return };
+            let function = unsafe { real.function::<Function>() };
             // SAFETY: the caller's promise: both are there.
             let whole = unsafe { Bounds { lower: *lower, upper: *upper } };
             // Also where its answer is replaced: it keeps books.
             // SAFETY: what this was given.
-            unsafe { real(at, thread, schedule, last, lower, upper, stride, step, chunk) };
+            unsafe { function(at, thread, schedule, last, lower, upper, stride, step, chunk) };
             // SAFETY: a compiler's place in the source.
             if schedule & !MODIFIERS != STATIC || !unsafe { is_loop(at) } {
                 return;
             }
-            let Some(member) = member() else { return };
-            if let Some(speeds) = member.team.plan(member.threads)
-                && let Some((own, is_last)) = part(whole, step.into(), speeds, member.number)
-            {
-                // SAFETY: the caller's promise; `last` may be null.
-                unsafe {
-                    (*lower, *upper) = (own.lower, own.upper);
-                    if let Some(last) = last.as_mut() {
-                        *last = is_last.into();
+            let split = member(real.library, |Member { team, threads, number }| {
+                if let Some(speeds) = team.plan(threads)
+                    && let Some((own, is_last)) = part(whole, step.into(), speeds, number)
+                {
+                    // SAFETY: the caller's promise; `last` may be null.
+                    unsafe {
+                        (*lower, *upper) = (own.lower, own.upper);
+                        if let Some(last) = last.as_mut() {
+                            *last = is_last.into();
+                        }
                     }
                 }
-            }
+                team.serial
+            });
+            let Some(team) = split else { return };
             // SAFETY: as above.
             let own = unsafe { Bounds { lower: *lower, upper: *upper } };
             let trips = trips(own, step.into()).unwrap_or_default();
-            PART.set(Some(Part { member, trips, began: now() }));
+            PART.set(Some(Part { team, trips, began: now() }));
         }
     )* };
 }
@@ -142,23 +145,23 @@ init! {
 /// As for that function, which a compiler calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __kmpc_for_static_fini(at: *const Ident, thread: i32) {
-    type Real = unsafe extern "C" fn(*const Ident, i32);
-    static REAL: OnceLock<Option<Real>> = OnceLock::new();
-    if let Some(Part { member, trips, began }) = PART.take() {
+    static REPLACED: Replaced = Replaced::new(c"__kmpc_for_static_fini");
+    let real = REPLACED.real(at.cast());
+    if let Some(Part { team, trips, began }) = PART.take() {
         let ns = began.elapsed().as_nanos() as u64;
-        member.team.add(member.number, member.threads, Done { trips, ns });
+        member(real.library, |member| {
+            if member.team.serial == team {
+                member.team.add(member.number, member.threads, Done { trips, ns });
+            }
+        });
     }
     // SAFETY: the type of the function of this name, called with what this was given.
-    unsafe {
-        if let Some(real) = REAL.get_or_init(|| next(c"__kmpc_for_static_fini")) {
-            real(at, thread);
-        }
-    }
+    unsafe { real.function::<unsafe extern "C" fn(*const Ident, i32)>()(at, thread) };
 }
 
 /// A name that ends with a zero.
-const fn as_c_str(name: &'static str) -> &'static std::ffi::CStr {
-    match std::ffi::CStr::from_bytes_with_nul(name.as_bytes()) {
+const fn as_c_str(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
         Err(_) => panic!("it ends with a zero"),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use crate::clock::now;
@@ -30,6 +30,8 @@ static REGIONS: Mutex<BTreeMap<usize, &'static Region>> = Mutex::new(BTreeMap::n
 
 /// A team of threads in a region, from its beginning to its end.
 pub struct Team {
+    /// Which team of the process it is.
+    pub serial: u64,
     region: &'static Region,
     /// How loops are split among its threads, if they are.
     pub plan: Option<Vec<u32>>,
@@ -45,18 +47,24 @@ struct Measured {
     ns: AtomicU64,
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is known is only an estimate, whatever happened.
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+/// Waits for none: only the thread that begins regions comes here, except at the end of a process or in one that was forked in the middle.
+fn lock<T>(of: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match of.try_lock() {
+        Ok(guard) => Some(guard),
+        // What is known is only an estimate, whatever happened.
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// The region that begins at a place in the code, for so many threads.
-fn region(code: usize, cores: &Cores, threads: usize) -> &'static Region {
-    lock(&REGIONS).entry(code).or_insert_with(|| {
+fn region(code: usize, cores: &Cores, threads: usize) -> Option<&'static Region> {
+    let region = *lock(&REGIONS)?.entry(code).or_insert_with(|| {
         let speeds = cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds));
         let known = Mutex::new(Known { threads, speeds, ..Known::default() });
         Box::leak(Box::new(Region { code, known }))
-    })
+    });
+    Some(region)
 }
 
 impl Team {
@@ -65,10 +73,12 @@ impl Team {
         if !(2..=cores.all.len()).contains(&threads) {
             return None;
         }
-        let region = region(code, cores, threads);
-        let plan = lock(&region.known).speeds.next();
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let region = region(code, cores, threads)?;
+        let plan = lock(&region.known)?.speeds.next();
         let done = (0..cores.all.len()).map(|_| Measured::default()).collect();
-        Some(Self { region, plan, began: now(), threads: AtomicUsize::new(0), done })
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        Some(Self { serial, region, plan, began: now(), threads: AtomicUsize::new(0), done })
     }
 
     /// How loops are split among so many threads: the same for all of them.
@@ -95,7 +105,7 @@ impl Team {
             |done: &Measured| Done { trips: done.trips.load(Ordering::Relaxed), ns: done.ns.load(Ordering::Relaxed) };
         let done: Vec<Done> = self.done[..threads].iter().map(read).collect();
         let was_split = self.plan(threads).is_some();
-        let mut known = lock(&self.region.known);
+        let Some(mut known) = lock(&self.region.known) else { return };
         if known.threads != threads {
             *known = Known { threads, ..Known::default() };
         }
@@ -108,8 +118,9 @@ impl Team {
 /// A line for each region, about what was split.
 pub fn report() -> String {
     let mut text = String::new();
-    for region in lock(&REGIONS).values() {
-        let known = lock(&region.known);
+    let regions: Vec<&Region> = lock(&REGIONS).map(|all| all.values().copied().collect()).unwrap_or_default();
+    for region in regions {
+        let Some(known) = lock(&region.known) else { continue };
         // Without a static loop there was nothing to split.
         if known.runs == 0 {
             continue;

@@ -1,6 +1,7 @@
 //! The environment that the library reads: `EVENKEEL_OMP`, which turns it off or has it report, and what `evenkeel run` tells it.
 
 use std::env;
+use std::io::{self, Write};
 
 /// The variable for people.
 pub const SWITCH: &str = "EVENKEEL_OMP";
@@ -25,10 +26,15 @@ pub fn read() -> Switch {
         Ok("report") => Switch::Report,
         Ok("off") => Switch::Off,
         Ok(other) => {
-            eprintln!("evenkeel: {SWITCH}={other:?}: expected on, off or report; loops stay as they are");
+            say(&format!("evenkeel: {SWITCH}={other:?}: expected on, off or report; loops stay as they are\n"));
             Switch::Off
         }
     }
+}
+
+/// Says something to the program's user, if anything reads it.
+pub fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// CPUs with their speeds; `None` if the variable is not there or makes no sense.

@@ -1,12 +1,14 @@
 //! Learns of parallel regions from libomp, as a tool of OpenMP's (OpenMP 5.0, chapter 4).
 #![allow(unsafe_code)]
 
-use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cores::{self, Ask, Cores};
+use crate::cores::{self, Cores};
+use crate::real;
 use crate::region::{self, Team};
 use crate::switch::{self, Switch};
 
@@ -14,6 +16,8 @@ use crate::switch::{self, Switch};
 #[repr(C)]
 pub struct Data(*mut c_void);
 
+/// What OpenMP has for a program to ask, such as the number of its thread.
+type Ask = extern "C" fn() -> c_int;
 type Function = unsafe extern "C" fn();
 type Lookup = unsafe extern "C" fn(*const c_char) -> Option<Function>;
 type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
@@ -31,6 +35,8 @@ const TEAM: c_int = i32::MIN;
 
 /// What libomp has told.
 pub struct Tool {
+    /// Where it begins, since a process may have another one, too.
+    library: usize,
     cores: &'static Cores,
     parallel_info: ParallelInfo,
     task_info: TaskInfo,
@@ -40,6 +46,32 @@ pub struct Tool {
 }
 
 static TOOL: OnceLock<Tool> = OnceLock::new();
+
+/// Whether regions that begin are left as they are: two threads of a program that begin regions would each have the first core for themselves, and
+/// so would a process and the one that has forked it.
+static ALONE: AtomicBool = AtomicBool::new(false);
+/// Whether a thread has begun a region, and whether it was this one.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    static BEGINS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// No region that begins from now on is split.
+pub fn leave_alone() {
+    ALONE.store(true, Ordering::Relaxed);
+}
+
+/// Whether this thread is the only one that begins regions.
+fn begins_all() -> bool {
+    if !BEGINS.get() {
+        if BEGUN.swap(true, Ordering::Relaxed) {
+            leave_alone();
+        } else {
+            BEGINS.set(true);
+        }
+    }
+    !ALONE.load(Ordering::Relaxed)
+}
 
 /// `ompt_start_tool_result_t`.
 #[repr(C)]
@@ -55,11 +87,8 @@ unsafe impl Sync for Start {}
 static START: Start = Start { initialize, finalize, data: UnsafeCell::new(Data(ptr::null_mut())) };
 
 /// By which libomp asks whether there is a tool, as it starts.
-///
-/// # Safety
-/// None is needed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const Start {
+pub extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const Start {
     if switch::read() == Switch::Off || cores::find().is_none() {
         return ptr::null();
     }
@@ -69,15 +98,17 @@ pub unsafe extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_ch
 unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
     // SAFETY: functions of these names have these types (OpenMP 5.0, 4.6.1 and 4.6.2); those of a program, too (3.2).
     let found = unsafe {
-        let function = |name: &std::ffi::CStr| lookup(name.as_ptr());
+        let function = |name: &CStr| lookup(name.as_ptr());
+        let ask = |name: &CStr| Some(real::beside(lookup as *const c_void, name)?.function::<Ask>());
         (|| {
             let set: SetCallback = std::mem::transmute::<Function, SetCallback>(function(c"ompt_set_callback")?);
             let tool = Tool {
+                library: real::library(lookup as *const c_void)?.dli_fbase.addr(),
                 cores: cores::find()?,
                 parallel_info: std::mem::transmute::<Function, ParallelInfo>(function(c"ompt_get_parallel_info")?),
                 task_info: std::mem::transmute::<Function, TaskInfo>(function(c"ompt_get_task_info")?),
-                thread_number: cores::next(c"omp_get_thread_num")?,
-                team_count: cores::next(c"omp_get_num_teams")?,
+                thread_number: ask(c"omp_get_thread_num")?,
+                team_count: ask(c"omp_get_num_teams")?,
                 report: switch::read() == Switch::Report,
             };
             Some((set, tool))
@@ -98,7 +129,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
 
 unsafe extern "C" fn finalize(_data: *mut Data) {
     if TOOL.get().is_some_and(|tool| tool.report) {
-        eprint!("{}", region::report());
+        switch::say(&region::report());
     }
 }
 
@@ -115,6 +146,7 @@ unsafe extern "C" fn begin(
     if flags & TEAM != 0
         && tool.in_initial_task()
         && (tool.team_count)() == 1
+        && begins_all()
         && let Some(new) = Team::new(code.addr(), tool.cores, threads as usize)
     {
         team = Box::into_raw(Box::new(new)).cast();
@@ -129,6 +161,10 @@ unsafe extern "C" fn end(data: *mut Data, _task: *mut Data, _flags: c_int, _code
     if !team.is_null() {
         // SAFETY: `begin` has made it of a box, and no thread uses it any more.
         unsafe { Box::from_raw(team.cast::<Team>()) }.end();
+        // Threads and processes that this thread starts now inherit where it may run.
+        if let Some(tool) = TOOL.get() {
+            tool.cores.release();
+        }
     }
 }
 
@@ -144,27 +180,32 @@ impl Tool {
 
 /// A thread, in the team of the region that it is in.
 #[derive(Clone, Copy)]
-pub struct Member {
+pub struct Member<'a> {
     /// The team.
-    pub team: &'static Team,
+    pub team: &'a Team,
     /// How many threads the team has.
     pub threads: usize,
     /// The thread's number in it.
     pub number: usize,
 }
 
-/// This thread, if loops of the region that it is in may be split. The team lives as long as the region.
-pub fn member() -> Option<Member> {
-    let tool = TOOL.get()?;
+/// Does something with this thread's place in its team, if it is in a region whose loops may be split, and in a loop of this OpenMP library.
+pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T> {
+    let tool = TOOL.get().filter(|tool| tool.library == library)?;
     let (mut data, mut threads) = (ptr::null_mut::<Data>(), 0);
     // SAFETY: it writes to these places.
     let found = unsafe { (tool.parallel_info)(0, &mut data, &mut threads) };
     if found != 2 || data.is_null() || threads < 2 {
         return None;
     }
-    // SAFETY: libomp keeps it as long as a thread is in the region; `begin` has put a team or null there.
-    let team = unsafe { (*data).0.cast::<Team>().as_ref() }?;
+    // SAFETY: libomp keeps it as long as a thread is in the region, which this one is until `then` returns; `begin` has put a team or null there.
+    let Some(team) = (unsafe { (*data).0.cast::<Team>().as_ref() }) else {
+        if ALONE.load(Ordering::Relaxed) {
+            tool.cores.release();
+        }
+        return None;
+    };
     let number = usize::try_from((tool.thread_number)()).ok()?;
     tool.cores.settle(number);
-    Some(Member { team, threads: threads as usize, number })
+    Some(then(Member { team, threads: threads as usize, number }))
 }
