@@ -24,3 +24,8 @@ mod real;
 mod region;
 mod switch;
 mod tool;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(share(1000, &[3, 1], 0), 0..750);
         assert_eq!(share(1000, &[3, 1], 1), 750..1000);
         assert_eq!(share(10, &[1, 1, 1, 1], 3), 8..10);
-        assert_eq!(share(2, &[9, 1, 1], 0), 0..1, "fewer than threads");
+        assert_eq!(share(2, &[9, 1, 1], 0), 0..2, "fewer than threads");
     }
 
     proptest! {

@@ -18,16 +18,18 @@ fn program(folder: &Path) -> PathBuf {
     compiled(folder, "openmp", &["-fopenmp"])
 }
 
-/// The library, which cargo has built for this test: beside the command if the whole workspace was built, else where all is.
+/// The library, which cargo has built for this test, and has put beside the command, too, if it built the whole workspace.
 fn library() -> PathBuf {
-    let beside = assert_cmd::cargo::cargo_bin!("evenkeel").with_file_name("libevenkeel_omp.so");
-    let with_all = beside.with_file_name("deps").join("libevenkeel_omp.so");
-    [with_all, beside].into_iter().find(|place| place.is_file()).unwrap()
+    let library = assert_cmd::cargo::cargo_bin!("evenkeel").with_file_name("deps").join("libevenkeel_omp.so");
+    assert!(library.is_file(), "there is no {}", library.display());
+    library
 }
 
 fn run(command: &mut Command) -> (String, String) {
     // Loops can be ended early only where that is asked for.
-    let Output { status, stdout, stderr } = command.env("OMP_CANCELLATION", "true").output().unwrap();
+    command.env("OMP_CANCELLATION", "true");
+    // Threads that wait for others leave them the core.
+    let Output { status, stdout, stderr } = command.env("OMP_WAIT_POLICY", "passive").output().unwrap();
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
     assert!(status.success(), "{stdout}\n{stderr}");
     (stdout, stderr)
