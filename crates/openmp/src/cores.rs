@@ -27,7 +27,7 @@ thread_local! {
     static BOUND: Cell<Option<u16>> = const { Cell::new(None) };
 }
 
-/// By which threads are bound by OpenMP's library, each other than `false`.
+/// By which OpenMP's library is told to bind threads, unless they are `false`.
 const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "KMP_HW_SUBSET"];
 
 /// Looks at the machine, when the OpenMP library of this process starts. `None` if there is only one core, or nothing is known.
@@ -45,7 +45,7 @@ fn look() -> Option<Cores> {
     });
     let mut all: Vec<(u16, f64)> = known?.into_iter().filter(allowed).collect();
     all.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
+    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"));
     let bound = BINDING.iter().any(set);
     if all.len() < 2 {
         return None;
