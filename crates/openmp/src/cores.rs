@@ -45,7 +45,9 @@ fn look() -> Option<Cores> {
     });
     let mut all: Vec<(u16, f64)> = known?.into_iter().filter(allowed).collect();
     all.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"));
+    let set = |name: &&str| {
+        std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
+    };
     let bound = BINDING.iter().any(set);
     if all.len() < 2 {
         return None;

@@ -8,6 +8,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use std::{mem, process, ptr};
 
 use crate::switch::say;
+use crate::tool;
 use libc::{Dl_info, RTLD_LAZY, RTLD_NEXT, RTLD_NOLOAD, dladdr, dlopen, dlsym};
 
 /// A function of a library.
@@ -92,7 +93,8 @@ impl Replaced {
         if let Some(real) = self.private.read().unwrap_or_else(PoisonError::into_inner).get(&at.addr()) {
             return *real;
         }
-        let Some(real) = beside(at, self.name) else {
+        let beside_tool = || beside(ptr::without_provenance(tool::library()?), self.name);
+        let Some(real) = beside(at, self.name).or_else(beside_tool) else {
             // To return would leave each thread with all iterations.
             say(&format!("evenkeel: no OpenMP library that the loop at {at:p} can see has {:?}\n", self.name));
             process::abort();

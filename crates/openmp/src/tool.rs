@@ -56,6 +56,11 @@ thread_local! {
     static BEGINS: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Where the OpenMP library begins that has started this tool.
+pub fn library() -> Option<usize> {
+    TOOL.get().map(|tool| tool.library)
+}
+
 /// No region that begins from now on is split.
 pub fn leave_alone() {
     ALONE.store(true, Ordering::Relaxed);
