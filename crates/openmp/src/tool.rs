@@ -156,7 +156,7 @@ unsafe extern "C" fn begin(
     {
         team = Box::into_raw(Box::new(new)).cast();
     }
-    // SAFETY: libomp's own place for it, which nobody else knows of yet.
+    // SAFETY: libomp's own place for it, which no other thread knows of yet.
     unsafe { (*data).0 = team };
 }
 

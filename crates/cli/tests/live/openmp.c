@@ -1,4 +1,4 @@
-// What OpenMP promises of loops, whoever splits them: each line says what came out, which must not depend on that.
+// What OpenMP promises of loops, however they are split: each line says what came out, which must not depend on that.
 #include <omp.h>
 #include <limits.h>
 #include <stdint.h>
