@@ -14,10 +14,15 @@ use libc::{Dl_info, RTLD_LAZY, RTLD_NEXT, RTLD_NOLOAD, dladdr, dlopen, dlsym};
 /// A function of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Real {
-    address: usize,
+    address: *const c_void,
     /// Where its library begins.
     pub library: usize,
 }
+
+// SAFETY: a function, which any thread may call, of a library that stays in memory.
+unsafe impl Send for Real {}
+// SAFETY: as above.
+unsafe impl Sync for Real {}
 
 impl Real {
     /// As a function.
@@ -25,7 +30,7 @@ impl Real {
     /// # Safety
     /// `F` is a pointer to a function of the type that this one has.
     pub unsafe fn function<F>(self) -> F {
-        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
         // SAFETY: as large as a pointer, and the caller's promise.
         unsafe { mem::transmute_copy(&self.address) }
     }
@@ -33,7 +38,7 @@ impl Real {
     fn new(address: *mut c_void) -> Option<Self> {
         let library = library(address)?.dli_fbase.addr();
         // Where this library is itself in reach of the search.
-        (library != own()).then(|| Self { address: address.expose_provenance(), library })
+        (library != own()).then(|| Self { address, library })
     }
 }
 
