@@ -38,7 +38,7 @@ impl Real {
     fn new(address: *mut c_void) -> Option<Self> {
         let library = library(address)?.dli_fbase.addr();
         // Where this library is itself in reach of the search.
-        (library != own()).then(|| Self { address, library })
+        (library != own()).then_some(Self { address, library })
     }
 }
 
