@@ -17,7 +17,7 @@ setup: ## installs what `make test` needs; asks first on a terminal
 
 run: ## builds, compares schedulers, reproduces COLAB, records a real program and runs some live
 	@scripts/setup run
-	cargo build --release --locked --package evenkeel-cli
+	cargo build --release --locked --package evenkeel-cli --package evenkeel-openmp
 	@mkdir -p out
 	target/release/evenkeel compare workloads/rt-app/phone-browser.json workloads/rt-app/video-player.json Sync-2 \
 	    --machine odroid-xu3 --machine 2B4S --policy cfs,gts,wash,colab --html out/compare.html

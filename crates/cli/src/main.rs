@@ -13,6 +13,7 @@ mod interrupted;
 mod json;
 mod live;
 mod messages;
+mod openmp;
 mod page;
 mod progress;
 mod ready;

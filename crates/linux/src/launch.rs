@@ -172,18 +172,28 @@ impl Launched {
     /// # Errors
     /// There is no such command, or no process can be started.
     pub fn new(command: &[OsString]) -> Result<Self, Error> {
-        command.first().map_or(Ok(()), |program| find(program))?;
-        Self::start(command).map_err(Error::Process)
+        Self::with(command, &[])
     }
 
-    fn start(command: &[OsString]) -> io::Result<Self> {
+    /// [`Self::new`], with more variables in its environment.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with(command: &[OsString], variables: &[(&str, OsString)]) -> Result<Self, Error> {
+        command.first().map_or(Ok(()), |program| find(program))?;
+        Self::start(command, variables).map_err(Error::Process)
+    }
+
+    fn start(command: &[OsString], variables: &[(&str, OsString)]) -> io::Result<Self> {
         // Until the command has ended this process stays; the terminal's Ctrl-C reaches both.
         let signals = Signals::of(&[&ENDING[..], &FREE].concat())?;
         let ((reader, writer), (mut heard, said)) = (io::pipe()?, io::pipe()?);
         rustix::io::fcntl_setfd(&reader, FdFlags::empty())?;
         rustix::io::fcntl_setfd(&said, FdFlags::empty())?;
         let descriptors = [reader.as_raw_fd(), said.as_raw_fd()].map(|fd| fd.to_string());
-        let child = Command::new("/proc/self/exe").arg(COMMAND).args(descriptors).args(command).spawn()?;
+        let mut launcher = Command::new("/proc/self/exe");
+        launcher.envs(variables.iter().map(|(name, value)| (name, value)));
+        let child = launcher.arg(COMMAND).args(descriptors).args(command).spawn()?;
         drop(said);
         let end = end_of(child.id())?;
         heard.read_exact(&mut [0])?;

@@ -1,8 +1,9 @@
 //! What tests may need. Each need is probed by use, once in a binary, when a test has it.
 #![expect(non_upper_case_globals, reason = "the names stand in `#[test(two_cpus)]`")]
 
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
@@ -51,6 +52,8 @@ needs! {
     pkg_config: || installed("pkg-config");
     /// `stress-ng`.
     stress_ng: || installed("stress-ng");
+    /// clang with its OpenMP library.
+    libomp: openmp;
     /// Chromium, a browser that draws pages.
     chromium: || installed("chromium");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.
@@ -118,6 +121,22 @@ fn compat() -> Result<(), String> {
 fn installed(program: &str) -> Result<(), String> {
     let output = Command::new(program).arg("--version").output();
     output.map(drop).map_err(|error| format!("{program}: {error}"))
+}
+
+fn openmp() -> Result<(), String> {
+    let folder = std::env::temp_dir();
+    let program = folder.join(format!("evenkeel-openmp-{}", std::process::id()));
+    let mut clang = Command::new("clang");
+    clang.args(["-fopenmp", "-x", "c", "-", "-o"]).arg(&program).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let built = clang.spawn().and_then(|mut clang| {
+        if let Some(mut source) = clang.stdin.take() {
+            source.write_all(b"#include <omp.h>\nint main(void) { return omp_get_level(); }\n")?;
+        }
+        clang.wait_with_output()
+    });
+    let _ = std::fs::remove_file(&program);
+    let built = built.map_err(|error| format!("clang: {error}"))?;
+    if built.status.success() { Ok(()) } else { Err("clang has no OpenMP: install libomp-dev".into()) }
 }
 
 fn exists(path: &str) -> Result<(), String> {

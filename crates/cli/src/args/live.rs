@@ -34,6 +34,9 @@ pub struct Run {
     pub policy: String,
     #[command(flatten)]
     pub cores: Cores,
+    /// Split the loops of an OpenMP program, built with clang, ifx or flang, by how fast each thread's core is
+    #[arg(long, conflicts_with = "pid")]
+    pub openmp: bool,
     /// Follow a process that runs already, until it ends or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
     pub pid: Option<u32>,

@@ -20,6 +20,7 @@ pages! {
     "guide": "problems, and what solves them",
     "install": "which package to take, the unit for the scheduler inside the kernel",
     "run": "running a program under a policy",
+    "openmp": "loops split by how fast cores are",
     "kernel": "policies inside the kernel",
     "top": "watching a scheduler at work",
     "machines": "machines and their files, governors",

@@ -12,11 +12,12 @@ use crate::args::Run;
 use crate::failed::Own;
 use crate::files::Target;
 use crate::live::{self, Account};
-use crate::{catalog, messages, page, trace};
+use crate::{catalog, messages, openmp, page, trace};
 
 /// Runs the command and returns the exit status.
 pub fn run(args: &Run) -> Result<u8> {
     let policy = catalog::live_policy(&args.policy)?;
+    let library = args.openmp.then(openmp::library).transpose()?;
     let (machine, cpus) = live::machine(&args.cores)?;
     catalog::accepted(&policy, &machine)?;
     if machine.core_types.len() == 1 && !args.quiet {
@@ -29,11 +30,12 @@ pub fn run(args: &Run) -> Result<u8> {
     let html = Target::open_some(args.html.as_ref())?;
     let trace = Target::open_some(args.trace.as_ref())?;
     Target::distinct(&[&output, &html, &trace])?;
+    let variables = library.map(|library| openmp::variables(&library, &machine, &cpus)).unwrap_or_default();
     let plan = Plan { machine, cpus, policy, period: args.period, timeline: html.is_some() || trace.is_some() };
     let guard = live::guard()?;
     let Followed { status, summary } = match args.pid {
         Some(pid) => live::follow(&plan, Process(pid), guard)?,
-        None => live::follow(&plan, Command(&mut Launched::new(&args.command)?), guard)?,
+        None => live::follow(&plan, Command(&mut Launched::with(&args.command, &variables)?), guard)?,
     };
     let account = Account::new(&plan, &summary);
     let text = account.text(args.format.format)?;

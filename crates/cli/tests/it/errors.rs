@@ -337,3 +337,21 @@ fn a_configuration_gives_defaults_which_the_command_line_overrules() {
     assert!(stdout(&["policies"], &path).starts_with('{'));
     assert!(!stdout(&["policies", "--format", "table"], &path).starts_with('{'));
 }
+
+#[test]
+fn loops_are_split_only_with_the_library_and_in_a_program_that_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |library: &Path| {
+        let mut command = evenkeel(&["run", "--openmp", "--", "true"]);
+        let output = command.env("EVENKEEL_OMP_LIBRARY", library).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let nowhere = folder.path().join("nowhere.so");
+    let message = named(&nowhere);
+    assert_eq!(message, format!("error: EVENKEEL_OMP_LIBRARY: there is no file {}\n", nowhere.display()));
+    let spaced = file(folder.path(), "a b.so", "");
+    assert!(named(Path::new(&spaced)).contains("a b.so: the loader takes no path with a space or a colon"));
+    let running = refused(&["run", "--openmp", "--pid", "1"]);
+    assert!(running.contains("'--openmp' cannot be used with '--pid <PID>'"), "{running}");
+}

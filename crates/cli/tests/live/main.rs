@@ -6,6 +6,7 @@ extern crate evenkeel_testing_macros;
 mod emulate;
 mod fields;
 mod files;
+mod openmp;
 mod record;
 mod rt_app;
 mod run;

@@ -1,0 +1,184 @@
+// What OpenMP promises of loops, however they are split: each line says what came out, which must not depend on that.
+#include <omp.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 1000, ROUNDS = 12 };
+static int done[N];
+static int by[2][N];
+
+// Each iteration once, whatever the type, the bounds and the step.
+#define COUNTED(name, type, first, past, compare, step)                                                                                    \
+    do {                                                                                                                                   \
+        uint64_t count = 0, sum = 0;                                                                                                       \
+        _Pragma("omp parallel for schedule(static) reduction(+ : count, sum)") for (type i = (first); i compare(past); i += (step)) {      \
+            count++;                                                                                                                       \
+            sum += (uint64_t)i;                                                                                                            \
+        }                                                                                                                                  \
+        printf("%s: %llu, %llu\n", name, (unsigned long long)count, (unsigned long long)sum);                                              \
+    } while (0)
+
+static int wrong(const char *what) {
+    printf("wrong: %s\n", what);
+    return 1;
+}
+
+static int once(const char *what, int of) {
+    for (int i = 0; i < N; i++)
+        if (done[i] != of)
+            return wrong(what);
+    memset(done, 0, sizeof done);
+    printf("%s: each once\n", what);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    int bad = 0;
+    omp_set_num_threads(argc > 1 ? atoi(argv[1]) : 2);
+    for (int round = 0; round < ROUNDS; round++) {
+        COUNTED("int", int, -7, 4993, <, 1);
+        COUNTED("int down", int, 4993, -7, >, -3);
+        COUNTED("int to the end", int, INT_MAX - 4000, INT_MAX, <, 7);
+        COUNTED("unsigned", unsigned, 5, 40005, <, 3);
+        COUNTED("unsigned to the end", unsigned, UINT_MAX - 9000, UINT_MAX, <, 2);
+        COUNTED("long", int64_t, -50000, 50000, <=, 11);
+        COUNTED("long down", int64_t, INT64_MAX, INT64_MAX - 30000, >, -1);
+        COUNTED("unsigned long", uint64_t, UINT64_MAX - 30000, UINT64_MAX, <, 5);
+        COUNTED("none", int, 5, 5, <, 1);
+        COUNTED("one", int, 5, 6, <, 1);
+        COUNTED("fewer than threads", int, 0, 1, <, 1);
+
+        // Equal static loops of a region give each iteration to the same thread, so that none need wait between them.
+        int differ = 0;
+#pragma omp parallel
+        {
+#pragma omp for schedule(static) nowait
+            for (int i = 0; i < N; i++)
+                by[0][i] = omp_get_thread_num();
+#pragma omp for schedule(static) nowait
+            for (int i = 0; i < N; i++) {
+                by[1][i] = omp_get_thread_num();
+                if (by[0][i] != by[1][i])
+#pragma omp atomic
+                    differ++;
+            }
+        }
+        if (differ)
+            bad |= wrong("nowait");
+
+        int last = -1, first = 100;
+#pragma omp parallel for schedule(static) lastprivate(last) firstprivate(first)
+        for (int i = 0; i < N; i++)
+            last = i + first;
+        printf("lastprivate: %d\n", last);
+
+#pragma omp parallel for collapse(2) schedule(static)
+        for (int i = 0; i < 20; i++)
+            for (int j = 0; j < N / 20; j++)
+                done[i * (N / 20) + j]++;
+        bad |= once("collapse", 1);
+
+#pragma omp parallel for schedule(static, 7)
+        for (int i = 0; i < N; i++)
+            done[i]++;
+        bad |= once("chunks", 1);
+#pragma omp parallel for schedule(dynamic, 3)
+        for (int i = 0; i < N; i++)
+            done[i]++;
+        bad |= once("dynamic", 1);
+#pragma omp parallel for schedule(guided)
+        for (int i = 0; i < N; i++)
+            done[i]++;
+        bad |= once("guided", 1);
+#pragma omp parallel for schedule(runtime)
+        for (int i = 0; i < N; i++)
+            done[i]++;
+        bad |= once("runtime", 1);
+
+        int next = 0, order = 1;
+#pragma omp parallel for ordered schedule(static)
+        for (int i = 0; i < N; i++) {
+            done[i]++;
+#pragma omp ordered
+            order &= i == next++;
+        }
+        bad |= once("ordered", 1) | (order ? 0 : wrong("order"));
+
+#pragma omp parallel sections
+        {
+#pragma omp section
+            done[0]++;
+#pragma omp section
+            done[1]++;
+#pragma omp section
+            done[2]++;
+        }
+        if (done[0] != 1 || done[1] != 1 || done[2] != 1)
+            bad |= wrong("sections");
+        memset(done, 0, sizeof done);
+
+        // Loops of a region inside another one.
+        omp_set_max_active_levels(2);
+#pragma omp parallel for num_threads(2) schedule(static)
+        for (int half = 0; half < 2; half++) {
+#pragma omp parallel for num_threads(2) schedule(static)
+            for (int i = half * (N / 2); i < (half + 1) * (N / 2); i++)
+#pragma omp atomic
+                done[i]++;
+        }
+        bad |= once("nested", 1);
+
+#pragma omp teams distribute parallel for num_teams(2) thread_limit(2)
+        for (int i = 0; i < N; i++)
+#pragma omp atomic
+            done[i]++;
+        bad |= once("teams", 1);
+
+        // Tasks beside loops.
+#pragma omp parallel
+        {
+#pragma omp single nowait
+            for (int t = 0; t < 10; t++)
+#pragma omp task
+                for (int i = 0; i < N; i++)
+#pragma omp atomic
+                    done[i]++;
+#pragma omp for schedule(static)
+            for (int i = 0; i < N; i++)
+#pragma omp atomic
+                done[i]++;
+        }
+        bad |= once("tasks", 11);
+
+        // A loop that ends early, then one that does not.
+#pragma omp parallel
+        {
+#pragma omp for schedule(static)
+            for (int i = 0; i < N; i++) {
+#pragma omp cancel for if (i == N / 3)
+            }
+#pragma omp for schedule(static)
+            for (int i = 0; i < N; i++)
+                done[i]++;
+        }
+        bad |= once("cancel", 1);
+    }
+
+    // What the first thread was given, of a loop that takes long enough to be measured.
+    int mine = 0;
+    static double a[1 << 16];
+    for (int round = 0; round < 3; round++) {
+        mine = 0;
+#pragma omp parallel for schedule(static) reduction(+ : mine)
+        for (int i = 0; i < 1 << 16; i++) {
+            for (int k = 0; k < 8; k++)
+                a[i] = a[i] * 0.5 + i;
+            mine += omp_get_thread_num() == 0;
+        }
+    }
+    fprintf(stderr, "the first of %d threads did %d of %d\n", omp_get_max_threads(), mine, 1 << 16);
+    return bad;
+}

@@ -1,0 +1,103 @@
+//! `evenkeel run --openmp`: loops are split by speed, and do what OpenMP promises all the same.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A program or a library, by clang, of the source of this name.
+fn compiled(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live").join(name).with_extension("c");
+    let program = folder.join(name);
+    let built = Command::new("clang").arg("-O1").args(options).arg("-o").args([&program, &source]).status().unwrap();
+    assert!(built.success());
+    program
+}
+
+fn program(folder: &Path) -> PathBuf {
+    compiled(folder, "openmp", &["-fopenmp"])
+}
+
+/// The library, which cargo has built for this test, and has put beside the command, too, if it built the whole workspace.
+fn library() -> PathBuf {
+    let library = assert_cmd::cargo::cargo_bin!("evenkeel").with_file_name("deps").join("libevenkeel_omp.so");
+    assert!(library.is_file(), "there is no {}", library.display());
+    library
+}
+
+fn run(command: &mut Command) -> (String, String) {
+    // Loops can be ended early only where that is asked for.
+    command.env("OMP_CANCELLATION", "true");
+    // Threads that wait for others leave them the core.
+    let Output { status, stdout, stderr } = command.env("OMP_WAIT_POLICY", "passive").output().unwrap();
+    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    assert!(status.success(), "{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+/// How many iterations of a loop the first thread has done.
+fn first(stderr: &str) -> u32 {
+    let line = stderr.lines().find(|line| line.starts_with("the first of")).unwrap();
+    line.split_whitespace().nth(6).unwrap().parse().unwrap()
+}
+
+#[test(libomp, two_cpus)]
+fn loops_that_are_split_by_speed_do_what_openmp_promises() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path());
+    let (plain, said) = run(&mut Command::new(&program));
+    assert_eq!(first(&said), 1 << 15);
+    let mut split =
+        super::run::evenkeel(&["run", "--openmp", "--quiet", "--big", "0", "--little", "1", "--ratio", "3"]);
+    split.env("EVENKEEL_OMP_LIBRARY", library());
+    let (under, said) = run(split.arg("--").arg(&program).env("EVENKEEL_OMP", "report"));
+    assert_eq!(under, plain);
+    assert!(said.contains(" runs split; speeds of its threads: "), "{said}");
+    // More threads than cores: left alone. So is a program that is told so.
+    for (threads, switch) in [("5", "on"), ("2", "off")] {
+        let mut alone = super::run::evenkeel(&["run", "--openmp", "--quiet", "--big", "0", "--little", "1"]);
+        alone.env("EVENKEEL_OMP_LIBRARY", library());
+        let (under, said) = run(alone.arg("--").arg(&program).arg(threads).env("EVENKEEL_OMP", switch));
+        let own = run(Command::new(&program).arg(threads));
+        assert_eq!((under, first(&said)), (own.0, first(&own.1)));
+    }
+}
+
+#[test(libomp, two_cpus)]
+fn what_the_library_is_not_told_it_finds_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path());
+    let library = library();
+    let (plain, _) = run(&mut Command::new(&program));
+    // Which CPUs there are it says itself; that one is ten times as fast it believes until it has measured.
+    let mut command = Command::new(&program);
+    let (alone, said) = run(command.env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0=10,1=1"));
+    assert_eq!(alone, plain);
+    assert!(first(&said) < 58_000, "what was said of its cores is not true, and must not stay: {said}");
+    let (mistaken, said) = run(Command::new(&program).env("LD_PRELOAD", &library).env("EVENKEEL_OMP", "yes"));
+    assert_eq!(mistaken, plain);
+    assert!(said.contains("EVENKEEL_OMP=\"yes\": expected on, off or report"), "{said}");
+}
+
+/// A program that loads a library with loops, which alone can see libomp, as a Python package does.
+#[test(libomp, two_cpus)]
+fn what_only_a_part_of_the_program_can_see_is_found_and_nothing_else_is_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let loops = compiled(folder.path(), "openmp_loops", &["-fopenmp", "-shared", "-fPIC"]);
+    let program = compiled(folder.path(), "openmp_beside", &["-pthread"]);
+    let (plain, _) = run(Command::new(&program).arg(&loops));
+    let mut command = Command::new(&program);
+    command.arg(&loops).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+    let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
+    assert_eq!(under, plain, "{said}");
+    assert!(said.contains(" runs split; speeds of its threads: "), "{said}");
+    let (off, said) = run(command.env("EVENKEEL_OMP", "off"));
+    assert_eq!((off, said), (plain, String::new()));
+}
+
+#[test(libomp)]
+fn programs_without_openmp_are_left_alone() {
+    // Not even what is wrong is said.
+    let (said, wrong) = run(Command::new("echo").arg("so").env("LD_PRELOAD", library()).env("EVENKEEL_OMP", "wrong"));
+    assert_eq!((said.as_str(), wrong.as_str()), ("so\n", ""));
+}

@@ -1,0 +1,149 @@
+//! Each thread of a team on a core of its own, the first on the fastest: a speed is a core's only while the thread stays there.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use evenkeel_topology::Topology;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::switch;
+
+/// The cores that this process may use.
+pub struct Cores {
+    /// Each CPU with its speed, the fastest first.
+    pub all: Vec<(u16, f64)>,
+    /// Where threads could run before.
+    before: CpuSet,
+    /// Whether the program, or its user, binds threads.
+    bound: bool,
+}
+
+static CORES: OnceLock<Option<Cores>> = OnceLock::new();
+
+thread_local! {
+    /// The CPU that this thread has been bound to.
+    static BOUND: Cell<Option<u16>> = const { Cell::new(None) };
+}
+
+/// By which OpenMP's library is told to bind threads, unless they are `false`.
+const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "KMP_HW_SUBSET"];
+
+/// Looks at the machine, when the OpenMP library of this process starts. `None` if there is only one core, or nothing is known.
+pub fn find() -> Option<&'static Cores> {
+    CORES.get_or_init(look).as_ref()
+}
+
+fn look() -> Option<Cores> {
+    let before = sched_getaffinity(None).ok()?;
+    let allowed = |cpu: &(u16, f64)| usize::from(cpu.0) < CpuSet::MAX_CPU && before.is_set(usize::from(cpu.0));
+    let known = switch::cores().or_else(|| {
+        let topology = Topology::read(Path::new("/")).ok()?;
+        let speed = |kind: usize| f64::from(topology.kinds[kind].capacity);
+        Some(topology.cpus.iter().map(|cpu| (cpu.id, speed(cpu.kind))).collect())
+    });
+    let mut all: Vec<(u16, f64)> = known?.into_iter().filter(allowed).collect();
+    all.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    let set = |name: &&str| {
+        std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
+    };
+    let bound = BINDING.iter().any(set);
+    if all.len() < 2 {
+        return None;
+    }
+    // SAFETY: the handler is a function that lives as long as the process, and calls only what may be called after a fork.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    Some(Cores { all, before, bound })
+}
+
+/// A process that the program forks would bind its threads to the same cores as the program and as others that it forks.
+extern "C" fn forked() {
+    crate::tool::leave_alone();
+    if let Some(Some(cores)) = CORES.get() {
+        cores.release();
+    }
+}
+
+impl Cores {
+    /// Whether the speeds of its first cores are those of threads.
+    pub fn speeds(&self, threads: usize) -> Option<Vec<f64>> {
+        let first = self.all.get(..threads)?;
+        (!self.bound).then(|| first.iter().map(|core| core.1).collect())
+    }
+
+    /// Has this thread, of this number in its team, on its core. A thread that the program has confined itself stays where it is, as does one
+    /// for which it is refused: its speed is measured all the same.
+    pub fn settle(&self, number: usize) {
+        let Some(&(cpu, _)) = self.all.get(number).filter(|_| !self.bound) else { return };
+        let at = BOUND.get();
+        if at == Some(cpu) {
+            return;
+        }
+        let expected = at.map_or(self.before, only);
+        if sched_getaffinity(None).is_ok_and(|now| now == expected) && sched_setaffinity(None, &only(cpu)).is_ok() {
+            BOUND.set(Some(cpu));
+        }
+    }
+
+    /// This thread may run where it could before, as may what it starts: threads and processes inherit its mask.
+    pub fn release(&self) {
+        if let Some(cpu) = BOUND.take()
+            && sched_getaffinity(None).is_ok_and(|now| now == only(cpu))
+        {
+            let _ = sched_setaffinity(None, &self.before);
+        }
+    }
+}
+
+fn only(cpu: u16) -> CpuSet {
+    let mut mask = CpuSet::new();
+    mask.set(usize::from(cpu));
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn threads_are_on_their_cores_and_where_they_were_again() {
+        let before = sched_getaffinity(None).unwrap();
+        let cpus: Vec<u16> = (0..1024).filter(|&cpu| before.is_set(usize::from(cpu))).collect();
+        let cores = Cores { all: cpus.iter().map(|&cpu| (cpu, 1.0)).collect(), before, bound: false };
+        let mask = || sched_getaffinity(None).unwrap();
+        let on = |cores: &Cores| {
+            thread::scope(|scope| {
+                let thread = scope.spawn(|| {
+                    cores.settle(0);
+                    let settled = mask();
+                    cores.settle(5000);
+                    cores.release();
+                    (settled, mask())
+                });
+                thread.join().unwrap()
+            })
+        };
+        assert_eq!(on(&cores), (only(cpus[0]), before));
+        // The program's own mask stays, and so does one that its user wants.
+        if let [first, .., last] = cpus[..] {
+            let confined = thread::spawn(move || {
+                sched_setaffinity(None, &only(last)).unwrap();
+                let cores = Cores { all: vec![(first, 1.0), (last, 1.0)], before, bound: false };
+                cores.settle(0);
+                mask()
+            });
+            assert_eq!(confined.join().unwrap(), only(last));
+        }
+        assert_eq!(on(&Cores { bound: true, ..cores }), (before, before));
+    }
+
+    #[test]
+    fn speeds_are_known_of_as_many_threads_as_cores() {
+        let cores = |bound| Cores { all: vec![(0, 3.0), (1, 1.0)], before: CpuSet::new(), bound };
+        assert_eq!(cores(false).speeds(2), Some(vec![3.0, 1.0]));
+        assert_eq!((cores(false).speeds(3), cores(true).speeds(2)), (None, None));
+    }
+}

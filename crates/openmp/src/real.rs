@@ -1,0 +1,130 @@
+//! The functions in whose place this library's are called: those of the OpenMP library that the calling code would have reached
+//! without it. A process may have several, such as a Python package with one beside it that nothing else sees.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_void};
+use std::sync::{OnceLock, PoisonError, RwLock};
+use std::{mem, process, ptr};
+
+use crate::switch::say;
+use crate::tool;
+use libc::{Dl_info, RTLD_LAZY, RTLD_NEXT, RTLD_NOLOAD, dladdr, dlopen, dlsym};
+
+/// A function of a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Real {
+    address: *const c_void,
+    /// Where its library begins.
+    pub library: usize,
+}
+
+// SAFETY: a function, which any thread may call, of a library that stays in memory.
+unsafe impl Send for Real {}
+// SAFETY: as above.
+unsafe impl Sync for Real {}
+
+impl Real {
+    /// As a function.
+    ///
+    /// # Safety
+    /// `F` is a pointer to a function of the type that this one has.
+    pub unsafe fn function<F>(self) -> F {
+        const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
+        // SAFETY: as large as a pointer, and the caller's promise.
+        unsafe { mem::transmute_copy(&self.address) }
+    }
+
+    fn new(address: *mut c_void) -> Option<Self> {
+        let library = library(address)?.dli_fbase.addr();
+        // Where this library is itself in reach of the search.
+        (library != own()).then_some(Self { address, library })
+    }
+}
+
+/// The library in which something is.
+pub fn library(address: *const c_void) -> Option<Dl_info> {
+    let mut info = Dl_info {
+        dli_fname: ptr::null(),
+        dli_fbase: ptr::null_mut(),
+        dli_sname: ptr::null(),
+        dli_saddr: ptr::null_mut(),
+    };
+    // SAFETY: it takes any address, and writes to `info`.
+    let found = unsafe { dladdr(address, &mut info) };
+    (found != 0 && !info.dli_fname.is_null()).then_some(info)
+}
+
+/// Where this library begins.
+fn own() -> usize {
+    static OWN: OnceLock<usize> = OnceLock::new();
+    *OWN.get_or_init(|| library(own as *const c_void).map_or(0, |info| info.dli_fbase.addr()))
+}
+
+/// A function by its name, of the library in which `place` is, or of one that this library was linked with. The library then stays in memory.
+pub fn beside(place: *const c_void, name: &CStr) -> Option<Real> {
+    let info = library(place)?;
+    // SAFETY: the name of a file, as the loader has it; nothing is loaded.
+    let handle = unsafe { dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) };
+    if handle.is_null() {
+        return None;
+    }
+    // SAFETY: the name ends with a zero.
+    Real::new(unsafe { dlsym(handle, name.as_ptr()) })
+}
+
+/// One of the functions that this library takes the place of.
+pub struct Replaced {
+    name: &'static CStr,
+    /// The one that all of the process can see: as the loader does, it is looked for first.
+    shared: OnceLock<Option<Real>>,
+    /// Those of libraries that only the code that was loaded with them can see, by the place of the loop.
+    private: RwLock<BTreeMap<usize, Real>>,
+}
+
+impl Replaced {
+    /// The function of this name.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self { name, shared: OnceLock::new(), private: RwLock::new(BTreeMap::new()) }
+    }
+
+    /// What the code of the loop at `at` would have called. Without it the loop cannot be done: the process ends.
+    pub fn real(&self, at: *const c_void) -> Real {
+        // SAFETY: the name ends with a zero.
+        let shared = || Real::new(unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) });
+        if let Some(real) = self.shared.get_or_init(shared) {
+            return *real;
+        }
+        if let Some(real) = self.private.read().unwrap_or_else(PoisonError::into_inner).get(&at.addr()) {
+            return *real;
+        }
+        let beside_tool = || beside(ptr::without_provenance(tool::library()?), self.name);
+        let Some(real) = beside(at, self.name).or_else(beside_tool) else {
+            // To return would leave each thread with all iterations.
+            say(&format!("evenkeel: no OpenMP library that the loop at {at:p} can see has {:?}\n", self.name));
+            process::abort();
+        };
+        self.private.write().unwrap_or_else(PoisonError::into_inner).insert(at.addr(), real);
+        real
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_what_lies_beside_them() {
+        let free = beside(libc::free as *const c_void, c"malloc").unwrap();
+        let all = Replaced::new(c"malloc").real(ptr::null());
+        assert_eq!(free, all);
+        assert_eq!(free.library, library(libc::free as *const c_void).unwrap().dli_fbase.addr());
+        assert_eq!(beside(libc::free as *const c_void, c"evenkeel_has_no_such_function"), None);
+        assert_eq!(beside(ptr::null(), c"malloc"), None);
+    }
+
+    #[test]
+    fn own_functions_are_not_the_real_ones() {
+        assert_eq!(Real::new(own as *const c_void as *mut c_void), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! The parallel regions of a program, each known by the place in the code where it begins, and the teams of threads that are in them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Instant;
+
+use crate::clock::now;
+use crate::cores::Cores;
+use crate::speeds::{Done, Speeds};
+
+/// A parallel region of the program.
+pub struct Region {
+    /// Where it begins.
+    code: usize,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// How many threads it had last.
+    threads: usize,
+    speeds: Speeds,
+    runs: u64,
+    split: u64,
+}
+
+/// All of them, which stay for ever: as many as the program has.
+static REGIONS: Mutex<BTreeMap<usize, &'static Region>> = Mutex::new(BTreeMap::new());
+
+/// A team of threads in a region, from its beginning to its end.
+pub struct Team {
+    /// Which team of the process it is.
+    pub serial: u64,
+    region: &'static Region,
+    /// How loops are split among its threads, if they are.
+    pub plan: Option<Vec<u32>>,
+    began: Instant,
+    threads: AtomicUsize,
+    /// What each of them did.
+    done: Vec<Measured>,
+}
+
+#[derive(Default)]
+struct Measured {
+    trips: AtomicU64,
+    ns: AtomicU64,
+}
+
+/// Waits for none: only the thread that begins regions comes here, except at the end of a process or in one that was forked in the middle.
+fn lock<T>(of: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match of.try_lock() {
+        Ok(guard) => Some(guard),
+        // What is known is only an estimate, whatever happened.
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The region that begins at a place in the code, for so many threads.
+fn region(code: usize, cores: &Cores, threads: usize) -> Option<&'static Region> {
+    let region = *lock(&REGIONS)?.entry(code).or_insert_with(|| {
+        let speeds = cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds));
+        let known = Mutex::new(Known { threads, speeds, ..Known::default() });
+        Box::leak(Box::new(Region { code, known }))
+    });
+    Some(region)
+}
+
+impl Team {
+    /// The team of a region that begins. `None` if there are more threads than cores, of which the kernel then makes the best.
+    pub fn new(code: usize, cores: &Cores, threads: usize) -> Option<Self> {
+        if !(2..=cores.all.len()).contains(&threads) {
+            return None;
+        }
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let region = region(code, cores, threads)?;
+        let plan = lock(&region.known)?.speeds.next();
+        let done = (0..cores.all.len()).map(|_| Measured::default()).collect();
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        Some(Self { serial, region, plan, began: now(), threads: AtomicUsize::new(0), done })
+    }
+
+    /// How loops are split among so many threads: the same for all of them.
+    pub fn plan(&self, threads: usize) -> Option<&[u32]> {
+        self.plan.as_deref().filter(|plan| plan.len() == threads)
+    }
+
+    /// A thread has done a part of a loop.
+    pub fn add(&self, number: usize, threads: usize, done: Done) {
+        self.threads.store(threads, Ordering::Relaxed);
+        if let Some(of_thread) = self.done.get(number) {
+            of_thread.trips.fetch_add(done.trips, Ordering::Relaxed);
+            of_thread.ns.fetch_add(done.ns, Ordering::Relaxed);
+        }
+    }
+
+    /// The region has ended: what its threads did is learnt. They are behind its barrier, so that all of it is there.
+    pub fn end(self) {
+        let threads = self.threads.load(Ordering::Relaxed).min(self.done.len());
+        if threads < 2 {
+            return;
+        }
+        let read =
+            |done: &Measured| Done { trips: done.trips.load(Ordering::Relaxed), ns: done.ns.load(Ordering::Relaxed) };
+        let done: Vec<Done> = self.done[..threads].iter().map(read).collect();
+        let was_split = self.plan(threads).is_some();
+        let Some(mut known) = lock(&self.region.known) else { return };
+        if known.threads != threads {
+            *known = Known { threads, ..Known::default() };
+        }
+        known.speeds.learn(&done, self.began.elapsed().as_nanos() as u64, was_split);
+        known.runs += 1;
+        known.split += u64::from(was_split);
+    }
+}
+
+/// A line for each region, about what was split.
+pub fn report() -> String {
+    let mut text = String::new();
+    let regions: Vec<&Region> = lock(&REGIONS).map(|all| all.values().copied().collect()).unwrap_or_default();
+    for region in regions {
+        let Some(known) = lock(&region.known) else { continue };
+        // Without a static loop there was nothing to split.
+        if known.runs == 0 {
+            continue;
+        }
+        let parts: Vec<String> = known.speeds.rates().iter().map(|rate| format!("{:.0} %", rate * 100.0)).collect();
+        text += &format!(
+            "evenkeel: region at {:#x}: {} of {} runs split; speeds of its threads: {}\n",
+            region.code,
+            known.split,
+            known.runs,
+            parts.join(", ")
+        );
+    }
+    text
+}

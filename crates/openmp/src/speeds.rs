@@ -1,0 +1,182 @@
+//! What is known of the threads of a parallel region, from its earlier runs: how fast each of them is, and whether to split its loops
+//! by that makes the region faster.
+
+/// Speeds that differ by less are equal: what is measured differs from run to run.
+const ALIKE: f64 = 1.05;
+/// A thread's speed is one in so many parts.
+const PARTS: f64 = 1e6;
+/// The part of a new measurement in what is known. Half of it comes from the last two runs, so that other load on a core is followed.
+const NEW: f64 = 0.3;
+/// So many runs are split, then one is not, to see which is faster; from then on rarely.
+const SPLIT_FIRST: u32 = 3;
+/// Runs from one try of what was slower to the next.
+const AGAIN: u32 = 64;
+/// A loop of which a thread did less time says little about its speed, in ns.
+const SHORT: u64 = 2_000;
+
+/// What one thread did in the loops of one run of a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Iterations.
+    pub trips: u64,
+    /// How long they took, in ns.
+    pub ns: u64,
+}
+
+/// What is known of a region.
+#[derive(Clone, Debug, Default)]
+pub struct Speeds {
+    /// Of each thread: its part of what all do in a time. Empty until it has run.
+    rates: Vec<f64>,
+    /// How often it has run, and whether its last run was split.
+    runs: u32,
+    /// Since what was slower has been tried.
+    since: u32,
+    /// How long it takes, in ns an iteration: with loops as OpenMP splits them, and as they are split here.
+    plain: Option<f64>,
+    split: Option<f64>,
+}
+
+impl Speeds {
+    /// Of threads whose cores are known to be as fast as that, in any unit.
+    pub fn known(cores: &[f64]) -> Self {
+        let sum: f64 = cores.iter().sum();
+        Self { rates: cores.iter().map(|core| core / sum).collect(), ..Self::default() }
+    }
+
+    /// How the loops of its next run are split: the speeds of its threads, or `None` as OpenMP splits them.
+    pub fn next(&self) -> Option<Vec<u32>> {
+        (self.differ() && self.splits()).then(|| self.whole())
+    }
+
+    /// What is known of each thread: its part of what all do in a time.
+    pub fn rates(&self) -> &[f64] {
+        &self.rates
+    }
+
+    /// Its speeds as whole numbers.
+    fn whole(&self) -> Vec<u32> {
+        self.rates.iter().map(|rate| ((rate * PARTS) as u32).max(1)).collect()
+    }
+
+    /// Whether its threads differ enough.
+    fn differ(&self) -> bool {
+        let (least, most) =
+            self.rates.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
+        most > least * ALIKE
+    }
+
+    fn splits(&self) -> bool {
+        match (self.plain, self.split) {
+            (Some(plain), Some(split)) => (split <= plain) != (self.since >= AGAIN),
+            // Its first run may have shown how it is without.
+            _ => self.runs <= SPLIT_FIRST || self.plain.is_some(),
+        }
+    }
+
+    /// A run has ended: what each thread did, how long the region took in ns, and whether its loops were split.
+    pub fn learn(&mut self, done: &[Done], ns: u64, was_split: bool) {
+        let trips: u64 = done.iter().map(|done| done.trips).sum();
+        if trips == 0 || done.iter().any(|done| done.trips == 0 || done.ns < SHORT) {
+            return;
+        }
+        self.runs = self.runs.saturating_add(1);
+        let rates: Vec<f64> = done.iter().map(|done| done.trips as f64 / done.ns as f64).collect();
+        let sum: f64 = rates.iter().sum();
+        let known = self.rates.len() == rates.len() && self.runs > 1;
+        self.rates = if known {
+            let old = self.rates.iter();
+            old.zip(&rates).map(|(old, new)| old + NEW * (new / sum - old)).collect()
+        } else {
+            rates.iter().map(|rate| rate / sum).collect()
+        };
+        let cost = ns as f64 / trips as f64;
+        let (this, other) = if was_split { (&mut self.split, &self.plain) } else { (&mut self.plain, &self.split) };
+        *this = Some(this.map_or(cost, |old| old + NEW * (cost - old)));
+        let slower = matches!((*this, *other), (Some(this), Some(other)) if this > other);
+        self.since = if slower { 0 } else { self.since.saturating_add(1) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A region of so many iterations of 1 us each on the slowest core, on threads of these speeds; returns how long it took.
+    fn run(speeds: &mut Speeds, cores: &[u64], trips: u64, overhead: u64) -> u64 {
+        let plan = speeds.next();
+        let done: Vec<Done> = (0..cores.len())
+            .map(|thread| {
+                let share = match &plan {
+                    Some(plan) => crate::split::share(trips, plan, thread),
+                    None => crate::split::share(trips, &vec![1; cores.len()], thread),
+                };
+                let trips = share.end - share.start;
+                Done { trips, ns: trips * 1000 / cores[thread] }
+            })
+            .collect();
+        let slowest = done.iter().map(|done| done.ns).max().unwrap_or_default();
+        let ns = slowest + if plan.is_some() { overhead } else { 0 };
+        speeds.learn(&done, ns, plan.is_some());
+        ns
+    }
+
+    #[test]
+    fn loops_are_split_from_the_second_run_on() {
+        let mut speeds = Speeds::default();
+        let cores = [3, 1];
+        assert_eq!(run(&mut speeds, &cores, 4000, 0), 2_000_000, "nothing is known yet");
+        for _ in 0..20 {
+            let ns = run(&mut speeds, &cores, 4000, 0);
+            assert!((1_000_000..1_002_000).contains(&ns) || ns == 2_000_000, "{ns}");
+        }
+    }
+
+    #[test]
+    fn known_cores_are_right_at_once() {
+        let mut speeds = Speeds::known(&[1024.0, 341.3]);
+        assert!(run(&mut speeds, &[3, 1], 4000, 0) <= 1_002_000);
+    }
+
+    #[test]
+    fn equal_threads_are_left_alone() {
+        let mut speeds = Speeds::default();
+        for _ in 0..10 {
+            run(&mut speeds, &[2, 2, 2], 3000, 0);
+            assert_eq!(speeds.next(), None);
+        }
+    }
+
+    #[test]
+    fn what_is_faster_unsplit_is_left_so_after_a_few_runs_and_tried_again_rarely() {
+        let mut speeds = Speeds::default();
+        let mut split = Vec::new();
+        for _ in 0..200 {
+            split.push(speeds.next().is_some());
+            run(&mut speeds, &[3, 1], 40, 1_000_000);
+        }
+        let tries = split.iter().filter(|&&split| split).count();
+        assert!((1..=6).contains(&tries), "{tries}");
+    }
+
+    #[test]
+    fn other_load_on_a_core_is_followed() {
+        let mut speeds = Speeds::default();
+        for _ in 0..10 {
+            run(&mut speeds, &[3, 1], 4000, 0);
+        }
+        for _ in 0..12 {
+            run(&mut speeds, &[1, 1], 4000, 0);
+        }
+        assert!(run(&mut speeds, &[1, 1], 4000, 0) < 2_100_000);
+    }
+
+    #[test]
+    fn a_run_that_says_nothing_teaches_nothing() {
+        let mut speeds = Speeds::known(&[3.0, 1.0]);
+        let before = speeds.next();
+        speeds.learn(&[Done { trips: 5, ns: 100_000 }, Done::default()], 100_000, true);
+        speeds.learn(&[Done { trips: 1, ns: 10 }; 2], 20, true);
+        assert_eq!(speeds.next(), before);
+    }
+}

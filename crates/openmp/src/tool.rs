@@ -1,0 +1,216 @@
+//! Learns of parallel regions from libomp, as a tool of OpenMP's (OpenMP 5.0, chapter 4).
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::cores::{self, Cores};
+use crate::real;
+use crate::region::{self, Team};
+use crate::switch::{self, Switch};
+
+/// What libomp keeps for a tool with each region (`ompt_data_t`): here the [`Team`], or null.
+#[repr(C)]
+pub struct Data(*mut c_void);
+
+/// What OpenMP has for a program to ask, such as the number of its thread.
+type Ask = extern "C" fn() -> c_int;
+type Function = unsafe extern "C" fn();
+type Lookup = unsafe extern "C" fn(*const c_char) -> Option<Function>;
+type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
+type ParallelInfo = unsafe extern "C" fn(c_int, *mut *mut Data, *mut c_int) -> c_int;
+type TaskInfo =
+    unsafe extern "C" fn(c_int, *mut c_int, *mut *mut Data, *mut *mut c_void, *mut *mut Data, *mut c_int) -> c_int;
+
+/// `ompt_callback_parallel_begin` and `_end`.
+const PARALLEL_BEGIN: c_int = 3;
+const PARALLEL_END: c_int = 4;
+/// `ompt_task_initial`: of the program's own thread, so that a region which it begins is inside no other.
+const INITIAL: c_int = 1;
+/// `ompt_parallel_team`: a team of threads, not a league of teams.
+const TEAM: c_int = i32::MIN;
+
+/// What libomp has told.
+pub struct Tool {
+    /// Where it begins, since a process may have another one, too.
+    library: usize,
+    cores: &'static Cores,
+    parallel_info: ParallelInfo,
+    task_info: TaskInfo,
+    thread_number: Ask,
+    team_count: Ask,
+    report: bool,
+}
+
+static TOOL: OnceLock<Tool> = OnceLock::new();
+
+/// Whether regions that begin are left as they are: two threads of a program that begin regions would each have the first core for themselves, and
+/// so would a process and the one that has forked it.
+static ALONE: AtomicBool = AtomicBool::new(false);
+/// Whether a thread has begun a region, and whether it was this one.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    static BEGINS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Where the OpenMP library begins that has started this tool.
+pub fn library() -> Option<usize> {
+    TOOL.get().map(|tool| tool.library)
+}
+
+/// No region that begins from now on is split.
+pub fn leave_alone() {
+    ALONE.store(true, Ordering::Relaxed);
+}
+
+/// Whether this thread is the only one that begins regions.
+fn begins_all() -> bool {
+    if !BEGINS.get() {
+        if BEGUN.swap(true, Ordering::Relaxed) {
+            leave_alone();
+        } else {
+            BEGINS.set(true);
+        }
+    }
+    !ALONE.load(Ordering::Relaxed)
+}
+
+/// `ompt_start_tool_result_t`.
+#[repr(C)]
+pub struct Start {
+    initialize: unsafe extern "C" fn(Lookup, c_int, *mut Data) -> c_int,
+    finalize: unsafe extern "C" fn(*mut Data),
+    data: UnsafeCell<Data>,
+}
+
+// SAFETY: only libomp touches it, and hands `data` to the two functions, which leave it alone.
+unsafe impl Sync for Start {}
+
+static START: Start = Start { initialize, finalize, data: UnsafeCell::new(Data(ptr::null_mut())) };
+
+/// By which libomp asks whether there is a tool, as it starts.
+#[unsafe(no_mangle)]
+pub extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const Start {
+    if switch::read() == Switch::Off || cores::find().is_none() {
+        return ptr::null();
+    }
+    &raw const START
+}
+
+unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
+    // SAFETY: functions of these names have these types (OpenMP 5.0, 4.6.1 and 4.6.2); those of a program, too (3.2).
+    let found = unsafe {
+        let function = |name: &CStr| lookup(name.as_ptr());
+        let ask = |name: &CStr| Some(real::beside(lookup as *const c_void, name)?.function::<Ask>());
+        (|| {
+            let set: SetCallback = std::mem::transmute::<Function, SetCallback>(function(c"ompt_set_callback")?);
+            let tool = Tool {
+                library: real::library(lookup as *const c_void)?.dli_fbase.addr(),
+                cores: cores::find()?,
+                parallel_info: std::mem::transmute::<Function, ParallelInfo>(function(c"ompt_get_parallel_info")?),
+                task_info: std::mem::transmute::<Function, TaskInfo>(function(c"ompt_get_task_info")?),
+                thread_number: ask(c"omp_get_thread_num")?,
+                team_count: ask(c"omp_get_num_teams")?,
+                report: switch::read() == Switch::Report,
+            };
+            Some((set, tool))
+        })()
+    };
+    let Some((set, tool)) = found else { return 0 };
+    if TOOL.set(tool).is_err() {
+        return 0;
+    }
+    // SAFETY: the callbacks have the types that events of these numbers want (OpenMP 5.0, 4.5.2.3 and 4.5.2.4).
+    unsafe {
+        set(PARALLEL_BEGIN, begin as *const c_void);
+        set(PARALLEL_END, end as *const c_void);
+    }
+    // It stays.
+    1
+}
+
+unsafe extern "C" fn finalize(_data: *mut Data) {
+    if TOOL.get().is_some_and(|tool| tool.report) {
+        switch::say(&region::report());
+    }
+}
+
+unsafe extern "C" fn begin(
+    _task: *mut Data,
+    _frame: *const c_void,
+    data: *mut Data,
+    threads: c_uint,
+    flags: c_int,
+    code: *const c_void,
+) {
+    let Some(tool) = TOOL.get() else { return };
+    let mut team = ptr::null_mut();
+    if flags & TEAM != 0
+        && tool.in_initial_task()
+        && (tool.team_count)() == 1
+        && begins_all()
+        && let Some(new) = Team::new(code.addr(), tool.cores, threads as usize)
+    {
+        team = Box::into_raw(Box::new(new)).cast();
+    }
+    // SAFETY: libomp's own place for it, which no other thread knows of yet.
+    unsafe { (*data).0 = team };
+}
+
+unsafe extern "C" fn end(data: *mut Data, _task: *mut Data, _flags: c_int, _code: *const c_void) {
+    // SAFETY: as above; all threads of the team are behind its last barrier, and no loop of it is left.
+    let team = unsafe { std::mem::replace(&mut (*data).0, ptr::null_mut()) };
+    if !team.is_null() {
+        // SAFETY: `begin` has made it of a box, and no thread uses it any more.
+        unsafe { Box::from_raw(team.cast::<Team>()) }.end();
+        // Threads and processes that this thread starts now inherit where it may run.
+        if let Some(tool) = TOOL.get() {
+            tool.cores.release();
+        }
+    }
+}
+
+impl Tool {
+    fn in_initial_task(&self) -> bool {
+        let (mut flags, mut task, mut frame, mut region, mut number) =
+            (0, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), 0);
+        // SAFETY: it writes to these places, whatever there is.
+        let found = unsafe { (self.task_info)(0, &mut flags, &mut task, &mut frame, &mut region, &mut number) };
+        found == 2 && flags & INITIAL != 0
+    }
+}
+
+/// A thread, in the team of the region that it is in.
+#[derive(Clone, Copy)]
+pub struct Member<'a> {
+    /// The team.
+    pub team: &'a Team,
+    /// How many threads the team has.
+    pub threads: usize,
+    /// The thread's number in it.
+    pub number: usize,
+}
+
+/// Does something with this thread's place in its team, if it is in a region whose loops may be split, and in a loop of this OpenMP library.
+pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T> {
+    let tool = TOOL.get().filter(|tool| tool.library == library)?;
+    let (mut data, mut threads) = (ptr::null_mut::<Data>(), 0);
+    // SAFETY: it writes to these places.
+    let found = unsafe { (tool.parallel_info)(0, &mut data, &mut threads) };
+    if found != 2 || data.is_null() || threads < 2 {
+        return None;
+    }
+    // SAFETY: libomp keeps it as long as a thread is in the region, which this one is until `then` returns; `begin` has put a team or null there.
+    let Some(team) = (unsafe { (*data).0.cast::<Team>().as_ref() }) else {
+        if ALONE.load(Ordering::Relaxed) {
+            tool.cores.release();
+        }
+        return None;
+    };
+    let number = usize::try_from((tool.thread_number)()).ok()?;
+    tool.cores.settle(number);
+    Some(then(Member { team, threads: threads as usize, number }))
+}
