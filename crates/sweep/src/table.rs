@@ -369,6 +369,8 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -387,9 +389,9 @@ mod tests {
     #[test]
     fn the_columns_are_the_fields_of_a_row() {
         let row = serde_json::to_value(Row::default()).unwrap();
-        let mut names: Vec<_> = FIELDS.iter().map(|field| field.name.clone().into_owned()).collect();
-        assert_eq!(names[VARIED - 1], "policy");
-        names.sort();
-        assert_eq!(row.as_object().unwrap().keys().cloned().collect::<Vec<_>>(), names);
+        // An object keeps the order of its fields only where another crate of the build wants that.
+        let fields: BTreeSet<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(FIELDS.iter().map(|field| &*field.name).collect::<BTreeSet<_>>(), fields);
+        assert_eq!((FIELDS.len(), &*FIELDS[VARIED - 1].name), (fields.len(), "policy"));
     }
 }
