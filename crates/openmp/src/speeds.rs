@@ -1,6 +1,8 @@
 //! What is known of the threads of a parallel region, from its earlier runs: how fast each of them is, and whether to split its loops
 //! by that makes the region faster.
 
+// These limits are assumed: none has been varied yet.
+
 /// Speeds that differ by less are equal: what is measured differs from run to run.
 const ALIKE: f64 = 1.05;
 /// A thread's speed is one in so many parts.
