@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use evenkeel_topology::Topology;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::switch;
+use crate::speeds::alike;
+use crate::switch::{self, Switch};
 
 /// The cores that this process may use.
 pub struct Cores {
@@ -30,7 +31,8 @@ thread_local! {
 /// By which OpenMP's library is told to bind threads, unless they are `false`.
 const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "KMP_HW_SUBSET"];
 
-/// Looks at the machine, when the OpenMP library of this process starts. `None` if there is only one core, or nothing is known.
+/// Looks at the machine, when the OpenMP library of this process starts. `None` if there is only one core, nothing is known, or all are as fast:
+/// equal parts are right there, and threads that are bound could not make way for other work.
 pub fn find() -> Option<&'static Cores> {
     CORES.get_or_init(look).as_ref()
 }
@@ -49,7 +51,10 @@ fn look() -> Option<Cores> {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
     };
     let bound = BINDING.iter().any(set);
-    if all.len() < 2 {
+    if alike(all.iter().map(|core| core.1)) {
+        if switch::read() == Switch::Report {
+            switch::say("evenkeel: the cores that this program may use are equally fast: loops stay as they are\n");
+        }
         return None;
     }
     // SAFETY: the handler is a function that lives as long as the process, and calls only what may be called after a fork.
@@ -66,7 +71,12 @@ extern "C" fn forked() {
 }
 
 impl Cores {
-    /// Whether the speeds of its first cores are those of threads.
+    /// Whether threads stay on their cores because the program or its user wants that, and not because of this library.
+    pub fn are_bound(&self) -> bool {
+        self.bound
+    }
+
+    /// The speeds of so many threads, one on each of the fastest cores. `None` if it is not known where threads are.
     pub fn speeds(&self, threads: usize) -> Option<Vec<f64>> {
         let first = self.all.get(..threads)?;
         (!self.bound).then(|| first.iter().map(|core| core.1).collect())
@@ -86,7 +96,8 @@ impl Cores {
         }
     }
 
-    /// This thread may run where it could before, as may what it starts: threads and processes inherit its mask.
+    /// This thread may run where it could before, as may what it starts: threads and processes inherit its mask. Where it has not been bound,
+    /// this does nothing.
     pub fn release(&self) {
         if let Some(cpu) = BOUND.take()
             && sched_getaffinity(None).is_ok_and(|now| now == only(cpu))

@@ -25,6 +25,14 @@ struct Known {
     split: u64,
 }
 
+impl Known {
+    /// Before it has run with so many threads.
+    fn new(cores: &Cores, threads: usize) -> Self {
+        let speeds = cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds));
+        Self { threads, speeds, ..Self::default() }
+    }
+}
+
 /// All of them, which stay for ever: as many as the program has.
 static REGIONS: Mutex<BTreeMap<usize, &'static Region>> = Mutex::new(BTreeMap::new());
 
@@ -33,6 +41,7 @@ pub struct Team {
     /// Which team of the process it is.
     pub serial: u64,
     region: &'static Region,
+    cores: &'static Cores,
     /// How loops are split among its threads, if they are.
     pub plan: Option<Vec<u32>>,
     began: Instant,
@@ -60,8 +69,7 @@ fn lock<T>(of: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 /// The region that begins at a place in the code, for so many threads.
 fn region(code: usize, cores: &Cores, threads: usize) -> Option<&'static Region> {
     let region = *lock(&REGIONS)?.entry(code).or_insert_with(|| {
-        let speeds = cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds));
-        let known = Mutex::new(Known { threads, speeds, ..Known::default() });
+        let known = Mutex::new(Known::new(cores, threads));
         Box::leak(Box::new(Region { code, known }))
     });
     Some(region)
@@ -69,7 +77,7 @@ fn region(code: usize, cores: &Cores, threads: usize) -> Option<&'static Region>
 
 impl Team {
     /// The team of a region that begins. `None` if there are more threads than cores, of which the kernel then makes the best.
-    pub fn new(code: usize, cores: &Cores, threads: usize) -> Option<Self> {
+    pub fn new(code: usize, cores: &'static Cores, threads: usize) -> Option<Self> {
         if !(2..=cores.all.len()).contains(&threads) {
             return None;
         }
@@ -78,12 +86,20 @@ impl Team {
         let plan = lock(&region.known)?.speeds.next();
         let done = (0..cores.all.len()).map(|_| Measured::default()).collect();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        Some(Self { serial, region, plan, began: now(), threads: AtomicUsize::new(0), done })
+        Some(Self { serial, region, cores, plan, began: now(), threads: AtomicUsize::new(0), done })
     }
 
     /// How loops are split among so many threads: the same for all of them.
     pub fn plan(&self, threads: usize) -> Option<&[u32]> {
         self.plan.as_deref().filter(|plan| plan.len() == threads)
+    }
+
+    /// Has this thread where it belongs: on a core of its own if loops are split by how fast that is, and anywhere else.
+    pub fn settle(&self, number: usize, threads: usize) {
+        match self.plan(threads) {
+            Some(_) => self.cores.settle(number),
+            None => self.cores.release(),
+        }
     }
 
     /// A thread has done a part of a loop.
@@ -107,9 +123,10 @@ impl Team {
         let was_split = self.plan(threads).is_some();
         let Some(mut known) = lock(&self.region.known) else { return };
         if known.threads != threads {
-            *known = Known { threads, ..Known::default() };
+            *known = Known::new(self.cores, threads);
         }
-        known.speeds.learn(&done, self.began.elapsed().as_nanos() as u64, was_split);
+        let in_place = was_split || self.cores.are_bound();
+        known.speeds.learn(&done, self.began.elapsed().as_nanos() as u64, was_split, in_place);
         known.runs += 1;
         known.split += u64::from(was_split);
     }

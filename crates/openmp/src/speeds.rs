@@ -16,6 +16,13 @@ const AGAIN: u32 = 64;
 /// A loop of which a thread did less time says little about its speed, in ns.
 const SHORT: u64 = 2_000;
 
+/// Whether these speeds are too close to be told apart, as one or none is.
+pub fn alike(speeds: impl Iterator<Item = f64>) -> bool {
+    let (least, most) =
+        speeds.fold((f64::INFINITY, 0.0_f64), |(least, most), speed| (least.min(speed), most.max(speed)));
+    most <= least * ALIKE
+}
+
 /// What one thread did in the loops of one run of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
@@ -30,9 +37,11 @@ pub struct Done {
 pub struct Speeds {
     /// Of each thread: its part of what all do in a time. Empty until it has run.
     rates: Vec<f64>,
-    /// How often it has run, and whether its last run was split.
+    /// Whether that is from runs, and not only what its cores are said to be.
+    measured: bool,
+    /// How often it has run.
     runs: u32,
-    /// Since what was slower has been tried.
+    /// Runs since what was slower has been tried.
     since: u32,
     /// How long it takes, in ns an iteration: with loops as OpenMP splits them, and as they are split here.
     plain: Option<f64>,
@@ -48,7 +57,7 @@ impl Speeds {
 
     /// How the loops of its next run are split: the speeds of its threads, or `None` as OpenMP splits them.
     pub fn next(&self) -> Option<Vec<u32>> {
-        (self.differ() && self.splits()).then(|| self.whole())
+        (!alike(self.rates.iter().copied()) && self.splits()).then(|| self.whole())
     }
 
     /// What is known of each thread: its part of what all do in a time.
@@ -61,13 +70,6 @@ impl Speeds {
         self.rates.iter().map(|rate| ((rate * PARTS) as u32).max(1)).collect()
     }
 
-    /// Whether its threads differ enough.
-    fn differ(&self) -> bool {
-        let (least, most) =
-            self.rates.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
-        most > least * ALIKE
-    }
-
     fn splits(&self) -> bool {
         match (self.plain, self.split) {
             (Some(plain), Some(split)) => (split <= plain) != (self.since >= AGAIN),
@@ -76,27 +78,34 @@ impl Speeds {
         }
     }
 
-    /// A run has ended: what each thread did, how long the region took in ns, and whether its loops were split.
-    pub fn learn(&mut self, done: &[Done], ns: u64, was_split: bool) {
+    /// A run has ended: what each thread did, how long the region took in ns, whether its loops were split, and whether each thread stayed on a
+    /// core, so that its speed is that core's.
+    pub fn learn(&mut self, done: &[Done], ns: u64, was_split: bool, in_place: bool) {
         let trips: u64 = done.iter().map(|done| done.trips).sum();
         if trips == 0 || done.iter().any(|done| done.trips == 0 || done.ns < SHORT) {
             return;
         }
+        if in_place {
+            self.measured(done);
+        }
         self.runs = self.runs.saturating_add(1);
-        let rates: Vec<f64> = done.iter().map(|done| done.trips as f64 / done.ns as f64).collect();
-        let sum: f64 = rates.iter().sum();
-        let known = self.rates.len() == rates.len() && self.runs > 1;
-        self.rates = if known {
-            let old = self.rates.iter();
-            old.zip(&rates).map(|(old, new)| old + NEW * (new / sum - old)).collect()
-        } else {
-            rates.iter().map(|rate| rate / sum).collect()
-        };
         let cost = ns as f64 / trips as f64;
         let (this, other) = if was_split { (&mut self.split, &self.plain) } else { (&mut self.plain, &self.split) };
         *this = Some(this.map_or(cost, |old| old + NEW * (cost - old)));
         let slower = matches!((*this, *other), (Some(this), Some(other)) if this > other);
         self.since = if slower { 0 } else { self.since.saturating_add(1) };
+    }
+
+    fn measured(&mut self, done: &[Done]) {
+        let rates: Vec<f64> = done.iter().map(|done| done.trips as f64 / done.ns as f64).collect();
+        let sum: f64 = rates.iter().sum();
+        self.rates = if self.measured && self.rates.len() == rates.len() {
+            let old = self.rates.iter();
+            old.zip(&rates).map(|(old, new)| old + NEW * (new / sum - old)).collect()
+        } else {
+            rates.iter().map(|rate| rate / sum).collect()
+        };
+        self.measured = true;
     }
 }
 
@@ -119,7 +128,7 @@ mod tests {
             .collect();
         let slowest = done.iter().map(|done| done.ns).max().unwrap_or_default();
         let ns = slowest + if plan.is_some() { overhead } else { 0 };
-        speeds.learn(&done, ns, plan.is_some());
+        speeds.learn(&done, ns, plan.is_some(), true);
         ns
     }
 
@@ -177,8 +186,10 @@ mod tests {
     fn a_run_that_says_nothing_teaches_nothing() {
         let mut speeds = Speeds::known(&[3.0, 1.0]);
         let before = speeds.next();
-        speeds.learn(&[Done { trips: 5, ns: 100_000 }, Done::default()], 100_000, true);
-        speeds.learn(&[Done { trips: 1, ns: 10 }; 2], 20, true);
+        speeds.learn(&[Done { trips: 5, ns: 100_000 }, Done::default()], 100_000, true, true);
+        speeds.learn(&[Done { trips: 1, ns: 10 }; 2], 20, true, true);
+        // Threads that may move have been anywhere.
+        speeds.learn(&[Done { trips: 1000, ns: 100_000 }; 2], 100_000, false, false);
         assert_eq!(speeds.next(), before);
     }
 }

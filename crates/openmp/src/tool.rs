@@ -211,6 +211,7 @@ pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T
         return None;
     };
     let number = usize::try_from((tool.thread_number)()).ok()?;
-    tool.cores.settle(number);
-    Some(then(Member { team, threads: threads as usize, number }))
+    let threads = threads as usize;
+    team.settle(number, threads);
+    Some(then(Member { team, threads, number }))
 }

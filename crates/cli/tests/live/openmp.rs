@@ -14,12 +14,12 @@ fn compiled(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     program
 }
 
-fn program(folder: &Path) -> PathBuf {
+pub(super) fn program(folder: &Path) -> PathBuf {
     compiled(folder, "openmp", &["-fopenmp"])
 }
 
 /// The library, which cargo has built for this test, and has put beside the command, too, if it built the whole workspace.
-fn library() -> PathBuf {
+pub(super) fn library() -> PathBuf {
     let library = assert_cmd::cargo::cargo_bin!("evenkeel").with_file_name("deps").join("libevenkeel_omp.so");
     assert!(library.is_file(), "there is no {}", library.display());
     library
@@ -74,6 +74,12 @@ fn what_the_library_is_not_told_it_finds_out() {
     let (alone, said) = run(command.env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0=10,1=1"));
     assert_eq!(alone, plain);
     assert!(first(&said) < 58_000, "what was said of its cores is not true, and must not stay: {said}");
+    // Where cores are equal it has nothing to do.
+    let mut equal = Command::new(&program);
+    equal.env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0=2,1=2").env("EVENKEEL_OMP", "report");
+    let (equal, said) = run(&mut equal);
+    assert_eq!((equal, first(&said)), (plain.clone(), 1 << 15));
+    assert!(said.contains("are equally fast: loops stay as they are") && !said.contains("region at"), "{said}");
     let (mistaken, said) = run(Command::new(&program).env("LD_PRELOAD", &library).env("EVENKEEL_OMP", "yes"));
     assert_eq!(mistaken, plain);
     assert!(said.contains("EVENKEEL_OMP=\"yes\": expected on, off or report"), "{said}");
