@@ -8,6 +8,7 @@ mod sweep;
 mod tasks;
 mod top;
 mod topology;
+mod trial;
 mod values;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ pub use sweep::{Merge, Sweep};
 pub use tasks::Tasks;
 pub use top::{Pin, Top};
 pub use topology::Topology;
+pub use trial::Try;
 pub use values::{Format, Output};
 use values::{duration, positive, whole};
 
@@ -57,6 +59,7 @@ Start here:
   evenkeel sweep grid.toml
   evenkeel reproduce colab
   evenkeel run --policy colab -- ./app --threads 8
+  evenkeel try -- ./app --threads 8
   evenkeel record -o app.ek -- ./app --threads 8
   evenkeel vm --machine 2B2S:3 --policy pfs -- ./app --threads 4
 
@@ -143,6 +146,12 @@ pub enum Command {
     /// error. If Evenkeel is killed, the program runs on and every affinity mask is given back.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Find out which scheduler a program is fastest under here
+    ///
+    /// Runs the program under the kernel's own scheduler and under policies, in turns, until what can be told from chance is told, and
+    /// says what to use. What the program prints is thrown away, and nothing can be typed into it.
+    #[command(after_help = trial::EXAMPLES)]
+    Try(Try),
     /// Schedule this machine's threads inside its kernel, by a policy
     ///
     /// Takes over from the kernel's own scheduler, through sched_ext, until COMMAND has ended, the time is over, or Ctrl-C.

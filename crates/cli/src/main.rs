@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::run(&args),
         Command::Topology(args) => commands::topology::run(&args),
         Command::Top(args) => commands::top::run(&args),
+        Command::Try(args) => commands::trial::run(&args),
         Command::Run(args) => return status(commands::run::run(&args)),
         Command::Scx(args) if args.list => commands::scx::list(args.format),
         Command::Scx(args) => return status(commands::scx::run(&args)),

@@ -24,6 +24,7 @@ pub mod refusal;
 pub mod sample;
 pub mod scratch;
 pub mod spec;
+pub mod trial;
 mod turns;
 pub mod vm;
 pub mod wait;

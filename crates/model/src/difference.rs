@@ -65,10 +65,15 @@ impl Difference {
     }
 
     /// Whether the two are told apart although this difference was picked out of so many: of twenty that are none, one is
-    /// clear by itself. Bonferroni's correction: each gets its part of the 5 %.
+    /// clear by itself.
     pub fn is_clear_among(&self, differences: usize) -> bool {
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / differences.max(1) as f64;
-        self.mean.interval(confidence).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+        self.interval_among(differences).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
+
+    /// The interval of a difference that is one of so many, all of which lie within theirs with 95 %. Bonferroni's correction:
+    /// each gets its part of the 5 %. `None` for a single pair.
+    pub fn interval_among(&self, differences: usize) -> Option<(f64, f64)> {
+        self.mean.interval(1.0 - (1.0 - CONFIDENCE) / differences.max(1) as f64)
     }
 }
 

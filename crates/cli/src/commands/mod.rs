@@ -13,5 +13,6 @@ pub mod sweep;
 pub mod top;
 pub mod topology;
 pub mod train;
+pub mod trial;
 pub mod vm;
 pub mod vm_bench;

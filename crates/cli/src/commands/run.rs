@@ -8,6 +8,7 @@ use evenkeel_linux::host::Target::{Command, Process};
 use evenkeel_linux::host::{Followed, Plan};
 use evenkeel_linux::launch::{self, Launched};
 
+use super::trial;
 use crate::args::Run;
 use crate::failed::Own;
 use crate::files::Target;
@@ -16,6 +17,11 @@ use crate::{catalog, messages, openmp, page, trace};
 
 /// Runs the command and returns the exit status.
 pub fn run(args: &Run) -> Result<u8> {
+    if let Some(rounds) = args.ab {
+        let output = Target::open_some(args.output.as_ref())?;
+        live::write(&trial::ab(args, rounds)?, output, args.quiet)?;
+        return Ok(0);
+    }
     let policy = catalog::live_policy(&args.policy)?;
     let library = args.openmp.then(openmp::library).transpose()?;
     let (machine, cpus) = live::machine(&args.cores)?;

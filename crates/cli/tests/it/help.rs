@@ -6,7 +6,7 @@ use std::process::Command;
 
 use snapbox::{assert_data_eq, file};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "machines",
     "policies",
     "workloads",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 20] = [
     "train",
     "topology",
     "run",
+    "try",
     "scx",
     "top",
     "record",

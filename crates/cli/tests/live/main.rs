@@ -16,6 +16,7 @@ mod scx_conformance;
 mod signals;
 mod terminal;
 mod top;
+mod trial;
 mod vm;
 
 /// Also what plays scenarios inside a guest.

@@ -15,6 +15,7 @@ mod scheduled;
 mod schema;
 mod sweep;
 mod topology;
+mod tried;
 mod watched;
 
 use serde::Serialize;
@@ -35,6 +36,7 @@ pub use run::{Cluster, Effect, Metrics, OrderEffect, PolicyEffects, Program, Run
 pub use scheduled::{Schedulable, Schedulables, Scheduled};
 pub use sweep::{Planned, Swept, SweptPolicy, Varied};
 pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
+pub use tried::{Tried, TriedScheduler};
 pub use watched::{Watched, WatchedCore, WatchedThread};
 
 /// A value as indented JSON with a newline at its end.

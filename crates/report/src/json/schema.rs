@@ -30,6 +30,7 @@ fn documents() -> Vec<(&'static str, Schema)> {
         ("`evenkeel reproduce`", schema_for!(Reproductions<'static>)),
         ("`evenkeel train`", schema_for!(Trained<'static>)),
         ("`evenkeel run`", schema_for!(Followed<'static>)),
+        ("`evenkeel try`", schema_for!(Tried<'static>)),
         ("`evenkeel scx`", schema_for!(Scheduled<'static>)),
         ("`evenkeel scx --list`", schema_for!(Schedulables)),
         ("`evenkeel top`", schema_for!(Watched<'static>)),

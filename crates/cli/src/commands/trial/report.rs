@@ -1,0 +1,189 @@
+//! What is said of a trial.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use anyhow::Result;
+use evenkeel_experiment::Spread;
+use evenkeel_linux::trial::{Measured, Rules, STOCK, Trial, Verdict};
+use evenkeel_report::table;
+
+use super::Scheduler;
+use crate::args::Format;
+use crate::json;
+
+/// A trial that is over.
+pub struct Report<'a> {
+    /// The program.
+    pub command: &'a [OsString],
+    /// The schedulers, the kernel's own first.
+    pub schedulers: &'a [Scheduler],
+    /// What came of it.
+    pub trial: &'a Trial,
+    /// How long it could have gone on.
+    pub rules: Rules,
+}
+
+/// The words that run a program under a scheduler, as one types them.
+pub fn words(scheduler: &Scheduler, command: &[OsString]) -> Vec<String> {
+    let mut words = Vec::new();
+    if !scheduler.words.is_empty() {
+        words.push("evenkeel".to_owned());
+        words.extend(scheduler.words.iter().cloned());
+        words.push("--".into());
+    }
+    words.extend(command.iter().map(|word| word.to_string_lossy().into_owned()));
+    words
+}
+
+/// As a shell takes them.
+fn line(words: &[String]) -> String {
+    let plain = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte))
+    };
+    let quoted = |word: &String| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn mean(measured: impl Iterator<Item = Measured>, value: fn(&Measured) -> Option<f64>) -> Option<Spread> {
+    let values: Option<Vec<f64>> = measured.map(|measured| value(&measured)).collect();
+    values.filter(|values| !values.is_empty()).map(|values| Spread::of(&values))
+}
+
+fn seconds(measured: &Measured) -> Option<f64> {
+    Some(measured.wall.0 as f64 * 1e-9)
+}
+
+impl Report<'_> {
+    /// For people, or for programs.
+    pub fn text(&self, format: Format) -> Result<String> {
+        match format {
+            Format::Table => Ok(self.table()),
+            Format::Json => self.json(),
+        }
+    }
+
+    fn name(&self, one: usize) -> &str {
+        &self.schedulers[one].name
+    }
+
+    /// What to do.
+    fn advice(&self) -> String {
+        let faster = self.trial.faster();
+        let Some(&best) = faster.first() else {
+            let open: Vec<&str> = (STOCK + 1..self.schedulers.len())
+                .filter(|one| self.trial.verdict(*one) == Verdict::Open)
+                .map(|one| self.name(one))
+                .collect();
+            return if open.is_empty() {
+                "Stay with the kernel's own scheduler: no other is faster here.".into()
+            } else {
+                format!(
+                    "No scheduler is known to be faster than the kernel's own; {} cannot be told from it in {} rounds. \
+                     More rounds (--rounds, --limit) or a quieter machine may tell.",
+                    open.join(", "),
+                    self.trial.done()
+                )
+            };
+        };
+        let less = self.trial.difference(best, STOCK).map_or(0.0, |difference| -difference.value);
+        let mut text = format!(
+            "Fastest: {:.1} % less time than under the kernel's own scheduler:\n  {}",
+            less * 100.0,
+            line(&words(&self.schedulers[best], self.command))
+        );
+        let as_fast: Vec<&str> = self.trial.as_fast().iter().map(|one| self.name(*one)).collect();
+        if !as_fast.is_empty() {
+            let _ = write!(text, "\nAs fast, as far as can be told: {}.", as_fast.join(", "));
+        }
+        text
+    }
+
+    fn table(&self) -> String {
+        let energy = self.trial.runs(STOCK).any(|measured| measured.energy_j.is_some());
+        let mut columns = vec!["scheduler", ">runs", ">seconds", ">to stock", ">interval", ""];
+        if energy {
+            columns.extend([">J", ">to stock"]);
+        }
+        let mut rows = table::new(&columns);
+        for one in STOCK..self.schedulers.len() {
+            let time = mean(self.trial.runs(one), seconds);
+            let difference = self.trial.difference(one, STOCK).filter(|_| one != STOCK);
+            let interval = self.trial.interval(one).filter(|_| one != STOCK);
+            let mut cells = vec![
+                self.name(one).to_owned(),
+                self.trial.runs(one).count().to_string(),
+                time.map(|time| table::spread(time.mean, time.deviation)).unwrap_or_default(),
+                difference.map(|difference| table::percent(difference.value)).unwrap_or_default(),
+                interval
+                    .map(|(low, high)| format!("{} to {}", table::percent(low), table::percent(high)))
+                    .unwrap_or_default(),
+                if one == STOCK { String::new() } else { self.trial.verdict(one).name().into() },
+            ];
+            if energy {
+                let used = mean(self.trial.runs(one), |measured| measured.energy_j);
+                cells.push(used.map(|used| table::spread(used.mean, used.deviation)).unwrap_or_default());
+                let more = || evenkeel_report::number::effect(self.trial.energy_difference(one));
+                cells.push(if one == STOCK { String::new() } else { more() });
+            }
+            rows.add_row(cells);
+        }
+        let done = self.trial.done();
+        let rounds = if done == 1 { "1 round".into() } else { format!("{done} rounds") };
+        format!(
+            "{}\n{}\nTo stock: time against the kernel's own scheduler in the same round. The intervals of all, however often they were \
+             looked at, hold with 95 %;\nless than {:.1} % is no difference. Time begins with the process, so that what Evenkeel itself \
+             takes is in it.\n\n{}\n",
+            table::heading(&format!("evenkeel try: {rounds}")),
+            table::text(&rows),
+            self.rules.margin * 100.0,
+            self.advice()
+        )
+    }
+
+    fn json(&self) -> Result<String> {
+        let scheduler = |one: usize| {
+            let other = |value: Option<f64>| value.filter(|_| one != STOCK);
+            let time = mean(self.trial.runs(one), seconds);
+            let interval = self.trial.interval(one);
+            let energy = self.trial.energy_difference(one);
+            let energy_interval = energy.and_then(|energy| energy.interval);
+            json::TriedScheduler {
+                name: self.name(one),
+                words: words(&self.schedulers[one], self.command),
+                runs: self.trial.runs(one).count(),
+                mean_s: time.map(|time| time.mean),
+                deviation_s: time.map(|time| time.deviation),
+                verdict: (one != STOCK).then(|| self.trial.verdict(one).name()),
+                against_stock: other(self.trial.difference(one, STOCK).map(|difference| difference.value)),
+                low: other(interval.map(|(low, _)| low)),
+                high: other(interval.map(|(_, high)| high)),
+                energy_j: mean(self.trial.runs(one), |measured| measured.energy_j).map(|used| used.mean),
+                energy_against_stock: other(energy.map(|energy| energy.value)),
+                energy_low: other(energy_interval.map(|(low, _)| low)),
+                energy_high: other(energy_interval.map(|(_, high)| high)),
+            }
+        };
+        let command: Vec<String> = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        json::print(&json::Tried {
+            command: &command,
+            rounds: self.trial.done(),
+            most: self.rules.most,
+            margin: self.rules.margin,
+            schedulers: (STOCK..self.schedulers.len()).map(scheduler).collect(),
+            fastest: self.trial.faster().first().map(|best| self.name(*best)),
+            as_fast: self.trial.as_fast().iter().map(|one| self.name(*one)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_what_a_shell_takes() {
+        let words = |words: &[&str]| line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["./app", "--n=8", "a b", "it's", ""]), r"./app --n=8 'a b' 'it'\''s' ''");
+    }
+}

@@ -1,0 +1,131 @@
+//! `evenkeel try` and `run --ab`: who takes turns, what is thrown away, and what becomes of it when something goes wrong. What is faster
+//! depends on the machine, and is not tested.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::run::{evenkeel, eventually, run};
+
+const CORES: [&str; 6] = ["--big", "0", "--little", "1", "--ratio", "3"];
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Writes a line to a file, so that runs can be counted.
+fn counts(folder: &Path) -> (String, impl Fn() -> usize) {
+    let file = folder.join("runs");
+    let script = format!("echo run >>{}; echo said; echo wrong >&2", file.display());
+    (script, move || fs::read_to_string(&file).unwrap_or_default().lines().count())
+}
+
+#[test(two_cpus)]
+fn schedulers_take_turns_and_only_the_result_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, runs) = counts(folder.path());
+    let prepared = folder.path().join("prepared");
+    let prepare = format!("echo once >>{}", prepared.display());
+    let words = ["try", "--policy", "pfs,gts", "--rounds", "3", "--format", "json", "--prepare", &prepare];
+    let output = run(&[&words[..], &CORES, &["--", "sh", "-c", &script]].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("3 schedulers take turns") && !said.contains("wrong"), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<&str> =
+        found["schedulers"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["stock", "pfs", "gts"]);
+    let all: u64 = found["schedulers"].as_array().unwrap().iter().map(|one| one["runs"].as_u64().unwrap()).sum();
+    // And once before, which does not count.
+    assert_eq!((all, runs()), (found["rounds"].as_u64().unwrap() * 3, all as usize + 1));
+    assert_eq!(fs::read_to_string(prepared).unwrap().lines().count(), runs());
+    assert_eq!(found["schedulers"][0]["verdict"], Value::Null);
+    assert!(found["schedulers"][1]["low"].as_f64() <= found["schedulers"][1]["against_stock"].as_f64(), "{found}");
+    let line = ["evenkeel", "run", "--policy", "pfs", "--big", "0", "--little", "1", "--ratio", "3", "--", "sh", "-c"];
+    let found: Vec<&str> =
+        found["schedulers"][1]["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(&found[..line.len()], line);
+}
+
+#[test(two_cpus)]
+fn one_policy_is_asked_about_in_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, runs) = counts(folder.path());
+    let output = run(&[&["run", "--ab", "2"], &CORES[..], &["--", "sh", "-c", &script]].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success() && output.stdout.is_empty(), "{said}");
+    assert!(said.contains("stock") && said.contains("pfs") && said.contains("2 rounds"), "{said}");
+    assert_eq!(runs(), 5);
+}
+
+#[test(two_cpus)]
+fn what_fails_is_no_measure_unless_it_is_to_be() {
+    let failing = [&CORES[..], &["--", "sh", "-c", "exit 3"]].concat();
+    let output = run(&[&["try", "--policy", "pfs", "--rounds", "2"], &failing[..]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("failed under stock, with exit code 3") && said.contains("--ignore-failure"), "{said}");
+    let output = run(&[&["try", "--policy", "pfs", "--rounds", "2", "--ignore-failure"], &failing[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for (words, expected) in [
+        (&["--", "no-such-program"][..], "no such command"),
+        (&["--policy", "pfs,pfs", "--", "true"], "named twice"),
+        (&["--policy", "oracle", "--", "true"], "oracle"),
+        (&["--limit", "1ms", "--", "sleep", "0.1"], "longer than --limit"),
+        (&["--prepare", "exit 4", "--", "true"], "it failed, with exit code 4"),
+    ] {
+        let output = run(&[&["try"], &CORES[..], words].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(expected) && output.stdout.is_empty(), "{words:?}: {said}");
+    }
+}
+
+/// Those of this folder that still run.
+fn living(mark: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let has_it = |entry: &fs::DirEntry| {
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        text(&words.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect::<Vec<_>>()).contains(mark)
+    };
+    processes.filter(has_it).count()
+}
+
+#[test(two_cpus)]
+fn an_end_in_the_middle_says_what_is_known_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, runs) = counts(folder.path());
+    for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(130)), ("-KILL", None)] {
+        let words = ["try", "--policy", "pfs", "--rounds", "1000", "--margin", "0", "--show-output"];
+        let mut command = evenkeel(&[&words[..], &CORES, &["--", "sh", "-c"]].concat());
+        command.arg(format!("{script}; sleep 0.05 {}", "#".repeat(3))).stdin(Stdio::null());
+        let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let before = runs();
+        eventually("three rounds", || runs() > before + 7);
+        assert!(evenkeel_testing::kill(signal, &[running.id().to_string()]));
+        let output = running.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), code, "{}", text(&output.stderr));
+        if code.is_some() {
+            let (said, printed) = (text(&output.stderr), text(&output.stdout));
+            assert!(said.contains("interrupted after") && printed.contains("to stock"), "{said}\n{printed}");
+        }
+        eventually("its end", || living(&folder.path().display().to_string()) == 0);
+    }
+}
+
+#[test(libomp, two_cpus)]
+fn a_program_of_clang_s_openmp_is_tried_with_its_loops_split() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = super::openmp::program(folder.path());
+    let mut command =
+        evenkeel(&[&["try", "--policy", "gts", "--rounds", "2", "--format", "json"], &CORES[..]].concat());
+    command.env("EVENKEEL_OMP_LIBRARY", super::openmp::library()).env("OMP_WAIT_POLICY", "passive");
+    let output = command.arg("--").arg(program).env("OMP_CANCELLATION", "true").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["schedulers"][2]["name"], "gts --openmp", "{found}");
+}

@@ -1,0 +1,90 @@
+//! One run of a program, with the time that it takes.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{ExitStatus, Stdio};
+
+use evenkeel_model::Ns;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::SIGINT;
+
+use super::{Counters, Measured};
+use crate::clock::clock;
+use crate::launch::{Signals, end_of, tied};
+use crate::wait::poll;
+
+/// How often it is looked whether there is a signal, or what the program has loaded; sooner at first, as programs load libraries then.
+const FIRST: Ns = Ns::from_ms(2);
+const INTERVAL: Ns = Ns::from_ms(50);
+
+/// A run to be made.
+pub struct Turn<'a> {
+    /// The program with its arguments.
+    pub command: &'a [OsString],
+    /// Whether its output goes where this program's goes, and not away.
+    pub shows: bool,
+    /// Variables that its environment is without.
+    pub without: &'a [&'a str],
+    /// What counts energy.
+    pub counters: &'a Counters,
+}
+
+/// A run that has been made.
+#[derive(Debug)]
+pub struct Ended {
+    /// What it took.
+    pub measured: Measured,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// The signal that has ended it, and is to end this program, too.
+    pub signal: Option<i32>,
+    /// Files that it had in its memory when it was looked at last, if that was asked for.
+    pub loaded: String,
+}
+
+impl Turn<'_> {
+    /// Makes it. Nothing can be typed into the program. Signals that end this program are passed on; if it is killed, so is what it has started.
+    ///
+    /// # Errors
+    /// No process can be started.
+    pub fn run(&self, signals: &Signals, asks_for_loaded: bool) -> io::Result<Ended> {
+        let [program, words @ ..] = self.command else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let mut command = tied(program);
+        command.args(words).stdin(Stdio::null());
+        if !self.shows {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        for name in self.without {
+            command.env_remove(name);
+        }
+        let before = self.counters.read();
+        let began = clock();
+        let mut child = command.spawn()?;
+        let end = end_of(child.id())?;
+        let mut passed = None;
+        let mut loaded = String::new();
+        let mut interval = FIRST;
+        let status = loop {
+            poll(&[end.as_fd()], interval)?;
+            interval = INTERVAL.min(interval + interval);
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if asks_for_loaded && let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", child.id())) {
+                loaded = maps;
+            }
+            if let Some(signal) = signals.end_signal().filter(|_| passed.is_none()) {
+                passed = Some(signal);
+                // The terminal sends it to both.
+                let by_terminal = signal == SIGINT && rustix::termios::isatty(rustix::stdio::stdin());
+                if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
+                    let _ = kill_process(Pid::from_child(&child), signal);
+                }
+            }
+        };
+        let measured = Measured { wall: clock() - began, energy_j: self.counters.since(&before) };
+        Ok(Ended { measured, status, signal: passed.or(signals.end_signal()), loaded })
+    }
+}
