@@ -2,18 +2,20 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
 
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use evenkeel_experiment::catalog;
+use flate2::read::ZlibDecoder;
 
 use crate::args::{Cli, Completions, Help, Man};
 
 macro_rules! pages {
     ($($name:literal: $what:literal),* $(,)?) => {
-        /// Name, subject and text of the guide's pages.
-        const PAGES: &[(&str, &str, &str)] =
-            &[$(($name, $what, include_str!(concat!("../../docs/", $name, ".md")))),*];
+        /// Name, subject and packed text of the guide's pages.
+        const PAGES: &[(&str, &str, &[u8])] =
+            &[$(($name, $what, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".z")))),*];
     };
 }
 pages! {
@@ -50,19 +52,26 @@ pub fn run(args: &Help) -> Result<String> {
         return Ok(text);
     };
     if let Some((.., text)) = PAGES.iter().find(|(name, ..)| name == topic && root.find_subcommand(name).is_none()) {
-        return Ok((*text).to_owned());
+        return unpacked(text);
     }
     root.build();
     if let Some(command) = root.find_subcommand_mut(topic).filter(|command| !command.is_hide_set()) {
         let mut text = command.render_long_help().ansi().to_string();
         if let Some((.., page)) = PAGES.iter().find(|(name, ..)| name == topic) {
-            let _ = write!(text, "\n{page}");
+            let _ = write!(text, "\n{}", unpacked(page)?);
         }
         return Ok(text);
     }
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name());
     let known: Vec<&str> = commands.chain(PAGES.iter().map(|(name, ..)| *name)).collect();
     Err(catalog::unknown("topic", topic, known).into())
+}
+
+/// A page as build.rs found it.
+fn unpacked(packed: &[u8]) -> Result<String> {
+    let mut text = String::new();
+    ZlibDecoder::new(packed).read_to_string(&mut text).context("a page of the guide is damaged")?;
+    Ok(text)
 }
 
 /// Runs `completions`.
