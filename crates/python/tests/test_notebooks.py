@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,18 @@ def test_links_lead_somewhere(path):
     )
     for link in re.findall(r"\]\(([^)#]+)", text):
         assert link.startswith("https://") or (FOLDER / link).is_file(), link
+
+
+@each
+def test_what_it_imports_comes_with_the_extra(path):
+    code = "\n".join("".join(cell["source"]) for cell in cells(path) if cell["cell_type"] == "code")
+    imports = set(re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE))
+    needs = [line for line in requires("evenkeel") if "extra ==" in line and "notebooks" in line]
+    known = {re.match(r"\w+", line).group() for line in needs} | {
+        "evenkeel",
+        *sys.stdlib_module_names,
+    }
+    assert imports <= known
 
 
 @pytest.fixture
