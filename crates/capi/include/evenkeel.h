@@ -138,7 +138,7 @@ typedef struct {
   double ratio;
   /**
    * What is done about cores that differ: "none", or "base" for work-biasing and serial-sprinting, and after a "+" what comes to it of "p" work-pacing, "s"
-   * work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+psm" where frequencies can be set, "base+m" elsewhere.
+   * work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+m", without a frequency being set.
    */
   const char *techniques;
   /**

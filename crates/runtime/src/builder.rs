@@ -86,8 +86,9 @@ impl PoolBuilder {
         self
     }
 
-    /// What is done about cores that differ. Default: `base+psm` where frequencies can be set, else `base+m`. With `none`, workers are not even
-    /// bound.
+    /// What is done about cores that differ. Default: `base+m`, without a frequency being set: which one is worth its power
+    /// depends on what the cores use, and that is not known of a machine. Techniques that are named set frequencies, by powers that are assumed. With `none`, workers are not
+    /// even bound.
     #[must_use]
     pub fn techniques(mut self, techniques: Techniques) -> PoolBuilder {
         self.techniques = Some(techniques);

@@ -19,6 +19,15 @@ impl Missing {
         Self { what: "affinity", why: why.to_owned(), without }
     }
 
+    pub(crate) fn powers() -> Self {
+        let why = "what cores use at which frequency is not known of this machine".into();
+        Self {
+            what: "powers",
+            why,
+            without: "cores are neither paced nor sprinted, unless techniques are named that do",
+        }
+    }
+
     pub(crate) fn frequencies(why: &str) -> Self {
         Self { what: "frequencies", why: why.to_owned(), without: "cores are neither paced nor sprinted" }
     }

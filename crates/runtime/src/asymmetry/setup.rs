@@ -23,7 +23,7 @@ pub(crate) struct AsymmetryOptions<'a> {
     pub topology: &'a Topology,
     /// With so many workers.
     pub workers: usize,
-    /// All that the machine allows if `None`.
+    /// `base+m` with no frequency set if `None`.
     pub techniques: Option<Techniques>,
     /// Whether times are kept.
     pub times: bool,
@@ -55,7 +55,7 @@ pub(crate) fn asymmetry(wanted: AsymmetryOptions<'_>) -> (Option<Asymmetry>, Vec
 }
 
 /// Workers that are bound to cores, where these differ and there is something to make of it.
-fn uneven(
+pub(super) fn uneven(
     wanted: AsymmetryOptions<'_>,
     affinity: Box<dyn Affinity>,
     backend: impl FnOnce(&Topology) -> Result<Box<dyn Dvfs>, String>,
@@ -71,23 +71,22 @@ fn uneven(
         return None;
     }
     let scales = |of: Techniques| of.serial_sprinting || of.pacing || of.sprinting;
-    let found = if techniques.is_none_or(scales) { Some(backend(topology)) } else { None };
-    let (found, best) = match found {
-        Some(Ok(dvfs)) => (Some(dvfs), Techniques::BASE_PSM),
-        Some(Err(why)) => {
-            missing.push(Missing::frequencies(&why));
-            (None, Techniques::BASE_M)
+    let (techniques, voltages) = match techniques {
+        // What another instruction costs on each core decides where power is worth most (II.A). A topology does not know that, and with the
+        // powers that are assumed for all cores alike no frequency is better than the ones that are there.
+        None => {
+            missing.push(Missing::powers());
+            (Techniques::BASE_M, None)
         }
-        None => (None, Techniques::BASE_M),
+        Some(techniques) if scales(techniques) => {
+            let voltages = backend(topology).and_then(|dvfs| {
+                let (machine, cpus) = topology.machine("this machine")?;
+                Ok(Voltages::new(&machine, &cpus, techniques, dvfs))
+            });
+            (techniques, voltages.map_err(|why| missing.push(Missing::frequencies(&why))).ok())
+        }
+        Some(techniques) => (techniques, None),
     };
-    let techniques = techniques.unwrap_or(best);
-    let voltages = found.and_then(|dvfs| match topology.machine("this machine") {
-        Ok((machine, cpus)) => Some(Voltages::new(&machine, &cpus, techniques, dvfs)),
-        Err(error) => {
-            missing.push(Missing::frequencies(&error));
-            None
-        }
-    });
     let speeds = topology.kinds.iter().map(|kind| f64::from(kind.capacity) / f64::from(topology.kinds[0].capacity));
     Some(Uneven::new(techniques, placement, speeds.collect(), voltages, wanted.on_missing))
 }

@@ -15,6 +15,7 @@ use super::accounts::Accounts;
 use super::activity::{Activity, Failures};
 use super::placement::{Exchange, Placement, PoolCore};
 use super::pool::Asymmetry;
+use super::setup::{self, AsymmetryOptions};
 use super::uneven::Uneven;
 use super::voltages::Voltages;
 use crate::affinity::{Affinity, Mask, Tid};
@@ -403,6 +404,32 @@ fn without_a_technique_its_region_runs_at_what_was_there() {
     assert_eq!(set(), [1500; 4]);
     asymmetry.set(3, Waiting);
     assert_eq!(set(), [1500; 4]);
+}
+
+#[test]
+fn no_frequency_is_set_by_default_since_powers_are_not_known() {
+    let topology = two_and_two();
+    let wanted = |techniques| AsymmetryOptions {
+        topology: &topology,
+        workers: 4,
+        techniques,
+        times: false,
+        events: false,
+        files: true,
+        on_missing: None,
+    };
+    let made = |techniques| {
+        let (mut missing, mut asked) = (Vec::new(), false);
+        let backend = |_: &Topology| {
+            asked = true;
+            Err("none here".into())
+        };
+        assert!(setup::uneven(wanted(techniques), Box::new(Mock::default()), backend, &mut missing).is_some());
+        (missing.iter().map(|missing| missing.what).collect::<Vec<_>>(), asked)
+    };
+    assert_eq!(made(None), (vec!["powers"], false));
+    assert_eq!(made(Some(Techniques::BASE_PSM)), (vec!["frequencies"], true));
+    assert_eq!(made(Some(Techniques { serial_sprinting: false, ..Techniques::BASE_M })), (vec![], false));
 }
 
 #[test]
