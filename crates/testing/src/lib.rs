@@ -10,6 +10,8 @@
 pub use evenkeel_testing_macros::test;
 pub use inventory;
 
+#[cfg(feature = "browser")]
+pub mod browser;
 mod kill;
 mod long;
 pub mod needs;

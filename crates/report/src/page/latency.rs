@@ -7,7 +7,7 @@ use super::class;
 use super::svg::{Drawing, NARROW, at};
 
 const HEIGHT: f64 = 184.0;
-const LEFT: f64 = 38.0;
+const LEFT: f64 = 46.0;
 const RIGHT: f64 = 316.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 158.0;

@@ -35,7 +35,8 @@ pub use waits::{Thread, Waited, graph};
 use evenkeel_sched::POLICIES;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// How many colours there are (Okabe and Ito's, which colour-blind people can tell apart).
+/// How many colours there are. Colour-blind people can tell them apart: what is alike to them in hue differs in lightness (`tests.rs`
+/// has by how much).
 pub const COLOURS: usize = 8;
 
 /// What the footers of simulated results say.

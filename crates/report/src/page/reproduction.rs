@@ -73,12 +73,12 @@ fn one(reproduction: &Reproduction) -> Markup {
 fn summary(summary: &Summary) -> Markup {
     html! {
         p.lead { (text::counted(summary)) }
-        table.rows {
+        div.scroll { table.rows {
             tr { th { "" } th.n { "right sign" } th.n { "within a third" } th.n { "close" } th.n { "within 10 %" } }
             @for (name, shares) in text::scores(summary) {
                 tr { td { (name) } @for share in shares { td.n { (share) } } }
             }
-        }
+        } }
     }
 }
 
@@ -87,7 +87,7 @@ fn separation(separated: &Separated) -> Markup {
     let end = |end: Option<f64>| end.map_or_else(|| "-".to_string(), number::percent);
     html! {
         h2 { "What separates " (separated.policy) ": " (separated.metric.title()) " (" (separated.set) ")" }
-        table.rows {
+        div.scroll { table.rows {
             tr { th { "against" } th.n { "effect" } th.n { "95 %, from" } th.n { "to" } th { "" } }
             @for gap in &separated.others {
                 tr {
@@ -98,7 +98,7 @@ fn separation(separated: &Separated) -> Markup {
                     td { @if !gap.difference.is_clear() { "not told apart" } }
                 }
             }
-        }
+        } }
     }
 }
 

@@ -10,9 +10,6 @@ use super::class;
 /// The width of drawings that fit a phone.
 pub const NARROW: f64 = 340.0;
 
-/// The width of a character, on average.
-const CHARACTER: f64 = 6.0;
-
 /// How far the lines of a legend are apart.
 const LINE: f64 = 15.0;
 
@@ -68,20 +65,39 @@ pub fn slug(name: &str) -> String {
     parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
-/// About how wide a text is.
+/// How wide a letter is at most: fonts differ, and what counts are the wide ones (DejaVu Sans, Verdana).
+fn width_of_letter(letter: char) -> f64 {
+    match letter {
+        'i' | 'j' | 'l' | 'I' | 'J' | '\'' | '|' | '!' | '.' | ',' | ':' | ';' | ' ' => NARROWEST,
+        'f' | 'r' | 't' | '-' | '(' | ')' | '[' | ']' | '/' | '"' => 5.0,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '&' | '+' | '=' | '<' | '>' | '\u{2026}' => 11.0,
+        'A'..='Z' => 8.7,
+        // What takes two columns of a terminal, such as Chinese.
+        '\u{1100}'.. => 11.0,
+        _ => 7.0,
+    }
+}
+
+/// The least that a letter takes.
+const NARROWEST: f64 = 3.6;
+
+/// How wide a text is at most.
 pub fn width_of(text: &str) -> f64 {
-    CHARACTER * text.chars().count() as f64
+    text.chars().map(width_of_letter).sum()
 }
 
 /// A text that is no wider, with an ellipsis for what is left out: of the middle, since names differ at either end.
 pub fn shortened(text: &str, width: f64) -> String {
-    let (most, letters) = ((width / CHARACTER) as usize, text.chars().count());
-    if letters <= most {
+    if width_of(text) <= width {
         return text.to_string();
     }
-    let kept = most.saturating_sub(1);
-    let end = kept / 2;
-    text.chars().take(kept - end).chain(['\u{2026}']).chain(text.chars().skip(letters - end)).collect()
+    let letters: Vec<char> = text.chars().collect();
+    let keeping = |kept: usize| -> String {
+        let (begin, end) = (kept - kept / 2, letters.len() - kept / 2);
+        letters[..begin].iter().chain(&['\u{2026}']).chain(&letters[end..]).collect()
+    };
+    let most = letters.len().min((width / NARROWEST) as usize);
+    (0..=most).rev().map(keeping).find(|cut| width_of(cut) <= width).unwrap_or_default()
 }
 
 /// A scale from values to coordinates.
@@ -223,7 +239,7 @@ mod tests {
     #[test]
     fn names_become_ids_and_fit() {
         assert_eq!(slug("H_ANTT over  cfs, 4+0"), "h-antt-over-cfs-4-0");
-        assert_eq!([shortened("fluidanimate", 48.0), shortened("fft", 48.0)], ["flui…ate", "fft"]);
+        assert_eq!([shortened("fluidanimate", 48.0), shortened("fft", 48.0)], ["flu…ate", "fft"]);
         let (drawn, height) = legend([(0, "<one>"), (9, "another")], 60.0);
         assert_eq!(height, 31.0, "two lines");
         assert!(drawn.into_string().contains("&lt;one&gt;"));

@@ -5,10 +5,12 @@
 #[macro_use]
 extern crate evenkeel_testing_macros;
 
-mod browser;
+mod keyboard;
 mod pages;
+mod papers;
 mod screens;
 mod timeline;
+mod touch;
 
 fn main() -> std::process::ExitCode {
     evenkeel_testing::main()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_experiment::history::{History, RecordedThread, Recorder, Span, Why, Woken};
+use evenkeel_experiment::paper::{Experiment, Reproduction};
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Control, Job, Plan, Runner, catalog};
 use evenkeel_model::{CoreId, CoreOrder, Difference, Machine, Ns, ThreadId};
@@ -42,6 +43,41 @@ pub fn comparison() -> String {
     let compared = Comparison::of(runner.plan(), &results, "cfs");
     let timelines = Timelines::record(&runner, 1).unwrap();
     page::comparison(&compared, &timelines, "compare Sync-1")
+}
+
+/// The page of a paper's evaluation, each run once.
+pub fn reproduction() -> String {
+    let [mut experiment] = <[Experiment; 1]>::try_from(Experiment::by_name("colab").unwrap()).unwrap();
+    for set in &mut experiment.sets {
+        set.seeds = 1;
+    }
+    let reproduction = Reproduction::run(experiment, false, &Control::default()).unwrap();
+    page::reproductions("colab", &[reproduction], "reproduce colab")
+}
+
+/// A run of four threads on two cores of each kind, in which another policy takes over after a quarter of the time, and the first thread has a label, as
+/// pages of `run` have them.
+pub fn taken_over() -> String {
+    let machine = machine("2B2S");
+    let mut history = History { end: Ns::from_secs(1), ..History::default() };
+    for (thread, core) in machine.big().iter().chain(machine.little().iter()).enumerate() {
+        let name = format!("thread-{thread}");
+        history.threads.push(RecordedThread { program: "app".into(), name, ..RecordedThread::default() });
+        let (thread, end) = (ThreadId(thread as u32), history.end);
+        let (woken, why) = (Woken::No, Why::End);
+        history.spans.push(Span { core, thread, start: Ns::ZERO, end, ready: Ns::ZERO, woken, why });
+    }
+    let marks = vec![(Ns::from_ms(250), "bias")];
+    let facts = (0..4).map(|thread| match thread {
+        0 => vec![
+            ("label", "critical, at the end".to_owned()),
+            ("speedup", "2.10 times as fast on a big core".to_owned()),
+        ],
+        _ => Vec::new(),
+    });
+    let drawn = page::Drawn { marks, facts: facts.collect(), ..page::Drawn::simulated("", &history, &machine) };
+    let content = page::timeline("taken-over", "Two policies.", &[drawn], history.end);
+    page::frame("Two policies", &content, page::Made { command: "none", remark: "" })
 }
 
 /// A second of which a thread has its core for a moment, then another for half of it.

@@ -1,7 +1,7 @@
 //! Every page on a desk and on a phone, by day and by night. `EVENKEEL_SCREENSHOTS=FOLDER` keeps pictures of them.
 
-use crate::browser::{DESK, Look, PHONE, Page};
 use crate::pages;
+use evenkeel_testing::browser::{DESK, Deficiency, Look, PHONE, Page};
 
 fn fits(name: &str, html: &str) {
     let page = Page::open(html, DESK);
@@ -18,8 +18,19 @@ fn fits(name: &str, html: &str) {
         // Text stands out from what is behind it (WCAG: 4.5 to 1).
         let contrast = page.number(CONTRAST);
         assert!(contrast >= 4.5, "{name}, {size}: {contrast}");
+        // A text that is not all in its drawing lacks letters.
+        assert_eq!(page.ask(CUT), serde_json::json!([]), "{name}, {size}");
         page.picture(&format!("{name}-{size}"), look);
     }
+    for look in [DESK, Look { dark: true, ..DESK }] {
+        let kinds = [Deficiency::Protanopia, Deficiency::Deuteranopia, Deficiency::Tritanopia];
+        for (kind, of) in kinds.into_iter().zip(["protanopia", "deuteranopia", "tritanopia"]) {
+            page.look(look);
+            page.seen_with(kind);
+            page.picture(&format!("{name}-{of}{}", if look.dark { "-night" } else { "" }), look);
+        }
+    }
+    page.look(DESK);
     let twice = "(() => { const ids = [...document.querySelectorAll('[id]')].map(e => e.id); \
         return ids.filter((id, at) => ids.indexOf(id) !== at); })()";
     assert_eq!(page.ask(twice), serde_json::json!([]), "each id is one element's");
@@ -46,6 +57,12 @@ const CONTRAST: &str = "(() => {
     return Math.min(...[...document.querySelectorAll('h1, h2, p, th, td, button, figcaption')].map(of));
 })()";
 
+/// Texts that do not fit into their drawings.
+const CUT: &str = "[...document.querySelectorAll('.drawn svg text')].filter((text) => {
+    const [own, all] = [text, text.ownerSVGElement].map(e => e.getBoundingClientRect());
+    return own.width && (own.left < all.left - 1 || own.right > all.right + 1 || own.top < all.top - 2 || own.bottom > all.bottom + 2);
+}).map(text => text.textContent)";
+
 #[test(chromium)]
 fn a_run() {
     fits("run", &pages::run());
@@ -59,4 +76,9 @@ fn a_sweep() {
 #[test(chromium)]
 fn a_comparison() {
     fits("comparison", &pages::comparison());
+}
+
+#[test(chromium)]
+fn a_reproduction() {
+    fits("reproduction", &pages::reproduction());
 }

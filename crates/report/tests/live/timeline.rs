@@ -1,7 +1,7 @@
 //! What a reader does in a timeline, and what becomes of it.
 
-use crate::browser::{DESK, PHONE, Page};
 use crate::pages;
+use evenkeel_testing::browser::{DESK, PHONE, Page};
 
 /// What the first timeline shows: from when to when, in ns.
 fn view(page: &Page) -> (f64, f64) {
@@ -168,5 +168,52 @@ fn the_pointer_tells_what_the_policy_thinks_of_a_thread() {
     let tells = |what: &str| hints.iter().any(|hint| hint.contains(what));
     assert!(tells("label: big") || tells("label: critical") || tells("label: little"), "{hints:?}");
     assert!(tells("times as fast on a big core, since") && tells("blame: others waited"), "{hints:?}");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn a_line_across_all_lanes_says_when_another_policy_took_over() {
+    let page = Page::open(&pages::taken_over(), DESK);
+    let [_, _, width, _] = canvas(&page);
+    // Of each pixel in a column of the drawing, whether it has the colour of ink.
+    let inked = |time: f64| {
+        let x = 116.0 + (width - 116.0) * time;
+        let column = format!(
+            "(() => {{ const c = document.querySelector('figure.timeline canvas'); \
+             const d = c.getContext('2d').getImageData({x} - 1, 24, 3, 80).data; \
+             const ink = (x, y) => [0, 1, 2].every(part => d[4 * (3 * y + x) + part] < 90); \
+             return Array.from({{ length: 80 }}, (_, y) => [0, 1, 2].some(x => ink(x, y))); }})()"
+        );
+        let inked = page.ask(&column);
+        inked.as_array().unwrap().iter().filter(|pixel| **pixel == serde_json::json!(true)).count()
+    };
+    let (line, before, after) = (inked(0.25), inked(0.2), inked(0.4));
+    assert!(line >= 60 && before == 0 && after == 0, "{before}, {line}, {after} of 80 pixels");
+    // It stays at its time.
+    page.ask("document.querySelector('figure.timeline canvas').focus()");
+    page.press(&["+", "ArrowLeft"]);
+    let (from, to) = view(&page);
+    assert!(from < 0.25e9 && inked((0.25e9 - from) / (to - from)) >= 60);
+    page.click_on("figure.timeline button[aria-label='Save as SVG']");
+    let svg = String::from_utf8(page.saved("taken-over.svg")).unwrap();
+    assert!(svg.contains(">bias</text>"), "and says which");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn the_pointer_tells_what_an_account_says_of_a_thread_and_of_no_other() {
+    let page = Page::open(&pages::taken_over(), DESK);
+    let [left, top, ..] = canvas(&page);
+    let hint = |lane: f64| {
+        page.point(left + 300.0, top + 34.0 + 23.0 * lane);
+        page.text("document.querySelector('.hint').textContent")
+    };
+    let first = hint(0.0);
+    assert!(
+        first.starts_with("thread-0") && first.contains("label: critical") && first.contains("speedup: 2.10"),
+        "{first}"
+    );
+    let second = hint(1.0);
+    assert!(second.starts_with("thread-1") && !second.contains("label"), "{second}");
     page.is_content();
 }

@@ -12,6 +12,9 @@ const HELP = [
   ["Esc", "nothing selected"],
 ];
 
+/** What a reader learns who comes by key. */
+const INVITATION = "Keys: arrows move, + and − zoom, . selects a slice, ? shows all keys";
+
 /** Hears what a reader does. */
 class Controls {
   constructor(timeline) {
@@ -29,6 +32,8 @@ class Controls {
     hear("pointerleave", () => this.tell(null));
     hear("dblclick", (event) => timeline.zoom(0.5, timeline.at(event.offsetX, event.offsetY).time));
     hear("keydown", this.key);
+    hear("focus", this.invite);
+    hear("blur", () => this.tell(null));
   }
 
   toolbar() {
@@ -144,15 +149,33 @@ class Controls {
 
   /** Says what the pointer is at. */
   tell(event) {
+    const span = event && this.timeline.spanAt(event.offsetX, event.offsetY);
+    const text = span ? hint(span.run, span.id) : event && this.track(event);
+    this.say(text, event?.offsetX, event?.offsetY);
+  }
+
+  /** Says what can be done to a reader who came by key: a pointer finds out by itself. */
+  invite() {
+    if (this.canvas.matches(":focus-visible")) this.say(INVITATION, this.timeline.view.margin, AXIS);
+  }
+
+  /** Says what is selected, where it is: a reader without a pointer has no other way to point at it. */
+  tellSelected() {
+    const { timeline } = this;
+    const { selected } = timeline.view;
+    const place = selected && timeline.placeOf(selected);
+    this.say(place && hint(selected.run, selected.id), place?.x, place?.y);
+  }
+
+  /** Shows a text below a point of the canvas, or none. */
+  say(text, x, y) {
     const { timeline } = this;
     const { hint: box } = timeline;
-    const span = event && timeline.spanAt(event.offsetX, event.offsetY);
-    const text = span ? hint(span.run, span.id) : event && this.track(event);
     box.hidden = !text;
     if (!text) return;
     box.textContent = text;
-    const left = Math.min(event.offsetX + 12, timeline.width - box.offsetWidth - 4);
-    box.style.transform = `translate(${Math.max(0, left)}px, ${event.offsetY + 16}px)`;
+    const left = Math.min(x + 12, timeline.width - box.offsetWidth - 4);
+    box.style.transform = `translate(${Math.max(0, left)}px, ${y + 16}px)`;
   }
 
   /** What a track says at the pointer. */
@@ -199,6 +222,7 @@ class Controls {
     const act = acts[event.key];
     if (!act) return;
     act();
+    if (document.activeElement === this.canvas) this.tellSelected();
     event.preventDefault();
   }
 }

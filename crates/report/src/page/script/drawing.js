@@ -120,6 +120,7 @@ function drawLane(pen, item, y, box, view, colours) {
 function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
   const { spans } = row;
   const end = box.x + box.width;
+  const strip = pen.strip(box.x, y, box.width, item.height);
   for (let at = row.first(view.from); at < row.ids.length; ) {
     const id = row.ids[at];
     const left = box.x + (spans.from[id] - view.from) * box.scale;
@@ -147,10 +148,11 @@ function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
       if (next - 1 > at && row.length(next - 1) * box.scale >= pen.pixel) next--;
       const share = ((row.busy[next] - row.busy[at]) * box.scale) / pen.pixel;
       const faint = Math.max(0.25, Math.min(1, share));
-      pen.rect(box.x + column * pen.pixel, y, pen.pixel, item.height, colour(row.longestOf(at, next)), faint * strength);
+      strip.put(column, colour(row.longestOf(at, next)), faint * strength);
       at = next;
     }
   }
+  strip.end();
 }
 
 function drawTrack(pen, item, y, box, view, colours) {

@@ -24,6 +24,11 @@ class CanvasPen {
     this.context.fillRect(x, y, width, height);
   }
 
+  /** Columns that are a pixel wide, all of them drawn at once: one by one they would take longer than a frame. */
+  strip(x, y, width, height) {
+    return new Strip(this, x, y, width, height);
+  }
+
   frame(x, y, width, height, colour) {
     this.context.globalAlpha = 1;
     this.context.strokeStyle = colour;
@@ -72,6 +77,43 @@ class CanvasPen {
   }
 }
 
+/** Columns side by side on a canvas: an image that is one pixel high, drawn as high as they are. */
+class Strip {
+  constructor(pen, x, y, width, height) {
+    Object.assign(this, { pen, x, y, height, columns: Math.ceil(width / pen.pixel), image: null });
+  }
+
+  put(column, colour, opacity) {
+    if (column >= this.columns) return;
+    this.image ??= new ImageData(this.columns, 1);
+    this.pen.count++;
+    const [red, green, blue] = bytes(colour);
+    const { data } = this.image;
+    data[4 * column] = red;
+    data[4 * column + 1] = green;
+    data[4 * column + 2] = blue;
+    data[4 * column + 3] = Math.round(255 * opacity);
+  }
+
+  end() {
+    if (!this.image) return;
+    const { context, pixel } = this.pen;
+    const small = Object.assign(document.createElement("canvas"), { width: this.columns, height: 1 });
+    small.getContext("2d").putImageData(this.image, 0, 0);
+    context.globalAlpha = 1;
+    context.imageSmoothingEnabled = false;
+    context.drawImage(small, this.x, this.y, this.columns * pixel, this.height);
+  }
+}
+
+const BYTES = new Map();
+
+/** Red, green and blue of a colour such as #0072b2. */
+function bytes(colour) {
+  if (!BYTES.has(colour)) BYTES.set(colour, [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
+  return BYTES.get(colour);
+}
+
 /** Draws an SVG. */
 class SvgPen {
   constructor(width, height) {
@@ -87,6 +129,12 @@ class SvgPen {
   rect(x, y, width, height, colour, opacity = 1) {
     const faint = opacity < 1 ? ` fill-opacity="${short(opacity)}"` : "";
     this.parts.push(`<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" fill="${colour}"${faint}/>`);
+  }
+
+  /** The same as on a canvas, as rectangles. */
+  strip(x, y, width, height) {
+    const put = (column, colour, opacity) => this.rect(x + column * this.pixel, y, this.pixel, height, colour, opacity);
+    return { put, end() {} };
   }
 
   frame(x, y, width, height, colour) {

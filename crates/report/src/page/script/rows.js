@@ -12,22 +12,33 @@ function search(low, high, is) {
   return low;
 }
 
+/** A block of a level is so many of the level below. */
+const FAN = 4;
+
 /** Some of the spans, in order of time. */
 class Row {
   constructor(spans, ids) {
     this.spans = spans;
     this.ids = ids;
+    // Beside each other in memory: of a million spans all over it, most of the time would go into waiting for it.
+    this.from = Float64Array.from(ids, (id) => spans.from[id]);
+    this.lengths = Float64Array.from(ids, (id) => spans.to[id] - spans.from[id]);
     this.busy = new Float64Array(ids.length + 1);
-    this.longest = new Uint32Array(Math.ceil(ids.length / BLOCK));
-    for (let at = 0; at < ids.length; at++) {
-      this.busy[at + 1] = this.busy[at] + this.length(at);
-      const block = Math.floor(at / BLOCK);
-      if (at % BLOCK === 0 || this.length(at) > this.length(this.longest[block])) this.longest[block] = at;
+    for (let at = 0; at < ids.length; at++) this.busy[at + 1] = this.busy[at] + this.lengths[at];
+    /** Of each block of FAN spans the position of the longest, then of FAN such blocks, and so on. */
+    this.levels = [];
+    for (let below = Uint32Array.from(ids, (_, at) => at); below.length > FAN; below = this.levels.at(-1)) {
+      const level = new Uint32Array(Math.ceil(below.length / FAN));
+      for (let at = 0; at < below.length; at++) {
+        const block = Math.floor(at / FAN);
+        if (at % FAN === 0 || this.length(below[at]) > this.length(level[block])) level[block] = below[at];
+      }
+      this.levels.push(level);
     }
   }
 
   length(at) {
-    return this.spans.to[this.ids[at]] - this.spans.from[this.ids[at]];
+    return this.lengths[at];
   }
 
   /** The position of the last span that begins no later than this, or 0. */
@@ -35,19 +46,29 @@ class Row {
     return Math.max(0, this.after(time, 0) - 1);
   }
 
-  /** The position of the first span, from a position on, that begins after a time. */
+  /** The position of the first span, from a position on, that begins after a time: mostly it is near. */
   after(time, low) {
-    return search(low, this.ids.length, (at) => this.spans.from[this.ids[at]] > time);
+    let high = low;
+    for (let step = 1; high < this.from.length && this.from[high] <= time; step *= 2) {
+      low = high + 1;
+      high += step;
+    }
+    return search(low, Math.min(high, this.from.length), (at) => this.from[at] > time);
   }
 
   /** The longest of the spans from a position until before another. */
   longestOf(from, to) {
     let best = from;
     for (let at = from; at < to; ) {
-      const whole = at % BLOCK === 0 && at + BLOCK <= to;
-      const candidate = whole ? this.longest[at / BLOCK] : at;
-      if (this.length(candidate) > this.length(best)) best = candidate;
-      at += whole ? BLOCK : 1;
+      // The largest block that begins here and ends no later.
+      let [level, size] = [-1, 1];
+      while (level + 1 < this.levels.length && at % (size * FAN) === 0 && at + size * FAN <= to) {
+        level++;
+        size *= FAN;
+      }
+      const candidate = level < 0 ? at : this.levels[level][at / size];
+      if (this.lengths[candidate] > this.lengths[best]) best = candidate;
+      at += size;
     }
     return this.ids[best];
   }

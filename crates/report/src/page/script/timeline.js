@@ -202,6 +202,15 @@ class Timeline {
     return this.layout.items.find((item) => item.kind === "lane" && item.run === run && item.lane === lane);
   }
 
+  /** Where a span's left end is on the canvas, if it is in view. */
+  placeOf({ run, id }) {
+    const { from, to, margin, top } = this.view;
+    const item = this.itemOf({ run, id });
+    if (!item || run.spans.to[id] < from || run.spans.from[id] > to) return null;
+    const x = margin + ((Math.max(from, run.spans.from[id]) - from) / (to - from)) * (this.width - margin);
+    return { x, y: item.y - top + item.height - 10 };
+  }
+
   /** The span before or after the selected one in its lane. */
   step(by) {
     const { selected } = this.view;

@@ -1,4 +1,8 @@
-//! A browser with one page open.
+//! A browser with one page open, as readers have it: `#[test(chromium)]`.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod input;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,13 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use headless_chrome::browser::tab::ModifierKey;
-use headless_chrome::browser::tab::point::Point;
 use headless_chrome::protocol::cdp::types::Event;
-use headless_chrome::protocol::cdp::{Browser, Emulation, Input, Log, Page as Pages};
+use headless_chrome::protocol::cdp::{Browser, Emulation, Log, Page as Pages};
 use headless_chrome::{Browser as Chromium, LaunchOptions, Tab};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// What eyes may lack.
+pub use headless_chrome::protocol::cdp::Emulation::SetEmulatedVisionDeficiencyTypeOption as Deficiency;
 
 /// Once opened, a page may take so long for anything: a busy machine is no failure.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -46,6 +51,11 @@ pub struct Page {
 impl Page {
     /// Opens a page and waits until all timelines that are not folded away are there.
     pub fn open(html: &str, look: Look) -> Self {
+        Self::open_after("", html, look)
+    }
+
+    /// The same, but a script runs before those of the page.
+    pub fn open_after(script: &str, html: &str, look: Look) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("page.html");
         fs::write(&file, html).unwrap();
@@ -80,6 +90,12 @@ impl Page {
         tab.enable_log().unwrap();
         let page = Self { tab, _browser: browser, folder, complaints };
         page.look(look);
+        page.call(Pages::AddScriptToEvaluateOnNewDocument {
+            source: script.into(),
+            world_name: None,
+            include_command_line_api: None,
+            run_immediately: None,
+        });
         let downloads = page.folder.path().display().to_string();
         page.call(Browser::SetDownloadBehavior {
             behavior: Browser::SetDownloadBehaviorBehaviorOption::Allow,
@@ -110,9 +126,16 @@ impl Page {
             display_feature: None,
             device_posture: None,
         });
+        let touched = Emulation::SetTouchEmulationEnabled { enabled: width < 500, max_touch_points: Some(5) };
+        self.call(touched);
         let value = if dark { "dark" } else { "light" };
         let feature = Emulation::MediaFeature { name: "prefers-color-scheme".into(), value: value.into() };
         self.call(Emulation::SetEmulatedMedia { media: None, features: Some(vec![feature]) });
+    }
+
+    /// The page as colour-blind people see it, from now on.
+    pub fn seen_with(&self, deficiency: Deficiency) {
+        self.call(Emulation::SetEmulatedVisionDeficiency { Type: deficiency });
     }
 
     fn call<C>(&self, method: C) -> C::ReturnObject
@@ -122,10 +145,10 @@ impl Page {
         self.tab.call_method(method).unwrap()
     }
 
-    /// What an expression of the page's language gives.
+    /// What an expression of the page's language gives, perhaps later.
     pub fn ask(&self, expression: &str) -> Value {
         self.tab
-            .evaluate(&format!("JSON.stringify({expression})"), true)
+            .evaluate(&format!("Promise.resolve({expression}).then(given => JSON.stringify(given))"), true)
             .unwrap()
             .value
             .map_or(Value::Null, |text| text.as_str().map_or(Value::Null, |text| serde_json::from_str(text).unwrap()))
@@ -161,14 +184,6 @@ impl Page {
             .unwrap();
     }
 
-    /// Presses keys, one after the other.
-    pub fn press(&self, keys: &[&str]) {
-        for key in keys {
-            self.tab.press_key(key).unwrap();
-        }
-        self.drawn();
-    }
-
     /// Where something is: left, top, width, height.
     pub fn place(&self, selector: &str) -> [f64; 4] {
         let place = self.ask(&format!(
@@ -176,78 +191,6 @@ impl Page {
              const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; }})()"
         ));
         serde_json::from_value(place).unwrap()
-    }
-
-    /// Moves the pointer to a point of the window.
-    pub fn point(&self, x: f64, y: f64) {
-        self.tab.move_mouse_to_point(Point { x, y }).unwrap();
-        self.drawn();
-    }
-
-    /// Clicks there.
-    pub fn click(&self, x: f64, y: f64) {
-        self.tab.click_point(Point { x, y }).unwrap();
-        self.drawn();
-    }
-
-    /// Clicks something.
-    pub fn click_on(&self, selector: &str) {
-        let [left, top, width, height] = self.place(selector);
-        self.click(left + width / 2.0, top + height / 2.0);
-    }
-
-    /// Drags from a point to another.
-    pub fn drag(&self, from: (f64, f64), to: (f64, f64)) {
-        let event = |kind, (x, y): (f64, f64), buttons| Input::DispatchMouseEvent {
-            Type: kind,
-            x,
-            y,
-            modifiers: None,
-            timestamp: None,
-            button: Some(Input::MouseButton::Left),
-            buttons: Some(buttons),
-            click_count: Some(1),
-            force: None,
-            tangential_pressure: None,
-            tilt_x: None,
-            tilt_y: None,
-            twist: None,
-            delta_x: None,
-            delta_y: None,
-            pointer_Type: None,
-        };
-        use Input::DispatchMouseEventTypeOption::{MouseMoved, MousePressed, MouseReleased};
-        self.call(event(MousePressed, from, 1));
-        for step in 1..=10 {
-            let share = f64::from(step) / 10.0;
-            self.call(event(MouseMoved, (from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1)), 1));
-        }
-        self.call(event(MouseReleased, to, 0));
-        self.drawn();
-    }
-
-    /// Turns the wheel at a point, perhaps with Ctrl.
-    pub fn wheel(&self, (x, y): (f64, f64), by: f64, ctrl: bool) {
-        let modifiers = if ctrl { ModifierKey::Ctrl as u32 } else { 0 };
-        self.call(Input::DispatchMouseEvent {
-            Type: Input::DispatchMouseEventTypeOption::MouseWheel,
-            x,
-            y,
-            modifiers: Some(modifiers),
-            timestamp: None,
-            button: None,
-            buttons: None,
-            click_count: None,
-            force: None,
-            tangential_pressure: None,
-            tilt_x: None,
-            tilt_y: None,
-            twist: None,
-            delta_x: Some(0.0),
-            delta_y: Some(by),
-            pointer_Type: None,
-        });
-        self.drawn();
     }
 
     /// A file that the page has saved.

@@ -1,0 +1,11 @@
+// Times what a page does in each frame. Runs before the page's own script.
+
+window.drawing = [];
+const request = window.requestAnimationFrame.bind(window);
+window.untimed = request;
+window.requestAnimationFrame = (act) =>
+  request((now) => {
+    const began = performance.now();
+    act(now);
+    window.drawing.push(performance.now() - began);
+  });
