@@ -9,7 +9,7 @@ use evenkeel_model::Ns;
 
 use crate::only::{Only, adopt};
 use crate::session::Session;
-use crate::{Error, Figures};
+use crate::{Error, Figures, Observed};
 
 /// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
 const POLL: Ns = Ns::from_ms(100);
@@ -27,6 +27,8 @@ pub struct Follow<'a> {
     pub time: Option<Ns>,
     /// How often figures are told, if they are.
     pub figures: Option<Ns>,
+    /// What is kept up to date about threads, if it is.
+    pub observed: Option<&'a mut Observed>,
 }
 
 /// What ends the scheduling.
@@ -60,7 +62,7 @@ impl Session {
         follow: Follow<'_>,
         mut tell: impl FnMut(&Figures, Ns) -> Result<(), E>,
     ) -> Result<Option<ExitStatus>, E> {
-        let Follow { mut end, only, time, figures } = follow;
+        let Follow { mut end, only, time, figures, mut observed } = follow;
         let began = clock::clock();
         if let Some(only) = only {
             adopt(only).map_err(|error| Error::NotAdopted { only: only.clone(), error })?;
@@ -74,6 +76,9 @@ impl Session {
         loop {
             let now = clock::clock();
             self.pins.make(&mut pins);
+            if let Some(observed) = &mut observed {
+                observed.update();
+            }
             let (come, status) = end.come()?;
             if come || self.ended() || time.is_some_and(|time| now.since(began) >= time) {
                 return Ok(status);

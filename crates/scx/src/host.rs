@@ -26,6 +26,7 @@ use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, Scheduler, Setup, Wait, Why};
 
 use crate::event::{Event, What};
+use crate::moments::Gone;
 use crate::programs::Programs;
 use crate::speed::Speeds;
 use crate::speedups::Speedups;
@@ -82,7 +83,8 @@ pub(crate) struct Driver<O> {
     /// What runs because it had waited for too long, until the next tick.
     rescued: Vec<(u16, ThreadId)>,
     patience: Ns,
-    speedups: Speedups,
+    pub(crate) speedups: Speedups,
+    pub(crate) gone: Gone,
     speeds: Speeds,
     figures: Figures,
 }
@@ -154,6 +156,7 @@ impl<O: Orders> Driver<O> {
             rescued: Vec::new(),
             patience: PATIENCE,
             speedups: Speedups::default(),
+            gone: Gone::default(),
             figures: Figures { frequencies: speeds.told(0), ..Figures::default() },
             speeds,
         }

@@ -8,6 +8,8 @@ mod host;
 mod inside;
 mod kernel;
 mod loading;
+mod moments;
+mod observed;
 mod only;
 mod programs;
 mod ring;
@@ -24,6 +26,7 @@ use evenkeel_model::Ns;
 
 pub use follow::{End, Follow};
 pub use host::Figures;
+pub use observed::{Observed, ObservedThread};
 pub use only::Only;
 pub use session::{Account, Path, Plan, Session};
 

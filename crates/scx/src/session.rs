@@ -17,7 +17,10 @@ use crate::allowance::Allowance;
 use crate::host::{Driver, Figures, TICK};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
+use crate::moments::Moments;
+use crate::observed::Observed;
 use crate::speed::Speeds;
+use crate::speedups::Learnt;
 use crate::watched::{SharedPins, Watched};
 use crate::{Bounds, Ended, Error};
 
@@ -39,6 +42,8 @@ pub struct Plan {
     pub partial: bool,
     /// What happens when this process does not answer.
     pub bounds: Bounds,
+    /// Whether to note which thread runs where when, for [`Session::observed`].
+    pub timeline: bool,
 }
 
 /// Where decisions are made.
@@ -62,6 +67,12 @@ pub(crate) trait Turn {
 
     /// The threads that live, for those that watch.
     fn threads(&mut self) -> Vec<ThreadNow>;
+
+    /// The threads that have ended since the last call, if the plan has a timeline.
+    fn gone(&mut self) -> Vec<ThreadNow>;
+
+    /// What has been measured of threads, for the policy that comes next.
+    fn learnt(&self) -> Learnt;
 }
 
 /// What has been done.
@@ -81,6 +92,7 @@ pub struct Session {
     told: Arc<Mutex<Account>>,
     thread: Option<JoinHandle<Result<Option<Ended>, Error>>>,
     pub(crate) pins: SharedPins,
+    observed: Option<Observed>,
 }
 
 impl Session {
@@ -94,8 +106,10 @@ impl Session {
         let (until, shared) = (Arc::clone(&over), Arc::clone(&told));
         let pins = SharedPins::default();
         let pinned = pins.clone();
+        let (mut moments, read) = plan.timeline.then(Moments::new).unzip();
+        let planned = plan.clone();
         let schedule = move || {
-            let mut scheduling = match begin(&plan) {
+            let mut scheduling = match begin(&plan, Learnt::default()) {
                 Ok(scheduling) => scheduling,
                 Err(error) => {
                     let _ = begins.send(Some(error));
@@ -106,7 +120,10 @@ impl Session {
             let mut watched = Watched::new(plan, pinned);
             while !until.load(Ordering::Relaxed) {
                 let ended = scheduling.run_until(clock::clock() + POLL)?;
+                // Before a policy takes over and right after that: all counts begin anew then.
+                note(&mut moments, &mut *scheduling, &watched);
                 scheduling = watched.obey(scheduling)?;
+                note(&mut moments, &mut *scheduling, &watched);
                 let account = watched.account(&*scheduling);
                 watched.tell(&mut *scheduling, &account);
                 if let Ok(mut shared) = shared.lock() {
@@ -121,8 +138,17 @@ impl Session {
         let thread = thread::Builder::new().name("scheduler".into()).spawn(schedule).map_err(Error::Kernel)?;
         match begun.recv() {
             Ok(Some(error)) => Err(error),
-            _ => Ok(Self { over, told, thread: Some(thread), pins }),
+            _ => {
+                let observed = read.map(|read| Observed::new(&planned, clock::clock(), read));
+                Ok(Self { over, told, thread: Some(thread), pins, observed })
+            }
         }
+    }
+
+    /// What is seen of threads, if the plan has a timeline; `None` from the second call on. It outlasts the session, and is kept
+    /// up to date by [`Self::follow`] or [`Observed::update`].
+    pub fn observed(&mut self) -> Option<Observed> {
+        self.observed.take()
     }
 
     /// What has been done so far.
@@ -162,13 +188,18 @@ impl Drop for Session {
     }
 }
 
-pub(crate) fn begin(plan: &Plan) -> Result<Box<dyn Turn>, Error> {
-    let Plan { machine, cpus, policy, path, partial, bounds } = plan;
-    let (machine, cpus) = (machine.clone(), cpus.clone());
-    Ok(match path {
-        Path::Kernel => Box::new(Inside::start(machine, cpus, policy, bounds, *partial)?),
-        Path::Process => Box::new(Scheduling::start(machine, cpus, policy, bounds, *partial)?),
+/// Takes the machine over as planned, given what was learnt before.
+pub(crate) fn begin(plan: &Plan, learnt: Learnt) -> Result<Box<dyn Turn>, Error> {
+    Ok(match plan.path {
+        Path::Kernel => Box::new(Inside::start(plan, learnt)?),
+        Path::Process => Box::new(Scheduling::start(plan, learnt)?),
     })
+}
+
+fn note(moments: &mut Option<Moments>, scheduling: &mut dyn Turn, watched: &Watched) {
+    if let Some(moments) = moments {
+        moments.note(scheduling, watched.takeovers());
+    }
 }
 
 /// From now on this thread comes before all that it schedules.
@@ -192,18 +223,24 @@ struct Scheduling {
 }
 
 impl Scheduling {
-    fn start(machine: Machine, cpus: Vec<u16>, policy: &Setup, bounds: &Bounds, partial: bool) -> Result<Self, Error> {
+    fn start(plan: &Plan, learnt: Learnt) -> Result<Self, Error> {
+        let Plan { machine, cpus, policy, partial, bounds, timeline, .. } = plan;
         let types: Vec<u8> = machine.cores.iter().map(|core| core.core_type.0).collect();
-        let kernel = Kernel::of(&cpus, &types, bounds, partial)?;
-        come_first(&machine, &cpus)?;
+        let kernel = Kernel::of(cpus, &types, bounds, *partial)?;
+        come_first(machine, cpus)?;
         let now = clock::clock();
-        let speeds = Speeds::of(&cpus);
-        let mut driver = Driver::new(kernel, machine, cpus, policy, speeds, now);
+        let speeds = Speeds::of(cpus);
+        let mut driver = Driver::new(kernel, machine.clone(), cpus.clone(), policy, speeds, now);
         driver.count_by(ThreadCounters::of_this_machine());
+        driver.speedups.remember(learnt);
+        if *timeline {
+            driver.gone.keep();
+        }
         driver.orders.take_over()?;
         let mut scheduling = Self { driver, allowance: Allowance::new(now), ticked: now, refreshed: now };
         // Until something has been heard cores help themselves.
         scheduling.run_until(now)?;
+        scheduling.driver.speedups.forget();
         Ok(scheduling)
     }
 
@@ -257,6 +294,14 @@ impl Turn for Scheduling {
     }
 
     fn threads(&mut self) -> Vec<ThreadNow> {
-        self.driver.threads()
+        self.driver.threads(clock::clock())
+    }
+
+    fn gone(&mut self) -> Vec<ThreadNow> {
+        self.driver.gone.take()
+    }
+
+    fn learnt(&self) -> Learnt {
+        self.driver.learnt()
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Watched {
     /// What was done under earlier policies.
     before: Figures,
     policies: Vec<(Ns, String)>,
+    /// How often the machine was taken over anew: also by the policy before, when the next one could not take it over.
+    takeovers: usize,
 }
 
 /// Pins that were asked for, and those that there are. The thread that decides has no time for them.
@@ -69,6 +71,7 @@ impl Watched {
             cost_at_start: clock::thread_time(),
             before: Figures::default(),
             policies: Vec::new(),
+            takeovers: 0,
         }
     }
 
@@ -92,21 +95,28 @@ impl Watched {
             };
             let path = if policy.description().in_kernel.is_some() { self.path } else { Path::Process };
             let changed = Plan { policy, path, ..self.plan.clone() };
+            let learnt = scheduling.learnt();
             self.before = self.before.and(&scheduling.figures());
             drop(scheduling);
-            match begin(&changed) {
+            self.takeovers += 1;
+            match begin(&changed, learnt.clone()) {
                 Ok(begun) => {
                     self.policies.push((clock::clock().since(self.began), changed.policy.name().to_owned()));
                     (scheduling, self.plan) = (begun, changed);
                     asked.answer(Ok(()));
                 }
                 Err(error) => {
-                    scheduling = begin(&self.plan)?;
+                    scheduling = begin(&self.plan, learnt)?;
                     asked.answer(Err(error.to_string()));
                 }
             }
         }
         Ok(scheduling)
+    }
+
+    /// How often the machine was taken over anew.
+    pub(crate) fn takeovers(&self) -> usize {
+        self.takeovers
     }
 
     /// What has been done, under all policies.

@@ -45,7 +45,7 @@ pub struct Scx {
     /// Print what has been done this often, to standard output
     #[arg(long, value_name = "TIME", value_parser = positive, num_args = 0..=1, default_missing_value = "1s")]
     pub stats: Option<Ns>,
-    /// Write a page to this file: what was done over time
+    /// Write a page to this file: what was done over time, and which thread ran where
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Print no summary

@@ -39,10 +39,10 @@ pub struct Top {
     #[arg(long, short = 'n', value_name = "N", value_parser = |text: &str| whole::<u64>(text, 1..=1_000_000_000))]
     pub count: Option<u64>,
     /// Let another policy decide, and end
-    #[arg(long, value_name = "POLICY", conflicts_with_all = ["count", "pin"])]
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["count", "pin", "every", "sort", "filter", "format"])]
     pub policy: Option<String>,
     /// Keep a thread to these CPUs, and end; without CPUs (`4718=`) no longer
-    #[arg(long, value_name = "TID=CPUS", value_parser = pin, conflicts_with = "count")]
+    #[arg(long, value_name = "TID=CPUS", value_parser = pin, conflicts_with_all = ["count", "every", "sort", "filter", "format"])]
     pub pin: Option<Pin>,
     #[command(flatten)]
     pub format: Output,

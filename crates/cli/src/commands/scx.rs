@@ -12,7 +12,7 @@ use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Pla
 use crate::args::{self, Format, Output, Scx};
 use crate::failed::Own;
 use crate::files::Target;
-use crate::page::{self, Story};
+use crate::page::{Scheduled, Story};
 use crate::{catalog, closed, json, live, messages, ready};
 
 /// How often what was done is noted for a page.
@@ -26,19 +26,30 @@ pub fn run(args: &Scx) -> Result<u8> {
     catalog::accepted(&policy, &machine)?;
     let only = args.only.as_ref().map(only).transpose()?;
     let html = Target::open_some(args.html.as_ref())?;
-    let plan = Plan { machine, cpus, policy, path, partial: only.is_some(), bounds: Bounds::default() };
+    let plan = Plan {
+        machine,
+        cpus,
+        policy,
+        path,
+        partial: only.is_some(),
+        bounds: Bounds::default(),
+        timeline: html.is_some(),
+    };
     let mut command = (!args.command.is_empty()).then(|| Launched::new(&args.command)).transpose()?;
     let end = match &mut command {
         Some(command) => End::Command(command),
         None => End::Signal(Signals::new().context("cannot listen to signals")?),
     };
     let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
-    let session = Session::start(plan)?;
+    let (machine, cpus) = (plan.machine.clone(), plan.cpus.clone());
+    let mut session = Session::start(plan)?;
+    let mut observed = session.observed();
     ready::tell(&by(&name, path));
     let began = clock();
     // With a page the process looks often, and prints as often as it is to.
     let figures = if html.is_some() { Some(args.stats.map_or(NOTED, |every| every.min(NOTED))) } else { args.stats };
-    let follow = Follow { end, only: only.as_ref(), time: args.time, figures };
+    let observes = observed.as_mut();
+    let follow = Follow { end, only: only.as_ref(), time: args.time, figures, observed: observes };
     let (mut before, mut story) = ((Figures::default(), Ns::ZERO), Story::default());
     let status = session.follow(follow, |figures, elapsed| {
         story.note(elapsed, *figures);
@@ -59,6 +70,10 @@ pub fn run(args: &Scx) -> Result<u8> {
         Ok((account, ended)) => (account, ended.map(taken_back)),
         Err(error) => (so_far, Some(error.to_string())),
     };
+    if let Some(observed) = &mut observed {
+        // What was noted last.
+        observed.update();
+    }
     if let Some(cut) = &cut {
         messages::error(cut);
     }
@@ -76,8 +91,18 @@ pub fn run(args: &Scx) -> Result<u8> {
             Some(cut) => format!("{}, cut short after {elapsed}: {cut}", heading(&name, path)),
             None => heading(&name, path),
         };
-        let page = page::scx(&heading, &policies, &facts(path, &figures, &policies, elapsed), &story, missing);
-        target.write(page.as_bytes())
+        let page = Scheduled {
+            heading: &heading,
+            machine: &machine,
+            cpus: &cpus,
+            policies: &policies,
+            facts: &facts(path, &figures, &policies, elapsed),
+            story: &story,
+            observed: observed.as_ref(),
+            missing,
+            end: elapsed,
+        };
+        target.write(page.page().as_bytes())
     };
     // What could not be written does not cost the summary.
     let written = html.map_or(Ok(()), page);

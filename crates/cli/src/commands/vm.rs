@@ -22,6 +22,17 @@ pub fn run(args: &VmRun) -> Result<u8> {
     if let (Some(policy), Some(Decides::Kernel)) = (&policy, args.path) {
         catalog::decides_in_kernel(policy)?;
     }
+    // On the command line the parser says so; a file of defaults conflicts with nothing.
+    if args.scx && policy.is_none() {
+        bail!(
+            "scx is set, and there is no policy that could schedule: expected --policy as well, or policy beside scx"
+        );
+    }
+    if args.path.is_some() && !args.scx {
+        bail!(
+            "path is set, which is where a policy decides under scx: expected --scx as well, or scx = true beside path"
+        );
+    }
     let policy = policy.as_ref().map(|policy| policy.name());
     let format = args.format.format;
     let command = match policy {

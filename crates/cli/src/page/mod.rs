@@ -3,7 +3,8 @@
 mod bench;
 mod run;
 mod scx;
+mod threads;
 
 pub use bench::page as bench;
 pub use run::page as run;
-pub use scx::{Story, page as scx};
+pub use scx::{Scheduled, Story};

@@ -1,11 +1,12 @@
 //! The page of `evenkeel scx --html`.
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Machine, Ns};
 use evenkeel_report::page::{Made, Series, chart, frame};
-use evenkeel_scx::Figures;
-use maud::html;
+use evenkeel_scx::{Figures, Observed, ObservedThread};
+use maud::{Markup, html};
 
 use super::run::changes;
+use super::threads::{self, Lanes, Shown};
 use crate::args::command_line;
 
 /// More moments than this are not kept: then every second one is dropped, and half as many are noted from then on.
@@ -61,14 +62,88 @@ impl Story {
     }
 }
 
-/// The page. `facts` are what the summary says: names, values, remarks.
-pub fn page(
-    heading: &str,
-    policies: &[(Ns, String)],
-    facts: &[(&str, String, String)],
-    story: &Story,
-    missing: Option<&str>,
-) -> String {
+/// What a page is about.
+pub struct Scheduled<'a> {
+    /// What was scheduled, and how that ended, if not well.
+    pub heading: &'a str,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The CPU that each of its cores is.
+    pub cpus: &'a [u16],
+    /// The policies that took over in the middle.
+    pub policies: &'a [(Ns, String)],
+    /// What the summary says: names, values, remarks.
+    pub facts: &'a [(&'static str, String, String)],
+    /// The figures over time.
+    pub story: &'a Story,
+    /// What was seen of threads.
+    pub observed: Option<&'a Observed>,
+    /// What this machine cannot tell the policy, and why.
+    pub missing: Option<&'a str>,
+    /// When it ended.
+    pub end: Ns,
+}
+
+impl Scheduled<'_> {
+    /// The page.
+    pub fn page(&self) -> String {
+        let facts = self.facts;
+        let content = html! {
+            h1 { (self.heading) }
+            (changes(self.policies))
+            @if let Some(missing) = self.missing { p.note { (missing) } }
+            (charts(self.story))
+            @if let Some(observed) = self.observed { (self.threads(observed)) }
+            h2 { "In numbers" }
+            div.scroll {
+                table.rows {
+                    @for (name, value, remark) in facts { tr { td { (name) } td.n { (value) } td.soft { (remark) } } }
+                }
+            }
+        };
+        let made = Made { command: &command_line(), remark: "A real machine differs from run to run." };
+        frame("evenkeel scx", &content, made)
+    }
+
+    fn threads(&self, observed: &Observed) -> Markup {
+        let types: Vec<&str> = self.machine.core_types.iter().map(|kind| kind.name.as_str()).collect();
+        let threads: Vec<Shown> = observed.threads().into_iter().map(|thread| shown(thread, types.len())).collect();
+        let (machine, cpus, policies, end) = (self.machine, self.cpus, self.policies, self.end);
+        let lanes = Lanes { machine, cpus, timeline: observed.timeline(), threads: &threads, policies, end };
+        html! {
+            h2 { "What ran where" }
+            p.soft {
+                "One lane a CPU, big cores tall and on top; grey is idle, or busy with what is not scheduled here. Threads were "
+                "sampled some 20 times a second: how long a thread ran between two samples is exact; when, not always."
+            }
+            (lanes.draw())
+            @if observed.forgotten() > 0 {
+                p.note {
+                    "More threads have ended than are kept: the names and times of " (observed.forgotten())
+                    ", those that ran for the shortest times, are lost. What ran of them is among the short-lived threads."
+                }
+            }
+            h2 { "Threads that others waited for" }
+            @match threads::blame(&threads) {
+                Some(blamed) => (blamed),
+                None => p.soft { "No thread waited for another one (in the futex system call)." },
+            }
+            h2 { "What each thread did" }
+            (threads::where_time_went(&threads, &types))
+        }
+    }
+}
+
+fn shown(thread: ObservedThread, types: usize) -> Shown {
+    let ObservedThread { tid, program, name, service, run, delay, blame, judgement } = thread;
+    let mut facts: Vec<_> = threads::judged(judgement).chain([threads::ready(delay)]).collect();
+    facts.extend(blame.map(threads::blamed));
+    facts.extend(threads::serves(service));
+    let name = if name.is_empty() { "thread".into() } else { name };
+    Shown { tid, program, name: format!("{name} {tid}"), service, run: run[..types].to_vec(), delay, blame, facts }
+}
+
+fn charts(story: &Story) -> Markup {
     let series = |name: &str, points: Vec<(Ns, f64)>| Series { name: name.to_owned(), points };
     let rate = |count: fn(&Figures) -> u64| {
         story.between(move |before, after, seconds| count(after).saturating_sub(count(before)) as f64 / seconds)
@@ -93,10 +168,7 @@ pub fn page(
         series("threads stopped", rate(|figures| figures.stops)),
         series("stale decisions", rate(|figures| figures.stale)),
     ];
-    let content = html! {
-        h1 { (heading) }
-        (changes(policies))
-        @if let Some(missing) = missing { p.note { (missing) } }
+    html! {
         div.panels {
             (chart("share", "Time on the fastest cores", "% of the time that threads ran", &[series("share", share)]))
             (chart("busy", "Busy cores", "how many cores ran threads, on average", &[series("cores", cores)]))
@@ -106,19 +178,13 @@ pub fn page(
             (chart("blame", "Waits for other threads", "seconds a second, in futex calls, all threads together",
                 &[series("waited", story.between(|before, after, seconds| after.blamed.since(before.blamed).as_secs_f64() / seconds))]))
         }
-        h2 { "In numbers" }
-        div.scroll {
-            table.rows {
-                @for (name, value, remark) in facts { tr { td { (name) } td.n { (value) } td.soft { (remark) } } }
-            }
-        }
-    };
-    let made = Made { command: &command_line(), remark: "A real machine differs from run to run." };
-    frame("evenkeel scx", &content, made)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_model::machines;
+
     use super::*;
 
     #[test]
@@ -130,8 +196,19 @@ mod tests {
         assert!(story.moments.len() < MOST && story.moments.is_sorted_by_key(|(at, _)| *at));
         let rates = story.between(|before, after, seconds| (after.switches - before.switches) as f64 / seconds);
         assert!(rates.iter().skip(1).all(|(_, rate)| (rate - 100.0).abs() < 1e-6), "{rates:?}");
-        let page =
-            page("scx <colab>", &[(Ns(5), "<pfs>".into())], &[("threads", "3".into(), String::new())], &story, None);
+        let machine = machines::by_name("2B2S").unwrap();
+        let page = Scheduled {
+            heading: "scx <colab>",
+            machine: &machine,
+            cpus: &[0, 1, 2, 3],
+            policies: &[(Ns(5), "<pfs>".into())],
+            facts: &[("threads", "3".into(), String::new())],
+            story: &story,
+            observed: None,
+            missing: None,
+            end: Ns::from_secs(1),
+        };
+        let page = page.page();
         assert!(
             page.contains("scx &lt;colab&gt;") && page.contains("&lt;pfs&gt; from 5 ns on") && !page.contains("NaN")
         );

@@ -316,6 +316,35 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
 }
 
 #[test]
+fn what_makes_sense_only_with_something_else_is_refused_in_a_configuration_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |text: &str| {
+        let path = file(folder.path(), "config.toml", text);
+        refused(&["--config", &path, "vm", "--", "true"])
+    };
+    assert_eq!(
+        with("[vm]\nscx = true\n"),
+        "error: scx is set, and there is no policy that could schedule: expected --policy as well, or policy beside scx\n"
+    );
+    assert_eq!(
+        with("[vm]\npolicy = 'pfs'\npath = 'kernel'\n"),
+        "error: path is set, which is where a policy decides under scx: expected --scx as well, or scx = true beside path\n"
+    );
+}
+
+#[test]
+fn a_change_of_what_a_host_does_shows_nothing() {
+    for change in [["--policy", "pfs"], ["--pin", "1=0"]] {
+        for show in [["--every", "1s"], ["--sort", "run"], ["--filter", "a"], ["--format", "json"], ["--count", "2"]] {
+            let message = refused(&["top", change[0], change[1], show[0], show[1]]);
+            let says =
+                message.contains("cannot be used with") && message.contains(change[0]) && message.contains(show[0]);
+            assert!(says, "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_configuration_gives_defaults_which_the_command_line_overrules() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[compare]\npolicy = ['cfs', 'colab']\nmachine = '2B2S'\nformat = 'json'\nseeds = 2\n[policies]\nformat = 'json'\n";

@@ -235,6 +235,27 @@ fn one_that_watches_changes_policies_and_pins_threads() {
     assert_eq!(lines.collect::<Vec<_>>(), ["oracle: 2", "killed: 137 disabled"], "{output}\n{errors}");
 }
 
+/// Pages show what ran where, under each policy, and also what the kernel has taken back.
+#[test(vm)]
+fn pages_show_which_thread_ran_on_which_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = quiet_guest(folder.path(), "page", &[]);
+    assert_eq!(output, "page: 7 disabled\ncut: 125 disabled\n", "{errors}");
+    for (page, says) in [("page.html", "cluster-switch from "), ("cut.html", "the kernel took the machine back")] {
+        let text = fs::read_to_string(folder.path().join(page)).unwrap();
+        assert!(text.contains(says) && text.contains("What ran where"), "{page}");
+        let (_, rest) = text.split_once("<script type=\"application/json\">").unwrap();
+        let timeline: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+        let run = &timeline["runs"][0];
+        assert_eq!(run["cores"].as_array().unwrap().len(), 4, "{page}");
+        // It never sleeps.
+        let first = &run["threads"][0];
+        assert_eq!(first["program"], "programs", "{page}: {}", run["threads"]);
+        assert!(first["name"].as_str().unwrap().starts_with("programs "), "{page}: {first}");
+        assert!(run["spans"]["count"].as_u64().unwrap() > 1, "{page}");
+    }
+}
+
 /// One error each, and the machine stays with the kernel's own scheduler.
 #[test(vm)]
 fn what_is_not_there_cannot_be_scheduled() {

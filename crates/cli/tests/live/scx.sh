@@ -150,6 +150,21 @@ watched)
 	complaints
 	;;
 
+# Pages: one of two policies, one of a machine that the kernel takes back.
+page)
+	"$programs" hog 1 & hog=$!
+	begin --policy pfs --html page.html -- sh -c "$command"; begun
+	sleep 0.5
+	"$evenkeel" top --policy cluster-switch || echo "not changed: $?"
+	sleep 0.5
+	on; ended page
+	begin --policy pfs --html cut.html -- sh -c "$command"; begun
+	sleep 0.5
+	kill -STOP $pid; eventually in_state disabled
+	kill -CONT $pid; on; ended cut
+	kill $hog
+	;;
+
 # A process and a control group that are not there.
 absent)
 	$scx --only 4194304 2>&1; echo "process: $? $(state)"

@@ -68,7 +68,8 @@ impl Arm for Guest {
         let machine = scenario.machine();
         let cpus: Vec<u16> = (0..machine.cores.len() as u16).collect();
         let (path, bounds) = (self.path, Bounds::default());
-        let plan = Plan { machine, cpus: cpus.clone(), policy: policy.clone(), path, partial: false, bounds };
+        let plan =
+            Plan { machine, cpus: cpus.clone(), policy: policy.clone(), path, partial: false, bounds, timeline: false };
         let session = self.session(plan)?;
         let before = session.figures().stale;
         let stage = Stage { cpus, big: scenario.big, stretch: STRETCH, standstill: Ns::from_ms(1) };

@@ -172,7 +172,7 @@ impl Driver {
     pub fn take_over(&mut self, now: Ns, sample: &Sample, about: Newcomer, from: &Self) {
         self.now = now;
         let id = self.create(sample, about);
-        let rates = from.tracked.get(&sample.tid).map_or_else(Rates::default, |tracked| tracked.rates);
+        let rates = from.tracked.get(&sample.tid).map_or_else(Rates::default, |tracked| tracked.rates.learnt());
         self.tracked.insert(sample.tid, Tracked { seen: *sample, rates, ..Tracked::new(id, now) });
         protocol::ready(self, id, Why::New { by: None });
         self.drain();

@@ -14,6 +14,7 @@ use evenkeel_sched::{Class, Setup, ThreadKind};
 use super::affinity::{Affinity, Moved, Moving};
 use super::counters::ThreadCounters;
 use super::driver::{Driver, Newcomer, Order};
+use super::name::Name;
 use super::orphans::Orphans;
 use super::pace::{Pace, SOONEST};
 use super::sampler::Sampler;
@@ -31,9 +32,6 @@ use crate::{mask, process};
 
 /// Periods may be this long.
 pub const PERIODS: std::ops::RangeInclusive<Ns> = SOONEST..=Ns::from_secs(10);
-/// A thread's name is read again at these ages, since many programs name their threads after they have started.
-const NAMED_AFTER: [Ns; 2] = [Ns::from_ms(50), Ns::from_ms(500)];
-
 /// When all masks are given back, threads that are still being started are waited for, but not longer than this.
 const PATIENCE: Ns = Ns::from_secs(2);
 const ROUND: Duration = Duration::from_millis(5);
@@ -79,10 +77,8 @@ pub(super) struct Follow {
 
 /// What the host remembers of a living thread.
 pub(super) struct Known {
-    pub(super) name: String,
+    pub(super) name: Name,
     started: u64,
-    since: Ns,
-    names_read: usize,
     pub(super) last: Sample,
     judgement: Judgement,
 }
@@ -159,7 +155,7 @@ impl Follow {
         }
         let known = &self.known;
         self.driver.step(now, &self.samples, |sample| {
-            let kind = known.get(&sample.tid).map_or(ThreadKind::Application, |known| kind(&known.name));
+            let kind = known.get(&sample.tid).map_or(ThreadKind::Application, |known| kind(known.name.as_str()));
             let cores = cores.get(&sample.tid).copied().unwrap_or_default();
             Newcomer { kind, class: Class::fair(0), cores }
         });
@@ -226,15 +222,12 @@ impl Follow {
 
     /// Remembers a thread that is seen for the first time.
     fn introduce(&mut self, sample: &Sample, now: Ns) {
-        // A thread that has ended already gets the name of its process.
-        let leader = |known: &BTreeMap<Tid, Known>| known.get(&sample.process).map(|leader| leader.name.clone());
-        let name = name(sample).or_else(|| leader(&self.known)).unwrap_or_default();
+        let first = self.known.get(&sample.process).map(|first| &first.name);
+        let name = Name::of(sample.process, sample.tid, now, first);
         let started = process::started(sample.tid).unwrap_or_default();
         self.processes.entry(sample.process).or_insert(now);
-        self.known.insert(
-            sample.tid,
-            Known { name, started, since: now, names_read: 0, last: *sample, judgement: Judgement::default() },
-        );
+        let known = Known { name, started, last: *sample, judgement: Judgement::default() };
+        self.known.insert(sample.tid, known);
     }
 
     /// Waits until it is time to sample again, or until the process of `process` has ended.
@@ -316,11 +309,8 @@ impl Follow {
         for sample in &self.samples {
             let Some(known) = self.known.get_mut(&sample.tid) else { continue };
             known.last = *sample;
-            let due = NAMED_AFTER.get(known.names_read).is_some_and(|age| now.since(known.since) >= *age);
-            if due {
-                known.names_read += 1;
-                known.name = name(sample).unwrap_or(std::mem::take(&mut known.name));
-                self.driver.set_kind(sample.tid, kind(&known.name));
+            if known.name.read_again(sample.process, sample.tid, now) {
+                self.driver.set_kind(sample.tid, kind(known.name.as_str()));
             }
         }
     }
@@ -361,8 +351,8 @@ impl Follow {
 impl Known {
     fn summary(self, tid: Tid) -> ThreadSummary {
         let Sample { process, run, delay, switches, inside, .. } = self.last;
-        let (kind, judgement) = (kind(&self.name), self.judgement);
-        ThreadSummary { tid, process, kind, name: self.name, run, delay, switches, inside, judgement }
+        let (name, judgement) = (self.name.as_str().to_owned(), self.judgement);
+        ThreadSummary { tid, process, kind: kind(&name), name, run, delay, switches, inside, judgement }
     }
 }
 
@@ -371,10 +361,4 @@ pub(super) fn barred(process: Tid) -> Option<String> {
     (!mask::changeable(process)).then(|| {
         format!("process {process} is another user's; moving its threads needs root, its owner or CAP_SYS_NICE")
     })
-}
-
-/// `None` when it has ended.
-fn name(sample: &Sample) -> Option<String> {
-    let path = format!("/proc/{}/task/{}/comm", sample.process, sample.tid);
-    process::text(path).ok().map(|name| name.trim_end().to_owned())
 }

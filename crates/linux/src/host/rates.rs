@@ -33,6 +33,11 @@ impl Rates {
         Some((only, Instructions(new)))
     }
 
+    /// What has been learnt, for a policy that takes the thread over. Its host may count anew.
+    pub fn learnt(&self) -> Self {
+        Self { rates: self.rates, ..Self::default() }
+    }
+
     /// How much faster the thread was on the biggest of so many core types than on the smallest, once it has run on both.
     pub fn speedup(&self, types: usize) -> Option<f64> {
         let smallest = types.min(MAX_TYPES).checked_sub(1).filter(|smallest| *smallest > 0)?;
@@ -59,5 +64,8 @@ mod tests {
         assert_eq!(count(9_000_000, 3, 1), (None, None), "on both, and how much on which is not known");
         assert_eq!(count(10_000_000, 3, 3), (Some((1, 1_000_000)), Some(4.0)));
         assert_eq!(rates.speedup(1), None, "all cores are alike");
+        let mut later = rates.learnt();
+        assert_eq!(later.count(Some(Instructions(7)), &[Ns::ZERO; MAX_TYPES]), None, "it counts anew");
+        assert_eq!(later.speedup(2), Some(4.0));
     }
 }

@@ -87,7 +87,7 @@ impl Timeline {
     }
 
     /// Adds what the threads did since the last sample. `gone` are those that have ended since.
-    pub(super) fn sample(&mut self, now: Ns, living: &[Sample], gone: &[Sample]) {
+    pub fn sample(&mut self, now: Ns, living: &[Sample], gone: &[Sample]) {
         let now = now.since(self.began);
         let mut guesses: BTreeMap<u16, Vec<Guess>> = BTreeMap::new();
         for sample in gone.iter().chain(living) {

@@ -93,7 +93,7 @@ impl Follow {
             if let Some(known) = self.known.get(&sample.tid) {
                 let pinned = self.watched.pins.get(&sample.tid).copied();
                 let cores = pinned.unwrap_or_else(|| self.affinity.own(sample.tid));
-                let about = Newcomer { kind: kind(&known.name), class: Class::fair(0), cores };
+                let about = Newcomer { kind: kind(known.name.as_str()), class: Class::fair(0), cores };
                 driver.take_over(now, sample, about, &self.driver);
             }
         }
@@ -162,7 +162,7 @@ impl Follow {
         let thread = |(sample, known): (&Sample, &Known)| ThreadNow {
             tid: sample.tid,
             process: sample.process,
-            service: kind(&known.name) == ThreadKind::Service,
+            service: kind(known.name.as_str()) == ThreadKind::Service,
             state: match sample.state {
                 _ if running(sample) => State::Running,
                 ThreadState::Runnable => State::Ready,

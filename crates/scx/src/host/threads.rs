@@ -46,6 +46,8 @@ impl<O: Orders> Driver<O> {
             on: self.core(event.cpu).unwrap_or(CoreId(0)),
             clamp: Clamp::default(),
         });
+        let types = self.sched.state().machine.core_types.len();
+        let (rates, measured) = self.speedups.begin(event.tid, types);
         let thread = Thread {
             tid: event.tid,
             process: described.process,
@@ -59,8 +61,8 @@ impl<O: Orders> Driver<O> {
             since: self.now,
             waited: Ns::ZERO,
             on_type: [Ns::ZERO; MAX_TYPES],
-            rates: Rates::default(),
-            measured: Measured::default(),
+            rates,
+            measured,
         };
         match self.threads.get_mut(id.index()) {
             Some(place) => *place = thread,
@@ -74,6 +76,9 @@ impl<O: Orders> Driver<O> {
     pub(super) fn end(&mut self, id: ThreadId, ran: Ns) {
         self.leaves(id, ran, Location::Blocked, |sched, now| sched.exited(now, id));
         let Thread { tid, process, .. } = self.threads[id.index()];
+        if self.gone.wanted() {
+            self.gone.add(self.thread_now(id, self.now));
+        }
         self.by_tid.remove(&tid);
         self.speedups.gone(tid);
         self.elsewhere.retain(|(_, thread)| *thread != id);

@@ -14,7 +14,7 @@ use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, ThreadKind, Wa
 
 use crate::event::Described;
 use crate::programs::Programs;
-use crate::speedups::{Measured, Speedups};
+use crate::speedups::{Learnt, Measured, Speedups};
 
 /// What the kernel's part has counted of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) struct Labeler {
     threads: u64,
     /// Whether the policy does anything at refreshes.
     labels: bool,
-    speedups: Speedups,
+    pub(super) speedups: Speedups,
 }
 
 struct Known {
@@ -129,11 +129,16 @@ impl Labeler {
             cpu: cpus.get(usize::from(seen.core)).copied().unwrap_or_default(),
             label: judged.label,
             speedup: judged.speedup,
-            run: seen.on_type[..s.machine.core_types.len().min(TYPES)].to_vec(),
+            run: self.ran(seen)[..s.machine.core_types.len().min(TYPES)].to_vec(),
             delay: seen.waited,
             blame: Some(seen.blame),
             pinned: Vec::new(),
         })
+    }
+
+    /// What has been measured of threads, for the policy that comes next.
+    pub(crate) fn learnt(&self) -> Learnt {
+        self.by_slot.values().map(|known| (known.tid, known.rates.learnt())).collect()
     }
 
     pub(crate) fn slots(&self) -> Vec<u32> {
@@ -151,6 +156,7 @@ impl Labeler {
             clamp: Clamp::default(),
         });
         self.threads += 1;
+        let (rates, _) = self.speedups.begin(tid, self.sched.state().machine.core_types.len());
         let known = Known {
             id,
             tid,
@@ -158,7 +164,7 @@ impl Labeler {
             begun: false,
             runnable: false,
             seen: Seen::default(),
-            rates: Rates::default(),
+            rates,
             written: None,
         };
         self.by_slot.insert(slot, known);
@@ -231,13 +237,19 @@ impl Labeler {
 
     /// What a thread has retired, with what it ran since the kernel's part last counted.
     fn measure(&mut self, slot: u32, seen: &Seen) -> Measured {
+        let ran = self.ran(seen);
         let Some(known) = self.by_slot.get_mut(&slot) else { return Measured::default() };
-        let machine = &self.sched.state().machine;
+        let types = self.sched.state().machine.core_types.len();
+        self.speedups.measure(known.tid, &mut known.rates, &ran, types)
+    }
+
+    /// How long a thread has run on each core type, until now.
+    fn ran(&self, seen: &Seen) -> [Ns; TYPES] {
         let mut ran = seen.on_type;
-        if let Some(core) = machine.cores.get(usize::from(seen.core)) {
+        if let Some(core) = self.sched.state().machine.cores.get(usize::from(seen.core)) {
             ran[core.core_type.index().min(TYPES - 1)] += seen.uncounted;
         }
-        self.speedups.measure(known.tid, &mut known.rates, &ran, machine.core_types.len())
+        ran
     }
 
     /// The policy's period is over.
@@ -305,6 +317,32 @@ mod tests {
         let mut seen = Seen { runnable: true, blame: Ns::from_ms(blame), ..Seen::default() };
         (seen.on_type[0], seen.on_type[1]) = (Ns::from_ms(big), Ns::from_ms(little));
         seen
+    }
+
+    #[test]
+    fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
+        let (mut before, pmu) = (labeler("colab"), Pmu::default());
+        before.count_by(pmu.counters());
+        begin(&mut before, 1..3);
+        for (retired, big, little) in [(0, 0, 0), (40, 10, 0), (50, 10, 10)] {
+            pmu.set(retired);
+            before.see(1, &ran(big, little, 0), Ns::from_ms(big + little));
+        }
+        let mut after = labeler("colab");
+        after.count_by(pmu.counters());
+        after.speedups.remember(before.learnt());
+        begin(&mut after, 1..3);
+        after.speedups.forget();
+        (1..3).for_each(|slot| after.see(slot, &ran(1, 0, 0), Ns::from_ms(30)));
+        assert_eq!([1, 2].map(|slot| after.thread(slot, &ran(1, 0, 0), &CPUS).unwrap().speedup), [Some(4.0), None]);
+    }
+
+    #[test]
+    fn a_thread_is_seen_with_what_it_has_done_until_now() {
+        let mut labeler = labeler("pfs");
+        begin(&mut labeler, 1..2);
+        let seen = Seen { core: 3, uncounted: Ns::from_ms(2), running: true, ..ran(5, 1, 0) };
+        assert_eq!(labeler.thread(1, &seen, &CPUS).unwrap().run, [5, 3].map(Ns::from_ms));
     }
 
     #[test]

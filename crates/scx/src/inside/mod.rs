@@ -10,15 +10,16 @@ use std::os::fd::AsFd;
 use evenkeel_linux::host::ThreadCounters;
 use evenkeel_linux::monitor::ThreadNow;
 use evenkeel_linux::{clock, wait};
-use evenkeel_model::{Machine, Ns};
-use evenkeel_sched::Setup;
+use evenkeel_model::Ns;
 
 use crate::allowance::Allowance;
 use crate::event::What;
 use crate::host::Figures;
-use crate::session::{POLL, Turn, come_first};
+use crate::moments::Gone;
+use crate::session::{POLL, Plan, Turn, come_first};
 use crate::speed::Speeds;
-use crate::{Bounds, Ended, Error};
+use crate::speedups::Learnt;
+use crate::{Ended, Error};
 use labeler::Labeler;
 use part::Part;
 
@@ -39,28 +40,32 @@ pub(crate) struct Inside {
     /// When the policy's period is over.
     due: Ns,
     cpus: Vec<u16>,
+    gone: Gone,
 }
 
 impl Inside {
     /// Takes the machine over.
-    pub(crate) fn start(
-        machine: Machine,
-        cpus: Vec<u16>,
-        policy: &Setup,
-        bounds: &Bounds,
-        partial: bool,
-    ) -> Result<Self, Error> {
-        let speeds = Speeds::of(&cpus);
-        let mut labeler = Labeler::new(machine, policy, speeds.governor());
+    pub(crate) fn start(plan: &Plan, learnt: Learnt) -> Result<Self, Error> {
+        let Plan { machine, cpus, policy, partial, bounds, timeline, .. } = plan;
+        let speeds = Speeds::of(cpus);
+        let mut labeler = Labeler::new(machine.clone(), policy, speeds.governor());
         labeler.count_by(ThreadCounters::of_this_machine());
-        let described = describe::described(labeler.state(), &cpus, policy);
+        labeler.speedups.remember(learnt);
+        let described = describe::described(labeler.state(), cpus, policy);
         let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
-        let mut part = Part::of(&described, reads_usage, &speeds, &cpus, bounds, partial)?;
-        come_first(&labeler.state().machine, &cpus)?;
+        let mut part = Part::of(&described, reads_usage, &speeds, cpus, bounds, *partial)?;
+        come_first(machine, cpus)?;
         part.take_over()?;
         let now = clock::clock();
         let due = now + labeler.period().unwrap_or_default();
-        Ok(Self { part, labeler, speeds, events: 0, allowance: Allowance::new(now), due, cpus })
+        let (allowance, cpus) = (Allowance::new(now), cpus.clone());
+        let mut inside = Self { part, labeler, speeds, events: 0, allowance, due, cpus, gone: Gone::default() };
+        if *timeline {
+            inside.gone.keep();
+        }
+        inside.hear();
+        inside.labeler.speedups.forget();
+        Ok(inside)
     }
 
     fn hear(&mut self) {
@@ -74,6 +79,11 @@ impl Inside {
                 }
                 What::Disabled { slot } => {
                     if let Some(seen) = self.part.read(slot) {
+                        if let Some(thread) =
+                            self.labeler.thread(slot, &seen, &self.cpus).filter(|_| self.gone.wanted())
+                        {
+                            self.gone.add(thread);
+                        }
                         self.labeler.end(slot, &seen, event.at);
                     }
                     self.part.free(slot, event.tid);
@@ -154,6 +164,14 @@ impl Turn for Inside {
         let slots = self.labeler.slots().into_iter();
         let (labeler, part, cpus) = (&self.labeler, &mut self.part, &self.cpus);
         slots.filter_map(|slot| labeler.thread(slot, &part.read(slot)?, cpus)).collect()
+    }
+
+    fn gone(&mut self) -> Vec<ThreadNow> {
+        self.gone.take()
+    }
+
+    fn learnt(&self) -> Learnt {
+        self.labeler.learnt()
     }
 }
 

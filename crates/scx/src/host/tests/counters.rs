@@ -35,6 +35,72 @@ fn where_instructions_are_counted_speedups_are_measured() {
 }
 
 #[test]
+fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
+    let (mut before, pmu) = (driver("colab"), Pmu::default());
+    before.count_by(pmu.counters());
+    before.orders.begin(100, 1);
+    before.orders.begin(101, 1);
+    listen(&mut before, false, false);
+    let id = before.by_tid[&100];
+    let rates = &mut before.threads[id.index()].rates;
+    for (retired, big, little) in [(0, 0, 0), (40, 10, 0), (50, 10, 10)] {
+        let mut ran = [Ns::ZERO; evenkeel_linux::sample::MAX_TYPES];
+        (ran[0], ran[1]) = (Ns::from_ms(big), Ns::from_ms(little));
+        rates.count(Some(Instructions(retired)), &ran);
+    }
+    // By way of a policy that does not want to know it.
+    let mut between = driver("cfs");
+    between.count_by(pmu.counters());
+    between.speedups.remember(before.learnt());
+    let mut after = driver("colab");
+    after.count_by(pmu.counters());
+    for driver in [&mut between, &mut after] {
+        for tid in [100, 101] {
+            driver.orders.begin(tid, 1 << (tid - 100));
+            driver.orders.ready(tid, 0, true);
+        }
+    }
+    settle(&mut between);
+    let speedup = |driver: &Driver<Kernel>, tid: Tid| driver.sched.state().thread(driver.by_tid[&tid]).speedup;
+    assert_eq!(speedup(&between, 100), None);
+    after.speedups.remember(between.learnt());
+    settle(&mut after);
+    after.speedups.forget();
+    after.orders.now += Ns::from_ms(4);
+    listen(&mut after, true, false);
+    assert_eq!([100, 101].map(|tid| speedup(&after, tid)), [Some(4.0), None], "as soon as they have run");
+    // A later thread with the number of one that has gone.
+    let mut later = driver("colab");
+    later.count_by(pmu.counters());
+    later.speedups.remember(after.learnt());
+    later.speedups.forget();
+    later.orders.begin(100, 1);
+    later.orders.ready(100, 0, true);
+    settle(&mut later);
+    later.orders.now += Ns::from_ms(4);
+    listen(&mut later, true, false);
+    assert_eq!(speedup(&later, 100), None);
+}
+
+#[test]
+fn threads_are_seen_with_what_they_have_done_until_now_and_to_their_end() {
+    let mut driver = driver("pfs");
+    driver.gone.keep();
+    driver.orders.begin(100, 1);
+    driver.orders.ready(100, 0, true);
+    settle(&mut driver);
+    let later = driver.orders.now + Ns::from_ms(3);
+    let seen = driver.threads(later);
+    assert_eq!((seen[0].tid, seen[0].run[0]), (100, Ns::from_ms(3)), "no tick has accounted for it yet");
+    driver.orders.now = later + Ns::from_ms(2);
+    driver.orders.blocks(0, true);
+    listen(&mut driver, false, false);
+    assert_eq!(driver.threads(later), []);
+    let gone = driver.gone.take();
+    assert_eq!((gone.len(), gone[0].tid, gone[0].run[0]), (1, 100, Ns::from_ms(5)));
+}
+
+#[test]
 fn who_holds_others_up_in_a_futex_is_blamed() {
     let mut driver = driver("colab");
     for tid in 100..103 {

@@ -1,0 +1,204 @@
+//! What pages about real threads say of them: what ran where, for how long each ran, and how long others waited for it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use evenkeel_experiment::history::{History, RecordedThread, Span, Why, Woken};
+use evenkeel_linux::event::Tid;
+use evenkeel_linux::host::Timeline;
+use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
+use evenkeel_report::page::{self as views, COLOURS, Drawn};
+use evenkeel_sched::policy::{Judgement, Label};
+use maud::{Markup, html};
+
+/// So many threads, or pairs of threads, are shown: enough to find out what matters.
+const SHOWN: usize = 20;
+
+/// A thread, as a page shows it.
+pub(super) struct Shown {
+    /// Its number.
+    pub tid: Tid,
+    /// Its program.
+    pub program: String,
+    /// What it is called.
+    pub name: String,
+    /// It serves its program's runtime system.
+    pub service: bool,
+    /// How long it ran on each of the machine's core types.
+    pub run: Vec<Ns>,
+    /// How long it was ready without a core.
+    pub delay: Ns,
+    /// How long others waited for it, if that is seen.
+    pub blame: Option<Ns>,
+    /// What a reader is told who points at it: names and texts.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+impl Shown {
+    fn total(&self) -> Ns {
+        Ns(self.run.iter().map(|run| run.0).sum())
+    }
+}
+
+/// What was thought of a thread at the end.
+pub(super) fn judged(judgement: Judgement) -> impl Iterator<Item = (&'static str, String)> {
+    let label = (judgement.label != Label::Any).then(|| ("label", format!("{}, at the end", judgement.label.name())));
+    let speedup = judgement.speedup.map(|speedup| {
+        let text = format!("{speedup:.2} times as fast on a big core, as measured at the end");
+        ("speedup", text)
+    });
+    label.into_iter().chain(speedup)
+}
+
+/// How long a thread was ready.
+pub(super) fn ready(delay: Ns) -> (&'static str, String) {
+    ("ready", format!("{delay} without a core, in all"))
+}
+
+/// How long others waited for a thread.
+pub(super) fn blamed(blame: Ns) -> (&'static str, String) {
+    ("blame", format!("others waited {blame} for it, all of them together"))
+}
+
+/// That a thread serves its program's runtime system.
+pub(super) fn serves(service: bool) -> Option<(&'static str, String)> {
+    service.then(|| ("kind", "serves the program's runtime system".into()))
+}
+
+/// Which thread ran on which core of a machine, until the end. Core `i` is the CPU `cpus[i]`.
+pub(super) struct Lanes<'a> {
+    pub machine: &'a Machine,
+    pub cpus: &'a [u16],
+    pub timeline: &'a Timeline,
+    pub threads: &'a [Shown],
+    /// The policies that took over in the middle.
+    pub policies: &'a [(Ns, String)],
+    pub end: Ns,
+}
+
+impl Lanes<'_> {
+    /// The figure.
+    pub fn draw(&self) -> Markup {
+        let cores: BTreeMap<u16, CoreId> =
+            self.cpus.iter().enumerate().map(|(core, cpu)| (*cpu, CoreId(core as u16))).collect();
+        let moments = self.timeline.moves().iter().filter_map(|moved| Some((*cores.get(&moved.cpu)?, moved.at)));
+        let history = self.history(&cores);
+        let drawn = Drawn {
+            title: "",
+            history: &history,
+            machine: self.machine,
+            numbers: Some(self.cpus),
+            moments: &moments.collect::<Vec<_>>(),
+            marks: self.policies.iter().map(|(at, policy)| (*at, policy.as_str())).collect(),
+            facts: self.threads.iter().map(|thread| thread.facts.clone()).collect(),
+        };
+        views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end)
+    }
+
+    /// The timeline as the history of a run.
+    fn history(&self, cores: &BTreeMap<u16, CoreId>) -> History {
+        let mut ids: BTreeMap<Tid, ThreadId> = BTreeMap::new();
+        let mut history = History { end: self.end, resolution: self.timeline.resolution(), ..History::default() };
+        for Shown { tid, program, name, .. } in self.threads {
+            // Of threads that had one number, one after the other, the last is meant.
+            ids.insert(*tid, ThreadId(history.threads.len() as u32));
+            let (program, name) = (program.clone(), name.clone());
+            history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
+        }
+        for (cpu, slices) in self.timeline.lanes() {
+            let Some(&core) = cores.get(&cpu) else { continue };
+            for slice in slices {
+                // One that was seen only after it had exited has no account of its own.
+                let next = ThreadId(history.threads.len() as u32);
+                let thread = *ids.entry(slice.who).or_insert_with(|| {
+                    let (program, name) = ("short-lived threads".into(), format!("thread {}", slice.who));
+                    history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
+                    next
+                });
+                let (start, end, ready) = (slice.from, slice.to, Ns::ZERO);
+                history.spans.push(Span { core, thread, start, end, ready, woken: Woken::No, why: Why::Unknown });
+            }
+        }
+        history.spans.sort_by_key(|span| (span.start, span.core));
+        history
+    }
+}
+
+/// The threads that ran longest, with their time by core type. They come in this order.
+pub(super) fn where_time_went(threads: &[Shown], types: &[&str]) -> Markup {
+    let longest = threads.iter().map(|thread| (thread.total() + thread.delay).0).max().unwrap_or_default();
+    html! {
+        div.legend {
+            @for (colour, name) in types.iter().enumerate() {
+                span class={ "t" (colour % COLOURS) } { b { "ran on " (name) " cores" } }
+            }
+            span.ready { b { "ready, and had no core" } }
+        }
+        table.bars {
+            @for thread in threads.iter().take(SHOWN) { (stacked(thread, longest)) }
+        }
+        (more(threads.len()))
+    }
+}
+
+/// A thread's time by core type, one part after the other.
+fn stacked(thread: &Shown, longest: u64) -> Markup {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    let runs = thread.run.iter().enumerate().map(|(core_type, run)| (Some(core_type), *run));
+    for (core_type, time) in runs.chain([(None, thread.delay)]) {
+        parts.push((core_type, from, time));
+        from += time.0;
+    }
+    html! {
+        tr {
+            th scope="row" {
+                (thread.name) @if thread.service { span.soft { " service" } }
+            }
+            td {
+                div.track {
+                    @for (core_type, from, time) in parts.into_iter().filter(|(_, _, time)| *time > Ns::ZERO) {
+                        @let class = core_type.map_or("ready".to_owned(), |index| format!("k{}", index % COLOURS));
+                        i class=(class) style=(span(from, time.0, longest)) title=(time) {}
+                    }
+                }
+            }
+            td.n { (thread.total()) }
+        }
+    }
+}
+
+/// A part of a bar of which `whole` is the full width.
+fn span(from: u64, length: u64, whole: u64) -> String {
+    let percent = |part: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    format!("left:{:.2}%;width:{:.2}%", percent(from), percent(length))
+}
+
+fn more(count: usize) -> Markup {
+    html! { @if count > SHOWN { p.note { "... and " (count - SHOWN) " more." } } }
+}
+
+/// The threads that others waited for longest; `None` if no thread waited for another.
+pub(super) fn blame(threads: &[Shown]) -> Option<Markup> {
+    let blamed = |thread: &&Shown| thread.blame.is_some_and(|blame| blame > Ns::ZERO);
+    let mut threads: Vec<&Shown> = threads.iter().filter(blamed).collect();
+    threads.sort_by_key(|thread| (Reverse(thread.blame), thread.tid));
+    let most = threads.first()?.blame.unwrap_or_default().0;
+    Some(html! {
+        p.soft {
+            "For how long other threads waited (in the futex system call) until this one woke them, all of them together. "
+            "The thread that others waited for most is worth a fast core."
+        }
+        table.bars {
+            @for thread in threads.iter().take(SHOWN) {
+                @let blame = thread.blame.unwrap_or_default();
+                tr {
+                    th scope="row" { (thread.name) }
+                    td { div.track { i.k3 style=(span(0, blame.0, most)) {} } }
+                    td.n { (blame) }
+                }
+            }
+        }
+        (more(threads.len()))
+    })
+}

@@ -1,0 +1,99 @@
+use evenkeel_model::machines;
+use evenkeel_sched::Setup;
+
+use super::*;
+use crate::moments::Moments;
+use crate::{Bounds, Path};
+
+/// No threads have these numbers: they are above what the kernel gives.
+const FIRST: Tid = 1 << 30;
+
+/// CPUs 0 and 1 are big, 2 and 3 little.
+fn observed() -> Observed {
+    let plan = Plan {
+        machine: machines::by_name("2B2S").unwrap(),
+        cpus: (0..4).collect(),
+        policy: Setup::parse("pfs").unwrap(),
+        path: Path::Kernel,
+        partial: false,
+        bounds: Bounds::default(),
+        timeline: true,
+    };
+    Observed::new(&plan, Ns::ZERO, Moments::new().1)
+}
+
+/// A thread that has run for so many ms on big cores and on little ones.
+fn thread(tid: Tid, cpu: u16, run: [u64; 2]) -> ThreadNow {
+    let run = run.map(Ns::from_ms).to_vec();
+    ThreadNow {
+        tid,
+        process: FIRST,
+        cpu,
+        run,
+        state: State::Running,
+        blame: Some(Ns::from_ms(1)),
+        ..ThreadNow::default()
+    }
+}
+
+fn moment(at: u64, takeovers: usize, living: Vec<ThreadNow>, gone: Vec<ThreadNow>) -> Moment {
+    Moment { at: Ns::from_ms(at), takeovers, living, gone }
+}
+
+fn slices(observed: &Observed, cpu: u16) -> Vec<(Tid, u64, u64)> {
+    let lane = observed.timeline().lanes().find(|(lane, _)| *lane == cpu).map_or(&[][..], |(_, slices)| slices);
+    lane.iter().map(|slice| (slice.who - FIRST, slice.from.0 / 1_000_000, slice.to.0 / 1_000_000)).collect()
+}
+
+#[test]
+fn counts_that_begin_anew_add_up_and_what_was_before_is_not_drawn_again() {
+    let mut observed = observed();
+    observed.add(&moment(50, 0, vec![thread(FIRST, 0, [50, 0])], vec![]));
+    observed.add(&moment(100, 0, vec![thread(FIRST, 2, [80, 20])], vec![]));
+    // Another policy takes over, which takes 50 ms.
+    observed.add(&moment(150, 1, vec![thread(FIRST, 2, [0, 1])], vec![]));
+    observed.add(&moment(200, 1, vec![thread(FIRST, 2, [0, 50])], vec![]));
+    let threads = observed.threads();
+    assert_eq!(threads.len(), 1);
+    assert_eq!(threads[0].run[..2], [80, 70].map(Ns::from_ms));
+    assert_eq!(threads[0].blame, Some(Ns::from_ms(2)));
+    assert_eq!(slices(&observed, 0), [(0, 0, 80)]);
+    assert_eq!(slices(&observed, 2), [(0, 80, 100), (0, 151, 200)]);
+}
+
+#[test]
+fn threads_that_have_ended_are_seen_to_their_end() {
+    let mut observed = observed();
+    observed.add(&moment(50, 0, vec![thread(FIRST, 0, [50, 0]), thread(FIRST + 1, 1, [30, 0])], vec![]));
+    let gone = vec![thread(FIRST + 1, 1, [40, 0]), thread(FIRST + 2, 3, [0, 5])];
+    observed.add(&moment(100, 0, vec![thread(FIRST, 0, [100, 0])], gone));
+    let ran: Vec<(Tid, Ns)> = observed.threads().iter().map(|thread| (thread.tid - FIRST, thread.run[0])).collect();
+    assert_eq!(ran, [(0, Ns::from_ms(100)), (1, Ns::from_ms(40))], "one was never seen alive");
+    assert_eq!(slices(&observed, 3), [(2, 95, 100)]);
+}
+
+#[test]
+fn a_later_thread_with_the_number_of_one_that_has_ended_has_an_account_of_its_own() {
+    let mut observed = observed();
+    observed.add(&moment(50, 0, vec![thread(FIRST, 0, [50, 0])], vec![]));
+    observed.add(&moment(100, 0, vec![], vec![thread(FIRST, 0, [60, 0])]));
+    observed.add(&moment(150, 0, vec![thread(FIRST, 0, [10, 0])], vec![]));
+    assert_eq!(observed.threads()[0].run[0], Ns::from_ms(10));
+}
+
+#[test]
+fn however_many_threads_end_memory_is_bounded() {
+    let mut observed = observed();
+    let mut tids = FIRST + 1..;
+    for round in 1..=8 {
+        let living = tids.by_ref().take(4096).map(|tid| thread(tid, 0, [round, 0]));
+        let living = living.chain([thread(FIRST, 1, [1, 0])]).collect();
+        observed.add(&moment(50 * round, 0, living, vec![]));
+        assert!(observed.threads().len() <= KEPT + 4097);
+    }
+    assert!(observed.forgotten() > 0);
+    assert_eq!(observed.threads().len() as u64 + observed.forgotten(), 8 * 4096 + 1);
+    let kept: Vec<Tid> = observed.threads().iter().map(|thread| thread.tid).collect();
+    assert!(kept.contains(&FIRST), "it lives");
+    assert_eq!(observed.threads()[0].run[0], Ns::from_ms(8), "the ones that ran longest are kept");
+}
