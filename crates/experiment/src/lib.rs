@@ -31,6 +31,7 @@ pub mod catalog;
 mod comparison;
 mod control;
 mod error;
+pub mod files;
 pub mod history;
 pub mod paper;
 mod plan;

@@ -1,10 +1,11 @@
 //! The table: a Parquet file with a row for each run, in the order of the grid.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use evenkeel_experiment::Run;
+use evenkeel_experiment::files::NewFile;
 use parquet::basic::Compression;
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
@@ -12,7 +13,6 @@ use parquet::file::writer::SerializedFileWriter;
 use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use tempfile::NamedTempFile;
 use toml::Value;
 
 use crate::columns::{self, Field, Group, Kind, Record, schema};
@@ -214,16 +214,11 @@ pub fn replaceable(path: &Path) -> Result<()> {
     }
 }
 
-/// Where links lead, so that they stay.
-fn target(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// A table that is being written, under another name until it is whole.
+/// A table that is being written, and gets its name once it is whole.
 pub struct Writer<'a> {
     path: &'a Path,
     group: Group,
-    file: SerializedFileWriter<NamedTempFile>,
+    file: SerializedFileWriter<NewFile>,
 }
 
 impl<'a> Writer<'a> {
@@ -236,14 +231,7 @@ impl<'a> Writer<'a> {
             .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(vec![KeyValue::new(ABOUT.to_owned(), about)]))
             .build();
-        let target = target(path);
-        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            .prefix(".evenkeel-")
-            .suffix(".partial")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(Error::file(path))?;
+        let file = NewFile::create(path).map_err(Error::file(path))?;
         let fields = fields(varied);
         let schema = schema(&fields).map_err(&wrong)?;
         let file = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(&wrong)?;
@@ -265,9 +253,7 @@ impl<'a> Writer<'a> {
         if self.group.rows() > 0 {
             self.group.write(&mut self.file).map_err(&wrong)?;
         }
-        let file = self.file.into_inner().map_err(wrong)?;
-        file.as_file().sync_all().map_err(Error::file(self.path))?;
-        file.persist(target(self.path)).map(drop).map_err(|error| Error::file(self.path)(error.error))
+        self.file.into_inner().map_err(wrong)?.keep().map_err(Error::file(self.path))
     }
 }
 
