@@ -14,7 +14,7 @@ pub enum Error {
     /// A grid's file has a mistake.
     #[error("{file}: {message}")]
     Grid {
-        /// The file.
+        /// The file, with line and column where the mistake is at one place.
         file: String,
         /// What is wrong there, and what was expected.
         message: String,
@@ -22,7 +22,7 @@ pub enum Error {
     /// Something that the grid names does not exist, or does not fit the rest.
     #[error("{place}")]
     Named {
-        /// Where in the grid.
+        /// Where in the grid: file, line and column, and what it is about.
         place: String,
         /// What is wrong with it.
         source: evenkeel_experiment::Error,

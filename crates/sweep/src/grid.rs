@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use evenkeel_experiment::variation::{self, Setting};
 use evenkeel_experiment::{Beside, Conditions, Plan, catalog};
-use evenkeel_model::words::plain;
 use evenkeel_model::{CoreOrder, Machine};
 use evenkeel_sched::Setup;
 use evenkeel_workload::Workload;
@@ -13,7 +12,9 @@ use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 use crate::key::{Digest, Key, VERSION, digest, hexadecimal};
+use crate::shard::Shard;
 use crate::variants::{self, Axis, Named, Variant};
+use crate::wrong::{Spot, Wrong, numbers};
 
 /// Everything that is combined. Runs are numbered in the order workload, machine, conditions, policy, core order, seed.
 #[derive(Clone, Debug)]
@@ -86,24 +87,29 @@ impl Grid {
     /// Reads a grid from the text of a file. `beside` is what `host = "run"` stands for.
     ///
     /// # Errors
-    /// The text has a mistake, names something that does not exist, or combines what does not fit together.
+    /// The text has a mistake, names something that does not exist, or combines what does not fit together. The error says where:
+    /// file, line and column, as far as it is at one place.
     pub fn parse(text: &str, file: &str, beside: Option<Beside>) -> Result<Self> {
-        Self::read(text, file, beside).map_err(|error| match error {
-            Error::Named { place, source } => Error::Named { place: format!("{file}: {place}"), source },
-            other => other,
-        })
+        Self::read(text, beside).map_err(|wrong| wrong.in_file(file, text))
     }
 
-    fn read(text: &str, file: &str, beside: Option<Beside>) -> Result<Self> {
-        let fault = |message: String| Error::Grid { file: file.to_owned(), message };
-        let parsed: Text = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let line = text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
-            Error::Grid { file: format!("{file}:{line}"), message: plain(error.message()) }
-        })?;
+    /// Makes a grid of the table that its file would have. Errors call it `name`.
+    ///
+    /// # Errors
+    /// As those of [`Grid::parse`], but without lines, as there is no file.
+    pub fn of_table(table: &Table, name: &str, beside: Option<Beside>) -> Result<Self> {
+        Self::read(&table.to_string(), beside).map_err(|wrong| wrong.of(name.to_owned()))
+    }
+
+    fn read(text: &str, beside: Option<Beside>) -> Result<Self, Wrong> {
+        numbers(text, &KINDS)?;
+        let parsed: Text = toml::from_str(text).map_err(|error| Wrong::parsed(&error))?;
         let seeds = match parsed.seeds {
             Seeds::Count(count) if count <= MOST_SEEDS => (1..=count).collect(),
-            Seeds::Count(count) => return Err(fault(format!("seeds = {count}: expected at most {MOST_SEEDS}"))),
+            Seeds::Count(count) => {
+                let why = format!("seeds = {count}: expected at most {MOST_SEEDS}");
+                return Err(Wrong::at(Spot::key(["seeds"]), why));
+            }
             Seeds::List(mut seeds) => {
                 seeds.sort_unstable();
                 seeds.dedup();
@@ -114,7 +120,8 @@ impl Grid {
         for (kind, axis) in KINDS.iter().zip(&axes).flat_map(|(kind, axes)| axes.iter().map(move |axis| (kind, axis))) {
             if axis.values.is_empty() {
                 let place = variation::place(&axis.path);
-                return Err(fault(format!("{kind}.{place} = []: expected at least one value")));
+                let why = format!("{kind}.{place} = []: expected at least one value");
+                return Err(Wrong::at(Spot::below(kind, &axis.path), why));
             }
         }
         let workloads =
@@ -131,14 +138,15 @@ impl Grid {
             ("orders", parsed.orders.as_ref().is_some_and(Vec::is_empty)),
         ] {
             if empty {
-                return Err(fault(format!("{what} is empty: expected at least one")));
+                return Err(Wrong::at(Spot::key([what]), format!("{what} is empty: expected at least one")));
             }
         }
         let baseline = match &parsed.baseline {
             None => 0,
             Some(name) => policies.iter().position(|policy| policy.base.name() == name).ok_or_else(|| {
                 let known: Vec<&str> = policies.iter().map(|policy| policy.base.name()).collect();
-                fault(format!("baseline = {name:?}: expected one of the policies, {}", known.join(", ")))
+                let why = format!("baseline = {name:?}: expected one of the policies, {}", known.join(", "));
+                Wrong::at(Spot::name("baseline", name), why)
             })?,
         };
         let wanted = parsed.orders.unwrap_or_default();
@@ -155,13 +163,14 @@ impl Grid {
             seeds,
         };
         if grid.checked_runs().is_none() {
-            return Err(fault(format!("more than {MOST} runs: expected fewer values")));
+            return Err(Wrong::whole(format!("more than {MOST} runs: expected fewer values")));
         }
         fit(&workloads, &machines, &grid.policies)?;
         for (variant, workload) in &workloads {
             for conditions in &grid.conditions {
                 if let Err(source) = conditions.base.tasks.apply(&mut workload.clone()) {
-                    return Err(Error::Named { place: format!("workload {}", variant.base.name), source });
+                    let name = &variant.base.name;
+                    return Err(Wrong::named(Spot::name("workloads", name), format!("workload {name}"), source));
                 }
             }
         }
@@ -188,6 +197,11 @@ impl Grid {
             [self.workloads.len(), self.machines.len(), self.conditions.len(), self.in_cell(), self.seeds.len()];
         let all = lists.iter().try_fold(1_u64, |all, length| all.checked_mul(*length as u64))?;
         (all <= MOST).then_some(all)
+    }
+
+    /// How many runs a part of it has.
+    pub fn runs_of(&self, shard: Shard) -> u64 {
+        self.pieces_of(shard).map(|piece| (self.in_cell() * piece.seeds.len()) as u64).sum()
     }
 
     /// How many workloads, machines, sets of conditions, policies, core orders and seeds it combines.
@@ -313,6 +327,11 @@ impl Grid {
         })
     }
 
+    /// Those of a part.
+    pub(crate) fn pieces_of(&self, shard: Shard) -> impl Iterator<Item = Piece> {
+        (0..).zip(self.pieces()).filter(move |(piece, _)| shard.has(*piece)).map(|(_, piece)| piece)
+    }
+
     /// The runs of a piece, by number.
     pub(crate) fn of_piece(&self, piece: &Piece) -> Vec<u64> {
         let Piece { workload, machine, conditions, ref seeds } = *piece;
@@ -375,10 +394,10 @@ fn fit(
     workloads: &[(Variant<Named>, Workload)],
     machines: &[(Variant<Named>, Machine)],
     policies: &[Variant<Setup>],
-) -> Result<()> {
+) -> Result<(), Wrong> {
     let wrong = |kind: &str, named: &Named| {
-        let place = format!("{kind} {}", named.name);
-        move |source| Error::Named { place, source }
+        let (spot, place) = (Spot::name(&format!("{kind}s"), &named.name), format!("{kind} {}", named.name));
+        move |source| Wrong::named(spot, place, source)
     };
     for (variant, machine) in machines {
         for policy in policies {
@@ -430,6 +449,9 @@ mod tests {
         let pieces: Vec<Piece> = grid.pieces().collect();
         assert_eq!(pieces.len(), 4 * 1000_usize.div_ceil(64));
         assert_eq!(pieces.iter().map(|piece| grid.of_piece(piece).len()).max(), Some(256));
+        let of_parts: Vec<u64> = (1..=3).map(|part| grid.runs_of(format!("{part}/3").parse().unwrap())).collect();
+        assert!(of_parts.iter().sum::<u64>() == grid.runs() && of_parts.iter().all(|runs| *runs > 0), "{of_parts:?}");
+        assert_eq!(grid.runs_of(Shard::ALL), grid.runs());
     }
 
     /// A grid that grows keeps what was done.
@@ -449,19 +471,39 @@ mod tests {
             let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
             format!("{error}{source}")
         };
-        assert_eq!(said("sedes = 3"), "grid.toml:4: unknown key \"sedes\": did you mean \"seeds\"?");
-        assert_eq!(said("orders = []"), "grid.toml: orders is empty: expected at least one");
+        assert_eq!(said("sedes = 3"), "grid.toml:4:1: unknown key \"sedes\": did you mean \"seeds\"?");
+        assert_eq!(said("orders = []"), "grid.toml:4:1: orders is empty: expected at least one");
         assert!(said("conditions.tasks = \"fifo\"").contains("for programs made of tasks"));
-        assert_eq!(said("seeds = []"), "grid.toml: seeds is empty: expected at least one");
+        assert_eq!(said("seeds = []"), "grid.toml:4:1: seeds is empty: expected at least one");
         assert!(said("seeds = \"x\"").contains("expected how many seeds"));
-        assert_eq!(said("seeds = 1000000000"), "grid.toml: seeds = 1000000000: expected at most 10000000");
+        assert_eq!(said("\nseeds = 1000000000"), "grid.toml:5:1: seeds = 1000000000: expected at most 10000000");
         assert!(said("seeds = 9000000").starts_with("grid.toml: more than 100000000 runs"));
-        assert!(said("baseline = \"eas\"").contains("expected one of the policies, cfs, gts"));
-        assert!(said("machine.costs.tik_us = 1").starts_with("grid.toml: machine: 2B2S with costs.tik_us = 1: "));
-        assert!(said("machine.costs.tick_us = []").contains("expected at least one value"));
-        assert_eq!(said("policy.gts.x = 1"), "grid.toml: policy: policy gts: it has no knob \"x\", nor any other");
         assert!(
-            said("workload.program.radix.nn = 1").starts_with("grid.toml: workload: radix with program.radix.nn = 1")
+            said("baseline = \"eas\"")
+                .starts_with("grid.toml:4:12: baseline = \"eas\": expected one of the policies, cfs, gts")
         );
+        assert!(said("machine.costs.tik_us = 1").starts_with("grid.toml:4:24: machine: 2B2S with costs.tik_us = 1: "));
+        assert!(
+            said("machine.costs.tick_us = []")
+                .contains("grid.toml:4:15: machine.costs.tick_us = []: expected at least one value")
+        );
+        let knob = said("policy.gts.x = 1");
+        assert_eq!(knob, "grid.toml:4:16: policy: policy gts: it has no knob \"x\", nor any other");
+        assert!(
+            said("workload.program.radix.nn = 1")
+                .starts_with("grid.toml:4:29: workload: radix with program.radix.nn = 1")
+        );
+        // Which of several values it is.
+        let second = said("machine.costs.tick_us = [1000, 0]\nmachine.costs.migrate_across_clusters_us = [0, 60]");
+        assert!(second.starts_with("grid.toml:4:32: machine: 2B2S with"), "{second}");
+        assert!(said("conditions.noise = [true,\n 1]").starts_with("grid.toml:5:2: conditions.noise = 1: "));
+        assert!(
+            said("machine.costs.tick_us = [1000, inf]").starts_with("grid.toml:4:32: machine.costs.tick_us = inf: ")
+        );
+        let unknown =
+            Grid::parse("machines = [\n\"2B2S\",\n\"2B2T\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]", "g", None);
+        assert!(unknown.unwrap_err().to_string().starts_with("g:3:1: machine"));
+        let of_table = Grid::of_table(&"machines = []\nworkloads = []\npolicies = []".parse().unwrap(), "grid", None);
+        assert_eq!(of_table.unwrap_err().to_string(), "grid: workloads is empty: expected at least one");
     }
 }

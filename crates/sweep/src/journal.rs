@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,12 +36,19 @@ impl Journal {
     /// It cannot be opened, or another process has it.
     pub fn open(table: &Path) -> Result<Self> {
         let path = beside(table);
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::file(&path))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy { path }),
-            Err(error) => return Err(Error::file(&path)(error.into())),
-        }
+        let file = loop {
+            let file =
+                OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::file(&path))?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy { path }),
+                Err(error) => return Err(Error::file(&path)(error.into())),
+            }
+            // Before it was locked, the process that had it may have come to its end and removed it.
+            if has_name(&file, &path).map_err(Error::file(&path))? {
+                break file;
+            }
+        };
         let end = whole_lines(&file).map_err(Error::file(&path))?;
         // A line that was cut off would run into the next one.
         file.set_len(end).map_err(Error::file(&path))?;
@@ -163,6 +171,15 @@ fn beside(table: &Path) -> PathBuf {
     name.into()
 }
 
+/// Whether an open file is the one of this name.
+fn has_name(file: &File, path: &Path) -> std::io::Result<bool> {
+    match std::fs::metadata(path) {
+        Ok(named) => file.metadata().map(|open| (open.dev(), open.ino()) == (named.dev(), named.ino())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Up to where a file consists of whole lines.
 fn whole_lines(mut file: &File) -> std::io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
@@ -183,6 +200,8 @@ fn whole_lines(mut file: &File) -> std::io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     fn row(run: u64) -> Row {
@@ -217,6 +236,24 @@ mod tests {
         assert_eq!((journal.row(at).unwrap(), journal.row(places[7]).unwrap()), (row(50), row(7)));
         journal.remove().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_journal_that_is_removed_while_another_process_opens_it_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("t.parquet");
+        let holders = AtomicU64::new(0);
+        let open_often = || {
+            for _ in 0..2000 {
+                let Ok(journal) = Journal::open(&table) else { continue };
+                assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
+                assert!(has_name(&journal.lock().file, journal.path()).unwrap());
+                holders.fetch_sub(1, Ordering::SeqCst);
+                // Removes it, as it is empty.
+                drop(journal);
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(open_often))));
     }
 
     #[test]

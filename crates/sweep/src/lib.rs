@@ -44,6 +44,7 @@ mod summary;
 mod sweep;
 mod table;
 mod variants;
+mod wrong;
 
 pub use error::Error;
 pub use grid::Grid;

@@ -54,7 +54,7 @@ pub struct Done {
 /// A file cannot be read or written, another process is at this table, or [`Control`] stopped the work: then the journal has
 /// what was done, and the next call goes on from there.
 pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Done> {
-    let pieces = || (0..).zip(grid.pieces()).filter(|(piece, _)| request.shard.has(*piece)).map(|(_, piece)| piece);
+    let pieces = || grid.pieces_of(request.shard);
     let known = Known::find(grid, request, control.max_events, pieces())?;
     if let Some(done) = known.whole {
         known.journal.remove()?;

@@ -8,8 +8,10 @@ use evenkeel_sched::Setup;
 use evenkeel_sched::policy::Value as Knob;
 use toml::{Table, Value};
 
-use crate::error::{Error, Result};
 use crate::key::{Digest, digest};
+use crate::wrong::{Spot, Wrong};
+
+type Result<T> = std::result::Result<T, Wrong>;
 
 /// A value that is varied.
 #[derive(Clone, Debug)]
@@ -80,7 +82,7 @@ fn few_enough<'a>(kind: &str, before: usize, axes: impl IntoIterator<Item = &'a 
         return Ok(());
     }
     let why = format!("the values make more than {MOST} of them: expected fewer");
-    Err(Error::Named { place: kind.to_owned(), source: evenkeel_experiment::Error::File(why) })
+    Err(Wrong::named(Spot::key([kind]), kind, evenkeel_experiment::Error::File(why)))
 }
 
 /// Every combination of the values of axes; those of an axis that is left out are `None`. The last axis goes fastest.
@@ -105,68 +107,63 @@ pub fn named<T: std::fmt::Debug>(
     has: impl Fn(&str, &[String]) -> evenkeel_experiment::Result<bool>,
     make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
 ) -> Result<Vec<(Variant<Named>, T)>> {
-    let wrong = |source| Error::Named { place: kind.to_owned(), source };
     let mut found = Vec::new();
     let mut used = vec![false; axes.len()];
     for name in catalog::once(names) {
+        let spot = || Spot::name(&format!("{kind}s"), name);
         let meaning: BTreeMap<&[String], bool> = axes
             .iter()
             .map(|axis| Ok((axis.path.as_slice(), has(name, &axis.path)?)))
             .collect::<evenkeel_experiment::Result<_>>()
-            .map_err(wrong)?;
+            .map_err(|source| Wrong::named(spot(), kind, source))?;
         axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= meaning[axis.path.as_slice()]);
         few_enough(kind, found.len(), axes.iter().filter(|axis| meaning[axis.path.as_slice()]))?;
         for values in combinations(axes, |axis| meaning[axis.path.as_slice()]) {
             let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
             let base = Named { name: name.to_owned(), settings: set.collect() };
-            let made = make(name, &base.settings).map_err(wrong)?;
+            let made = make(name, &base.settings).map_err(|source| {
+                let alone = |setting: &&Setting| make(name, std::slice::from_ref(*setting)).is_err();
+                Wrong::named(culprit(kind, &base.settings, alone).unwrap_or_else(spot), kind, source)
+            })?;
             found.push((Variant { digest: digest(&made), base, values }, made));
         }
     }
     if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
         let place = format!("{kind}.{}", variation::place(&axis.path));
         let why = format!("the grid has no {kind} with this, but {}", names.join(", "));
-        return Err(Error::Named { place, source: evenkeel_experiment::Error::File(why) });
+        return Err(Wrong::named(Spot::below(kind, &axis.path), place, evenkeel_experiment::Error::File(why)));
     }
     Ok(found)
 }
 
+/// The first of some settings that is wrong by itself, as a value of the grid.
+fn culprit(kind: &str, settings: &[Setting], alone: impl Fn(&&Setting) -> bool) -> Option<Spot> {
+    settings.iter().find(alone).map(|(path, value)| Spot::below(kind, path).with(value))
+}
+
 /// Policies, with every combination of the knobs that the grid varies of each.
 pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> {
-    let wrong = |place: &str, source| Error::Named { place: place.to_owned(), source };
     let mut found: Vec<Variant<Setup>> = Vec::new();
     let mut used = vec![false; axes.len()];
     for name in catalog::once(names) {
-        let plain = catalog::policy(name).map_err(|source| wrong("policies", source))?;
+        let spot = || Spot::name("policies", name);
+        let plain = catalog::policy(name).map_err(|source| Wrong::named(spot(), "policies", source))?;
         let own = |axis: &Axis| axis.path[0] == plain.description().name;
         axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= own(axis));
         few_enough("policy", found.len(), axes.iter().filter(|axis| own(axis)))?;
         for values in combinations(axes, own) {
-            let knobs = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis, value.as_ref()?)));
-            let mut text = name.to_owned();
-            for (axis, value) in knobs {
-                let [_, knob] = &axis.path[..] else {
-                    let why = format!("expected a knob, as in policy.{}.KNOB", axis.path[0]);
-                    let place = format!("policy.{}", variation::place(&axis.path));
-                    return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
+            let set: Vec<Setting> = axes
+                .iter()
+                .zip(&values)
+                .filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)))
+                .collect();
+            let knobs: String = set.iter().map(|setting| knob(name, &plain, setting)).collect::<Result<_>>()?;
+            let setup = catalog::policy(&format!("{name}{knobs}")).map_err(|source| {
+                let alone = |setting: &&Setting| {
+                    knob(name, &plain, setting).is_ok_and(|knob| catalog::policy(&format!("{name}{knob}")).is_err())
                 };
-                let switch =
-                    || plain.description().knobs.iter().any(|known| known.name == knob && known.value == Knob::Switch);
-                if value.is_bool() && (!switch() || plain.switch(knob)) {
-                    let why = format!(
-                        "true and false are for a knob that {name} leaves off: expected one of those, or another value"
-                    );
-                    let place = format!("policy.{}.{knob}", axis.path[0]);
-                    return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
-                }
-                text += &match value {
-                    Value::Boolean(true) => format!(":{knob}"),
-                    Value::Boolean(false) => String::new(),
-                    Value::String(word) => format!(":{knob}={word}"),
-                    other => format!(":{knob}={other}"),
-                };
-            }
-            let setup = catalog::policy(&text).map_err(|source| wrong("policy", source))?;
+                Wrong::named(culprit("policy", &set, alone).unwrap_or_else(spot), "policy", source)
+            })?;
             if found.iter().all(|known| known.base.name() != setup.name()) {
                 found.push(Variant { digest: digest(&setup.name()), base: setup, values });
             }
@@ -175,17 +172,44 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
     if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
         let place = format!("policy.{}", variation::place(&axis.path));
         let why = format!("the grid does not run {}: expected one of {}", axis.path[0], names.join(", "));
-        return Err(wrong(&place, evenkeel_experiment::Error::File(why)));
+        return Err(Wrong::named(Spot::below("policy", &axis.path), place, evenkeel_experiment::Error::File(why)));
     }
     Ok(found)
+}
+
+/// A knob as the name of a policy has it.
+fn knob(name: &str, policy: &Setup, (path, value): &Setting) -> Result<String> {
+    let wrong = |spot: Spot, why: String| {
+        let place = format!("policy.{}", variation::place(path));
+        Wrong::named(spot, place, evenkeel_experiment::Error::File(why))
+    };
+    let spot = Spot::below("policy", path);
+    let [_, knob] = &path[..] else {
+        return Err(wrong(spot, format!("expected a knob, as in policy.{}.KNOB", path[0])));
+    };
+    let switch = || policy.description().knobs.iter().any(|known| known.name == knob && known.value == Knob::Switch);
+    if value.is_bool() && (!switch() || policy.switch(knob)) {
+        let why =
+            format!("true and false are for a knob that {name} leaves off: expected one of those, or another value");
+        return Err(wrong(spot.with(value), why));
+    }
+    Ok(match value {
+        Value::Boolean(true) => format!(":{knob}"),
+        Value::Boolean(false) => String::new(),
+        Value::String(word) => format!(":{knob}={word}"),
+        other => format!(":{knob}={other}"),
+    })
 }
 
 /// Conditions, every combination. `beside` is what `host = "run"` stands for.
 pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<Conditions>>> {
     let of = |values: Vec<Option<Value>>| {
-        let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
-        let conditions = variation::conditions(set, beside).map_err(|ConditionError { condition, why }| {
-            Error::Named { place: format!("conditions.{condition}"), source: evenkeel_experiment::Error::File(why) }
+        let set: Vec<Setting> =
+            axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?))).collect();
+        let conditions = variation::conditions(set.clone(), beside).map_err(|ConditionError { condition, why }| {
+            let alone = |setting: &&Setting| variation::conditions([Setting::clone(setting)], beside).is_err();
+            let spot = culprit("conditions", &set, alone).unwrap_or_else(|| Spot::key(["conditions"]));
+            Wrong::named(spot, format!("conditions.{condition}"), evenkeel_experiment::Error::File(why))
         })?;
         // All but functions, which have no text, and the predictors, which are as they are.
         let Conditions { delay, beside, noise, governor, oracle, max_time, tasks, .. } = &conditions;
@@ -202,6 +226,7 @@ mod tests {
     use evenkeel_sched::Governor;
 
     use super::*;
+    use crate::error::Error;
 
     fn table(text: &str) -> Vec<Axis> {
         axes(&text.parse().unwrap())
@@ -229,8 +254,8 @@ mod tests {
         // The value of the file itself is no other machine.
         assert_eq!(found[3].digest, digest(&catalog::machine("2B2S").unwrap().machine));
         assert!(found[0].digest != found[1].digest && found[0].digest != found[2].digest);
-        let error = of("core.cortex-a76.width = 1").unwrap_err();
-        assert_eq!(error.to_string(), "machine.core.cortex-a76.width");
+        let error = of("core.cortex-a76.width = 1").unwrap_err().of("g".into());
+        assert_eq!(error.to_string(), "g: machine.core.cortex-a76.width");
     }
 
     #[test]
@@ -240,8 +265,8 @@ mod tests {
         let text: Vec<&str> = found.iter().map(|policy| policy.base.name()).collect();
         assert_eq!(text, ["cfs", "colab:takeover=any", "colab:takeover=none"]);
         assert_eq!(
-            policies(&names[..1], &table("colab.takeover = \"any\"")).unwrap_err().to_string(),
-            "policy.colab.takeover"
+            policies(&names[..1], &table("colab.takeover = \"any\"")).unwrap_err().of("g".into()).to_string(),
+            "g: policy.colab.takeover"
         );
         assert_eq!(policies(&names, &[]).unwrap().len(), 3);
     }
@@ -264,8 +289,8 @@ mod tests {
         let values: Vec<String> = (1..=1000).map(|value| value.to_string()).collect();
         let axes = table(&(0..6).map(|axis| format!("a{axis} = [{}]\n", values.join(","))).collect::<String>());
         let error = named("machine", &["2B2S".into()], &axes, variation::machine_has, variation::machine).unwrap_err();
-        let Error::Named { place, source } = error else { panic!("{error}") };
-        assert!(place == "machine" && source.to_string().contains("more than 1000000"), "{source}");
+        let Error::Named { place, source } = error.of("g".into()) else { panic!() };
+        assert!(place == "g: machine" && source.to_string().contains("more than 1000000"), "{source}");
         assert!(conditions(&axes, None).is_err() && policies(&["cfs".into()], &axes).is_err());
     }
 
@@ -276,10 +301,9 @@ mod tests {
         assert_eq!(found.iter().map(|variant| variant.base.noise).collect::<Vec<_>>(), [false, true]);
         assert_eq!((found[0].base.delay, found[0].base.governor), (Ns::from_ms(1), Governor::Schedutil));
         for wrong in ["nois = true", "noise = 1", "delay = 5", "governor = \"x\"", "host = \"run\"", "tasks = \"x\""] {
-            let Error::Named { place, source } = conditions(&table(wrong), None).unwrap_err() else {
-                panic!("{wrong}")
-            };
-            assert!(place.starts_with("conditions.") && !source.to_string().is_empty(), "{place}: {source}");
+            let error = conditions(&table(wrong), None).unwrap_err().of("g".into());
+            let Error::Named { place, source } = error else { panic!("{wrong}") };
+            assert!(place.starts_with("g: conditions.") && !source.to_string().is_empty(), "{place}: {source}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use evenkeel_experiment::catalog;
 use evenkeel_report::{page, text};
-use evenkeel_sweep::{Done, Error, Grid, Request, Summary};
+use evenkeel_sweep::{Done, Error, Grid, Request, Shard, Summary};
 
 use crate::args::{Format, Merge, Sweep, beside, command_line};
 use crate::clock::Stopwatch;
@@ -22,7 +22,7 @@ pub fn run(args: &Sweep) -> Result<String> {
     let grid = Grid::parse(&catalog::read(&file)?, &file, Some(beside))?;
     let table = args.table.clone().unwrap_or_else(|| default_table(&args.grid));
     if args.dry_run {
-        return plan(&grid, &table, args.output.format);
+        return plan(&grid, args.shard, &table, args.output.format);
     }
     apart(args.html.as_deref(), [table.as_path(), args.grid.as_path()])?;
     let html = Target::open_some(args.html.as_ref())?;
@@ -113,13 +113,18 @@ fn told(summary: &Summary, file: &str, runs: u64, computed: Option<u64>, seconds
 }
 
 /// What would be run.
-fn plan(grid: &Grid, table: &Path, format: Format) -> Result<String> {
+fn plan(grid: &Grid, shard: Shard, table: &Path, format: Format) -> Result<String> {
+    let of_shard = grid.runs_of(shard);
     if format == Format::Json {
-        return json::print(&json::Planned::of(&grid.varied(), grid.runs()));
+        return json::print(&json::Planned::of(&grid.varied(), grid.runs(), (shard.to_string(), of_shard)));
     }
     let [workloads, machines, conditions, policies, orders, seeds] = grid.counts();
+    let part = match shard {
+        Shard::ALL => String::new(),
+        part => format!("{of_shard} runs of part {part}, of "),
+    };
     let mut text = format!(
-        "{} runs, to {}:\n  {workloads} workloads x {machines} machines x {conditions} sets of conditions x {policies} policies x \
+        "{part}{} runs, to {}:\n  {workloads} workloads x {machines} machines x {conditions} sets of conditions x {policies} policies x \
          {orders} core orders x {seeds} seeds\n",
         grid.runs(),
         table.display()

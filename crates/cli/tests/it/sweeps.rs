@@ -93,6 +93,14 @@ fn parts_are_put_together_and_missing_ones_are_named() {
         json(folder, &["sweep", "grid.toml", "--shard", &format!("{part}/2"), "-o", &format!("{part}.parquet")]);
     }
     json(folder, &["sweep", "grid.toml", "-o", "whole.parquet"]);
+    let planned = json(folder, &["sweep", "grid.toml", "--shard", "2/2", "--dry-run"]);
+    assert_eq!((&planned["runs"], &planned["shard"], &planned["shard_runs"]), (&32.into(), &"2/2".into(), &16.into()));
+    let told = run(folder, &["sweep", "grid.toml", "--shard", "2/2", "--dry-run"]).stdout;
+    assert!(
+        told.starts_with(b"16 runs of part 2/2, of 32 runs, to grid.parquet:"),
+        "{}",
+        String::from_utf8_lossy(&told)
+    );
     let missing = complaint(&run(folder, &["merge", "-o", "all.parquet", "1.parquet"]));
     assert!(
         missing.contains("16 of 32 runs are in none of the files") && missing.contains("--incomplete"),
@@ -107,13 +115,21 @@ fn parts_are_put_together_and_missing_ones_are_named() {
 #[test]
 fn mistakes_cost_no_run_and_no_file() {
     for (grid, expected) in [
-        ("machines = [", "grid.toml:"),
-        (&*GRID.replace("2B2S", "2B2T"), "unknown machine \"2B2T\": did you mean \"2B2S\"?"),
+        ("machines = [", "grid.toml:1:"),
+        (&*GRID.replace("2B2S", "2B2T"), "grid.toml:1:13: machine: unknown machine \"2B2T\": did you mean \"2B2S\"?"),
         (&GRID.replace("\"colab\"", "\"colba\""), "unknown policy \"colba\": did you mean \"colab\"?"),
         (&GRID.replace("noise", "nois"), "conditions.nois = true: there is no such condition: did you mean \"noise\"?"),
         (&format!("{GRID}machine.costs.tick_us = [\"x\"]"), "2B2S with costs.tick_us = \"x\": "),
         (&format!("{GRID}workload.program.ferret.n = 1"), "the grid has no workload with this, but Sync-1, Comp-1"),
         (&format!("{GRID}policy.colab.takeover = [\"some\"]"), "expected one of any, blamed, none"),
+        (
+            &format!("{GRID}machine.costs.tick_us = [1, inf]"),
+            "grid.toml:6:29: machine.costs.tick_us = inf: expected a finite",
+        ),
+        (
+            &format!("{GRID}machine.costs.tick_us = 9223372036854775808"),
+            "expected a whole number from -2^63 to 2^63 - 1",
+        ),
     ] {
         let folder = folder(grid);
         let said = complaint(&run(folder.path(), &["sweep", "grid.toml"]));

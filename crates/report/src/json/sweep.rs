@@ -133,12 +133,16 @@ impl<'a> SweptValues<'a> {
     }
 }
 
-/// What `sweep --dry-run` would run, whatever the shard and what is done already.
+/// What `sweep --dry-run` would run, whatever is done already.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Planned<'a> {
     /// How many runs the grid has.
     pub runs: u64,
+    /// The part that `--shard` names, such as `3/8`; `1/1` is the whole.
+    pub shard: String,
+    /// How many runs that part has.
+    pub shard_runs: u64,
     /// What is varied.
     pub varied: Vec<Varied<'a>>,
 }
@@ -154,8 +158,8 @@ pub struct Varied<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Of a grid.
-    pub fn of(varied: &'a [(String, Vec<String>)], runs: u64) -> Self {
-        Self { runs, varied: varied.iter().map(|(name, values)| Varied { name, values }).collect() }
+    /// Of a grid, and a part of it with its runs.
+    pub fn of(varied: &'a [(String, Vec<String>)], runs: u64, (shard, shard_runs): (String, u64)) -> Self {
+        Self { runs, shard, shard_runs, varied: varied.iter().map(|(name, values)| Varied { name, values }).collect() }
     }
 }
