@@ -330,6 +330,10 @@ class Run:
         """When threads became ready, `latency_ns` until they ran, and the thread that woke each."""
 
     @property
+    def waits(self) -> Table:
+        """Who waited for whom: `thread`, `by` which it was woken, `waited_s` in all, `times`."""
+
+    @property
     def power(self) -> Table:
         """The power of each cluster until its next row: `at_ns`, `cluster`, `power_w`."""
 

@@ -11,6 +11,7 @@ use evenkeel_experiment::{Plan, Results, Runner, Value, catalog};
 use evenkeel_model as model;
 use evenkeel_report::{headline, json, page, text};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use crate::conditions::conditions;
@@ -28,6 +29,8 @@ pub struct Comparison {
     results: Results,
     baseline: String,
     faults: Faults,
+    /// The table of all runs, once it was wanted.
+    runs: PyOnceLock<Py<Table>>,
 }
 
 /// Compares policies: every workload on every machine under each, `seeds` times in each core order, in pairs with the same seed.
@@ -88,7 +91,8 @@ pub fn compare(
         Ok::<_, experiment::Error>((runner, results))
     })?;
     let (runner, results) = done.map_err(|error| raise(&error))?;
-    Ok(Comparison { runner, results, baseline: baseline.name().to_owned(), faults })
+    let baseline = baseline.name().to_owned();
+    Ok(Comparison { runner, results, baseline, faults, runs: PyOnceLock::new() })
 }
 
 /// Results are told apart by names.
@@ -132,9 +136,13 @@ impl Comparison {
 
     /// The runs, a row each, with the columns of a sweep's table.
     #[getter]
-    fn runs(&self) -> PyResult<Table> {
-        let table = evenkeel_sweep::table(&self.results.runs).map_err(|error| raise(&error))?;
-        Table::of_parquet(Bytes::from(table)).map_err(|error| raise(&error))
+    fn runs(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        // Made by what writes sweeps, so that the columns are the same, and once, as scripts take a column after the other.
+        let make = || {
+            let table = evenkeel_sweep::table(&self.results.runs).map_err(|error| raise(&error))?;
+            Py::new(py, Table::of_parquet(Bytes::from(table)).map_err(|error| raise(&error))?)
+        };
+        self.runs.get_or_try_init(py, make).map(|table| table.clone_ref(py))
     }
 
     /// How much each policy differs from the baseline on each workload and machine, and over all of them (`workload` and

@@ -35,7 +35,8 @@ pub fn plain(place: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Boolean(value.extract()?));
     }
     if value.is_instance_of::<PyInt>() {
-        return Ok(Value::Integer(value.extract()?));
+        let wrong = |_| Error::new_err(format!("{place} = {value}: expected a whole number from -2^63 to 2^63 - 1"));
+        return value.extract().map(Value::Integer).map_err(wrong);
     }
     if value.is_instance_of::<PyFloat>() {
         return Ok(Value::Float(value.extract()?));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array};
-use evenkeel_experiment::history::{History, Span, Why, Woken};
+use evenkeel_experiment::history::{History, Span, Wait, Why, Woken};
 use evenkeel_model::{ClusterId, Machine, ThreadId};
 use pyo3::prelude::*;
 
@@ -46,6 +46,24 @@ pub fn wakeups(history: &History) -> PyResult<RecordBatch> {
         ("core", column(UInt16Array::from_iter_values(rows.iter().map(|span| span.core.0)))),
         ("latency_ns", column(UInt64Array::from_iter_values(rows.iter().map(|span| span.ready.0)))),
         ("by", column(UInt32Array::from_iter(rows.iter().map(by)))),
+    ])
+}
+
+/// How long threads waited for others: until those woke them.
+pub fn waits(history: &History) -> PyResult<RecordBatch> {
+    let rows: Vec<_> = history.waits.iter().map(|(pair, wait)| (pair.waiter, pair.waker, wait)).collect();
+    let numbers = |of: fn(&(ThreadId, ThreadId, &Wait)) -> ThreadId| {
+        column(UInt32Array::from_iter_values(rows.iter().map(|row| of(row).0)))
+    };
+    batch([
+        ("thread", numbers(|row| row.0)),
+        ("program", texts(rows.iter().map(|row| names(history, row.0).0))),
+        ("name", texts(rows.iter().map(|row| names(history, row.0).1))),
+        ("by", numbers(|row| row.1)),
+        ("by_program", texts(rows.iter().map(|row| names(history, row.1).0))),
+        ("by_name", texts(rows.iter().map(|row| names(history, row.1).1))),
+        ("waited_s", column(Float64Array::from_iter_values(rows.iter().map(|row| row.2.total.as_secs_f64())))),
+        ("times", column(UInt64Array::from_iter_values(rows.iter().map(|row| row.2.times)))),
     ])
 }
 

@@ -264,6 +264,13 @@ impl Run {
         history::wakeups(&self.history).map(Table::of)
     }
 
+    /// Who waited for whom: `thread`, `program`, `name` of a thread that waited, `by` (`by_program`, `by_name`), the thread that
+    /// woke it, `waited_s`, how long it waited for that one in all, and how many `times`.
+    #[getter]
+    fn waits(&self) -> PyResult<Table> {
+        history::waits(&self.history).map(Table::of)
+    }
+
     /// The power of each cluster from each time on until its next: `at_ns`, `cluster`, `power_w`.
     #[getter]
     fn power(&self) -> PyResult<Table> {

@@ -44,7 +44,8 @@ impl Grid {
         for (key, value) in plain.as_table().into_iter().flatten() {
             nested.insert(key.clone(), below(value));
         }
-        Self::new(py, &nested.to_string(), "grid")
+        let grid = py.detach(|| sweeps::Grid::of_table(&nested, "grid", None)).map_err(|error| raise(&error))?;
+        Ok(Self { grid })
     }
 
     /// The text of its file.

@@ -1,12 +1,16 @@
 //! Long work: without the interpreter's lock, on threads of its own, with progress, and ended by Ctrl-C.
 
+use std::cell::Cell;
+use std::ffi::c_long;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use evenkeel_experiment::{Control, Progress, Stage};
 use evenkeel_sim::{MAX_EVENTS, Meter};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -23,6 +27,8 @@ pub struct Faults(Arc<Inner>);
 struct Inner {
     first: Mutex<Option<PyErr>>,
     meter: Arc<Meter>,
+    /// The threads that are in Python's code, by Python's numbers. Changed only with the interpreter's lock.
+    inside: Mutex<Vec<c_long>>,
 }
 
 impl Faults {
@@ -33,6 +39,32 @@ impl Faults {
         let _other = if first.is_none() { first.replace(error) } else { Some(error) };
         drop(first);
         self.0.meter.stop().store(true, Ordering::Relaxed);
+    }
+
+    /// Runs code of Python's on a thread of the work, where [`Self::interrupt`] can end it.
+    pub fn inside<T>(&self, py: Python<'_>, run: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+        let thread = number(py)?;
+        self.threads().push(thread);
+        let _leaves = Leaves(self, thread);
+        run()
+    }
+
+    /// Ends what Python's code is at on threads of the work: signals reach only the main one, which waits for them, and a hook
+    /// that loops for ever would never come back to be told.
+    fn interrupt(&self, py: Python<'_>) {
+        let interrupted = py.get_type::<PyKeyboardInterrupt>();
+        for thread in self.threads().iter() {
+            // SAFETY: this thread has the interpreter's lock, and the exception is a class that lives as long as the interpreter.
+            // The other thread is in Python's code, waiting for that lock; a number that Python does not know is ignored.
+            #[allow(unsafe_code)]
+            unsafe {
+                ffi::PyThreadState_SetAsyncExc(*thread, interrupted.as_ptr());
+            }
+        }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<c_long>> {
+        self.0.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there is one.
@@ -50,6 +82,29 @@ impl Faults {
     pub fn meter(&self) -> &Arc<Meter> {
         &self.0.meter
     }
+}
+
+/// A thread that leaves Python's code.
+struct Leaves<'a>(&'a Faults, c_long);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        let mut threads = self.0.threads();
+        if let Some(at) = threads.iter().rposition(|thread| *thread == self.1) {
+            threads.swap_remove(at);
+        }
+    }
+}
+
+/// Python's number of this thread.
+fn number(py: Python<'_>) -> PyResult<c_long> {
+    thread_local!(static KNOWN: Cell<Option<c_long>> = const { Cell::new(None) });
+    if let Some(known) = KNOWN.get() {
+        return Ok(known);
+    }
+    let number: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;
+    KNOWN.set(Some(number as c_long));
+    Ok(number as c_long)
 }
 
 /// How work is done.
@@ -94,7 +149,12 @@ pub fn work<T: Send>(py: Python<'_>, how: &How, job: impl FnOnce(&Control<'_>) -
                 pool.install(|| job(control))
             });
             while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(BETWEEN) {
-                Python::attach(tell).unwrap_or_else(|error| how.faults.set(error));
+                Python::attach(|py| {
+                    if let Err(error) = tell(py) {
+                        how.faults.set(error);
+                        how.faults.interrupt(py);
+                    }
+                });
             }
             worker.join()
         })

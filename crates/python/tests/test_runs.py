@@ -47,6 +47,16 @@ def test_power_over_time_is_the_energy():
     assert energy == pytest.approx(run.energy_j, rel=5e-3)
 
 
+def test_waits_are_those_of_the_wakeups():
+    run = evenkeel.simulate("Sync-2", "2B2S")
+    waits, woken = run.waits.to_pydict(), run.wakeups.to_pydict()
+    pairs = [(a, b) for a, b in zip(woken["thread"], woken["by"]) if b is not None]
+    counted = dict(zip(zip(waits["thread"], waits["by"]), waits["times"]))
+    assert counted and set(counted) <= set(pairs)
+    assert all(counted[pair] <= pairs.count(pair) for pair in counted)
+    assert min(waits["waited_s"]) >= 0 and set(waits["name"]) <= set(run.threads["name"])
+
+
 def test_wakeups_are_those_that_the_run_counts():
     compared = evenkeel.compare("Sync-2", "2B2S", "cfs", seeds=1, orders=["declared"])
     runs = compared.runs.to_pydict()
@@ -272,6 +282,31 @@ def test_ctrl_c_ends_a_long_comparison():
     )
     assert process.stdout.readline() == "begun\n"
     time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert out == "interrupted\n", error
+
+
+@pytest.mark.parametrize("hook", ["pick(self, s, core)", "__init__(self)", "accepts(self, m)"])
+def test_ctrl_c_ends_a_hook_that_never_returns(hook):
+    """Each run makes a policy of its own, after one that is looked at on the main thread."""
+    process = python(
+        f"""
+        import threading
+        import evenkeel
+        class Endless(evenkeel.Policy):
+            def {hook}:
+                while threading.current_thread() is not threading.main_thread():
+                    print("begun", flush=True) if not Endless.begun else None
+                    Endless.begun = True
+            begun = False
+        try:
+            evenkeel.simulate("radix", "2B2S", Endless)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    assert process.stdout.readline() == "begun\n"
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
     assert out == "interrupted\n", error

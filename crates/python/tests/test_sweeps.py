@@ -59,10 +59,24 @@ def test_effects_are_those_at_each_value(tmp_path):
 
 def test_columns_are_those_of_a_comparison(tmp_path):
     swept = evenkeel.sweep(GRID, tmp_path / "a.parquet").runs
-    compared = evenkeel.compare("radix", "2B2S", ["cfs", "gts"], seeds=1).runs
+    comparison = evenkeel.compare("radix", "2B2S", ["cfs", "gts"], seeds=1)
+    compared = comparison.runs
+    assert compared is comparison.runs, "it is made once"
     of_grid = {"run", "key", "error", "max_events", "machine.costs.migrate_across_clusters_us"}
     assert set(swept.column_names) - set(compared.column_names) == of_grid
     assert set(compared.column_names) < set(swept.column_names)
+
+
+def test_mistakes_in_a_grid_have_a_line_only_in_a_file():
+    for value, message in [
+        (float("inf"), "^grid: machine.costs.tick_us = inf: expected a finite number"),
+        (2**63, "machine.costs.tick_us = 9223372036854775808: expected a whole number from"),
+    ]:
+        with pytest.raises(evenkeel.Error, match=message):
+            evenkeel.Grid.from_dict({**GRID, "machine": {"costs.tick_us": [1000, value]}})
+    text = 'machines = ["2B2S"]\nworkloads = ["radix"]\npolicies = ["csf"]\n'
+    with pytest.raises(evenkeel.Error, match=r"^grid.toml:3:13: policies: unknown policy"):
+        evenkeel.Grid(text)
 
 
 def test_a_grid_is_a_dict_a_text_or_a_file(tmp_path):

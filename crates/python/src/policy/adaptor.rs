@@ -33,7 +33,8 @@ pub fn setup(make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Setup> {
     let (make, faults) = (make.clone().unbind(), faults.clone());
     let setup = Setup::from(description).made_by(move || {
         Python::attach(|py| {
-            match self::made(make.bind(py)).and_then(|made| Adaptor::new(description, &made, &faults)) {
+            let made = || self::made(make.bind(py)).and_then(|made| Adaptor::new(description, &made, &faults));
+            match faults.inside(py, made) {
                 Ok(adaptor) => Box::new(adaptor) as Box<dyn Scheduling>,
                 Err(error) => {
                     faults.set(error);
@@ -209,8 +210,10 @@ impl Adaptor {
         }
         let decided = Python::attach(|py| {
             let machine = self.machine.get_or_try_init(py, || Py::new(py, PyMachine::of(s.machine.clone())))?;
-            State::lend(py, s, machine, |state| {
-                call(Hook { name: hook, policy: self.description.name, of: self.policy.bind(py), state })
+            self.faults.inside(py, || {
+                State::lend(py, s, machine, |state| {
+                    call(Hook { name: hook, policy: self.description.name, of: self.policy.bind(py), state })
+                })
             })
         });
         decided.unwrap_or_else(|error| {
@@ -310,7 +313,7 @@ impl Scheduling for Adaptor {
         }
         let refused = Python::attach(|py| -> PyResult<Option<String>> {
             let machine = Py::new(py, PyMachine::of(machine.clone()))?;
-            self.policy.bind(py).call_method1("accepts", (machine,))?.extract()
+            self.faults.inside(py, || self.policy.bind(py).call_method1("accepts", (machine,))?.extract())
         });
         match refused {
             Ok(None) => Ok(()),
