@@ -1,6 +1,7 @@
 //! Pages to look at, made by what the command makes them with.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use evenkeel_experiment::history::{History, RecordedThread, Recorder, Span, Why, Woken};
 use evenkeel_experiment::paper::{Experiment, Reproduction};
@@ -15,44 +16,53 @@ pub fn machine(name: &str) -> Machine {
     catalog::machine(name).unwrap().machine
 }
 
-/// The page of one run: periodic threads and such that wait for each other.
+/// The page of one run: periodic threads and such that wait for each other. Made once for all tests, as are others that take a while.
 pub fn run() -> String {
-    let workload = catalog::workload("ferret:8").unwrap().workload;
-    let policies = vec![catalog::policy("colab").unwrap()];
-    let plan = Plan { workloads: vec![workload], machines: vec![machine("2B2S")], policies, ..Plan::default() };
-    let runner = Runner::new(plan, &Control::default()).unwrap();
-    let job = Job { workload: 0, machine: 0, policy: 0, order: CoreOrder::Declared, seed: 1 };
-    let machine = runner.machine(job);
-    let mut recorder = Recorder::new(&machine);
-    let run = runner.run(job, &mut recorder).unwrap();
-    page::run(&run, &recorder.finish(run.measurement.makespan), &machine, "sim ferret:8")
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        let workload = catalog::workload("ferret:8").unwrap().workload;
+        let policies = vec![catalog::policy("colab").unwrap()];
+        let plan = Plan { workloads: vec![workload], machines: vec![machine("2B2S")], policies, ..Plan::default() };
+        let runner = Runner::new(plan, &Control::default()).unwrap();
+        let job = Job { workload: 0, machine: 0, policy: 0, order: CoreOrder::Declared, seed: 1 };
+        let machine = runner.machine(job);
+        let mut recorder = Recorder::new(&machine);
+        let run = runner.run(job, &mut recorder).unwrap();
+        page::run(&run, &recorder.finish(run.measurement.makespan), &machine, "sim ferret:8")
+    });
+    PAGE.clone()
 }
 
 /// The page of a comparison.
 pub fn comparison() -> String {
-    let plan = Plan {
-        workloads: vec![catalog::workload("Sync-1").unwrap().workload],
-        machines: vec![machine("2B2S")],
-        policies: ["cfs", "wash", "colab"].map(|name| catalog::policy(name).unwrap()).to_vec(),
-        seeds: vec![1, 2],
-        ..Plan::default()
-    };
-    let control = Control::default();
-    let runner = Runner::new(plan, &control).unwrap();
-    let results = runner.run_all(&control).unwrap();
-    let compared = Comparison::of(runner.plan(), &results, "cfs");
-    let timelines = Timelines::record(&runner, 1).unwrap();
-    page::comparison(&compared, &timelines, "compare Sync-1")
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        let plan = Plan {
+            workloads: vec![catalog::workload("Sync-1").unwrap().workload],
+            machines: vec![machine("2B2S")],
+            policies: ["cfs", "wash", "colab"].map(|name| catalog::policy(name).unwrap()).to_vec(),
+            seeds: vec![1, 2],
+            ..Plan::default()
+        };
+        let control = Control::default();
+        let runner = Runner::new(plan, &control).unwrap();
+        let results = runner.run_all(&control).unwrap();
+        let compared = Comparison::of(runner.plan(), &results, "cfs");
+        let timelines = Timelines::record(&runner, 1).unwrap();
+        page::comparison(&compared, &timelines, "compare Sync-1")
+    });
+    PAGE.clone()
 }
 
 /// The page of a paper's evaluation, each run once.
 pub fn reproduction() -> String {
-    let [mut experiment] = <[Experiment; 1]>::try_from(Experiment::by_name("colab").unwrap()).unwrap();
-    for set in &mut experiment.sets {
-        set.seeds = 1;
-    }
-    let reproduction = Reproduction::run(experiment, false, &Control::default()).unwrap();
-    page::reproductions("colab", &[reproduction], "reproduce colab")
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        let [mut experiment] = <[Experiment; 1]>::try_from(Experiment::by_name("colab").unwrap()).unwrap();
+        for set in &mut experiment.sets {
+            set.seeds = 1;
+        }
+        let reproduction = Reproduction::run(experiment, false, &Control::default()).unwrap();
+        page::reproductions("colab", &[reproduction], "reproduce colab")
+    });
+    PAGE.clone()
 }
 
 /// A run of four threads on two cores of each kind, in which another policy takes over after a quarter of the time, and the first thread has a label, as
