@@ -145,7 +145,7 @@ impl Signals {
     }
 
     /// The signals that arrived since the last call.
-    fn take(&self) -> impl Iterator<Item = i32> + '_ {
+    pub(crate) fn take(&self) -> impl Iterator<Item = i32> + '_ {
         self.0.iter().filter(|(_, arrived)| arrived.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
     }
 }

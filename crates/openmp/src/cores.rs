@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -46,6 +47,8 @@ fn look() -> Option<Cores> {
         Some(topology.cpus.iter().map(|cpu| (cpu.id, speed(cpu.kind))).collect())
     });
     let mut all: Vec<(u16, f64)> = known?.into_iter().filter(allowed).collect();
+    let mut named = BTreeSet::new();
+    all.retain(|core| named.insert(core.0));
     all.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     let set = |name: &&str| {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
@@ -93,6 +96,14 @@ impl Cores {
         let expected = at.map_or(self.before, only);
         if sched_getaffinity(None).is_ok_and(|now| now == expected) && sched_setaffinity(None, &only(cpu)).is_ok() {
             BOUND.set(Some(cpu));
+        }
+    }
+
+    /// A new thread of a team may run where the program could before, though the one that has started it is on a core of its own.
+    pub fn disinherit(&self) {
+        let inherits = |now: &CpuSet| self.all.iter().any(|core| *now == only(core.0));
+        if !self.bound && BOUND.get().is_none() && sched_getaffinity(None).is_ok_and(|now| inherits(&now)) {
+            let _ = sched_setaffinity(None, &self.before);
         }
     }
 
@@ -149,6 +160,26 @@ mod tests {
             assert_eq!(confined.join().unwrap(), only(last));
         }
         assert_eq!(on(&Cores { bound: true, ..cores }), (before, before));
+    }
+
+    #[test]
+    fn a_thread_that_is_started_by_a_bound_one_is_not() {
+        let before = sched_getaffinity(None).unwrap();
+        let cpus: Vec<u16> = (0..1024).filter(|&cpu| before.is_set(usize::from(cpu))).collect();
+        let inherited = |bound: bool| {
+            let cores = Cores { all: cpus.iter().map(|&cpu| (cpu, 1.0)).collect(), before, bound };
+            let inner = || {
+                cores.disinherit();
+                sched_getaffinity(None).unwrap()
+            };
+            let outer = || {
+                sched_setaffinity(None, &only(cpus[0])).unwrap();
+                thread::scope(|scope| scope.spawn(inner).join().unwrap())
+            };
+            thread::scope(|scope| scope.spawn(outer).join().unwrap())
+        };
+        assert_eq!(inherited(false), before);
+        assert_eq!(inherited(true), only(cpus[0]), "where OpenMP's library binds threads, that is its");
     }
 
     #[test]

@@ -25,6 +25,8 @@ type ParallelInfo = unsafe extern "C" fn(c_int, *mut *mut Data, *mut c_int) -> c
 type TaskInfo =
     unsafe extern "C" fn(c_int, *mut c_int, *mut *mut Data, *mut *mut c_void, *mut *mut Data, *mut c_int) -> c_int;
 
+/// `ompt_callback_thread_begin`.
+const THREAD_BEGIN: c_int = 1;
 /// `ompt_callback_parallel_begin` and `_end`.
 const PARALLEL_BEGIN: c_int = 3;
 const PARALLEL_END: c_int = 4;
@@ -123,8 +125,9 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
     if TOOL.set(tool).is_err() {
         return 0;
     }
-    // SAFETY: the callbacks have the types that events of these numbers want (OpenMP 5.0, 4.5.2.3 and 4.5.2.4).
+    // SAFETY: the callbacks have the types that events of these numbers want (OpenMP 5.0, 4.5.2.1, 4.5.2.3 and 4.5.2.4).
     unsafe {
+        set(THREAD_BEGIN, thread_begin as *const c_void);
         set(PARALLEL_BEGIN, begin as *const c_void);
         set(PARALLEL_END, end as *const c_void);
     }
@@ -135,6 +138,13 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
 unsafe extern "C" fn finalize(_data: *mut Data) {
     if TOOL.get().is_some_and(|tool| tool.report) {
         switch::say(&region::report());
+    }
+}
+
+/// A thread that is started in a region inherits the core of the one that starts it.
+unsafe extern "C" fn thread_begin(_kind: c_int, _data: *mut Data) {
+    if let Some(tool) = TOOL.get() {
+        tool.cores.disinherit();
     }
 }
 
@@ -205,9 +215,7 @@ pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T
     }
     // SAFETY: libomp keeps it as long as a thread is in the region, which this one is until `then` returns; `begin` has put a team or null there.
     let Some(team) = (unsafe { (*data).0.cast::<Team>().as_ref() }) else {
-        if ALONE.load(Ordering::Relaxed) {
-            tool.cores.release();
-        }
+        tool.cores.release();
         return None;
     };
     let number = usize::try_from((tool.thread_number)()).ok()?;

@@ -12,15 +12,18 @@ use super::trial;
 use crate::args::Run;
 use crate::failed::Own;
 use crate::files::Target;
+use crate::interrupted::{Interrupted, STATUS};
 use crate::live::{self, Account};
 use crate::{catalog, messages, openmp, page, trace};
 
 /// Runs the command and returns the exit status.
 pub fn run(args: &Run) -> Result<u8> {
+    // Defaults of a file conflict with nothing.
+    if let (Some(pid), false) = (args.pid, args.command.is_empty()) {
+        bail!("there is a command and a process to follow, --pid {pid}: expected one of them");
+    }
     if let Some(rounds) = args.ab {
-        let output = Target::open_some(args.output.as_ref())?;
-        live::write(&trial::ab(args, rounds)?, output, args.quiet)?;
-        return Ok(0);
+        return compare(args, rounds);
     }
     let policy = catalog::live_policy(&args.policy)?;
     let library = args.openmp.then(openmp::library).transpose()?;
@@ -62,6 +65,23 @@ pub fn run(args: &Run) -> Result<u8> {
         bail!(Own("no thread could be moved"));
     }
     Ok(code)
+}
+
+/// With the policy and without: writes how they differ.
+fn compare(args: &Run, rounds: u32) -> Result<u8> {
+    if args.pid.is_some() || args.html.is_some() || args.trace.is_some() {
+        bail!("--ab {rounds} compares times: it goes with no --pid, --html or --trace");
+    }
+    let output = Target::open_some(args.output.as_ref())?;
+    match trial::ab(args, rounds) {
+        Ok(text) => live::write(&text, output, false).map(|()| 0),
+        Err(error) => {
+            let interrupted = error.downcast::<Interrupted>()?;
+            live::write(&interrupted.report, output, false)?;
+            messages::error(&interrupted);
+            Ok(STATUS)
+        }
+    }
 }
 
 /// What was followed.

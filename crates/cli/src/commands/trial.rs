@@ -2,14 +2,16 @@
 
 mod report;
 
+use std::cell::OnceCell;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use evenkeel_linux::launch::{self, Signals, exit_code};
-use evenkeel_linux::trial::{Counters, Measured, Rules, STOCK, Trial, Turn};
+use evenkeel_linux::clock::clock;
+use evenkeel_linux::launch::{self, OWN_FAILURE, Signals, exit_code};
+use evenkeel_linux::trial::{Counters, Ended, Measured, Rules, STOCK, Trial, Turn};
 use evenkeel_model::Ns;
 use indicatif::{HumanDuration, ProgressBar};
 
@@ -21,8 +23,10 @@ use crate::{catalog, live, messages, openmp, progress};
 
 /// Looks come after so many rounds at first: fewer say nothing of what is not twice as fast.
 const FIRST_LOOK: u32 = 4;
-/// The libraries whose loops can be split, by the names of their files.
-const SPLIT: [&str; 2] = ["/libomp", "/libiomp5"];
+/// The libraries whose loops can be split, by how the names of their files begin.
+const SPLIT: [&str; 3] = ["libomp.so", "libomp5.so", "libiomp5.so"];
+/// Of these exit codes it cannot be told whether they are the program's or Evenkeel's.
+const OWN: [u8; 4] = [2, OWN_FAILURE, 126, 127];
 
 /// A scheduler that takes part.
 struct Scheduler {
@@ -42,9 +46,14 @@ pub fn run(args: &Try) -> Result<String> {
         counters: Counters::find(Path::new("/")),
         signals: Signals::new().context("cannot listen to signals")?,
         format: args.output.format,
+        usual: OnceCell::new(),
+        asked: "evenkeel try",
     };
-    check(&args.policy, &args.cores)?;
     launch::find(&args.command[0])?;
+    check(&args.policy, &args.cores)?;
+    if args.scx && !Path::new("/sys/kernel/sched_ext").exists() {
+        bail!("--scx needs a kernel with sched_ext, and this one has none; `evenkeel vm` boots one");
+    }
     if args.openmp {
         openmp::library()?;
     }
@@ -57,25 +66,25 @@ pub fn run(args: &Try) -> Result<String> {
         }
     }
     // The first run finds files that are not in memory yet, so it does not count; it says what a run takes, and what it loads.
-    let warm = job.turn(&schedulers[STOCK])?;
-    if args.openmp || splits(&warm.loaded) {
+    let warm = job.warm(&schedulers[STOCK])?;
+    if args.openmp || (splits(&warm.loaded) && can_split()) {
         schedulers.push(Scheduler::new(&["run", "--openmp", "--policy", &args.policy[0]], &options));
     }
     let rules = Rules { first: FIRST_LOOK.min(args.rounds), most: args.rounds, margin: args.margin / 100.0 };
     let round = warm.measured.wall.0 as f64 * 1e-9 * schedulers.len() as f64;
     if Ns((2.0 * round * 1e9) as u64) > args.limit {
         bail!(
-            "a run takes {}, so two rounds of {} take about {}, longer than --limit {}: allow more, or try fewer policies",
+            "a run takes {}, so two rounds of {} take {}, longer than --limit {}: allow more, or try fewer policies",
             warm.measured.wall,
             schedulers.len(),
-            HumanDuration(std::time::Duration::from_secs_f64(2.0 * round)),
+            about(2.0 * round),
             args.limit
         );
     }
-    let time = HumanDuration(std::time::Duration::from_secs_f64(round));
     messages::note(format_args!(
-        "{} schedulers take turns, about {time} a round, for {} rounds at most",
+        "{} schedulers take turns, {} a round, for {} rounds at most",
         schedulers.len(),
+        about(round),
         rules.most
     ));
     job.measure(&schedulers, rules)
@@ -92,9 +101,11 @@ pub fn ab(args: &Run, rounds: u32) -> Result<String> {
         counters: Counters::find(Path::new("/")),
         signals: Signals::new().context("cannot listen to signals")?,
         format: args.format.format,
+        usual: OnceCell::new(),
+        asked: "evenkeel run --ab",
     };
-    check(std::slice::from_ref(&args.policy), &args.cores)?;
     launch::find(&args.command[0])?;
+    check(std::slice::from_ref(&args.policy), &args.cores)?;
     let mut words = vec!["run", "--policy", args.policy.as_str()];
     if args.openmp {
         openmp::library()?;
@@ -103,9 +114,26 @@ pub fn ab(args: &Run, rounds: u32) -> Result<String> {
     let period = format!("{}ns", args.period.0);
     let options = [options(&args.cores), vec!["--period".into(), period]].concat();
     let schedulers = [Scheduler { name: "stock".into(), words: Vec::new() }, Scheduler::new(&words, &options)];
-    job.turn(&schedulers[STOCK])?;
+    job.warm(&schedulers[STOCK])?;
     // Every difference counts where one is asked for.
     job.measure(&schedulers, Rules::exactly(rounds, 0.0))
+}
+
+/// A time for people, in seconds.
+fn about(seconds: f64) -> String {
+    if seconds < 100.0 {
+        return Ns((seconds * 1e9) as u64).to_string();
+    }
+    format!("about {}", HumanDuration(Duration::from_secs_f64(seconds)))
+}
+
+/// Whether the library is there that splits loops; else says why they are not.
+fn can_split() -> bool {
+    let library = openmp::library();
+    if let Err(why) = &library {
+        messages::note(format_args!("the program's OpenMP loops could be split, but: {why:#}"));
+    }
+    library.is_ok()
 }
 
 /// Makes sure that these policies can be tried on these cores, before anything is run.
@@ -135,7 +163,8 @@ fn options(cores: &Cores) -> Vec<String> {
 
 /// Whether a program that has this in its memory has loops that can be split.
 fn splits(maps: &str) -> bool {
-    SPLIT.iter().any(|library| maps.contains(library))
+    let mut files = maps.lines().filter_map(|line| line.rsplit_once('/'));
+    files.any(|(_, file)| SPLIT.iter().any(|library| file.starts_with(library)))
 }
 
 impl Scheduler {
@@ -164,12 +193,10 @@ struct Job<'a> {
     counters: Counters,
     signals: Signals,
     format: crate::args::Format,
-}
-
-/// One run.
-struct Ran {
-    measured: Measured,
-    loaded: String,
+    /// With which exit code the command ends under the kernel's own scheduler.
+    usual: OnceCell<u8>,
+    /// What was asked, for a heading.
+    asked: &'static str,
 }
 
 /// A signal has ended a run.
@@ -185,25 +212,34 @@ impl std::fmt::Display for Signalled {
 impl std::error::Error for Signalled {}
 
 impl Job<'_> {
+    /// The first run, which does not count.
+    fn warm(&self, stock: &Scheduler) -> Result<Ended> {
+        self.turn(stock).map_err(|error| match error.is::<Signalled>() {
+            true => Interrupted { report: String::new(), reached: "no round".into() }.into(),
+            false => error,
+        })
+    }
+
     fn measure(&self, schedulers: &[Scheduler], rules: Rules) -> Result<String> {
-        let began = evenkeel_linux::clock::clock();
+        let began = clock();
         let mut trial = Trial::new(schedulers.len() - 1, rules);
         let bar = progress::slow_bar("trying", (rules.most as usize) * schedulers.len());
         let mut longest = Ns::ZERO;
         let ended = loop {
             let Some(order) = trial.next() else { break Ok(()) };
-            let round = evenkeel_linux::clock::clock();
+            let round = clock();
             if self.limit.is_some_and(|limit| round - began + longest > limit) {
+                messages::note("no further round ends within --limit");
                 break Ok(());
             }
             match self.round(schedulers, &order, &bar) {
                 Ok(ran) => trial.add(&ran),
                 Err(error) => break Err(error),
             }
-            longest = longest.max(evenkeel_linux::clock::clock() - round);
+            longest = longest.max(clock() - round);
         };
         bar.finish_and_clear();
-        let report = Report { command: self.command, schedulers, trial: &trial, rules };
+        let report = Report { asked: self.asked, command: self.command, schedulers, trial: &trial, rules };
         let text = |report: &Report<'_>| if trial.done() == 0 { Ok(String::new()) } else { report.text(self.format) };
         match ended {
             Ok(()) => text(&report),
@@ -225,10 +261,19 @@ impl Job<'_> {
         Ok(ran)
     }
 
-    fn turn(&self, scheduler: &Scheduler) -> Result<Ran> {
+    /// Runs something, unless a signal wants the end.
+    fn once(&self, command: &[OsString], asks_for_loaded: bool) -> Result<Ended> {
+        let turn = Turn { command, shows: self.shows, counters: &self.counters, without: &[VARIABLE] };
+        let ended = turn.run(&self.signals, asks_for_loaded).context("cannot start a process")?;
+        if ended.signal.is_some() {
+            bail!(Signalled);
+        }
+        Ok(ended)
+    }
+
+    fn turn(&self, scheduler: &Scheduler) -> Result<Ended> {
         if let Some(prepare) = self.prepare {
-            let status = Command::new("sh").arg("-c").arg(prepare).stdin(Stdio::null()).stdout(Stdio::null()).status();
-            let status = status.context("cannot start the shell for --prepare")?;
+            let status = self.once(&["sh".into(), "-c".into(), prepare.to_owned()], false)?.status;
             if !status.success() {
                 bail!("--prepare {}: it failed, with exit code {}", prepare.display(), exit_code(status));
             }
@@ -240,20 +285,18 @@ impl Job<'_> {
             command.extend(["--quiet", "--"].map(OsString::from));
         }
         command.extend_from_slice(self.command);
-        let turn = Turn { command: &command, shows: self.shows, counters: &self.counters, without: &[VARIABLE] };
-        let ended = turn.run(&self.signals, scheduler.words.is_empty()).context("cannot start a process")?;
-        if ended.signal.is_some() {
-            bail!(Signalled);
-        }
-        if !ended.status.success() && !self.ignores_failure {
-            let words = report::words(scheduler, self.command).join(" ");
+        let ended = self.once(&command, scheduler.words.is_empty())?;
+        let code = exit_code(ended.status);
+        let usual = *self.usual.get_or_init(|| code);
+        // Where Evenkeel itself fails, the command may never have run.
+        if code != 0 && (!self.ignores_failure || (OWN.contains(&code) && code != usual)) {
             bail!(
-                "the command failed under {}, with exit code {}: what it does then is no measure. See what it says \
-                 (`{words}`), or give --ignore-failure if that is how it ends",
+                "the command failed under {}, with exit code {code}: what it does then is no measure. See what it says: \
+                 {}; `evenkeel try --ignore-failure` takes the time of a command that always ends so",
                 scheduler.name,
-                exit_code(ended.status)
+                report::line(&report::words(scheduler, self.command))
             );
         }
-        Ok(Ran { measured: ended.measured, loaded: ended.loaded })
+        Ok(ended)
     }
 }

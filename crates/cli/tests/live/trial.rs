@@ -77,12 +77,33 @@ fn what_fails_is_no_measure_unless_it_is_to_be() {
         (&["--policy", "oracle", "--", "true"], "oracle"),
         (&["--limit", "1ms", "--", "sleep", "0.1"], "longer than --limit"),
         (&["--prepare", "exit 4", "--", "true"], "it failed, with exit code 4"),
+        // Evenkeel itself fails then, and the command does not run, whatever is ignored.
+        (&["--openmp", "--ignore-failure", "--", "true"], "there is no file"),
     ] {
-        let output = run(&[&["try"], &CORES[..], words].concat());
+        let mut command = evenkeel(&[&["try"], &CORES[..], words].concat());
+        let output = command.env("EVENKEEL_OMP_LIBRARY", "/there/is/none.so").output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(expected) && output.stdout.is_empty(), "{words:?}: {said}");
     }
+}
+
+#[test(two_cpus)]
+fn a_failure_that_the_command_never_has_is_evenkeel_s() {
+    let script = "[ \"$(tr '\\0' ' ' </proc/$PPID/cmdline | cut -d' ' -f2)\" = run ] && exit 125; exit 3";
+    let words = ["try", "--policy", "pfs", "--rounds", "2", "--ignore-failure"];
+    let output = run(&[&words[..], &CORES, &["--", "sh", "-c", script]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("failed under pfs, with exit code 125"), "{said}");
+    // A file's defaults conflict with nothing, so that the command says it.
+    let output = run(&["run", "--ab", "2", "--html", "x.html", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "[run]\nab = 3\n").unwrap();
+    let output = evenkeel(&["run", "--pid", "1"]).env("EVENKEEL_CONFIG", file.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--ab 3 compares times"), "{}", text(&output.stderr));
 }
 
 /// Those of this folder that still run.
@@ -99,13 +120,14 @@ fn living(mark: &str) -> usize {
 fn an_end_in_the_middle_says_what_is_known_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (script, runs) = counts(folder.path());
+    let file = folder.path().join("runs");
     for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(130)), ("-KILL", None)] {
-        let words = ["try", "--policy", "pfs", "--rounds", "1000", "--margin", "0", "--show-output"];
+        let words = ["try", "--policy", "pfs", "--show-output"];
         let mut command = evenkeel(&[&words[..], &CORES, &["--", "sh", "-c"]].concat());
-        command.arg(format!("{script}; sleep 0.05 {}", "#".repeat(3))).stdin(Stdio::null());
-        let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let before = runs();
-        eventually("three rounds", || runs() > before + 7);
+        // The fifth run, in the second round, does not end by itself.
+        command.arg(format!("{script}; [ $(wc -l <{}) -lt 5 ] || exec tail -f {}", file.display(), file.display()));
+        let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        eventually("the second round", || runs() == 5);
         assert!(evenkeel_testing::kill(signal, &[running.id().to_string()]));
         let output = running.wait_with_output().unwrap();
         assert_eq!(output.status.code(), code, "{}", text(&output.stderr));
@@ -114,6 +136,7 @@ fn an_end_in_the_middle_says_what_is_known_and_leaves_nothing() {
             assert!(said.contains("interrupted after") && printed.contains("to stock"), "{said}\n{printed}");
         }
         eventually("its end", || living(&folder.path().display().to_string()) == 0);
+        fs::remove_file(&file).unwrap();
     }
 }
 

@@ -45,7 +45,8 @@ pub struct Ended {
 }
 
 impl Turn<'_> {
-    /// Makes it. Nothing can be typed into the program. Signals that end this program are passed on; if it is killed, so is what it has started.
+    /// Makes it. What the program reads is empty. Signals that end this program are passed on. If this thread is killed, so is the process that it
+    /// has started, but not what that has started in turn.
     ///
     /// # Errors
     /// No process can be started.
@@ -75,7 +76,7 @@ impl Turn<'_> {
             if asks_for_loaded && let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", child.id())) {
                 loaded = maps;
             }
-            if let Some(signal) = signals.end_signal().filter(|_| passed.is_none()) {
+            for signal in signals.take() {
                 passed = Some(signal);
                 // The terminal sends it to both.
                 let by_terminal = signal == SIGINT && rustix::termios::isatty(rustix::stdio::stdin());
@@ -85,6 +86,8 @@ impl Turn<'_> {
             }
         };
         let measured = Measured { wall: clock() - began, energy_j: self.counters.since(&before) };
-        Ok(Ended { measured, status, signal: passed.or(signals.end_signal()), loaded })
+        // One of the terminal's may have ended it at once.
+        let signal = passed.or_else(|| signals.take().last());
+        Ok(Ended { measured, status, signal, loaded })
     }
 }

@@ -14,6 +14,8 @@ use crate::json;
 
 /// A trial that is over.
 pub struct Report<'a> {
+    /// What was asked.
+    pub asked: &'static str,
     /// The program.
     pub command: &'a [OsString],
     /// The schedulers, the kernel's own first.
@@ -37,12 +39,17 @@ pub fn words(scheduler: &Scheduler, command: &[OsString]) -> Vec<String> {
 }
 
 /// As a shell takes them.
-fn line(words: &[String]) -> String {
+pub fn line(words: &[String]) -> String {
     let plain = |word: &str| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte))
     };
     let quoted = |word: &String| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) };
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// The end of an interval; where it says nothing any more, that.
+fn at_most(high: f64) -> String {
+    if high > 10.0 { "beyond +1000 %".into() } else { table::percent(high) }
 }
 
 fn mean(measured: impl Iterator<Item = Measured>, value: fn(&Measured) -> Option<f64>) -> Option<Spread> {
@@ -79,10 +86,10 @@ impl Report<'_> {
                 "Stay with the kernel's own scheduler: no other is faster here.".into()
             } else {
                 format!(
-                    "No scheduler is known to be faster than the kernel's own; {} cannot be told from it in {} rounds. \
-                     More rounds (--rounds, --limit) or a quieter machine may tell.",
+                    "No scheduler is known to be faster than the kernel's own; {} cannot be told from it in {}. \
+                     More rounds or a quieter machine may tell.",
                     open.join(", "),
-                    self.trial.done()
+                    self.rounds()
                 )
             };
         };
@@ -97,6 +104,11 @@ impl Report<'_> {
             let _ = write!(text, "\nAs fast, as far as can be told: {}.", as_fast.join(", "));
         }
         text
+    }
+
+    fn rounds(&self) -> String {
+        let done = self.trial.done();
+        if done == 1 { "1 round".into() } else { format!("{done} rounds") }
     }
 
     fn table(&self) -> String {
@@ -115,9 +127,7 @@ impl Report<'_> {
                 self.trial.runs(one).count().to_string(),
                 time.map(|time| table::spread(time.mean, time.deviation)).unwrap_or_default(),
                 difference.map(|difference| table::percent(difference.value)).unwrap_or_default(),
-                interval
-                    .map(|(low, high)| format!("{} to {}", table::percent(low), table::percent(high)))
-                    .unwrap_or_default(),
+                interval.map(|(low, high)| format!("{} to {}", table::percent(low), at_most(high))).unwrap_or_default(),
                 if one == STOCK { String::new() } else { self.trial.verdict(one).name().into() },
             ];
             if energy {
@@ -128,15 +138,15 @@ impl Report<'_> {
             }
             rows.add_row(cells);
         }
-        let done = self.trial.done();
-        let rounds = if done == 1 { "1 round".into() } else { format!("{done} rounds") };
+        let margin = match self.rules.margin {
+            0.0 => String::new(),
+            margin => format!(" Less than {:.1} % is no difference.", margin * 100.0),
+        };
         format!(
-            "{}\n{}\nTo stock: time against the kernel's own scheduler in the same round. The intervals of all, however often they were \
-             looked at, hold with 95 %;\nless than {:.1} % is no difference. Time begins with the process, so that what Evenkeel itself \
-             takes is in it.\n\n{}\n",
-            table::heading(&format!("evenkeel try: {rounds}")),
+            "{}\n{}\nTo stock: time against the kernel's own scheduler in the same round. The intervals of\nall, however often they \
+             were looked at, hold with 95 %.{margin}\nTime begins with the process, so that what Evenkeel itself takes is in it.\n\n{}\n",
+            table::heading(&format!("{}: {}", self.asked, self.rounds())),
             table::text(&rows),
-            self.rules.margin * 100.0,
             self.advice()
         )
     }
