@@ -38,16 +38,11 @@ struct Scheduler {
 /// Runs the command.
 pub fn run(args: &Try) -> Result<String> {
     let job = Job {
-        command: &args.command,
         prepare: args.prepare.as_deref(),
         ignores_failure: args.ignore_failure,
         shows: args.show_output,
         limit: Some(args.limit),
-        counters: Counters::find(Path::new("/")),
-        signals: Signals::new().context("cannot listen to signals")?,
-        format: args.output.format,
-        usual: OnceCell::new(),
-        asked: "evenkeel try",
+        ..Job::new(&args.command, args.output.format, "evenkeel try")?
     };
     launch::find(&args.command[0])?;
     check(&args.policy, &args.cores)?;
@@ -92,18 +87,7 @@ pub fn run(args: &Try) -> Result<String> {
 
 /// `evenkeel run --ab`: so many rounds with the policy and without. Returns the account.
 pub fn ab(args: &Run, rounds: u32) -> Result<String> {
-    let job = Job {
-        command: &args.command,
-        prepare: None,
-        ignores_failure: false,
-        shows: false,
-        limit: None,
-        counters: Counters::find(Path::new("/")),
-        signals: Signals::new().context("cannot listen to signals")?,
-        format: args.format.format,
-        usual: OnceCell::new(),
-        asked: "evenkeel run --ab",
-    };
+    let job = Job::new(&args.command, args.format.format, "evenkeel run --ab")?;
     launch::find(&args.command[0])?;
     check(std::slice::from_ref(&args.policy), &args.cores)?;
     let mut words = vec!["run", "--policy", args.policy.as_str()];
@@ -211,7 +195,23 @@ impl std::fmt::Display for Signalled {
 
 impl std::error::Error for Signalled {}
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Of this command, without anything special.
+    fn new(command: &'a [OsString], format: crate::args::Format, asked: &'static str) -> Result<Self> {
+        Ok(Self {
+            command,
+            prepare: None,
+            ignores_failure: false,
+            shows: false,
+            limit: None,
+            counters: Counters::find(Path::new("/")),
+            signals: Signals::new().context("cannot listen to signals")?,
+            format,
+            usual: OnceCell::new(),
+            asked,
+        })
+    }
+
     /// The first run, which does not count.
     fn warm(&self, stock: &Scheduler) -> Result<Ended> {
         self.turn(stock).map_err(|error| match error.is::<Signalled>() {
