@@ -47,7 +47,7 @@ pub fn run(args: &Try) -> Result<String> {
     launch::find(&args.command[0])?;
     check(&args.policy, &args.cores)?;
     if args.scx && !Path::new("/sys/kernel/sched_ext").exists() {
-        bail!("--scx needs a kernel with sched_ext, and this one has none; `evenkeel vm` boots one");
+        bail!(evenkeel_scx::Error::NoSchedExt);
     }
     if args.openmp {
         openmp::library()?;
