@@ -8,8 +8,9 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 fn main() -> io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    println!("cargo::rerun-if-changed={}", folder.display());
+    // Relative to the crate's folder: one that was compiled elsewhere with the same target folder may run here.
+    let folder = "docs";
+    println!("cargo::rerun-if-changed={folder}");
     let out = std::env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
     for page in fs::read_dir(folder)? {
         let page = page?.path();

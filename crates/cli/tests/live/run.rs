@@ -14,6 +14,13 @@ pub(super) fn evenkeel(args: &[&str]) -> Command {
     command
 }
 
+/// The same, ignoring no signal, even if these tests were started by something that does: `nohup`, or a shell's `&`.
+pub(super) fn evenkeel_that_hears(args: &[&str]) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel")).args(args);
+    command
+}
+
 pub(super) fn run(args: &[&str]) -> Output {
     evenkeel(args).output().unwrap()
 }

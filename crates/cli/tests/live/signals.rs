@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::run::evenkeel_that_hears;
+
 /// Says when it is ready, and how it was ended if it is by USR1.
 const PROGRAM: &str = "trap 'echo heard; exit 5' USR1; echo ready; while :; do sleep 0.02; done";
 
@@ -14,16 +16,10 @@ const RUN: &[&str] = &["run", "-q"];
 const RECORD: &[&str] = &["record", "-q", "-o", "app.ek"];
 const EMULATE: &[&str] = &["emulate", "1B1L:2", "-q"];
 
-/// A command that ignores no signal, even if these tests were started by something that does (`nohup`).
-fn evenkeel(words: &[&str], folder: &Path) -> Command {
-    let mut command = Command::new("env");
-    command.arg("--default-signal").arg(assert_cmd::cargo::cargo_bin!("evenkeel")).args(words).current_dir(folder);
-    command
-}
-
 /// What becomes of a command, and what the program says, when a signal reaches Evenkeel.
 fn after(words: &[&str], signal: &str, folder: &Path) -> (Option<i32>, String) {
-    let mut command = evenkeel(words, folder);
+    let mut command = evenkeel_that_hears(words);
+    command.current_dir(folder);
     let mut running =
         command.args(["--", "sh", "-c", PROGRAM]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = BufReader::new(running.stdout.take().unwrap());

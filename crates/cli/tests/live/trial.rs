@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::run::{evenkeel, eventually, run};
+use super::run::{evenkeel, evenkeel_that_hears, eventually, run};
 
 const CORES: [&str; 6] = ["--big", "0", "--little", "1", "--ratio", "3"];
 
@@ -123,7 +123,7 @@ fn an_end_in_the_middle_says_what_is_known_and_leaves_nothing() {
     let file = folder.path().join("runs");
     for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(130)), ("-KILL", None)] {
         let words = ["try", "--policy", "pfs", "--show-output"];
-        let mut command = evenkeel(&[&words[..], &CORES, &["--", "sh", "-c"]].concat());
+        let mut command = evenkeel_that_hears(&[&words[..], &CORES, &["--", "sh", "-c"]].concat());
         // The fifth run, in the second round, does not end by itself.
         command.arg(format!("{script}; [ $(wc -l <{}) -lt 5 ] || exec tail -f {}", file.display(), file.display()));
         let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
