@@ -1,10 +1,11 @@
-//! Each thread of a team on a core of its own, the first on the fastest: a speed is a core's only while the thread stays there.
+//! Threads of a team bound to cores, the first core the fastest: a speed is a core's only while the thread stays there.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenkeel_topology::Topology;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -36,6 +37,13 @@ const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP
 /// equal parts are right there, and threads that are bound could not make way for other work.
 pub fn find() -> Option<&'static Cores> {
     CORES.get_or_init(look).as_ref()
+}
+
+/// Whether the cores are this OpenMP library's, which begins at this address: they are the first one's that asks.
+pub fn claim(library: usize) -> bool {
+    static OWNER: AtomicUsize = AtomicUsize::new(0);
+    let before = OWNER.compare_exchange(0, library, Ordering::Relaxed, Ordering::Relaxed);
+    before.is_ok() || before == Err(library)
 }
 
 fn look() -> Option<Cores> {
@@ -85,7 +93,7 @@ impl Cores {
         (!self.bound).then(|| first.iter().map(|core| core.1).collect())
     }
 
-    /// Has this thread, of this number in its team, on its core. A thread that the program has confined itself stays where it is, as does one
+    /// Has this thread on the core of this number, from the fastest one on. A thread that the program has confined itself stays where it is, as does one
     /// for which it is refused: its speed is measured all the same.
     pub fn settle(&self, number: usize) {
         let Some(&(cpu, _)) = self.all.get(number).filter(|_| !self.bound) else { return };

@@ -1,6 +1,8 @@
 //! OpenMP's static loops, split by how fast each thread's core is: a program that meets a barrier after each loop waits for its
-//! slowest core, however threads are moved. This library is preloaded into a program that was built with clang, ifx or flang, and
-//! whose loops are therefore divided by a call into its OpenMP library (libomp); nothing of the program changes.
+//! slowest core, however threads are moved. This library is preloaded into a program; nothing of that changes.
+//!
+//! If it was built with clang, ifx or flang, its loops are divided by a call into its OpenMP library (libomp), which is answered here. If it was
+//! built with GCC, it divides them itself, and its teams have more threads, of which a fast core runs more.
 //!
 //! - [`split`]: how many iterations each thread gets, all of them once.
 //! - [`speeds`]: what is known of threads' speeds in a parallel region, and whether a split there is worth it.
@@ -8,7 +10,8 @@
 //! - `tool`: learns of regions from libomp, by the interface that OpenMP has for tools (OpenMP 5.0, chapter 4).
 //! - `libomp`: answers, in libomp's stead, which iterations of a loop are a thread's.
 //! - `real`: the functions of libomp in whose place this library's are called.
-//! - `cores`: each thread on a core of its own.
+//! - `shares`, `libgomp`: how many threads programs of GCC's have, and which core runs which.
+//! - `cores`: which cores there are, and threads bound to them.
 //!
 //! Within a region nothing changes, so that equal loops of it give each iteration to the same thread, as OpenMP promises (5.0, 2.9.2).
 
@@ -19,9 +22,11 @@ pub mod split;
 
 mod clock;
 mod cores;
+mod libgomp;
 mod libomp;
 mod real;
 mod region;
+mod shares;
 mod switch;
 mod tool;
 

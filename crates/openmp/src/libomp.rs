@@ -3,11 +3,10 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::CStr;
 use std::time::Instant;
 
 use crate::clock::now;
-use crate::real::Replaced;
+use crate::real::{Replaced, as_c_str};
 use crate::speeds::Done;
 use crate::split::share;
 use crate::tool::{Member, member};
@@ -157,14 +156,6 @@ pub unsafe extern "C" fn __kmpc_for_static_fini(at: *const Ident, thread: i32) {
     }
     // SAFETY: the type of the function of this name, called with what this was given.
     unsafe { real.function::<unsafe extern "C" fn(*const Ident, i32)>()(at, thread) };
-}
-
-/// A name that ends with a zero.
-const fn as_c_str(name: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("it ends with a zero"),
-    }
 }
 
 #[cfg(test)]

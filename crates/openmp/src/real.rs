@@ -35,6 +35,11 @@ impl Real {
         unsafe { mem::transmute_copy(&self.address) }
     }
 
+    /// Another function of its library, by its name.
+    pub fn beside(self, name: &CStr) -> Option<Self> {
+        beside(self.address, name).filter(|other| other.library == self.library)
+    }
+
     fn new(address: *mut c_void) -> Option<Self> {
         let library = library(address)?.dli_fbase.addr();
         // Where this library is itself in reach of the search.
@@ -88,24 +93,37 @@ impl Replaced {
         Self { name, shared: OnceLock::new(), private: RwLock::new(BTreeMap::new()) }
     }
 
-    /// What the code of the loop at `at` would have called. Without it the loop cannot be done: the process ends.
+    /// What the code at `at` would have called. Without it that cannot be done: the process ends.
     pub fn real(&self, at: *const c_void) -> Real {
+        self.find(at).unwrap_or_else(|| {
+            // To return would leave each thread with all iterations.
+            say(&format!("evenkeel: no OpenMP library that the code at {at:p} can see has {:?}\n", self.name));
+            process::abort();
+        })
+    }
+
+    /// What the code at `at` would have called, if there is something.
+    pub fn find(&self, at: *const c_void) -> Option<Real> {
         // SAFETY: the name ends with a zero.
         let shared = || Real::new(unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) });
         if let Some(real) = self.shared.get_or_init(shared) {
-            return *real;
+            return Some(*real);
         }
         if let Some(real) = self.private.read().unwrap_or_else(PoisonError::into_inner).get(&at.addr()) {
-            return *real;
+            return Some(*real);
         }
         let beside_tool = || beside(ptr::without_provenance(tool::library()?), self.name);
-        let Some(real) = beside(at, self.name).or_else(beside_tool) else {
-            // To return would leave each thread with all iterations.
-            say(&format!("evenkeel: no OpenMP library that the loop at {at:p} can see has {:?}\n", self.name));
-            process::abort();
-        };
+        let real = beside(at, self.name).or_else(beside_tool)?;
         self.private.write().unwrap_or_else(PoisonError::into_inner).insert(at.addr(), real);
-        real
+        Some(real)
+    }
+}
+
+/// A name that ends with a zero.
+pub const fn as_c_str(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("it ends with a zero"),
     }
 }
 

@@ -9,6 +9,9 @@ use crate::clock::now;
 use crate::cores::Cores;
 use crate::speeds::{Done, Speeds};
 
+/// A region that takes less, in ns, is over before threads would have moved to other cores, and back (assumed: some twenty moves of 5 us).
+const BRIEF: f64 = 100_000.0;
+
 /// A parallel region of the program.
 pub struct Region {
     /// Where it begins.
@@ -23,6 +26,11 @@ struct Known {
     speeds: Speeds,
     runs: u64,
     split: u64,
+    /// How long its runs last, in ns: half of it comes from the last two.
+    lasts: Option<f64>,
+    /// How long all those lasted that were brief, and those that were not, in ns.
+    brief: u64,
+    longer: u64,
 }
 
 impl Known {
@@ -30,6 +38,12 @@ impl Known {
     fn new(cores: &Cores, threads: usize) -> Self {
         let speeds = cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds));
         Self { threads, speeds, ..Self::default() }
+    }
+
+    fn lasted(&mut self, ns: u64) {
+        let (new, sum) = (ns as f64, if (ns as f64) < BRIEF { &mut self.brief } else { &mut self.longer });
+        self.lasts = Some(self.lasts.map_or(new, |lasts| lasts + 0.3 * (new - lasts)));
+        *sum += ns;
     }
 }
 
@@ -89,6 +103,18 @@ impl Team {
         Some(Self { serial, region, cores, plan, began: now(), threads: AtomicUsize::new(0), done })
     }
 
+    /// Whether the region is over too soon for threads to be moved to other cores; so is what has never run.
+    pub fn is_brief(&self) -> bool {
+        lock(&self.region.known).and_then(|known| known.lasts).is_none_or(|ns| ns < BRIEF)
+    }
+
+    /// The region has ended, of which nothing is learnt but how long it takes.
+    pub fn lasted(self) {
+        if let Some(mut known) = lock(&self.region.known) {
+            known.lasted(self.began.elapsed().as_nanos() as u64);
+        }
+    }
+
     /// How loops are split among so many threads: the same for all of them.
     pub fn plan(&self, threads: usize) -> Option<&[u32]> {
         self.plan.as_deref().filter(|plan| plan.len() == threads)
@@ -111,8 +137,18 @@ impl Team {
         }
     }
 
+    /// A thread has done its part of all that the team does, which is the same for each: what `number` has done in all is done by now.
+    pub fn finish(&self, number: usize, threads: usize) {
+        self.threads.store(threads, Ordering::Relaxed);
+        if let Some(of_thread) = self.done.get(number) {
+            of_thread.trips.fetch_add(1, Ordering::Relaxed);
+            of_thread.ns.fetch_max(self.began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
     /// The region has ended: what its threads did is learnt. They are behind its barrier, so that all of it is there.
     pub fn end(self) {
+        let ns = self.began.elapsed().as_nanos() as u64;
         let threads = self.threads.load(Ordering::Relaxed).min(self.done.len());
         if threads < 2 {
             return;
@@ -125,11 +161,20 @@ impl Team {
         if known.threads != threads {
             *known = Known::new(self.cores, threads);
         }
+        known.lasted(ns);
         let in_place = was_split || self.cores.are_bound();
-        known.speeds.learn(&done, self.began.elapsed().as_nanos() as u64, was_split, in_place);
+        known.speeds.learn(&done, ns, was_split, in_place);
         known.runs += 1;
         known.split += u64::from(was_split);
     }
+}
+
+/// Whether a program is mostly in regions that are brief, as far as it is in regions that say how long they last.
+pub fn are_brief() -> bool {
+    let all = lock(&REGIONS).map(|all| all.values().copied().collect::<Vec<_>>()).unwrap_or_default();
+    let times = all.into_iter().filter_map(|region| lock(&region.known).map(|known| (known.brief, known.longer)));
+    let (brief, longer) = times.fold((0, 0), |sum, times| (sum.0 + times.0, sum.1 + times.1));
+    brief > longer
 }
 
 /// A line for each region, about what was split.
@@ -144,7 +189,7 @@ pub fn report() -> String {
         }
         let parts: Vec<String> = known.speeds.rates().iter().map(|rate| format!("{:.0} %", rate * 100.0)).collect();
         text += &format!(
-            "evenkeel: region at {:#x}: {} of {} runs split; speeds of its threads: {}\n",
+            "evenkeel: region at {:#x}: {} of {} runs split; speeds of its cores: {}\n",
             region.code,
             known.split,
             known.runs,

@@ -69,7 +69,7 @@ pub fn leave_alone() {
 }
 
 /// Whether this thread is the only one that begins regions.
-fn begins_all() -> bool {
+pub fn begins_all() -> bool {
     if !BEGINS.get() {
         if BEGUN.swap(true, Ordering::Relaxed) {
             leave_alone();
@@ -122,7 +122,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         })()
     };
     let Some((set, tool)) = found else { return 0 };
-    if TOOL.set(tool).is_err() {
+    if !cores::claim(tool.library) || TOOL.set(tool).is_err() {
         return 0;
     }
     // SAFETY: the callbacks have the types that events of these numbers want (OpenMP 5.0, 4.5.2.1, 4.5.2.3 and 4.5.2.4).

@@ -34,7 +34,7 @@ pub struct Run {
     pub policy: String,
     #[command(flatten)]
     pub cores: Cores,
-    /// Split the loops of an OpenMP program, built with clang, ifx or flang, by how fast each thread's core is
+    /// Give slow cores less of the loops of an OpenMP program to do
     #[arg(long, conflicts_with = "pid")]
     pub openmp: bool,
     /// Run the command so often under the policy, and as often without, in turns, and say how much time that makes; see `evenkeel try`

@@ -32,7 +32,7 @@ pub struct Try {
     /// Try each inside the kernel, too (`evenkeel scx`)
     #[arg(long)]
     pub scx: bool,
-    /// Try splitting the loops of an OpenMP program, too; without this, where the program is seen to load clang's OpenMP
+    /// Try `run --openmp`, too; without this, where the program is seen to load an OpenMP library
     #[arg(long)]
     pub openmp: bool,
     #[command(flatten)]

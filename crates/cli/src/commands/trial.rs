@@ -23,8 +23,8 @@ use crate::{catalog, live, messages, openmp, progress};
 
 /// Looks come after so many rounds at first: fewer say nothing of what is not twice as fast.
 const FIRST_LOOK: u32 = 4;
-/// The libraries whose loops can be split, by how the names of their files begin.
-const SPLIT: [&str; 3] = ["libomp.so", "libomp5.so", "libiomp5.so"];
+/// The libraries with which `--openmp` helps, by how the names of their files begin: Python packages have their own, such as `libgomp-a49a47f9.so.1`.
+const SPLIT: [&str; 4] = ["libomp.so", "libomp5.so", "libiomp5.so", "libgomp"];
 /// Of these exit codes it cannot be told whether they are the program's or Evenkeel's.
 const OWN: [u8; 4] = [2, OWN_FAILURE, 126, 127];
 
@@ -115,7 +115,7 @@ fn about(seconds: f64) -> String {
 fn can_split() -> bool {
     let library = openmp::library();
     if let Err(why) = &library {
-        messages::note(format_args!("the program's OpenMP loops could be split, but: {why:#}"));
+        messages::note(format_args!("slow cores could have less of the program's OpenMP loops, but: {why:#}"));
     }
     library.is_ok()
 }

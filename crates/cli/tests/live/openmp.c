@@ -9,6 +9,8 @@
 enum { N = 1000, ROUNDS = 12 };
 static int done[N];
 static int by[2][N];
+static int own;
+#pragma omp threadprivate(own)
 
 // Each iteration once, whatever the type, the bounds and the step.
 #define COUNTED(name, type, first, past, compare, step)                                                                                    \
@@ -35,13 +37,18 @@ static int once(const char *what, int of) {
     return 0;
 }
 
+// How many threads there are to be, which is 2 if nothing is said; 0: as many as there are.
 int main(int argc, char **argv) {
-    int bad = 0;
-    omp_set_num_threads(argc > 1 ? atoi(argv[1]) : 2);
+    int bad = 0, threads = argc > 1 ? atoi(argv[1]) : 2;
+    if (threads)
+        omp_set_num_threads(threads);
     for (int round = 0; round < ROUNDS; round++) {
         COUNTED("int", int, -7, 4993, <, 1);
         COUNTED("int down", int, 4993, -7, >, -3);
+#ifdef __clang__
+        // GCC's own part of a thread ends beyond the last int.
         COUNTED("int to the end", int, INT_MAX - 4000, INT_MAX, <, 7);
+#endif
         COUNTED("unsigned", unsigned, 5, 40005, <, 3);
         COUNTED("unsigned to the end", unsigned, UINT_MAX - 9000, UINT_MAX, <, 2);
         COUNTED("long", int64_t, -50000, 50000, <=, 11);
@@ -152,6 +159,32 @@ int main(int argc, char **argv) {
                 done[i]++;
         }
         bad |= once("tasks", 11);
+
+        // Threads that have something of their own, and wait for each other: at a barrier, and as the program itself has it.
+        int room = omp_get_max_threads(), turn = 0, *seen = calloc(room, sizeof *seen);
+#pragma omp parallel
+        {
+            int number = omp_get_thread_num(), team = omp_get_num_threads();
+            own = number;
+#pragma omp barrier
+            int before;
+            do {
+#pragma omp atomic read
+                before = turn;
+            } while (before != number);
+#pragma omp atomic write
+            turn = number + 1;
+#pragma omp barrier
+            if (own == number && team == room && number < room)
+                seen[number]++;
+#pragma omp single
+            if (team != turn)
+                bad |= wrong("turns");
+        }
+        for (int number = 0; number < room; number++)
+            if (seen[number] != 1)
+                bad |= wrong("threads of their own");
+        free(seen);
 
         // A loop that ends early, then one that does not.
 #pragma omp parallel

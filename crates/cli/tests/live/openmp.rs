@@ -5,17 +5,18 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A program or a library, by clang, of the source of this name.
-fn compiled(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+/// A program or a library, by a compiler, of the source of this name.
+fn compiled(folder: &Path, compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live").join(name).with_extension("c");
-    let program = folder.join(name);
-    let built = Command::new("clang").arg("-O1").args(options).arg("-o").args([&program, &source]).status().unwrap();
+    let program = folder.join(format!("{name}-{compiler}"));
+    let built = Command::new(compiler).arg("-O1").args(options).arg("-o").args([&program, &source]).status().unwrap();
     assert!(built.success());
     program
 }
 
+/// One that says what came of all kinds of loops.
 pub(super) fn program(folder: &Path) -> PathBuf {
-    compiled(folder, "openmp", &["-fopenmp"])
+    compiled(folder, "clang", "openmp", &["-fopenmp"])
 }
 
 /// The library, which cargo has built for this test, and has put beside the command, too, if it built the whole workspace.
@@ -52,7 +53,7 @@ fn loops_that_are_split_by_speed_do_what_openmp_promises() {
     split.env("EVENKEEL_OMP_LIBRARY", library());
     let (under, said) = run(split.arg("--").arg(&program).env("EVENKEEL_OMP", "report"));
     assert_eq!(under, plain);
-    assert!(said.contains(" runs split; speeds of its threads: "), "{said}");
+    assert!(said.contains(" runs split; speeds of its cores: "), "{said}");
     // More threads than cores: left alone. So is a program that is told so.
     for (threads, switch) in [("5", "on"), ("2", "off")] {
         let mut alone = super::run::evenkeel(&["run", "--openmp", "--quiet", "--big", "0", "--little", "1"]);
@@ -89,16 +90,54 @@ fn what_the_library_is_not_told_it_finds_out() {
 #[test(libomp, two_cpus)]
 fn what_only_a_part_of_the_program_can_see_is_found_and_nothing_else_is_bound() {
     let folder = tempfile::tempdir().unwrap();
-    let loops = compiled(folder.path(), "openmp_loops", &["-fopenmp", "-shared", "-fPIC"]);
-    let program = compiled(folder.path(), "openmp_beside", &["-pthread"]);
+    let loops = compiled(folder.path(), "clang", "openmp_loops", &["-fopenmp", "-shared", "-fPIC"]);
+    let program = compiled(folder.path(), "clang", "openmp_beside", &["-pthread"]);
     let (plain, _) = run(Command::new(&program).arg(&loops));
     let mut command = Command::new(&program);
     command.arg(&loops).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
     let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
     assert_eq!(under, plain, "{said}");
-    assert!(said.contains(" runs split; speeds of its threads: "), "{said}");
+    assert!(said.contains(" runs split; speeds of its cores: "), "{said}");
     let (off, said) = run(command.env("EVENKEEL_OMP", "off"));
     assert_eq!((off, said), (plain, String::new()));
+}
+
+/// One by GCC, whose loops divide themselves: more threads on the fast core do more.
+#[test(two_cpus)]
+fn programs_of_gcc_have_more_threads_where_cores_are_faster() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "gcc", "openmp", &["-fopenmp"]);
+    let (plain, said) = run(Command::new(&program).arg("0").env("OMP_NUM_THREADS", "2"));
+    assert_eq!(first(&said), 1 << 15);
+    let command = || {
+        let mut command = Command::new(&program);
+        command.arg("0").env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+        command.env("EVENKEEL_OMP", "report");
+        command
+    };
+    let (under, said) = run(&mut command());
+    assert_eq!((under, first(&said)), (plain.clone(), 1 << 14), "{said}");
+    assert!(said.contains("the first of 4 threads") && said.contains(" runs split; speeds of its cores: "), "{said}");
+    // A user who says how many threads there are has them.
+    let (own, said) = run(command().env("OMP_NUM_THREADS", "2"));
+    assert_eq!((own, first(&said)), (plain.clone(), 1 << 15), "{said}");
+    let (own, said) = run(command().env("EVENKEEL_OMP", "off").env("OMP_NUM_THREADS", "3"));
+    assert!(own == plain && said.contains("the first of 3 threads"), "{said}");
+    let (equal, said) = run(command().env("EVENKEEL_OMP_CORES", "0=1,1=1").env("OMP_NUM_THREADS", ""));
+    assert!(equal == plain && !said.contains("of 4 threads"), "{said}");
+}
+
+/// A library that alone can see libgomp, and says how many threads it wants.
+#[test(two_cpus)]
+fn a_region_of_gcc_s_with_its_own_number_of_threads_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let loops = compiled(folder.path(), "gcc", "openmp_loops", &["-fopenmp", "-shared", "-fPIC"]);
+    let program = compiled(folder.path(), "gcc", "openmp_beside", &["-pthread"]);
+    let (plain, _) = run(Command::new(&program).arg(&loops));
+    let mut command = Command::new(&program);
+    command.arg(&loops).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+    let (under, said) = run(&mut command);
+    assert_eq!(under, plain, "{said}");
 }
 
 #[test(libomp)]

@@ -1,0 +1,96 @@
+//! The functions of libgomp in whose place this library's are called. Their types are those of libgomp/libgomp_g.h in GCC, and of OpenMP 5.0, 3.2.
+
+use std::ffi::{c_int, c_long, c_uint, c_void};
+
+use super::caller::with_caller;
+use super::{Code, Gomp, Set, TOLD, of};
+use crate::real::{Real, Replaced};
+
+/// Functions that begin a region: with its code, its data and how many threads it is to have (0: as many as there are), and more.
+macro_rules! begins {
+    ($($name:ident($($more:ident: $type:ty),*) $(-> $result:ty)?;)*) => { $(
+        /// In the place of libgomp's function of this name.
+        ///
+        /// # Safety
+        /// As for that function, which a compiler calls.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(code: Code, data: *mut c_void, threads: c_uint, $($more: $type),*) $(-> $result)? {
+            static REPLACED: Replaced = Replaced::new(const { crate::real::as_c_str(concat!(stringify!($name), "\0")) });
+            let real = REPLACED.real(code as *const c_void);
+            type Function = unsafe extern "C" fn(Code, *mut c_void, c_uint, $($type),*) $(-> $result)?;
+            // SAFETY: the type of the function of this name.
+            let function = unsafe { real.function::<Function>() };
+            // SAFETY: the caller's promise; code and data are the caller's own, or do what they do.
+            let fork = |code, data| unsafe { function(code, data, threads, $($more),*) };
+            match of(real) {
+                Some(gomp) => gomp.region(code, data, fork),
+                None => fork(code, data),
+            }
+        }
+    )* };
+}
+
+begins! {
+    GOMP_parallel(flags: c_uint);
+    GOMP_parallel_reductions(flags: c_uint) -> c_uint;
+    GOMP_parallel_sections(count: c_uint, flags: c_uint);
+    GOMP_parallel_loop_static(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_guided(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_nonmonotonic_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_nonmonotonic_guided(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
+    GOMP_parallel_loop_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
+}
+
+static MAX_THREADS: Replaced = Replaced::new(c"omp_get_max_threads");
+static PROCESSORS: Replaced = Replaced::new(c"omp_get_num_procs");
+static SET_THREADS: Replaced = Replaced::new(c"omp_set_num_threads");
+
+/// How many threads, or processors, there are where no OpenMP library is: a program may look whether there are these functions.
+const ALONE: c_int = 1;
+
+/// What a function of an OpenMP library that the calling code can see says, after what `of` makes known to it.
+fn asked(replaced: &Replaced, caller: *const c_void) -> Option<(c_int, Real)> {
+    let real = replaced.find(caller)?;
+    if let Some(gomp) = of(real) {
+        gomp.tell();
+    }
+    // SAFETY: the type of these functions.
+    Some((Gomp::ask(unsafe { real.function() }), real))
+}
+
+extern "C" fn max_threads(caller: *const c_void) -> c_int {
+    asked(&MAX_THREADS, caller).map_or(ALONE, |(threads, _)| threads)
+}
+
+/// As many as a team has threads: programs take one for the other.
+extern "C" fn processors(caller: *const c_void) -> c_int {
+    asked(&PROCESSORS, caller)
+        .map_or(ALONE, |(there, real)| of(real).map_or(there, |gomp| there.max(gomp.threads as c_int)))
+}
+
+extern "C" fn set_threads(threads: c_int, caller: *const c_void) {
+    let Some(real) = SET_THREADS.find(caller) else { return };
+    if of(real).is_some() {
+        TOLD.set(true);
+    }
+    // SAFETY: the type of the function, called with what this was given.
+    unsafe { real.function::<Set>()(threads) };
+}
+
+/// Fortran hands over where the number is.
+extern "C" fn set_threads_at(threads: *const c_int, caller: *const c_void) {
+    // SAFETY: the caller's own number.
+    if let Some(threads) = unsafe { threads.as_ref() } {
+        set_threads(*threads, caller);
+    }
+}
+
+with_caller!(omp_get_max_threads() -> c_int => max_threads, "rdi", "x0");
+with_caller!(omp_get_max_threads_() -> c_int => max_threads, "rdi", "x0");
+with_caller!(omp_get_num_procs() -> c_int => processors, "rdi", "x0");
+with_caller!(omp_get_num_procs_() -> c_int => processors, "rdi", "x0");
+with_caller!(omp_set_num_threads(c_int) => set_threads, "rsi", "x1");
+with_caller!(omp_set_num_threads_(*const c_int) => set_threads_at, "rsi", "x1");

@@ -1,0 +1,190 @@
+//! Programs that were built with GCC divide static loops themselves, by the number of threads and a thread's own number: each does as much. They are
+//! told that there are more threads than cores, and a fast core runs more of them. That changes nothing of what OpenMP promises, whatever a region
+//! contains: they are threads like others, and wait for each other as such.
+//!
+//! - [`calls`]: the functions of libgomp in whose place this library's are called.
+//! - `caller`: what has called one of them.
+//!
+//! How many threads there are is said before anything asks, and stays, since programs have room for that many of something.
+#![allow(unsafe_code)]
+
+mod caller;
+mod calls;
+
+use std::cell::Cell;
+use std::env;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
+use crate::cores::{self, Cores};
+use crate::real::Real;
+use crate::region::{self, Team};
+use crate::shares::{apportion, core_of, team};
+use crate::switch::{self, Switch};
+use crate::tool::begins_all;
+
+/// What OpenMP has for a program to ask.
+type Ask = unsafe extern "C" fn() -> c_int;
+type Set = unsafe extern "C" fn(c_int);
+/// A region's code, and what it works on.
+type Code = unsafe extern "C" fn(*mut c_void);
+
+/// The libgomp of this process.
+struct Gomp {
+    /// Where it begins, since a process may have another one, too.
+    library: usize,
+    cores: &'static Cores,
+    /// How many threads a team has, if the program does not say otherwise.
+    threads: usize,
+    max_threads: Ask,
+    processors: Ask,
+    set_threads: Set,
+    level: Ask,
+    team_count: Ask,
+    team_size: Ask,
+    thread_number: Ask,
+}
+
+static GOMP: OnceLock<Option<Gomp>> = OnceLock::new();
+
+thread_local! {
+    /// Whether this thread knows how many threads it begins regions with.
+    static TOLD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The libgomp in which this function is, if its teams are to be larger.
+fn of(function: Real) -> Option<&'static Gomp> {
+    let gomp = GOMP.get_or_init(|| Gomp::new(function)).as_ref()?;
+    (gomp.library == function.library).then_some(gomp)
+}
+
+/// At the end of the process.
+extern "C" fn report() {
+    if region::are_brief() {
+        switch::say(
+            "evenkeel: this program's OpenMP regions are over in less than 0.1 ms, in which more threads may cost more than they gain; \
+             `evenkeel try` tells, and EVENKEEL_OMP=off leaves it alone\n",
+        );
+    }
+    if switch::read() == Switch::Report {
+        switch::say(&region::report());
+    }
+}
+
+impl Gomp {
+    /// `None` if there is nothing to do for it: cores are equal or unknown, the user says how many threads there are or where they run, or it is
+    /// not libgomp, but LLVM's library, which has its functions as well.
+    fn new(function: Real) -> Option<Self> {
+        // Elsewhere programs are not asked in its place (`caller`).
+        if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+            return None;
+        }
+        let switch = switch::read();
+        let given = env::var_os("OMP_NUM_THREADS").is_some_and(|threads| !threads.is_empty());
+        if switch == Switch::Off || given || function.beside(c"__kmpc_fork_call").is_some() {
+            return None;
+        }
+        let cores = cores::find().filter(|cores| !cores.are_bound())?;
+        let speeds: Vec<f64> = cores.all.iter().map(|core| core.1).collect();
+        // SAFETY: functions of these names have these types (OpenMP 5.0, 3.2).
+        let gomp = unsafe {
+            let ask = |name| Some(function.beside(name)?.function::<Ask>());
+            Self {
+                library: function.library,
+                cores,
+                threads: team(&speeds),
+                max_threads: ask(c"omp_get_max_threads")?,
+                processors: ask(c"omp_get_num_procs")?,
+                set_threads: function.beside(c"omp_set_num_threads")?.function::<Set>(),
+                level: ask(c"omp_get_level")?,
+                team_count: ask(c"omp_get_num_teams")?,
+                team_size: ask(c"omp_get_num_threads")?,
+                thread_number: ask(c"omp_get_thread_num")?,
+            }
+        };
+        if !cores::claim(gomp.library) {
+            return None;
+        }
+        // SAFETY: a function that lives as long as the process.
+        unsafe { libc::atexit(report) };
+        Some(gomp)
+    }
+
+    /// Asks it something.
+    fn ask(question: Ask) -> c_int {
+        // SAFETY: any thread may ask these functions at any time.
+        unsafe { question() }
+    }
+
+    /// Tells it how many threads this thread begins regions with, unless the program has: once, before the program can know of another number.
+    fn tell(&self) {
+        if TOLD.replace(true) || Self::ask(self.level) != 0 || Self::ask(self.max_threads) != Self::ask(self.processors)
+        {
+            return;
+        }
+        // SAFETY: as any program may.
+        unsafe { (self.set_threads)(self.threads as c_int) };
+    }
+
+    /// Has `fork` begin a region with this code and data, or with others that do the same with each thread on its core.
+    fn region<T>(&self, code: Code, data: *mut c_void, fork: impl FnOnce(Code, *mut c_void) -> T) -> T {
+        self.tell();
+        if Self::ask(self.level) != 0 || Self::ask(self.team_count) != 1 {
+            return fork(code, data);
+        }
+        let mut team = begins_all().then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();
+        if let Some(team) = team.take_if(|team| team.is_brief()) {
+            let result = fork(code, data);
+            team.lasted();
+            return result;
+        }
+        let counts = team.as_ref().map_or_else(Vec::new, |team| self.counts(team));
+        let region = Region { gomp: self, code, data, team, counts };
+        let result = fork(work, (&raw const region).cast_mut().cast());
+        if let Some(team) = region.team {
+            team.end();
+        }
+        // Threads and processes that this thread starts now inherit where it may run.
+        self.cores.release();
+        result
+    }
+
+    /// How many threads of a team each core runs.
+    fn counts(&self, team: &Team) -> Vec<usize> {
+        let known = |plan: &[u32]| plan.iter().map(|&speed| f64::from(speed)).collect();
+        let speeds: Vec<f64> =
+            team.plan(self.cores.all.len()).map_or_else(|| self.cores.all.iter().map(|core| core.1).collect(), known);
+        apportion(self.threads, &speeds)
+    }
+}
+
+/// A region that a team is in.
+struct Region<'a> {
+    gomp: &'a Gomp,
+    code: Code,
+    data: *mut c_void,
+    /// What is learnt of the region, each core as if it were one thread.
+    team: Option<Team>,
+    counts: Vec<usize>,
+}
+
+/// What each thread of a team does.
+unsafe extern "C" fn work(region: *mut c_void) {
+    // SAFETY: the one of `Gomp::region`, which stays there until all threads of the team have done this.
+    let region = unsafe { &*region.cast::<Region<'_>>() };
+    let (gomp, cores) = (region.gomp, region.gomp.cores.all.len());
+    let whole = Gomp::ask(gomp.team_size) == gomp.threads as c_int;
+    let place = region.team.as_ref().filter(|_| whole).and_then(|team| {
+        let number = usize::try_from(Gomp::ask(gomp.thread_number)).ok()?;
+        Some((team, core_of(number, &region.counts)))
+    });
+    match place {
+        Some((team, core)) => team.settle(core, cores),
+        None => gomp.cores.release(),
+    }
+    // SAFETY: what the program has given for this.
+    unsafe { (region.code)(region.data) };
+    if let Some((team, core)) = place {
+        team.finish(core, cores);
+    }
+}
