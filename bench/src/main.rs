@@ -67,7 +67,9 @@ fn main() {
         "many-threads" => bundled("Rand-9", "cfs"),
         "colab" => bundled("Rand-9", "colab"),
         other => {
-            eprintln!("unknown case {other:?}: expected shared, locks, many-threads, colab or many-cores:CORES:POLICY:LOAD");
+            eprintln!(
+                "unknown case {other:?}: expected shared, locks, many-threads, colab or many-cores:CORES:POLICY:LOAD"
+            );
             std::process::exit(2);
         }
     };

@@ -67,7 +67,8 @@ pub fn workload(cores: usize, load: Load) -> Workload {
 fn requests() -> Program {
     let sleep = Op::Sleep { span: Ns::from_ms(1), spread: Spread::Exponential };
     let lock = LockId(0);
-    let body = vec![sleep, compute(200, Spread::Exponential), Op::Lock(lock), compute(10, Spread::None), Op::Unlock(lock)];
+    let body =
+        vec![sleep, compute(200, Spread::Exponential), Op::Lock(lock), compute(10, Spread::None), Op::Unlock(lock)];
     Program { locks: vec!["lock".into()], ..program("requests", vec![body; 4]) }
 }
 

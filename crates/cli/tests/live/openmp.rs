@@ -15,8 +15,8 @@ fn compiled(folder: &Path, compiler: &str, name: &str, options: &[&str]) -> Path
 }
 
 /// One that says what came of all kinds of loops.
-pub(super) fn program(folder: &Path) -> PathBuf {
-    compiled(folder, "clang", "openmp", &["-fopenmp"])
+pub(super) fn program(folder: &Path, compiler: &str) -> PathBuf {
+    compiled(folder, compiler, "openmp", &["-fopenmp"])
 }
 
 /// The library, which cargo has built for this test, and has put beside the command, too, if it built the whole workspace.
@@ -45,7 +45,7 @@ fn first(stderr: &str) -> u32 {
 #[test(libomp, two_cpus)]
 fn loops_that_are_split_by_speed_do_what_openmp_promises() {
     let folder = tempfile::tempdir().unwrap();
-    let program = program(folder.path());
+    let program = program(folder.path(), "clang");
     let (plain, said) = run(&mut Command::new(&program));
     assert_eq!(first(&said), 1 << 15);
     let mut split =
@@ -67,7 +67,7 @@ fn loops_that_are_split_by_speed_do_what_openmp_promises() {
 #[test(libomp, two_cpus)]
 fn what_the_library_is_not_told_it_finds_out() {
     let folder = tempfile::tempdir().unwrap();
-    let program = program(folder.path());
+    let program = program(folder.path(), "clang");
     let library = library();
     let (plain, _) = run(&mut Command::new(&program));
     // Which CPUs there are it says itself; that one is ten times as fast it believes until it has measured.
@@ -106,7 +106,7 @@ fn what_only_a_part_of_the_program_can_see_is_found_and_nothing_else_is_bound() 
 #[test(two_cpus)]
 fn programs_of_gcc_have_more_threads_where_cores_are_faster() {
     let folder = tempfile::tempdir().unwrap();
-    let program = compiled(folder.path(), "gcc", "openmp", &["-fopenmp"]);
+    let program = program(folder.path(), "gcc");
     let (plain, said) = run(Command::new(&program).arg("0").env("OMP_NUM_THREADS", "2"));
     assert_eq!(first(&said), 1 << 15);
     let command = || {

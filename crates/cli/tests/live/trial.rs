@@ -140,10 +140,10 @@ fn an_end_in_the_middle_says_what_is_known_and_leaves_nothing() {
     }
 }
 
-#[test(libomp, two_cpus)]
-fn a_program_of_clang_s_openmp_is_tried_with_its_loops_split() {
+/// A program that loads an OpenMP library is tried with `--openmp`, too.
+fn openmp_is_tried(compiler: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let program = super::openmp::program(folder.path());
+    let program = super::openmp::program(folder.path(), compiler);
     let mut command =
         evenkeel(&[&["try", "--policy", "gts", "--rounds", "2", "--format", "json"], &CORES[..]].concat());
     command.env("EVENKEEL_OMP_LIBRARY", super::openmp::library()).env("OMP_WAIT_POLICY", "passive");
@@ -151,4 +151,14 @@ fn a_program_of_clang_s_openmp_is_tried_with_its_loops_split() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["schedulers"][2]["name"], "gts --openmp", "{found}");
+}
+
+#[test(libomp, two_cpus)]
+fn a_program_of_clang_s_openmp_is_tried_with_its_loops_split() {
+    openmp_is_tried("clang");
+}
+
+#[test(two_cpus)]
+fn a_program_of_gcc_s_openmp_is_tried_with_more_threads() {
+    openmp_is_tried("gcc");
 }

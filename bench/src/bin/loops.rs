@@ -1,0 +1,193 @@
+//! OpenMP programs on a big and a little core, an emulated one at a third of the speed: how long they take if slow cores are given less of their loops, and
+//! if the kernel, the program or another policy sees to that.
+//!
+//!     loops --evenkeel FILE --library FILE [--rounds N] [--format json]
+//!
+//! In each round all take turns, and each time is divided by that of the program as it is, in the same round.
+
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use evenkeel_bench::spread;
+use serde_json::{Value, json};
+
+type Error = Box<dyn std::error::Error>;
+
+#[derive(Parser)]
+struct Args {
+    /// The command.
+    #[arg(long)]
+    evenkeel: PathBuf,
+    /// The library that is preloaded.
+    #[arg(long)]
+    library: PathBuf,
+    /// Rounds, of which the median is shown with the least and the most.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+const PROGRAMS: [&str; 4] = ["stencil", "spmv", "cg", "lu"];
+const COMPILERS: [&str; 2] = ["clang", "gcc"];
+/// How a loop is scheduled.
+const STATIC: &str = "static";
+const DYNAMIC: &str = "dynamic, CHUNK";
+/// The cores, which `emulate` and `run` are told.
+const MACHINE: &str = "1B1L:3";
+const CORES: [&str; 6] = ["--big", "0", "--little", "1", "--ratio", "3"];
+/// Equal parts end when the little core, at a speed of 1, has done its half; all cores, at speeds of 3 and 1, do all of it in half of that time.
+const IDEAL: f64 = 0.5;
+
+/// How a program is run. The first is what the others are compared with.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Stock,
+    Dynamic,
+    Big,
+    Pfs,
+    Openmp,
+}
+
+const ALL: [(How, &str); 5] = [
+    (How::Stock, "stock"),
+    (How::Dynamic, "dynamic"),
+    (How::Big, "big core"),
+    (How::Pfs, "pfs"),
+    (How::Openmp, "--openmp"),
+];
+
+/// Compiles a program, in a folder that is thrown away.
+fn compiled(folder: &Path, compiler: &str, program: &str, schedule: &str) -> Result<PathBuf, Error> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("loops").join(program).with_extension("c");
+    let file = folder.join(format!("{program}-{compiler}-{}", if schedule == STATIC { "static" } else { "dynamic" }));
+    let mut command = Command::new(compiler);
+    command.args(["-O2", "-fopenmp", &format!("-DSCHEDULE={schedule}"), "-o"]).args([&file, &source]).arg("-lm");
+    let built = command.stderr(Stdio::null()).status()?;
+    if built.success() { Ok(file) } else { Err(format!("{compiler} cannot compile {}", source.display()).into()) }
+}
+
+/// Runs a program; returns how long that took, in s, and what it printed.
+fn run(args: &Args, how: How, program: &Path) -> Result<(f64, String), Error> {
+    let mut command = Command::new(&args.evenkeel);
+    // Fine slices, of which a region has many.
+    command.args(["emulate", "--quiet", "--period", "300us", MACHINE, "--"]);
+    match how {
+        How::Stock | How::Dynamic => {}
+        How::Big => _ = command.args(["taskset", "-c", "0"]),
+        How::Pfs => _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--policy", "pfs"]).args(CORES).arg("--"),
+        How::Openmp => _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--openmp"]).args(CORES).arg("--"),
+    }
+    // A thread that spins while it waits holds up the timers of an emulated core.
+    command.arg(program).env("OMP_WAIT_POLICY", "passive").env("EVENKEEL_OMP_LIBRARY", &args.library);
+    let begin = Instant::now();
+    let output = command.stderr(Stdio::inherit()).output()?;
+    let took = begin.elapsed().as_secs_f64();
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", output.status).into());
+    }
+    Ok((took, String::from_utf8(output.stdout)?))
+}
+
+/// What came of a program, as compiled by one compiler.
+fn measured(args: &Args, folder: &Path, compiler: &str, program: &str) -> Result<Value, Error> {
+    let [plain, dynamic] =
+        [compiled(folder, compiler, program, STATIC)?, compiled(folder, compiler, program, DYNAMIC)?];
+    let mut seconds = Vec::new();
+    let mut ratios = vec![Vec::new(); ALL.len()];
+    for round in 0..=args.rounds {
+        let (mut stock, mut expected) = (0.0, String::new());
+        for (nth, (how, name)) in ALL.into_iter().enumerate() {
+            let (took, said) = run(args, how, if how == How::Dynamic { &dynamic } else { &plain })?;
+            if how == How::Stock {
+                (stock, expected) = (took, said);
+            } else if said != expected {
+                return Err(format!("{program} by {compiler}, {name}: {said:?} instead of {expected:?}").into());
+            }
+            // The first round brings files into memory.
+            if round > 0 {
+                ratios[nth].push(took / stock);
+            }
+        }
+        if round > 0 {
+            seconds.push(stock);
+        }
+    }
+    let against = |values: Vec<f64>| {
+        let spread = spread(values);
+        json!({ "median": spread.median, "min": spread.min, "max": spread.max })
+    };
+    let ratios: serde_json::Map<String, Value> =
+        ALL.into_iter().zip(ratios).skip(1).map(|((_, name), values)| (name.to_owned(), against(values))).collect();
+    Ok(json!({ "program": program, "compiler": compiler, "stock_s": against(seconds), "against_stock": ratios }))
+}
+
+fn row(found: &Value) -> String {
+    let number = |at: &Value| at.as_f64().unwrap_or(f64::NAN);
+    let text = |at: &Value| at.as_str().unwrap_or_default().to_owned();
+    let mut row = format!("{:<9} {:<9}", text(&found["program"]), text(&found["compiler"]));
+    row += &format!("{:>7.2} s", number(&found["stock_s"]["median"]));
+    for (_, name) in ALL.into_iter().skip(1) {
+        let of = &found["against_stock"][name];
+        row += &format!("  {:>5.2} ({:.2}-{:.2})", number(&of["median"]), number(&of["min"]), number(&of["max"]));
+    }
+    row
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let text = args.format == Format::Text;
+    let folder = std::env::temp_dir().join(format!("evenkeel-loops-{}", std::process::id()));
+    let result = (|| -> Result<(), Error> {
+        std::fs::create_dir_all(&folder)?;
+        if text {
+            println!(
+                "OpenMP programs on {MACHINE}, time against that of the program as it is (all cores could do {IDEAL})"
+            );
+            print!("{:<9} {:<9}{:>9}", "program", "compiler", "stock");
+            for (_, name) in ALL.into_iter().skip(1) {
+                print!("  {name:<17}");
+            }
+            println!();
+        }
+        let mut all = Vec::new();
+        for compiler in COMPILERS {
+            if let Err(why) = compiled(&folder, compiler, PROGRAMS[0], STATIC) {
+                eprintln!("skipped: {why}");
+                continue;
+            }
+            for program in PROGRAMS {
+                let found = measured(&args, &folder, compiler, program)?;
+                if text {
+                    println!("{}", row(&found));
+                }
+                all.push(found);
+            }
+        }
+        if !text {
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&json!({ "machine": MACHINE, "ideal": IDEAL, "programs": all }))?
+            );
+        }
+        Ok(())
+    })();
+    let _ = std::fs::remove_dir_all(&folder);
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
