@@ -63,7 +63,7 @@ fn look() -> Option<Cores> {
     };
     let bound = BINDING.iter().any(set);
     if alike(all.iter().map(|core| core.1)) {
-        if switch::read() == Switch::Report {
+        if all.len() > 1 && switch::read() == Switch::Report {
             switch::say("evenkeel: the cores that this program may use are equally fast: loops stay as they are\n");
         }
         return None;

@@ -37,9 +37,16 @@ pub fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// CPUs with their speeds; `None` if the variable is not there or makes no sense.
+/// CPUs with their speeds, of which there are none if the variable makes no sense, which is said; `None` if it is not there.
 pub fn cores() -> Option<Vec<(u16, f64)>> {
-    parse(&env::var(CORES).ok()?)
+    let text = env::var_os(CORES).filter(|text| !text.is_empty())?;
+    let cores = text.to_str().and_then(parse);
+    if cores.is_none() {
+        say(&format!(
+            "evenkeel: {CORES}={text:?}: expected CPUs with their speeds, as in 0=3,1=1; loops stay as they are\n"
+        ));
+    }
+    Some(cores.unwrap_or_default())
 }
 
 fn parse(text: &str) -> Option<Vec<(u16, f64)>> {

@@ -84,6 +84,9 @@ fn what_the_library_is_not_told_it_finds_out() {
     let (mistaken, said) = run(Command::new(&program).env("LD_PRELOAD", &library).env("EVENKEEL_OMP", "yes"));
     assert_eq!(mistaken, plain);
     assert!(said.contains("EVENKEEL_OMP=\"yes\": expected on, off or report"), "{said}");
+    let (mistaken, said) = run(Command::new(&program).env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0:3"));
+    assert_eq!(mistaken, plain);
+    assert!(said.contains("EVENKEEL_OMP_CORES=\"0:3\": expected CPUs with their speeds, as in 0=3,1=1"), "{said}");
 }
 
 /// A program that loads a library with loops, which alone can see libomp, as a Python package does.
