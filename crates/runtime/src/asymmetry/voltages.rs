@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use evenkeel_model::marginal::{System, Table};
 use evenkeel_model::stealing::{Region, Techniques};
-use evenkeel_model::{CoreTypeId, Hz, Machine, Volts};
+use evenkeel_model::{CoreTypeId, Hz, Machine};
 
+use super::target::Target;
 use crate::affinity::Tid;
 use crate::dvfs::{Dvfs, Setting};
 
@@ -22,6 +23,25 @@ pub(crate) struct Load {
     pub kind: CoreTypeId,
     pub thread: Option<Tid>,
     pub active: bool,
+}
+
+/// What voltages are for.
+pub(crate) struct VoltageOptions {
+    /// Which regions have voltages that follow activity.
+    pub techniques: Techniques,
+    /// The power that all cores may use together; if `None`, as much as at their ceilings.
+    pub target: Option<Target>,
+    /// The highest frequencies.
+    pub limit: Limit,
+}
+
+/// How high a core may be clocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// No higher than without this pool: a user may have limited it.
+    Ceiling,
+    /// As high as it can be.
+    Highest,
 }
 
 /// The voltages of a pool's cores.
@@ -36,18 +56,20 @@ pub(crate) struct Voltages {
 }
 
 impl Voltages {
-    /// The table of a machine. The nominal frequency is the one that the backend finds: its power is the target of Equation 6.
-    pub fn new(machine: &Machine, cpus: &[u16], techniques: Techniques, dvfs: Box<dyn Dvfs>) -> Self {
+    /// The table of a machine. A core's frequency outside of the regions that have techniques, nominal here, is the highest that the backend finds.
+    pub fn new(machine: &Machine, cpus: &[u16], options: VoltageOptions, dvfs: Box<dyn Dvfs>) -> Self {
+        let VoltageOptions { techniques, target, limit } = options;
         let mut system = System::of(machine, |kind| kind.highest_opp().voltage);
         for (id, group) in system.groups.iter_mut().enumerate() {
             let of = machine.cores.iter().zip(cpus).filter(|(core, _)| core.core_type.index() == id);
-            let found = of.filter_map(|(_, cpu)| dvfs.nominal(*cpu)).max_by_key(|hz| hz.0);
-            if let Some(hz) = found.filter(|_| group.slope > 0.0) {
-                let volts = (hz.0 as f64 - group.offset) / group.slope;
-                group.nominal = Volts(volts.clamp(group.lowest.0, group.highest.0));
+            let ceiling = of.filter_map(|(_, cpu)| dvfs.ceiling(*cpu)).max_by_key(|hz| hz.0);
+            group.nominal = ceiling.map_or(group.nominal, |hz| group.voltage_for(hz.0 as f64));
+            if limit == Limit::Ceiling {
+                group.highest = group.nominal;
             }
         }
-        let table = Table::new(&system);
+        let target = target.map_or_else(|| system.target(), |target| target.watts(&system));
+        let table = Table::within(&system, target);
         Self { techniques, system, table, dvfs: Mutex::new(Some(dvfs)), stale: AtomicBool::new(false) }
     }
 
