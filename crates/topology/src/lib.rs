@@ -11,6 +11,7 @@ mod energy_model;
 mod facts;
 mod file;
 mod given;
+mod given_powers;
 mod hwloc;
 mod machine;
 mod of_node;

@@ -192,6 +192,29 @@ fn a_machine_uses_what_was_read_and_its_file_says_so() {
 }
 
 #[test]
+fn a_machine_file_says_it_of_machines_that_do_not() {
+    let here = read(&text("hikey960"));
+    let saved = read(&(text("hikey960") + &energy_model("0x1"))).to_toml("board").unwrap();
+    let board = Machine::from_toml(&saved, "board.toml").unwrap();
+    let topology = here.with_powers(&board).unwrap();
+    assert_eq!((topology.power, topology.powers_known()), (Some("machine file"), true));
+    // A file has millivolts.
+    for (kind, expected) in [(0, BIG), (1, LITTLE)] {
+        for ((mhz, found), (_, expected)) in milliwatts(&topology, kind).into_iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 0.02, "{mhz}: {found} instead of {expected}");
+        }
+    }
+    let three = read(&text("snapdragon-888")).with_powers(&board).unwrap_err();
+    assert!(three.contains("its core types number 2, and the kinds of cores here 3"), "{three}");
+    let slower = text("hikey960").replace("cpuinfo_max_freq = 2362000", "cpuinfo_max_freq = 800000");
+    let slower = slower
+        .replace("903000 1421000 1805000 2112000 2362000", "800000")
+        .replace("min_freq = 903000", "min_freq = 800000");
+    let slower = read(&slower).with_powers(&board).unwrap_err();
+    assert!(slower.contains("frequency that CPU 4 can be set to"), "{slower}");
+}
+
+#[test]
 fn rapl_or_a_thermal_zone_says_what_is_sustained() {
     let sustained = |more: &str| read(&(text("hikey960") + more)).sustained.map(|found| (found.power.0, found.source));
     let zone = |id: &str, name: &str, watts: u64| {
