@@ -1,7 +1,9 @@
 //! Work-pacing, work-sprinting and serial-sprinting: the lookup table of the paper's DVFS controller (III.A), and the workers that use it.
 //!
-//! There is no controller beside the workers. A worker that begins or ceases to wait finds the voltages in the table and sets them, unless another worker is
-//! setting them already.
+//! A worker that begins or ceases to wait finds the voltages in the table and sets what has become higher, unless another worker is setting it already. What has
+//! become lower is set by the thread that samples once a quantum: the paper's regulators change a voltage within 160 ns (IV), Linux takes tens of microseconds or
+//! more, so a core that waits for less than that is not worth two changes. As with the governor `schedutil` of Android (`down_rate_limit_us`), a core is never slow
+//! because of that. Until the quantum ends the cores may use more than the target.
 
 use std::io;
 use std::sync::Mutex;
@@ -44,13 +46,40 @@ pub(crate) enum Limit {
     Highest,
 }
 
+/// Which changes are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Only to higher frequencies.
+    Up,
+    /// All.
+    All,
+}
+
+/// What sets frequencies, and what it has set last.
+struct Backend {
+    dvfs: Box<dyn Dvfs>,
+    set: Vec<(u16, Hz)>,
+}
+
+impl Backend {
+    fn set(&mut self, mut settings: Vec<Setting>, change: Change) -> io::Result<()> {
+        for setting in settings.iter_mut().filter(|_| change == Change::Up) {
+            let before = self.set.iter().find(|(cpu, _)| *cpu == setting.cpu);
+            setting.frequency = before.map_or(setting.frequency, |(_, hz)| setting.frequency.max(*hz));
+        }
+        self.dvfs.set(&settings)?;
+        self.set = settings.iter().map(|setting| (setting.cpu, setting.frequency)).collect();
+        Ok(())
+    }
+}
+
 /// The voltages of a pool's cores.
 pub(crate) struct Voltages {
     techniques: Techniques,
     system: System,
     table: Table,
     /// None after it has failed.
-    dvfs: Mutex<Option<Box<dyn Dvfs>>>,
+    dvfs: Mutex<Option<Backend>>,
     /// Something has changed since the voltages were last set.
     stale: AtomicBool,
 }
@@ -70,7 +99,8 @@ impl Voltages {
         }
         let target = target.map_or_else(|| system.target(), |target| target.watts(&system));
         let table = Table::within(&system, target);
-        Self { techniques, system, table, dvfs: Mutex::new(Some(dvfs)), stale: AtomicBool::new(false) }
+        let backend = Backend { dvfs, set: Vec::new() };
+        Self { techniques, system, table, dvfs: Mutex::new(Some(backend)), stale: AtomicBool::new(false) }
     }
 
     /// The frequency of each worker's core.
@@ -105,14 +135,14 @@ impl Voltages {
     ///
     /// # Errors
     /// The backend has refused. It has put back what was there, and is not used again.
-    pub fn follow(&self, now: impl Fn() -> Vec<Load>) -> io::Result<()> {
+    pub fn follow(&self, change: Change, now: impl Fn() -> Vec<Load>) -> io::Result<()> {
         self.stale.store(true, SeqCst);
         while self.stale.load(SeqCst) {
             // The thread that holds it checks `stale` again when it has let go.
             let Ok(mut dvfs) = self.dvfs.try_lock() else { return Ok(()) };
             while self.stale.swap(false, SeqCst) {
                 let Some(backend) = dvfs.as_mut() else { return Ok(()) };
-                if let Err(error) = backend.set(&self.settings(&now())) {
+                if let Err(error) = backend.set(self.settings(&now()), change) {
                     *dvfs = None;
                     return Err(error);
                 }
