@@ -78,6 +78,8 @@ pub(crate) struct Voltages {
     techniques: Techniques,
     system: System,
     table: Table,
+    /// Where cores of each type rest. The lowest voltage often suffices for higher frequencies, too.
+    resting: Vec<Hz>,
     /// None after it has failed.
     dvfs: Mutex<Option<Backend>>,
     /// Something has changed since the voltages were last set.
@@ -99,8 +101,9 @@ impl Voltages {
         }
         let target = target.map_or_else(|| system.target(), |target| target.watts(&system));
         let table = Table::within(&system, target);
+        let resting = machine.core_types.iter().map(|kind| kind.opps[0].frequency).collect();
         let backend = Backend { dvfs, set: Vec::new() };
-        Self { techniques, system, table, dvfs: Mutex::new(Some(backend)), stale: AtomicBool::new(false) }
+        Self { techniques, system, table, resting, dvfs: Mutex::new(Some(backend)), stale: AtomicBool::new(false) }
     }
 
     /// The frequency of each worker's core.
@@ -121,12 +124,13 @@ impl Voltages {
         let volts = self.table.volts(&active);
         let setting = |load: &Load| {
             let group = &self.system.groups[load.kind.index()];
-            let volts = match self.techniques.scales(region) {
-                false => group.nominal,
-                true if load.active || (serial && load.kind == CoreTypeId(0)) => volts[load.kind.index()],
-                true => group.lowest,
+            let at = |volts| Hz(group.frequency(volts) as u64);
+            let frequency = match self.techniques.scales(region) {
+                false => at(group.nominal),
+                true if load.active || (serial && load.kind == CoreTypeId(0)) => at(volts[load.kind.index()]),
+                true => self.resting[load.kind.index()],
             };
-            Setting { cpu: load.cpu, thread: load.thread, frequency: Hz(group.frequency(volts) as u64) }
+            Setting { cpu: load.cpu, thread: load.thread, frequency }
         };
         loads.iter().map(setting).collect()
     }

@@ -85,6 +85,26 @@ fn sprinting_gives_active_cores_what_waiting_ones_leave() {
     assert_eq!(set_for([0, 0]), [2000, 2000, 500, 500], "serially, the big cores sprint");
 }
 
+#[test]
+fn a_core_rests_at_its_lowest_frequency_where_the_lowest_voltage_is_enough_for_others() {
+    // 1 GHz takes the voltage of 500 MHz.
+    let mut files = Vec::new();
+    for (domain, cpus, times) in [("cpu0", "0-1", 6), ("cpu2", "2-3", 1)] {
+        let folder = format!("sys/kernel/debug/energy_model/{domain}");
+        files.extend([(format!("{folder}/cpus"), cpus.to_owned()), (format!("{folder}/flags"), "0x1".to_owned())]);
+        for (mhz, power) in [(500, 40_000), (1000, 80_000), (1500, 180_000), (2000, 400_000)] {
+            let state = format!("{folder}/ps:{mhz}000");
+            let (frequency, power) = (format!("{mhz}000"), (power * times).to_string());
+            files.extend([(format!("{state}/frequency"), frequency), (format!("{state}/power"), power)]);
+        }
+    }
+    let files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+    let topology = two_and_two_with(&files, 2.0);
+    assert!(topology.powers_known());
+    let set = set_for(&topology, Limit::Highest, [1, 1]);
+    assert_eq!((set[1], set[3]), (500, 500), "{set:?}");
+}
+
 /// The paper's regulators take 160 ns; Linux takes too long to rest a core for a moment.
 #[test]
 fn a_core_that_waits_for_less_than_a_quantum_is_not_slowed_down() {
