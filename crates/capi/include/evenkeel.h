@@ -138,7 +138,8 @@ typedef struct {
   double ratio;
   /**
    * What is done about cores that differ: "none", or "base" for work-biasing and serial-sprinting, and after a "+" what comes to it of "p" work-pacing, "s"
-   * work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+m", without a frequency being set.
+   * work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+psm"
+   * where the machine says what its cores use and sustain, else "base+m", without a frequency being set.
    */
   const char *techniques;
   /**

@@ -29,7 +29,8 @@ pub struct ek_options {
     /// How many times faster a big core is than a little one, 1 to 100. 0: as the machine says, or 2 where it does not.
     pub ratio: f64,
     /// What is done about cores that differ: "none", or "base" for work-biasing and serial-sprinting, and after a "+" what comes to it of "p" work-pacing, "s"
-    /// work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+m", without a frequency being set.
+    /// work-sprinting and "m" work-mugging, as in "base+psm". Null: "base+psm"
+    /// where the machine says what its cores use and sustain, else "base+m", without a frequency being set.
     pub techniques: *const c_char,
     /// 0: where tasks are mugged, tasks that cannot be split do not take turns on the big cores besides.
     pub turns: c_int,

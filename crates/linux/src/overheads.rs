@@ -129,6 +129,8 @@ mod tests {
             siblings: vec![id & !1, id | 1],
             node: 0,
             frequencies: Vec::new(),
+            base: None,
+            powers: Vec::new(),
         };
         let cpus = [cpu(0, 0), cpu(1, 0), cpu(2, 0), cpu(4, 1)];
         let near = |from: &Cpu, to: &Cpu| from.cluster == to.cluster && !from.siblings.contains(&to.id);

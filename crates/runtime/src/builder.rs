@@ -86,9 +86,10 @@ impl PoolBuilder {
         self
     }
 
-    /// What is done about cores that differ. Default: `base+m`, without a frequency being set: which one is worth its power
-    /// depends on what the cores use, and that is not known of a machine. Techniques that are named set frequencies, by powers that are assumed. With `none`, workers are not
-    /// even bound.
+    /// What is done about cores that differ. Default: `base+psm` where the machine says what its cores use and how much power they sustain
+    /// ([`Topology::powers_known`], [`Topology::sustained`] or [`Cpu::base`](evenkeel_topology::Cpu::base)), and no core is clocked higher than without
+    /// this pool; else `base+m`, without a frequency being set. Techniques that are named set frequencies in any case, if need be by powers that are
+    /// assumed. With `none`, workers are not even bound.
     #[must_use]
     pub fn techniques(mut self, techniques: Techniques) -> PoolBuilder {
         self.techniques = Some(techniques);

@@ -24,12 +24,12 @@ impl PoolState {
         unsafe { Worker::enter(slot, |worker| worker.work(&slot.closed)) }
     }
 
-    /// What the thread does that lets tasks take turns.
-    pub(crate) fn take_turns(&self) {
+    /// What the thread does that samples the workers.
+    pub(crate) fn sample(&self, turns: bool) {
         let marks = |worker: usize| self.slots[worker].marks();
         let more = || !self.injected.is_empty() || self.slots.iter().any(|slot| slot.deque.len() > 0);
         if let Some(asymmetry) = &self.asymmetry {
-            asymmetry.take_turns(marks, more);
+            asymmetry.sample(turns, marks, more);
         }
     }
 

@@ -44,6 +44,7 @@ pub use asymmetry::{Account, Spans, this_machine};
 pub use builder::{PoolBuilder, Record};
 pub use chunks::{par_chunks, par_chunks_mut};
 pub use error::{BuildError, MAX_THREADS, Shortage};
+pub use evenkeel_model::Machine;
 pub use evenkeel_model::stealing::Techniques;
 pub use evenkeel_topology::Topology;
 pub use graph::{Creation, Graph, graph};

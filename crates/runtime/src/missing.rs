@@ -19,11 +19,10 @@ impl Missing {
         Self { what: "affinity", why: why.to_owned(), without }
     }
 
-    pub(crate) fn powers() -> Self {
-        let why = "what cores use at which frequency is not known of this machine".into();
+    pub(crate) fn powers(why: &str) -> Self {
         Self {
             what: "powers",
-            why,
+            why: why.to_owned(),
             without: "cores are neither paced nor sprinted, unless techniques are named that do",
         }
     }

@@ -48,7 +48,7 @@ pub(crate) struct Workers {
     threads: Vec<PoolThread>,
     pub(crate) shortage: Option<Shortage>,
     pub(crate) missing: Vec<Missing>,
-    /// Lets tasks take turns, where cores differ.
+    /// Samples workers where cores differ: lets tasks take turns, and slows cores down that have less to do.
     turns: Option<PoolThread>,
 }
 
@@ -124,10 +124,12 @@ impl PoolPlan {
         }
         state.sleep.begin(1..threads.len() + 1);
         state.alone.store(threads.is_empty(), Ordering::Relaxed);
-        let mugs = state.asymmetry.as_deref().and_then(Asymmetry::uneven).is_some_and(Uneven::mugs);
+        let uneven = state.asymmetry.as_deref().and_then(Asymmetry::uneven);
+        let takes_turns = self.turns && uneven.is_some_and(Uneven::mugs);
+        let samples = takes_turns || uneven.is_some_and(Uneven::scales);
         let own = Arc::clone(&state);
-        let turns = (mugs && self.turns).then(|| spawn(format!("{name}-turns"), Box::new(move || own.take_turns())));
-        // Without that thread tasks stay where they are. It counts as one of the missing threads.
+        let turns = samples.then(|| spawn(format!("{name}-turns"), Box::new(move || own.sample(takes_turns))));
+        // Without that thread tasks stay where they are, and no core is slowed down. It counts as one of the missing threads.
         let turns = match turns {
             Some(Err(reason)) => {
                 shortage.get_or_insert(Shortage { got: threads.len() + 1, wanted, reason });

@@ -8,6 +8,8 @@ use evenkeel_model::Hz;
 
 use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
 use crate::kinds::{Says, Source};
+use crate::of_node::CpuNode;
+use crate::power::{self, CpuPowers, OppNode};
 use crate::{Shared, Topology, list};
 
 /// Nodes are not nested deeper than this.
@@ -33,6 +35,8 @@ impl Topology {
             clock: "devicetree",
             model: tree.nodes[0].text("model"),
             cpus: (0..cpus.len()).map(|position| tree.facts(&cpus, position)).collect(),
+            power: Some(power::SOURCE),
+            sustained: None,
             sources,
             designs: tree.designs(&cpus),
             notes,
@@ -56,12 +60,13 @@ struct Entry {
 }
 
 /// The properties that are read.
-const PROPERTIES: [&str; 15] = [
+const PROPERTIES: [&str; 18] = [
     "cache-level",
     "capacity-dmips-mhz",
     "clock-frequency",
     "compatible",
     "cpu",
+    "dynamic-power-coefficient",
     "linux,phandle",
     "model",
     "next-level-cache",
@@ -70,6 +75,8 @@ const PROPERTIES: [&str; 15] = [
     "operating-points",
     "operating-points-v2",
     "opp-hz",
+    "opp-microvolt",
+    "opp-microwatt",
     "phandle",
     "status",
 ];
@@ -170,6 +177,8 @@ impl Tree {
             threads: map("core").map(|shared| shared.cpus).unwrap_or_default(),
             node: node.number("numa-node-id").and_then(|node| node.try_into().ok()).unwrap_or_default(),
             frequencies: self.frequencies(cpus[position]),
+            base: None,
+            powers: self.powers(cpus, position),
             cache: self.last_cache(cpus, position),
             cluster: map("cluster"),
             package: map("socket"),
@@ -207,8 +216,7 @@ impl Tree {
 
     fn frequencies(&self, cpu: usize) -> Vec<Hz> {
         if let Some(table) = self.pointed(cpu, "operating-points-v2") {
-            let points = self.children(table).filter(|point| self.nodes[*point].enabled());
-            return points.filter_map(|point| self.nodes[point].long("opp-hz")).map(Hz).collect();
+            return self.points(table).map(|point| point.frequency).collect();
         }
         if let Some(pairs) = self.nodes[cpu].bytes("operating-points") {
             // Pairs of kHz and uV.
@@ -217,6 +225,30 @@ impl Tree {
             return khz.map(|khz| Hz(u64::from(khz) * 1000)).collect();
         }
         self.nodes[cpu].long("clock-frequency").map(Hz).into_iter().collect()
+    }
+
+    /// The points of a table that are not disabled.
+    fn points(&self, table: usize) -> impl Iterator<Item = OppNode> {
+        let points = self.children(table).map(|point| &self.nodes[point]).filter(|point| point.enabled());
+        points.filter_map(|point| {
+            Some(OppNode {
+                frequency: Hz(point.long("opp-hz")?),
+                microvolts: point.number("opp-microvolt"),
+                microwatts: point.number("opp-microwatt"),
+            })
+        })
+    }
+
+    /// What a CPU uses at each operating point.
+    fn powers(&self, cpus: &[usize], position: usize) -> CpuPowers {
+        let node = |cpu: &usize| CpuNode {
+            table: self.nodes[*cpu].number("operating-points-v2"),
+            coefficient: self.nodes[*cpu].number("dynamic-power-coefficient"),
+        };
+        let all: Vec<CpuNode> = cpus.iter().map(node).collect();
+        let coefficient = all[position].shared_coefficient(&all);
+        let table = self.pointed(cpus[position], "operating-points-v2");
+        table.iter().flat_map(|table| self.points(*table)).filter_map(|point| point.power(coefficient)).collect()
     }
 
     /// What says how fast the CPUs are, the most precise first, and what a user should know of it.

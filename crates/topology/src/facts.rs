@@ -3,7 +3,8 @@
 use evenkeel_model::Hz;
 
 use crate::kinds::{self, Source};
-use crate::{Cpu, Overheads, Shared, Topology};
+use crate::power::{CpuPowers, plausible};
+use crate::{Cpu, Overheads, Shared, Sustained, Topology};
 
 /// A favoured core's ranking or turbo frequency is up to a seventh above that of its kind (Turbo Boost Max 3.0 of the
 /// i7-6950X: 4.0 over 3.5 GHz); cores of different kinds are a fifth apart or more.
@@ -21,6 +22,10 @@ pub(crate) struct Facts {
     pub model: Option<String>,
     /// The CPUs, ascending by number, each once, at least one.
     pub cpus: Vec<CpuFacts>,
+    /// See [`Topology::power`].
+    pub power: Option<&'static str>,
+    /// See [`Topology::sustained`].
+    pub sustained: Option<Sustained>,
     /// What says how fast they are, the most precise first.
     pub sources: Vec<Source>,
     /// The designs of cores.
@@ -40,6 +45,10 @@ pub(crate) struct CpuFacts {
     pub node: u16,
     /// Frequencies, in any order.
     pub frequencies: Vec<Hz>,
+    /// See [`Cpu::base`].
+    pub base: Option<Hz>,
+    /// Frequencies and what it uses at them, in any order.
+    pub powers: CpuPowers,
     /// With which CPUs it shares its last-level cache.
     pub cache: Option<Shared>,
     /// With which it is in a cluster.
@@ -64,13 +73,19 @@ impl Facts {
             kind.design = self.design(&found.kind_of, position);
         }
         let (cluster_of, clusters) = partition(&ids, &self.shared());
-        let cpu = |(position, facts): (usize, &CpuFacts)| Cpu {
-            id: facts.id,
-            kind: found.kind_of[position],
-            cluster: cluster_of[position],
-            siblings: ids.iter().copied().filter(|id| *id == facts.id || facts.threads.contains(id)).collect(),
-            node: facts.node,
-            frequencies: ascending(&facts.frequencies),
+        let cpu = |(position, facts): (usize, &CpuFacts)| {
+            let frequencies = ascending(&facts.frequencies);
+            let highest = frequencies.last().copied();
+            Cpu {
+                id: facts.id,
+                kind: found.kind_of[position],
+                cluster: cluster_of[position],
+                siblings: ids.iter().copied().filter(|id| *id == facts.id || facts.threads.contains(id)).collect(),
+                node: facts.node,
+                base: facts.base.filter(|base| highest.is_some_and(|highest| *base <= highest)),
+                powers: plausible(&facts.powers, highest),
+                frequencies,
+            }
         };
         let cpus: Vec<Cpu> = self.cpus.iter().enumerate().map(cpu).collect();
         let mut notes = found.notes;
@@ -84,6 +99,8 @@ impl Facts {
         Topology {
             origin: self.origin,
             clock: self.clock,
+            power: self.power.filter(|_| cpus.iter().any(|cpu| !cpu.powers.is_empty())),
+            sustained: self.sustained,
             model: self.model,
             cpus,
             kinds,

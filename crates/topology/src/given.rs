@@ -1,7 +1,9 @@
 //! What a user says about the cores: `--big 0-3 --little 4-7 --ratio 3`, or `--big 4c:big,2c:little`.
 
+use evenkeel_model::Watts;
+
 use crate::kinds::{CpuType, of_capacities};
-use crate::{Cpu, Shared, Topology, UNKNOWN_RATIO, list};
+use crate::{Cpu, Shared, Sustained, Topology, UNKNOWN_RATIO, list};
 
 impl Topology {
     /// The same machine with other kinds, or less of it.
@@ -187,6 +189,19 @@ impl Topology {
         for (kind, old) in left.iter_mut().zip(&used) {
             kind.design.clone_from(&kinds[*old].design);
         }
-        Self { cpus, kinds: left, clusters, ..self.clone() }
+        let sustained = self.sustained.map(|of_all| {
+            let share = share(&cpus, &self.cpus);
+            Sustained { power: Watts(of_all.power.0 * share), ..of_all }
+        });
+        Self { cpus, kinds: left, clusters, sustained, ..self.clone() }
+    }
+}
+
+/// The share that some CPUs have of what all use at their highest frequencies; where that is not known, of their number.
+fn share(some: &[Cpu], all: &[Cpu]) -> f64 {
+    let most = |cpus: &[Cpu]| cpus.iter().map(|cpu| Some(cpu.powers.last()?.1.0)).sum::<Option<f64>>();
+    match (most(some), most(all)) {
+        (Some(some), Some(all)) => some / all,
+        _ => some.len() as f64 / all.len() as f64,
     }
 }

@@ -45,6 +45,8 @@ impl Topology {
             sources: sources(&cpus, &kinds),
             designs: merged(designs),
             cpus,
+            power: None,
+            sustained: None,
             notes: Vec::new(),
         };
         Ok(facts.topology())
@@ -90,6 +92,8 @@ fn cpu(node: Node<'_, '_>, kinds: &[HwlocKind<'_, '_>]) -> Option<CpuFacts> {
         threads: of("Core").and_then(members).unwrap_or_default(),
         node: 0,
         frequencies: frequency.map(|mhz| Hz((mhz * 1e6) as u64)).into_iter().collect(),
+        base: None,
+        powers: Vec::new(),
         cache: last.and_then(|cache| shared(cache, cache.attribute("type").unwrap_or_default(), true)),
         cluster: None,
         package: of("Package").or_else(|| of("Machine")).and_then(|package| shared(package, "package", false)),

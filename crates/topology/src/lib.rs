@@ -7,14 +7,20 @@ pub mod list;
 
 mod clock;
 mod devicetree;
+mod energy_model;
 mod facts;
 mod file;
 mod given;
+mod given_powers;
 mod hwloc;
 mod machine;
+mod of_node;
+mod power;
+mod sustained;
 mod sysfs;
+mod volts;
 
-use evenkeel_model::Hz;
+use evenkeel_model::{Hz, Watts};
 
 pub use kinds::CpuType;
 pub use machine::Overheads;
@@ -29,6 +35,10 @@ pub struct Topology {
     pub origin: &'static str,
     /// What says the frequencies, where there are some: [`Self::origin`], or what stands in for it.
     pub clock: &'static str,
+    /// What says what the CPUs use ([`Cpu::powers`]); `None` where nothing does.
+    pub power: Option<&'static str>,
+    /// What all CPUs together can use for long, where something says it. Where some CPUs are left out it is the others' share.
+    pub sustained: Option<Sustained>,
     /// The board or the processor, where it says.
     pub model: Option<String>,
     /// The CPUs that are online, ascending by their number. Never empty.
@@ -59,6 +69,19 @@ pub struct Cpu {
     /// The frequencies that it can be set to, ascending; only the lowest and the highest where no more is known, and
     /// none where nothing is.
     pub frequencies: Vec<Hz>,
+    /// The frequency that it sustains while all others are busy, where the firmware says it.
+    pub base: Option<Hz>,
+    /// What it uses at each frequency while it is busy, ascending by frequency; none where nothing says it.
+    pub powers: Vec<(Hz, Watts)>,
+}
+
+/// A power that can be used for long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sustained {
+    /// How much.
+    pub power: Watts,
+    /// What says it: RAPL, a thermal zone.
+    pub source: &'static str,
 }
 
 impl Cpu {
@@ -88,6 +111,18 @@ impl Topology {
     /// The CPUs of a kind, ascending.
     pub fn cpus_of(&self, kind: usize) -> Vec<u16> {
         self.cpus.iter().filter(|cpu| cpu.kind == kind).map(|cpu| cpu.id).collect()
+    }
+
+    /// What the fastest-clocked CPU of a kind uses at each frequency while it is busy, ascending by frequency; none where nothing says it.
+    pub fn powers_of(&self, kind: usize) -> &[(Hz, Watts)] {
+        let of = self.cpus.iter().filter(|cpu| cpu.kind == kind);
+        of.max_by_key(|cpu| cpu.max()).map_or(&[], |cpu| &cpu.powers)
+    }
+
+    /// Whether powers and frequencies are known of all kinds, so that what they use can be compared.
+    pub fn powers_known(&self) -> bool {
+        let clocked = |kind: usize| self.cpus.iter().any(|cpu| cpu.kind == kind && !cpu.frequencies.is_empty());
+        (0..self.kinds.len()).all(|kind| clocked(kind) && !self.powers_of(kind).is_empty())
     }
 
     /// A CPU by its number.

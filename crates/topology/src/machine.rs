@@ -6,7 +6,7 @@ use evenkeel_model::{
     Cluster, ClusterId, Core, CoreId, CoreSet, CoreType, CoreTypeId, Costs, Hz, Machine, Ns, Opp, Volts,
 };
 
-use crate::{Cpu, Shared, Topology, list};
+use crate::{Cpu, Shared, Topology, list, volts};
 
 /// What is not known of a core is taken from no real one: as much out-of-order machinery and power as a core of about
 /// 2020 has, and a voltage that rises with the frequency.
@@ -113,15 +113,28 @@ impl Topology {
             quoted(name),
             quoted(&machine.description)
         );
-        for (kind, core) in self.kinds.iter().zip(&machine.core_types) {
+        let power = self.power.filter(|_| self.powers_known());
+        for (position, (kind, core)) in self.kinds.iter().zip(&machine.core_types).enumerate() {
             let opps: Vec<String> = core
                 .opps
                 .iter()
                 .map(|opp| format!("[{:?}, {:?}]", opp.frequency.0 as f64 / 1e6, opp.voltage.0))
                 .collect();
-            let frequencies = match self.frequencies(&kind.name).is_empty() {
-                true => "assumed: no frequency is known".to_owned(),
-                false => format!("frequencies: {}; voltages assumed", self.clock),
+            let frequencies = match (self.frequencies(position).is_empty(), power) {
+                (true, _) => "assumed: no frequency is known".to_owned(),
+                (false, None) => format!("frequencies: {}; voltages assumed", self.clock),
+                (false, Some(power)) => {
+                    format!(
+                        "frequencies: {}; voltages: {power}, sqrt(power / frequency), 1 V at the highest",
+                        self.clock
+                    )
+                }
+            };
+            let (activity, leakage) = match power {
+                Some(power) => {
+                    (format!("{power}: power at the highest frequency, at IPC 2 x extract"), "included in activity")
+                }
+                None => ("assumed: 0.5 W per instruction per ns at 1 V".to_owned(), "assumed: 0.1 A"),
             };
             let extract =
                 format!("capacity {} at the highest frequency; {}: {}", kind.capacity, self.origin, kind.source);
@@ -133,8 +146,8 @@ impl Topology {
                 line("extract", &format!("{:?}", core.extract), &extract),
                 line("overlap", &format!("{:?}", core.overlap), "assumed: half of the memory time is hidden"),
                 line("opps", &format!("[{}]", opps.join(", ")), &frequencies),
-                line("activity", &format!("{:?}", core.activity), "assumed: 0.5 W per instruction per ns at 1 V"),
-                line("leakage", &format!("{:?}", core.leakage), "assumed: 0.1 A"),
+                line("activity", &format!("{:?}", core.activity), &activity),
+                line("leakage", &format!("{:?}", core.leakage), leakage),
                 line("idle_share", &format!("{:?}", core.idle_share), "assumed: power gating"),
                 match core.smt > 1.0 {
                     true => line("smt", &format!("{:?}", core.smt), SMT_SOURCE),
@@ -271,16 +284,21 @@ impl Topology {
         parts
     }
 
-    /// The frequencies of a kind: those of its fastest-clocked CPU.
-    fn frequencies(&self, name: &str) -> &[Hz] {
-        let of = self.cpus.iter().filter(|cpu| self.kinds[cpu.kind].name == name);
-        of.max_by_key(|cpu| cpu.max().map(|hz| hz.0)).map_or(&[], |cpu| &cpu.frequencies)
+    /// The frequencies of a kind: those of its fastest-clocked CPU, and between the lowest and the highest those of which powers are known.
+    fn frequencies(&self, kind: usize) -> Vec<Hz> {
+        let of = self.cpus.iter().filter(|cpu| cpu.kind == kind);
+        let Some(cpu) = of.max_by_key(|cpu| cpu.max()) else { return Vec::new() };
+        let between = |hz: &Hz| cpu.min() < Some(*hz) && Some(*hz) < cpu.max();
+        let known = cpu.powers.iter().map(|(hz, _)| *hz).filter(between);
+        let mut frequencies: Vec<Hz> = cpu.frequencies.iter().copied().chain(known).collect();
+        frequencies.sort_unstable();
+        frequencies.dedup();
+        frequencies
     }
 
     fn core_types(&self) -> Vec<CoreType> {
-        let known = self.kinds.iter().all(|kind| !self.frequencies(&kind.name).is_empty());
-        let with = |frequencies: &dyn Fn(&crate::CpuType) -> Vec<Hz>| -> Vec<(Vec<Hz>, f64)> {
-            let of: Vec<Vec<Hz>> = self.kinds.iter().map(frequencies).collect();
+        let known: Vec<Vec<Hz>> = (0..self.kinds.len()).map(|kind| self.frequencies(kind)).collect();
+        let with = |of: Vec<Vec<Hz>>| -> Vec<(Vec<Hz>, f64)> {
             // Capacity is what a core gets done in a cycle, times its frequency.
             let highest = |frequencies: &[Hz]| frequencies.last().map_or(1.0, |hz| hz.per_ns());
             let a_cycle: Vec<f64> =
@@ -288,12 +306,15 @@ impl Topology {
             let most = a_cycle.iter().copied().fold(0.0, f64::max);
             of.into_iter().zip(a_cycle).map(|(of, a_cycle)| (of, a_cycle / most)).collect()
         };
-        let mut types = with(&|kind| if known { self.frequencies(&kind.name).to_vec() } else { vec![FREQUENCY] });
+        let unknown = vec![vec![FREQUENCY]; self.kinds.len()];
+        let all_known = known.iter().all(|frequencies| !frequencies.is_empty());
+        let mut types = with(if all_known { known } else { unknown.clone() });
         if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
-            types = with(&|_| vec![FREQUENCY]);
+            types = with(unknown);
         }
-        let core_type =
-            |(position, (kind, (frequencies, extract))): (usize, (&crate::CpuType, (Vec<Hz>, f64)))| CoreType {
+        let powers_known = self.powers_known();
+        let core_type = |(position, (kind, (frequencies, extract))): (usize, (&crate::CpuType, (Vec<Hz>, f64)))| {
+            let assumed = CoreType {
                 name: kind.name.clone(),
                 width: WIDTH,
                 extract,
@@ -304,6 +325,8 @@ impl Topology {
                 idle_share: IDLE_SHARE,
                 smt: if self.cpus_of(position).iter().any(|id| self.threads_of(*id) > 1) { SMT } else { 1.0 },
             };
+            if powers_known { volts::with_powers(assumed, self.powers_of(position)) } else { assumed }
+        };
         self.kinds.iter().zip(types).enumerate().map(core_type).collect()
     }
 }

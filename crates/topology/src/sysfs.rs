@@ -1,6 +1,7 @@
 //! Reads a topology from sysfs, or from a saved copy of it.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use evenkeel_model::Hz;
@@ -8,7 +9,8 @@ use evenkeel_model::Hz;
 use crate::clock::Clock;
 use crate::facts::{BINNED, CpuFacts, Design, FAVOURED, Facts};
 use crate::kinds::{Says, Source};
-use crate::{Shared, Topology, list};
+use crate::power::{CpuPowers, Powers};
+use crate::{Shared, Sustained, Topology, list, sustained};
 
 /// Where the CPUs are, below the root.
 const CPUS: &str = "sys/devices/system/cpu";
@@ -44,11 +46,14 @@ impl Topology {
         }
         let nodes = tree.nodes();
         let clock = Clock::of(&tree, &ids);
-        let cpu = |(id, frequencies): (&u16, Vec<Hz>)| CpuFacts {
+        let powers = Powers::of(&tree, &ids);
+        let cpu = |(id, (frequencies, powers)): (&u16, (Vec<Hz>, CpuPowers))| CpuFacts {
             id: *id,
             threads: tree.threads(*id),
             node: nodes.iter().find(|(_, cpus)| cpus.contains(id)).map_or(0, |(node, _)| *node),
             frequencies,
+            base: sustained::base(&tree, *id),
+            powers,
             cache: tree.last_cache(*id),
             cluster: tree.shared(*id, "cluster", &["topology/cluster_cpus_list"]),
             package: tree.shared(*id, "package", &["topology/package_cpus_list", "topology/core_siblings_list"]),
@@ -58,10 +63,12 @@ impl Topology {
             origin: "sysfs",
             clock: clock.source,
             model: tree.model(),
-            cpus: ids.iter().zip(clock.frequencies).map(cpu).collect(),
+            cpus: ids.iter().zip(clock.frequencies.into_iter().zip(powers.of)).map(cpu).collect(),
+            power: powers.source,
+            sustained: Sustained::of(&tree),
             sources: tree.sources(&ids, &designs),
             designs,
-            notes: tree.partial(&ids).into_iter().chain(clock.note).collect(),
+            notes: tree.partial(&ids).into_iter().chain(clock.note).chain(powers.notes).collect(),
         };
         Ok(facts.topology())
     }
@@ -78,9 +85,22 @@ impl Tree<'_> {
         fs::read_to_string(self.root.join(path)).ok().map(|text| text.trim().to_owned())
     }
 
+    /// The start of a file, as it is: as many bytes as a property that says something about power can have.
+    pub fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        const MOST: u64 = 4096;
+        let mut bytes = Vec::new();
+        fs::File::open(self.root.join(path)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// The path of a file in a CPU's folder.
+    pub fn cpu_file(id: u16, file: &str) -> String {
+        format!("{CPUS}/cpu{id}/{file}")
+    }
+
     /// What is in a file of a CPU's folder.
     pub fn of_cpu(&self, id: u16, file: &str) -> Option<String> {
-        self.text(Path::new(CPUS).join(format!("cpu{id}")).join(file))
+        self.text(Self::cpu_file(id, file))
     }
 
     fn list_of_cpu(&self, id: u16, file: &str) -> Option<Vec<u16>> {
@@ -93,7 +113,7 @@ impl Tree<'_> {
     }
 
     /// The names in a folder, in order.
-    fn names(&self, folder: &str) -> Vec<String> {
+    pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();

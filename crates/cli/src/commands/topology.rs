@@ -56,6 +56,7 @@ fn text(name: &str, topology: &Topology, capabilities: Option<&[Capability]>) ->
         topology.origin
     ));
     text += &kinds(topology);
+    text += &powers(topology);
     text += &clusters(topology);
     if let Some(capabilities) = capabilities {
         let mut rows = table::new(&["use", "", "state", "what helps", "without it"]);
@@ -102,6 +103,24 @@ fn range(topology: &Topology, cpus: &[u16]) -> String {
     }
 }
 
+/// What cores use, where something says it.
+fn powers(topology: &Topology) -> String {
+    let kind = |position: usize| {
+        let powers = topology.powers_of(position);
+        let (lowest, highest) = (powers.first()?.1.0, powers.last()?.1.0);
+        Some(format!("{} {lowest:.2} to {highest:.2} W", topology.kinds[position].name))
+    };
+    let kinds: Vec<String> = (0..topology.kinds.len()).filter_map(kind).collect();
+    let mut text = String::new();
+    if let Some(source) = topology.power.filter(|_| !kinds.is_empty()) {
+        let _ = writeln!(text, "a busy core uses: {} (from {source})", kinds.join(", "));
+    }
+    if let Some(sustained) = topology.sustained {
+        let _ = writeln!(text, "all together sustain {:.2} W (from {})", sustained.power.0, sustained.source);
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
 fn clusters(topology: &Topology) -> String {
     let mut rows = table::new(&["cluster", "CPUs", "threads a core", "memory node", "CPUs of a cluster share"]);
     for (position, shared) in topology.clusters.iter().enumerate() {
@@ -139,6 +158,8 @@ fn document<'a>(topology: &'a Topology, capabilities: Option<&'a [Capability]>) 
         siblings: &cpu.siblings,
         node: cpu.node,
         frequencies_hz: cpu.frequencies.iter().map(|hz| hz.0).collect(),
+        base_hz: cpu.base.map(|hz| hz.0),
+        powers: cpu.powers.iter().map(|(hz, watts)| json::PowerAt { frequency_hz: hz.0, watts: watts.0 }).collect(),
     };
     let capability = |capability: &'a Capability| json::AbilityEntry {
         name: capability.name,
@@ -154,6 +175,8 @@ fn document<'a>(topology: &'a Topology, capabilities: Option<&'a [Capability]>) 
         kinds: topology.kinds.iter().enumerate().map(kind).collect(),
         clusters: topology.clusters.iter().map(cluster).collect(),
         cpus: topology.cpus.iter().map(cpu).collect(),
+        power: topology.power,
+        sustained: topology.sustained.map(|found| json::SustainedPower { watts: found.power.0, source: found.source }),
         notes: &topology.notes,
         abilities: capabilities.map(|capabilities| capabilities.iter().map(capability).collect()),
     }

@@ -360,11 +360,12 @@ fn a_predictor_file_gives_what_training_afresh_gives_and_must_fit_the_machine() 
 #[test]
 fn topology_prints_this_machine_or_another_and_saves_it() {
     let report = json(&["topology", "--format", "json"]);
-    let names = ["origin", "model", "kinds", "clusters", "cpus", "notes", "abilities"];
+    let names = ["origin", "model", "kinds", "clusters", "cpus", "power", "sustained", "notes", "abilities"];
     fields(&report, &names);
     fields(&report["kinds"][0], &["name", "design", "capacity", "source", "cpus"]);
     fields(&report["clusters"][0], &["cpus", "shared"]);
-    fields(&report["cpus"][0], &["id", "kind", "cluster", "siblings", "node", "frequencies_hz"]);
+    let cpu = ["id", "kind", "cluster", "siblings", "node", "frequencies_hz", "base_hz", "powers"];
+    fields(&report["cpus"][0], &cpu);
     fields(&report["abilities"][0], &["name", "available", "detail", "remedy", "without"]);
     assert_eq!(report["kinds"][0]["capacity"], 1024);
 
@@ -372,9 +373,14 @@ fn topology_prints_this_machine_or_another_and_saves_it() {
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("board.toml");
     let save = ["topology", file, "--ratio", "4", "--save", saved.to_str().unwrap()];
-    assert!(stdout(&save).contains("cortex-a76"));
+    let text = stdout(&save);
+    assert!(text.contains("cortex-a76"), "{text}");
+    let powers = "big 0.23 to 1.00 W, little 0.10 to 0.37 W (from devicetree (dynamic-power-coefficient))";
+    assert!(text.contains(powers), "{text}");
     let report = json(&["topology", file, "--format", "json"]);
     assert!(report["abilities"].is_null() && report["kinds"][1]["capacity"] == 398, "{report}");
+    assert_eq!(report["cpus"][2]["powers"][1], serde_json::json!({"frequency_hz": 2_400_000_000_u64, "watts": 0.9984}));
+    assert!(report["sustained"].is_null(), "{report}");
     // What is saved is a machine of the simulator, and so is the file itself.
     let text = std::fs::read_to_string(&saved).unwrap();
     let machine = evenkeel_model::Machine::from_toml(&text, "board.toml").unwrap();

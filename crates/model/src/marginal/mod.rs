@@ -61,6 +61,12 @@ impl Group {
         self.ipc * self.frequency(volts)
     }
 
+    /// Equation 1 solved for the voltage, within those at which the core works. Where frequency does not depend on voltage, the highest.
+    pub fn voltage_for(&self, hertz: f64) -> Volts {
+        let volts = (hertz - self.offset) / self.slope;
+        if volts.is_finite() { Volts(volts.clamp(self.lowest.0, self.highest.0)) } else { self.highest }
+    }
+
     /// Equation 4: the power of a core, `a IPC f V^2 + V I_leak`. A waiting core searches for work all the time, so it uses that, too.
     pub fn power(&self, volts: Volts) -> Watts {
         Watts(self.activity * self.throughput(volts) * volts.0 * volts.0 + volts.0 * self.leakage)

@@ -1,7 +1,7 @@
 //! The lookup table of the DVFS controller: how many cores of each type are active, and which voltages that makes (III.A).
 
 use super::{Range, System};
-use crate::Volts;
+use crate::{Volts, Watts};
 
 /// Feasible voltages for every count of active cores; 25 entries for 4 big and 4 little cores.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,14 +13,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of a system.
+    /// The table of a system whose target is the power of all cores at nominal voltage (Equation 6).
     pub fn new(system: &System) -> Self {
+        Self::within(system, system.target())
+    }
+
+    /// The table for another target.
+    pub fn within(system: &System, target: Watts) -> Self {
         let cores = system.all();
         let entries: usize = cores.iter().map(|cores| cores + 1).product();
         let mut active = vec![0; cores.len()];
         let mut volts = Vec::with_capacity(entries * cores.len());
         for _ in 0..entries {
-            volts.extend(system.optimum(&active, Range::Feasible).volts);
+            volts.extend(system.optimum_within(target, &active, Range::Feasible).volts);
             for (active, cores) in active.iter_mut().zip(&cores).rev() {
                 *active = if *active < *cores { *active + 1 } else { 0 };
                 if *active > 0 {

@@ -100,6 +100,25 @@ fn the_table_has_every_count_and_repeats_what_was_computed() {
 }
 
 #[test]
+fn a_table_keeps_to_its_target() {
+    let system = Parameters::MATCHED.system(4, 4);
+    let target = Watts(system.target().0 * 0.8);
+    for (active, volts) in Table::within(&system, target).entries() {
+        assert!(system.power(&active, volts).0 <= target.0 * (1.0 + 1e-9), "{active:?}");
+    }
+    assert_eq!(Table::within(&system, system.target()), Table::new(&system));
+}
+
+#[test]
+fn a_voltage_for_a_frequency_is_one_at_which_the_core_works() {
+    let group = Parameters::MATCHED.system(4, 4).groups[0];
+    let volts = Volts(1.1);
+    assert!((group.voltage_for(group.frequency(volts)).0 - volts.0).abs() < 1e-9);
+    assert_eq!((group.voltage_for(0.0), group.voltage_for(1e12)), (group.lowest, group.highest));
+    assert_eq!(Group { slope: 0.0, ..group }.voltage_for(group.offset), group.highest);
+}
+
+#[test]
 fn the_frontier_ends_where_nothing_is_faster_and_meets_the_optimum() {
     let system = Parameters::MATCHED.system(4, 4);
     let points = pareto(&system, 25);

@@ -35,7 +35,7 @@ pub use reproduction::{Chart, Line, Reproduction, Reproductions, Row, RowKind};
 pub use run::{Cluster, Effect, Metrics, OrderEffect, PolicyEffects, Program, Run, Runs};
 pub use scheduled::{Schedulable, Schedulables, Scheduled};
 pub use sweep::{Planned, Swept, SweptPolicy, Varied};
-pub use topology::{AbilityEntry, CoreKind, OnlineCpu, SharingCpus, Topology};
+pub use topology::{AbilityEntry, CoreKind, OnlineCpu, PowerAt, SharingCpus, SustainedPower, Topology};
 pub use tried::{Tried, TriedScheduler};
 pub use watched::{Watched, WatchedCore, WatchedThread};
 

@@ -16,6 +16,10 @@ pub struct Topology<'a> {
     pub clusters: Vec<SharingCpus<'a>>,
     /// The CPUs that are online, ascending.
     pub cpus: Vec<OnlineCpu<'a>>,
+    /// What `powers` of the CPUs are from, such as `Energy Model`; `null` if nothing says what CPUs use.
+    pub power: Option<&'a str>,
+    /// What all CPUs together can use for long; `null` if nothing says it.
+    pub sustained: Option<SustainedPower<'a>>,
     /// Sentences: sources that contradict each other, what was assumed.
     pub notes: &'a [String],
     /// What can be seen and controlled on this machine; `null` if a FILE was read.
@@ -64,6 +68,30 @@ pub struct OnlineCpu<'a> {
     pub node: u16,
     /// What it can be set to, ascending, in hertz; only the lowest and the highest where no more is known.
     pub frequencies_hz: Vec<u64>,
+    /// The frequency that it sustains while all others are busy, in hertz; `null` if the firmware does not say it.
+    pub base_hz: Option<u64>,
+    /// What it uses while it is busy, ascending by frequency; empty if nothing says it.
+    pub powers: Vec<PowerAt>,
+}
+
+/// What a busy CPU uses at a frequency.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PowerAt {
+    /// The frequency, in hertz.
+    pub frequency_hz: u64,
+    /// What it uses, in watts.
+    pub watts: f64,
+}
+
+/// A power that can be used for long.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SustainedPower<'a> {
+    /// How much, in watts.
+    pub watts: f64,
+    /// What says it: RAPL, a thermal zone.
+    pub source: &'a str,
 }
 
 /// Something that can be seen or controlled.

@@ -8,6 +8,7 @@ mod activity;
 mod placement;
 mod pool;
 mod setup;
+mod target;
 mod turns;
 mod uneven;
 mod voltages;

@@ -114,11 +114,11 @@ impl Asymmetry {
         self.uneven.as_ref()
     }
 
-    /// Lets long tasks take turns on the bigger cores until [`Uneven::stop`] is called. `marks` changes when a worker gets another task, and `more` says whether
+    /// Samples workers once a quantum until [`Uneven::stop`] is called: slows cores down that have less to do, and, with `turns`, lets long tasks take turns on the bigger cores. `marks` changes when a worker gets another task, and `more` says whether
     /// there are tasks that no worker has begun.
-    pub fn take_turns(&self, marks: impl Fn(usize) -> (isize, isize, u64), more: impl Fn() -> bool) {
+    pub fn sample(&self, turns: bool, marks: impl Fn(usize) -> (isize, isize, u64), more: impl Fn() -> bool) {
         if let Some(uneven) = &self.uneven {
-            uneven.take_turns(&self.activities, marks, more, self.accounts.as_ref());
+            uneven.sample(turns, &self.activities, marks, more, self.accounts.as_ref());
         }
     }
 

@@ -9,8 +9,9 @@ use evenkeel_topology::Topology;
 use super::accounts::Accounts;
 use super::placement::{Placement, PoolCore};
 use super::pool::Asymmetry;
+use super::target::Target;
 use super::uneven::Uneven;
-use super::voltages::Voltages;
+use super::voltages::{Limit, VoltageOptions, Voltages};
 use crate::affinity::{Affinity, KernelAffinity, own};
 use crate::dvfs::{self, Dvfs};
 use crate::fork::PerProcess;
@@ -23,7 +24,7 @@ pub(crate) struct AsymmetryOptions<'a> {
     pub topology: &'a Topology,
     /// With so many workers.
     pub workers: usize,
-    /// `base+m` with no frequency set if `None`.
+    /// If `None`, all that rest on what is known of the machine.
     pub techniques: Option<Techniques>,
     /// Whether times are kept.
     pub times: bool,
@@ -70,23 +71,31 @@ pub(super) fn uneven(
         missing.push(Missing::affinity(&error.to_string()));
         return None;
     }
-    let scales = |of: Techniques| of.serial_sprinting || of.pacing || of.sprinting;
-    let (techniques, voltages) = match techniques {
-        // What another instruction costs on each core decides where power is worth most (II.A). A topology does not know that, and with the
-        // powers that are assumed for all cores alike no frequency is better than the ones that are there.
-        None => {
-            missing.push(Missing::powers());
+    let target = Target::of(topology);
+    let (techniques, wanted_voltages) = match (techniques, target) {
+        (None, Ok(target)) => {
+            let techniques = Techniques::BASE_PSM;
+            (techniques, Some(VoltageOptions { techniques, target: Some(target), limit: Limit::Ceiling }))
+        }
+        // What another instruction costs on each core decides where power is worth most (II.A). With powers that are assumed for all cores alike no
+        // frequency is better than the ones that are there, and without a limit to the power none is better than the highest.
+        (None, Err(why)) => {
+            missing.push(Missing::powers(why));
             (Techniques::BASE_M, None)
         }
-        Some(techniques) if scales(techniques) => {
-            let voltages = backend(topology).and_then(|dvfs| {
-                let (machine, cpus) = topology.machine("this machine")?;
-                Ok(Voltages::new(&machine, &cpus, techniques, dvfs))
-            });
-            (techniques, voltages.map_err(|why| missing.push(Missing::frequencies(&why))).ok())
+        (Some(techniques), target) => {
+            let scales = techniques.serial_sprinting || techniques.pacing || techniques.sprinting;
+            let options = VoltageOptions { techniques, target: target.ok(), limit: Limit::Highest };
+            (techniques, scales.then_some(options))
         }
-        Some(techniques) => (techniques, None),
     };
+    let voltages = wanted_voltages.and_then(|options| {
+        let voltages = backend(topology).and_then(|dvfs| {
+            let (machine, cpus) = topology.machine("this machine")?;
+            Ok(Voltages::new(&machine, &cpus, options, dvfs))
+        });
+        voltages.map_err(|why| missing.push(Missing::frequencies(&why))).ok()
+    });
     let speeds = topology.kinds.iter().map(|kind| f64::from(kind.capacity) / f64::from(topology.kinds[0].capacity));
     Some(Uneven::new(techniques, placement, speeds.collect(), voltages, wanted.on_missing))
 }

@@ -15,14 +15,15 @@ use super::accounts::Accounts;
 use super::activity::{Activity, Failures};
 use super::placement::{Exchange, Placement, PoolCore};
 use super::pool::Asymmetry;
-use super::setup::{self, AsymmetryOptions};
 use super::uneven::Uneven;
-use super::voltages::Voltages;
+use super::voltages::{Limit, VoltageOptions, Voltages};
 use crate::affinity::{Affinity, Mask, Tid};
 use crate::dvfs::{Dvfs, Setting};
 use crate::job::{HeapJob, Job};
 use crate::state::PoolState;
 use crate::worker::Worker;
+
+mod powers;
 
 /// Keeps the masks that are set, and refuses some of them.
 #[derive(Clone, Default)]
@@ -67,7 +68,7 @@ struct Clocks {
 }
 
 impl Dvfs for Clocks {
-    fn nominal(&self, _: u16) -> Option<Hz> {
+    fn ceiling(&self, _: u16) -> Option<Hz> {
         Some(Hz(1_500_000_000))
     }
 
@@ -86,24 +87,36 @@ impl Drop for Clocks {
     }
 }
 
-/// CPUs 0 and 1 are big, 2 and 3 little; all run at 0.5 to 2 GHz.
-fn two_and_two() -> Topology {
+/// CPUs 0 and 1 are big, 2 and 3 little; all run at 0.5 to 2 GHz. What else is known of them is in files.
+fn two_and_two_with(files: &[(&str, String)], ratio: f64) -> Topology {
     let root = tempfile::tempdir().unwrap();
-    let cpus = root.path().join("sys/devices/system/cpu");
-    for cpu in 0..4 {
-        let folder = cpus.join(format!("cpu{cpu}/cpufreq"));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("scaling_available_frequencies"), "500000 1000000 1500000 2000000").unwrap();
+    let frequencies = |cpu| {
+        let file = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_available_frequencies");
+        (file, "500000 1000000 1500000 2000000".to_owned())
+    };
+    let all = files.iter().map(|(path, text)| ((*path).to_owned(), text.clone())).chain((0..4).map(frequencies));
+    for (path, text) in all.chain([("sys/devices/system/cpu/online".to_owned(), "0-3".to_owned())]) {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
-    fs::write(cpus.join("online"), "0-3").unwrap();
-    Topology::read(root.path()).unwrap().with(Some("0,1"), Some("2,3"), Some(3.0)).unwrap()
+    Topology::read(root.path()).unwrap().with(Some("0,1"), Some("2,3"), Some(ratio)).unwrap()
+}
+
+fn two_and_two() -> Topology {
+    two_and_two_with(&[], 3.0)
 }
 
 fn uneven(mock: &Mock, techniques: Techniques, clocks: Option<Clocks>) -> Uneven {
-    let topology = two_and_two();
-    let placement = Placement::new(PoolCore::all(&topology), 4, Box::new(mock.clone()));
+    let options = VoltageOptions { techniques, target: None, limit: Limit::Highest };
+    uneven_on(&two_and_two(), mock, options, clocks)
+}
+
+fn uneven_on(topology: &Topology, mock: &Mock, options: VoltageOptions, clocks: Option<Clocks>) -> Uneven {
+    let placement = Placement::new(PoolCore::all(topology), 4, Box::new(mock.clone()));
     let (machine, cpus) = topology.machine("x").unwrap();
-    let voltages = clocks.map(|clocks| Voltages::new(&machine, &cpus, techniques, Box::new(clocks)));
+    let techniques = options.techniques;
+    let voltages = clocks.map(|clocks| Voltages::new(&machine, &cpus, options, Box::new(clocks)));
     Uneven::new(techniques, placement, vec![1.0, 1.0 / 3.0], voltages, None)
 }
 
@@ -371,65 +384,6 @@ fn a_big_worker_that_sleeps_is_woken_when_there_is_something_to_mug() {
     assert_eq!(of(Techniques::BASE_M).found(2), Some(1));
     assert_eq!(of(Techniques::BASE).found(2), None);
     assert_eq!(of(Techniques::BASE_M).found(1), None, "none is on a bigger core");
-}
-
-#[test]
-fn voltages_follow_who_is_active() {
-    let clocks = Clocks::default();
-    let asymmetry = asymmetry(&Mock::default(), Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
-    let set = || clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>();
-    let paced = set();
-    assert!(paced[0] == paced[1] && paced[2] == paced[3], "{paced:?}");
-    // What a saved tree lacks is assumed equal for all cores, so they differ in leakage only: an instruction costs less of it on a big core.
-    assert!(paced[0] > 1500 && paced[2] < 1500, "{paced:?}");
-    asymmetry.set(2, Waiting);
-    asymmetry.set(3, Waiting);
-    let sprinting = set();
-    assert_eq!(sprinting[2..], [500, 500], "a core that waits rests");
-    assert!(sprinting[0] > paced[0], "{sprinting:?}");
-    for worker in 0..2 {
-        asymmetry.leave(worker, None);
-    }
-    assert_eq!(set(), [2000, 2000, 500, 500], "serially, the big cores sprint");
-    assert!(!clocks.dropped.load(Ordering::SeqCst));
-    drop(asymmetry);
-    assert!(clocks.dropped.load(Ordering::SeqCst), "which puts back what was there");
-}
-
-#[test]
-fn without_a_technique_its_region_runs_at_what_was_there() {
-    let clocks = Clocks::default();
-    let asymmetry = asymmetry(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]);
-    let set = || clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>();
-    assert_eq!(set(), [1500; 4]);
-    asymmetry.set(3, Waiting);
-    assert_eq!(set(), [1500; 4]);
-}
-
-#[test]
-fn no_frequency_is_set_by_default_since_powers_are_not_known() {
-    let topology = two_and_two();
-    let wanted = |techniques| AsymmetryOptions {
-        topology: &topology,
-        workers: 4,
-        techniques,
-        times: false,
-        events: false,
-        files: true,
-        on_missing: None,
-    };
-    let made = |techniques| {
-        let (mut missing, mut asked) = (Vec::new(), false);
-        let backend = |_: &Topology| {
-            asked = true;
-            Err("none here".into())
-        };
-        assert!(setup::uneven(wanted(techniques), Box::new(Mock::default()), backend, &mut missing).is_some());
-        (missing.iter().map(|missing| missing.what).collect::<Vec<_>>(), asked)
-    };
-    assert_eq!(made(None), (vec!["powers"], false));
-    assert_eq!(made(Some(Techniques::BASE_PSM)), (vec!["frequencies"], true));
-    assert_eq!(made(Some(Techniques { serial_sprinting: false, ..Techniques::BASE_M })), (vec![], false));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::accounts::Accounts;
 use super::activity::{Activities, Activity, Failures};
 use super::placement::{Exchange, Placement, PoolCore};
 use super::turns::{Progress, TaskSample, Turns};
-use super::voltages::{Load, Voltages};
+use super::voltages::{Change, Load, Voltages};
 use crate::affinity::Mask;
 use crate::clock;
 use crate::missing::Missing;
@@ -70,9 +70,15 @@ impl Uneven {
         self.techniques.mugging
     }
 
-    /// See [`super::Asymmetry::take_turns`].
-    pub fn take_turns(
+    /// Whether frequencies follow activity.
+    pub fn scales(&self) -> bool {
+        self.voltages.is_some()
+    }
+
+    /// See [`super::Asymmetry::sample`].
+    pub fn sample(
         &self,
+        turns: bool,
         activities: &Activities,
         marks: impl Fn(usize) -> (isize, isize, u64),
         more: impl Fn() -> bool,
@@ -81,6 +87,10 @@ impl Uneven {
         let mut progress = Progress::new(self.speeds.clone());
         let mut last = clock::now();
         while self.turns.wait(|| activities.all(Activity::Active).next().is_some()) {
+            self.follow(Change::All, activities);
+            if !turns {
+                continue;
+            }
             let now = clock::now();
             let sample = |worker| TaskSample {
                 active: activities.get(worker) == Activity::Active,
@@ -102,7 +112,7 @@ impl Uneven {
                     accounts.note(behind, Activity::Active, self.core(behind));
                     accounts.note(ahead, Activity::Active, self.core(ahead));
                 }
-                self.follow(activities);
+                self.follow(Change::Up, activities);
             });
         }
     }
@@ -117,7 +127,7 @@ impl Uneven {
         if activity == Activity::Active {
             self.turns.begin();
         }
-        self.follow(activities);
+        self.follow(Change::Up, activities);
     }
 
     /// See [`super::Asymmetry::arrive`]. The first worker runs the serial parts of the program, so it belongs on a big core.
@@ -209,7 +219,7 @@ impl Uneven {
                 accounts.note(muggee, activities.get(muggee), self.core(muggee));
                 accounts.note(mugger, activities.get(mugger), self.core(mugger));
             }
-            self.follow(activities);
+            self.follow(Change::Up, activities);
         });
         exchanged != Exchange::Refused
     }
@@ -226,7 +236,7 @@ impl Uneven {
     }
 
     /// Sets voltages for what workers do now.
-    fn follow(&self, activities: &Activities) {
+    pub(super) fn follow(&self, change: Change, activities: &Activities) {
         let Some(voltages) = &self.voltages else { return };
         let loads = || {
             let threads = self.placement.threads();
@@ -236,7 +246,7 @@ impl Uneven {
             };
             threads.into_iter().enumerate().map(load).collect()
         };
-        if let Err(error) = voltages.follow(loads) {
+        if let Err(error) = voltages.follow(change, loads) {
             let missing = Missing::frequencies(&error.to_string());
             if let Some(on_missing) = self.on_missing {
                 on_missing(&missing);

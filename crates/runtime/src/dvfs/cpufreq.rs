@@ -24,7 +24,7 @@ struct CpufreqPolicy {
     file: PathBuf,
     /// What the file said before, to be written back.
     before: String,
-    nominal: Hz,
+    ceiling: Hz,
     /// What can be set, ascending; a range from the first to the last if `steps` is false.
     frequencies: Vec<u64>,
     steps: bool,
@@ -71,8 +71,8 @@ impl CpufreqPolicy {
         }
         let path = folder.join(file);
         fs::OpenOptions::new().write(true).open(&path)?;
-        let nominal = Hz(khz("scaling_max_freq")?.saturating_mul(1000));
-        Ok(Self { cpus, before: text(file)?, file: path, nominal, frequencies, steps, now: None })
+        let ceiling = Hz(khz("scaling_max_freq")?.saturating_mul(1000));
+        Ok(Self { cpus, before: text(file)?, file: path, ceiling, frequencies, steps, now: None })
     }
 
     fn shares_with(&self, cpu: u16) -> bool {
@@ -100,8 +100,8 @@ impl CpufreqPolicy {
 }
 
 impl Dvfs for Cpufreq {
-    fn nominal(&self, cpu: u16) -> Option<Hz> {
-        self.policies.iter().find(|policy| policy.shares_with(cpu)).map(|policy| policy.nominal)
+    fn ceiling(&self, cpu: u16) -> Option<Hz> {
+        self.policies.iter().find(|policy| policy.shares_with(cpu)).map(|policy| policy.ceiling)
     }
 
     fn set(&mut self, settings: &[Setting]) -> io::Result<()> {
@@ -163,7 +163,7 @@ mod tests {
     fn the_nearest_frequency_is_set_and_what_was_there_comes_back() {
         let root = tree("schedutil");
         let mut clocks = Cpufreq::open(root.path(), &[0, 1, 2]).unwrap();
-        assert_eq!((clocks.nominal(1), clocks.nominal(9)), (Some(Hz(1_600_000_000)), None));
+        assert_eq!((clocks.ceiling(1), clocks.ceiling(9)), (Some(Hz(1_600_000_000)), None));
         clocks.set(&[at(0, 300), at(1, 1300), at(2, 1234)]).unwrap();
         // CPU 1 needs more than CPU 0, whose clock it is.
         assert_eq!(read(root.path(), 0, "scaling_max_freq"), "1200000");

@@ -28,8 +28,8 @@ pub(crate) struct Setting {
 
 /// Sets frequencies. What was there before comes back when it is dropped.
 pub(crate) trait Dvfs: Send {
-    /// The highest frequency of a CPU unless a program sets another; `None` for one that cannot be set.
-    fn nominal(&self, cpu: u16) -> Option<Hz>;
+    /// The highest frequency that a CPU has unless this sets another; `None` for one that cannot be set.
+    fn ceiling(&self, cpu: u16) -> Option<Hz>;
 
     /// Sets all cores. Called whenever a worker begins or ceases to wait, so what is already so must cost nothing.
     ///

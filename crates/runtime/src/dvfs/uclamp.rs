@@ -49,7 +49,7 @@ impl Uclamp {
 }
 
 impl Dvfs for Uclamp {
-    fn nominal(&self, cpu: u16) -> Option<Hz> {
+    fn ceiling(&self, cpu: u16) -> Option<Hz> {
         self.cpus.iter().find(|(other, _, _)| *other == cpu).map(|(_, highest, _)| *highest)
     }
 

@@ -73,6 +73,11 @@ fn a_devicetree_tells_capacities_frequencies_and_caches() {
     assert_eq!(topology.model.as_deref(), Some("Test board"));
     assert_eq!(topology.clusters[0].what, "L3 (next-level-cache)");
     assert_eq!(topology.cpus[2].max().unwrap().0, 2_400_000_000, "a disabled operating point does not count");
+    // The second A55 has no coefficient of its own, but the same table. 228 x 1800 MHz x 0.95 V squared, in uW.
+    let milliwatts = |cpu: usize| topology.cpus[cpu].powers.iter().map(|(_, watts)| (watts.0 * 1e3).round()).collect();
+    let milliwatts: Vec<Vec<f64>> = (0..3).map(milliwatts).collect();
+    assert_eq!(milliwatts, [[105.0, 370.0], [105.0, 370.0], [227.0, 998.0]]);
+    assert_eq!(topology.power, Some("devicetree (dynamic-power-coefficient)"));
     usable(&topology);
     let mut padded = fs::read(path("big-little.dtb")).unwrap();
     padded.extend([0; 64]);

@@ -21,13 +21,13 @@ const MACHINES: [&str; 9] = [
     "snapdragon-888",
 ];
 
-fn text(name: &str) -> String {
+pub fn text(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/sysfs").join(format!("{name}.txt")))
         .unwrap()
 }
 
 /// Makes files of lines `path = value`, in which `[0-3]` stands for each of 0 to 3.
-fn unpack(text: &str) -> tempfile::TempDir {
+pub fn unpack(text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (path, value) = line.split_once(" = ").unwrap();
@@ -74,7 +74,7 @@ fn shape(topology: &Topology) -> Vec<String> {
     kinds.chain(clusters).collect()
 }
 
-fn has(notes: &[String], words: &str) -> bool {
+pub fn has(notes: &[String], words: &str) -> bool {
     notes.iter().any(|note| note.contains(words))
 }
 
