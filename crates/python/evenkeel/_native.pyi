@@ -523,6 +523,12 @@ class Policy:
     guarantees: Sequence[Literal["takes-over", "balances"]]
     """What `evenkeel.conformance` checks. Without, nothing more than of every policy."""
 
+    seed: Any
+    """The seed of its run, a number that is there in `__init__`, too; 0 outside a run.
+
+    What a policy draws comes from a `random.Random(self.seed)`. A class may set another one.
+    """
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """`__init__` of a class may take what it likes."""
 
