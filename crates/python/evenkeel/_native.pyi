@@ -42,6 +42,7 @@ __all__ = [
     "reproduce",
     "simulate",
     "sweep",
+    "write",
 ]
 
 __version__: str
@@ -958,6 +959,9 @@ def is_done(grid: Grid, path: _Path, *, drop: bool, max_events: int | None) -> b
 
 def is_whole(path: _Path) -> bool:
     """Whether a file is the whole table of a sweep."""
+
+def write(path: _Path, table: bytes) -> None:
+    """Writes the table of a part, all of it or nothing."""
 
 def read(path: _Path) -> Sweep:
     """The table of a sweep that was done before."""
