@@ -159,7 +159,13 @@ fn bounded(path: &str) -> io::Result<String> {
     if bytes.len() as u64 > most {
         return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text (UTF-8)"))
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let before = String::from_utf8_lossy(before);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
+        io::Error::other(format!("it is no text (UTF-8) at line {line}, column {column}"))
+    })
 }
 
 /// `MACHINE:BIG+LITTLE`, taken apart.
@@ -293,6 +299,21 @@ mod tests {
     fn paths_are_told_from_names() {
         assert!(is_path("./x") && is_path("browser.json") && is_path("/m.toml") && is_path("app.ek"));
         assert!(!is_path("ferret:8") && !is_path("Sync-2"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_said_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.toml");
+        for (bytes, place) in [
+            (&b"\xff"[..], "line 1, column 1"),
+            (b"\n\xff", "line 2, column 1"),
+            (b"a\n\xc3\xa4b\xff\n", "line 2, column 3"),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let Err(Error::Unreadable { source, .. }) = read(path.to_str().unwrap()) else { panic!("{bytes:?}") };
+            assert_eq!(source.to_string(), format!("it is no text (UTF-8) at {place}"));
+        }
     }
 
     #[test]

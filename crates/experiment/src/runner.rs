@@ -171,7 +171,7 @@ impl Runner {
         let predict = self.predictors.of(policy, job.machine, job.workload);
         let options = self.options(job);
         let outcome = match plan.conditions.beside.filter(|_| policy.description().name != LINUX) {
-            None => evenkeel_sim::run(&machine, workload, policy.make(), predict, &options, observer),
+            None => evenkeel_sim::run(&machine, workload, policy.make_for(job.seed), predict, &options, observer),
             Some(beside) => {
                 let (linux, mut steering) = (catalog::policy(LINUX)?.make(), beside(&machine, policy));
                 evenkeel_sim::run_steered(&machine, workload, linux, steering.as_mut(), &options, observer)

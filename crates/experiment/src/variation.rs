@@ -194,7 +194,7 @@ fn set(
         }
         "noise" => conditions.noise = read(value)?,
         "oracle" => conditions.oracle = read(value)?,
-        "governor" => conditions.governor = Governor::parse(value.as_str().unwrap_or_default())?,
+        "governor" => conditions.governor = Governor::parse(value.as_str().ok_or("expected text in quotes")?)?,
         "tasks" => conditions.tasks.ready = Some(read::<ReadyQueue>(value)?),
         "main" => conditions.tasks.main = Some(read::<MainThread>(value)?),
         "host" => match value.as_str() {
@@ -208,7 +208,10 @@ fn set(
 }
 
 fn read<'a, T: Deserialize<'a>>(value: &Value) -> std::result::Result<T, String> {
-    T::deserialize(value.clone()).map_err(|error| plain(error.message()))
+    T::deserialize(value.clone()).map_err(|error| match (value, plain(error.message()).split_once(": expected ")) {
+        (Value::Datetime(_), Some((_, expected))) => format!("a date: expected {expected}"),
+        (_, _) => plain(error.message()),
+    })
 }
 
 fn duration(value: &Value) -> std::result::Result<Ns, String> {

@@ -1,5 +1,7 @@
 //! Messages of parsers, and numbers, in words for people: no names of the language's types, no hundreds of digits.
 
+use toml::value::Datetime;
+
 use crate::names::suggestion;
 
 /// What a parser expected, and what a person calls that.
@@ -35,6 +37,11 @@ pub fn plain(message: &str) -> String {
             Some(_) => format!("unknown key \"{}\": {}", short(key), suggestion(key, known)),
         };
     }
+    if let Some((word, known)) = quoted(&message, "unknown variant `") {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let known = if known.len() > 2 { format!("one of {}", known.join(", ")) } else { known.join(" or ") };
+        return format!("\"{}\": expected {known}", short(word));
+    }
     if let Some((key, _)) = quoted(&message, "missing field `") {
         return format!("\"{key}\" is missing");
     }
@@ -46,6 +53,16 @@ pub fn plain(message: &str) -> String {
             "the number is too large".into()
         }
         other => other.into(),
+    }
+}
+
+/// What a parser of TOML says of a text, as [`plain`] does; but it takes a date for a table, which is called a date here.
+pub fn of_toml(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message();
+    let is_date = || error.span().and_then(|span| text.get(span)).is_some_and(|part| part.parse::<Datetime>().is_ok());
+    match message.strip_prefix("invalid type: map,") {
+        Some(expected) if is_date() => plain(&format!("invalid type: date,{expected}")),
+        _ => plain(message),
     }
 }
 
@@ -80,6 +97,7 @@ fn words(expected: &str) -> String {
     let found = match expected {
         "sequence" => "a list",
         "map" => "a table",
+        "date" => "a date",
         "unit value" | "null" => "nothing",
         _ if expected.starts_with("struct ") => "a table",
         _ => expected,
@@ -118,12 +136,34 @@ mod tests {
             ("missing field `source`", "\"source\" is missing"),
             ("unknown field `foo`, expected one of `fob`, `bar`", "unknown key \"foo\": did you mean \"fob\"?"),
             ("unknown field `foo`, there are no fields", "unknown key \"foo\""),
+            ("unknown variant `x`, expected one of `a`, `b`, `c`", "\"x\": expected one of a, b, c"),
+            ("unknown variant `x`, expected `a` or `b`", "\"x\": expected a or b"),
             ("wanted string or table", "another kind of value: expected text in quotes"),
             ("integer number overflowed", "the number is too large"),
             ("key with no value, expected `=`", "key with no value, expected `=`"),
         ];
         for (parser, person) in cases {
             assert_eq!(plain(parser), person);
+        }
+    }
+
+    #[test]
+    fn a_date_is_no_table() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Text {
+            #[expect(dead_code, reason = "none of the texts has a number")]
+            x: f64,
+        }
+        for (value, said) in [
+            ("2020-01-01", "a date"),
+            ("10:00:00", "a date"),
+            ("2020-01-01T10:00:00Z", "a date"),
+            ("{ a = 1 }", "a table"),
+            ("[1]", "a list"),
+        ] {
+            let text = format!("x = {value}");
+            let error = toml::from_str::<Text>(&text).unwrap_err();
+            assert_eq!(of_toml(&error, &text), format!("{said}: expected a number"));
         }
     }
 

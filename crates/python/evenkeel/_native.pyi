@@ -42,6 +42,7 @@ __all__ = [
     "reproduce",
     "simulate",
     "sweep",
+    "write",
 ]
 
 __version__: str
@@ -523,6 +524,12 @@ class Policy:
     guarantees: Sequence[Literal["takes-over", "balances"]]
     """What `evenkeel.conformance` checks. Without, nothing more than of every policy."""
 
+    seed: Any
+    """The seed of its run, a number that is there in `__init__`, too; 0 outside a run.
+
+    What a policy draws comes from a `random.Random(self.seed)`. A class may set another one.
+    """
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """`__init__` of a class may take what it likes."""
 
@@ -952,6 +959,9 @@ def is_done(grid: Grid, path: _Path, *, drop: bool, max_events: int | None) -> b
 
 def is_whole(path: _Path) -> bool:
     """Whether a file is the whole table of a sweep."""
+
+def write(path: _Path, table: bytes) -> None:
+    """Writes the table of a part, all of it or nothing."""
 
 def read(path: _Path) -> Sweep:
     """The table of a sweep that was done before."""

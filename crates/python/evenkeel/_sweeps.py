@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,7 +163,7 @@ def _parts(
         for future, table in as_completed(list(futures), loop=client.loop, with_results=True):
             if isinstance(table, BaseException):  # such as that it was cancelled
                 raise table
-            _write(parts[futures[future] - 1], table)
+            _native.write(parts[futures[future] - 1], table)
             # What has been written need not stay on the cluster.
             future.release()
             done += 1
@@ -177,17 +176,3 @@ def _parts(
         if entry.suffix in (".parquet", ".partial"):
             entry.unlink()
     return swept
-
-
-def _write(path: Path, table: bytes) -> None:
-    """Writes a file that is whole once it has its name."""
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=".evenkeel-", suffix=".partial", delete=False
-    ) as file:
-        try:
-            file.write(table)
-            file.flush()
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise

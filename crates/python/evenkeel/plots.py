@@ -27,8 +27,8 @@ except ImportError as missing:
         "evenkeel.plots draws with matplotlib, which is not installed: pip install matplotlib"
     ) from missing
 
-#: Colours that people tell apart who see few of them (Okabe and Ito), and that differ in grey.
-COLORS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"]
+#: The colours of Evenkeel's pages, in their order, which colour-blind people tell apart, too.
+COLORS = ["#2444cc", "#c77005", "#049595", "#d10d4f", "#9447fe", "#a50373", "#0807a9", "#240669"]
 
 #: The metrics of a run: what an axis calls them, and whether higher is better.
 METRICS = {

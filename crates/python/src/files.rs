@@ -38,8 +38,8 @@ impl<'a> Partial<'a> {
 }
 
 /// Writes a file, all of it or nothing.
-pub fn write(path: &Path, text: &str) -> PyResult<()> {
-    files::write(path, text.as_bytes()).map_err(|error| unwritten(path, &error))
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> PyResult<()> {
+    files::write(path, content.as_ref()).map_err(|error| unwritten(path, &error))
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> PyErr {

@@ -47,7 +47,7 @@ mod _native {
     #[pymodule_export]
     use crate::run::{Run, simulate};
     #[pymodule_export]
-    use crate::sweeps::{Grid, Sweep, is_done, is_whole, merge, part, read, sweep};
+    use crate::sweeps::{Grid, Sweep, is_done, is_whole, merge, part, read, sweep, write};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

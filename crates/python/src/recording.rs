@@ -166,7 +166,7 @@ impl Recording {
 
     /// Writes its file, which `evenkeel sim` and `Workload` read.
     fn save(&self, path: PathBuf) -> PyResult<()> {
-        files::write(&path, &self.recording.to_text())
+        files::write(&path, self.recording.to_text())
     }
 
     fn __repr__(&self) -> String {

@@ -196,7 +196,7 @@ impl Sweep {
     /// Writes the page that `evenkeel sweep --html` writes.
     fn save_html(&self, path: PathBuf) -> PyResult<()> {
         let file = self.path.display().to_string();
-        files::write(&path, &page::sweep(&file, self.runs, &self.summary, "evenkeel.sweep in Python"))
+        files::write(&path, page::sweep(&file, self.runs, &self.summary, "evenkeel.sweep in Python"))
     }
 
     /// The document that `evenkeel sweep --format json` prints, but for the time that it took.
@@ -257,6 +257,12 @@ pub fn part<'py>(
     done.map_err(|error| raise(&error))?;
     let bytes = std::fs::read(&path).map_err(|error| raise(&error))?;
     Ok(PyBytes::new(py, &bytes))
+}
+
+/// Writes the table of a part, all of it or nothing.
+#[pyfunction]
+pub fn write(py: Python<'_>, path: PathBuf, table: &[u8]) -> PyResult<()> {
+    py.detach(|| files::write(&path, table))
 }
 
 /// Makes one table of the tables of parts: what one machine would have written.

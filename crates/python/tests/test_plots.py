@@ -1,5 +1,7 @@
 """Plots: what is drawn is what was measured."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -342,3 +344,12 @@ def test_axes_of_the_caller_keep_their_style():
     with plots.style():
         assert matplotlib.rcParams["font.size"] == 8
     assert dict(matplotlib.rcParams) == before
+
+
+def test_colours_are_those_of_the_pages():
+    sheet = Path(__file__).parents[2] / "report/src/page/style.css"
+    if not sheet.exists():
+        pytest.skip("the pages' style is in the repository only")
+    # By day, which comes first.
+    line = next(line for line in sheet.read_text(encoding="utf-8").splitlines() if "--c0:" in line)
+    assert plots.COLORS == re.findall(r"--c\d: (#\w{6});", line)

@@ -376,6 +376,52 @@ def test_a_policy_may_simulate_while_it_is_made():
     assert len(compared.runs) == 8
 
 
+class Drawing(evenkeel.Policy):
+    """Draws where threads go, from the seed of the run."""
+
+    def __init__(self):
+        self.random = random.Random(self.seed)
+
+    def place(self, s, thread, why):
+        return self.random.choice(s.thread(thread).allowed)
+
+
+def test_a_policy_draws_from_the_seed_of_its_run():
+    seen = []
+
+    class Seen(Drawing):
+        def __init__(self):
+            super().__init__()
+            seen.append(self.seed)
+
+    compared = evenkeel.compare("radix", "2B2S", [Seen], seeds=3, orders=["declared"]).runs
+    runs = zip(compared["policy"], compared["seed"], compared["makespan_s"])
+    drawn = {seed: makespan for policy, seed, makespan in runs if policy == "Seen"}
+    assert set(seen) == {0, 1, 2, 3}, "one is made to be looked at before"
+    assert len(drawn) == 3 and len(set(drawn.values())) > 1
+    for seed, makespan in drawn.items():
+        assert evenkeel.simulate("radix", "2B2S", Drawing, seed=seed).makespan_s == makespan
+
+
+def test_a_seed_may_be_of_ones_own():
+    seeds = []
+
+    class Fixed(evenkeel.Policy):
+        def __init__(self, seed):
+            # Another policy is made, for a run of its own, while this one is.
+            evenkeel.simulate("radix", "2B2S", Drawing, seed=9)
+            seeds.append(self.seed)
+            self.seed = seed
+
+        def place(self, s, thread, why):
+            assert self.seed is None
+            return super().place(s, thread, why)
+
+    evenkeel.simulate("radix", "2B2S", functools.partial(Fixed, None), seed=2)
+    assert set(seeds) == {0, 2}
+    assert evenkeel.Policy().seed == 0
+
+
 def test_what_a_policy_draws_is_no_certainty(undrawn_text):
     """Nothing is known of what it draws: runs are not taken for alike, whatever the workload draws."""
 

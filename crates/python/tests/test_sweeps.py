@@ -123,6 +123,16 @@ def test_a_file_that_is_none_is_said(tmp_path):
     assert (tmp_path / "x.parquet").read_text() == "not a table"
 
 
+def test_a_part_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "part.parquet"
+    for table in (b"first", b"second"):
+        evenkeel._native.write(path, table)
+        assert bytes_of(path) == table
+    with pytest.raises(OSError, match="part.parquet"):
+        evenkeel._native.write(tmp_path / "no" / "part.parquet", b"third")
+    assert os.listdir(tmp_path) == ["part.parquet"]
+
+
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")

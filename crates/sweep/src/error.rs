@@ -27,9 +27,17 @@ pub enum Error {
         /// What is wrong with it.
         source: evenkeel_experiment::Error,
     },
-    /// A file cannot be read or written.
-    #[error("{}", path.display())]
-    File {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Unwritable {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -103,9 +111,14 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self::File { path, source }
+        move |source| Self::Unreadable { path, source }
+    }
+
+    pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Unwritable { path, source }
     }
 
     pub(crate) fn table(path: &Path, message: impl ToString) -> Self {

@@ -1,5 +1,6 @@
 //! A grid: what is combined, and the runs that come of it, by number.
 
+use std::fmt;
 use std::ops::Range;
 
 use evenkeel_experiment::variation::{self, Setting};
@@ -7,12 +8,15 @@ use evenkeel_experiment::{Beside, Conditions, Plan, catalog};
 use evenkeel_model::{CoreOrder, Machine};
 use evenkeel_sched::Setup;
 use evenkeel_workload::Workload;
-use serde::Deserialize;
+use serde::de::{self, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::de::DeTable;
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 use crate::key::{Digest, Key, VERSION, digest, hexadecimal};
 use crate::shard::Shard;
+use crate::twice;
 use crate::variants::{self, Axis, Named, Variant};
 use crate::wrong::{Spot, Wrong, numbers};
 
@@ -69,11 +73,42 @@ struct Text {
     policy: Table,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected how many seeds, or a list of them")]
 enum Seeds {
     Count(u64),
     List(Vec<u64>),
+}
+
+impl<'de> Deserialize<'de> for Seeds {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        text.deserialize_any(CountOrList)
+    }
+}
+
+struct CountOrList;
+
+impl<'de> Visitor<'de> for CountOrList {
+    type Value = Seeds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("how many seeds, or a list of them")
+    }
+
+    fn visit_i64<E: de::Error>(self, count: i64) -> Result<Seeds, E> {
+        let negative = |_| E::invalid_value(Unexpected::Signed(count), &self);
+        count.try_into().map(Seeds::Count).map_err(negative)
+    }
+
+    fn visit_u64<E: de::Error>(self, count: u64) -> Result<Seeds, E> {
+        Ok(Seeds::Count(count))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Seeds, A::Error> {
+        let mut seeds = Vec::new();
+        while let Some(seed) = list.next_element()? {
+            seeds.push(seed);
+        }
+        Ok(Seeds::List(seeds))
+    }
 }
 
 impl Default for Seeds {
@@ -102,17 +137,18 @@ impl Grid {
     }
 
     fn read(text: &str, beside: Option<Beside>) -> Result<Self, Wrong> {
-        numbers(text, &KINDS)?;
-        let parsed: Text = toml::from_str(text).map_err(|error| Wrong::parsed(&error))?;
+        let document = DeTable::parse(text).map_err(|error| Wrong::parsed(&error, text))?;
+        numbers(document.get_ref(), &KINDS)?;
+        twice::no_item(document.get_ref(), &KINDS)?;
+        let parsed: Text = toml::from_str(text).map_err(|error| Wrong::parsed(&error, text))?;
         let seeds = match parsed.seeds {
             Seeds::Count(count) if count <= MOST_SEEDS => (1..=count).collect(),
             Seeds::Count(count) => {
                 let why = format!("seeds = {count}: expected at most {MOST_SEEDS}");
-                return Err(Wrong::at(Spot::key(["seeds"]), why));
+                return Err(Wrong::at(Spot::key(["seeds"]).value(), why));
             }
             Seeds::List(mut seeds) => {
                 seeds.sort_unstable();
-                seeds.dedup();
                 seeds
             }
         };
@@ -121,7 +157,7 @@ impl Grid {
             if axis.values.is_empty() {
                 let place = variation::place(&axis.path);
                 let why = format!("{kind}.{place} = []: expected at least one value");
-                return Err(Wrong::at(Spot::below(kind, &axis.path), why));
+                return Err(Wrong::at(Spot::below(kind, &axis.path).value(), why));
             }
         }
         let workloads =
@@ -138,7 +174,7 @@ impl Grid {
             ("orders", parsed.orders.as_ref().is_some_and(Vec::is_empty)),
         ] {
             if empty {
-                return Err(Wrong::at(Spot::key([what]), format!("{what} is empty: expected at least one")));
+                return Err(Wrong::at(Spot::key([what]).value(), format!("{what} is empty: expected at least one")));
             }
         }
         let baseline = match &parsed.baseline {
@@ -423,9 +459,8 @@ mod tests {
 
     #[test]
     fn every_run_has_a_number_and_is_in_one_piece() {
-        let grid =
-            grid("seeds = [5, 3, 3, 200]\nmachine.costs.tick_us = [1000, 4000]\nconditions.noise = [false, true]")
-                .unwrap();
+        let grid = grid("seeds = [5, 3, 200]\nmachine.costs.tick_us = [1000, 4000]\nconditions.noise = [false, true]")
+            .unwrap();
         assert_eq!((grid.runs(), grid.counts()), (2 * 4 * 2 * 2 * 2 * 3, [2, 4, 2, 2, 2, 3]));
         let mut runs: Vec<u64> = grid.pieces().flat_map(|piece| grid.of_piece(&piece)).collect();
         runs.sort_unstable();
@@ -472,11 +507,36 @@ mod tests {
             format!("{error}{source}")
         };
         assert_eq!(said("sedes = 3"), "grid.toml:4:1: unknown key \"sedes\": did you mean \"seeds\"?");
-        assert_eq!(said("orders = []"), "grid.toml:4:1: orders is empty: expected at least one");
+        assert_eq!(said("orders = []"), "grid.toml:4:10: orders is empty: expected at least one");
         assert!(said("conditions.tasks = \"fifo\"").contains("for programs made of tasks"));
-        assert_eq!(said("seeds = []"), "grid.toml:4:1: seeds is empty: expected at least one");
-        assert!(said("seeds = \"x\"").contains("expected how many seeds"));
-        assert_eq!(said("\nseeds = 1000000000"), "grid.toml:5:1: seeds = 1000000000: expected at most 10000000");
+        assert_eq!(said("seeds = []"), "grid.toml:4:9: seeds is empty: expected at least one");
+        for (seeds, why) in [
+            ("\"x\"", "4:9: \"x\": expected how many seeds, or a list of them"),
+            ("-1", "4:9: -1: expected how many seeds, or a list of them"),
+            ("2020-01-01", "4:9: a date: expected how many seeds, or a list of them"),
+            ("[1, \"x\"]", "4:13: \"x\": expected a whole number that is not negative"),
+            ("[1, 1.5]", "4:13: 1.5: expected a whole number that is not negative"),
+            ("[1, -1]", "4:13: -1: expected a whole number that is not negative"),
+            ("[1, 2, 1]", "4:16: seeds has 1 twice: expected it once"),
+        ] {
+            assert_eq!(said(&format!("seeds = {seeds}")), format!("grid.toml:{why}"));
+        }
+        assert_eq!(
+            said("orders = [\"declared\", \"x\"]"),
+            "grid.toml:4:23: \"x\": expected one of declared, big-first, little-first"
+        );
+        assert_eq!(said("baseline = 2020-01-01"), "grid.toml:4:12: a date: expected text in quotes");
+        for (place, value) in
+            [("machine.costs.tick_us", "[1000, 2020-01-01]"), ("workload.program.radix.n", "[1, 10:00:00]")]
+        {
+            let text = said(&format!("{place} = {value}"));
+            assert!(text.contains(": a date: expected a") && text.contains("number"), "{text}");
+        }
+        let date = said("conditions.noise = 2020-01-01");
+        assert_eq!(date, "grid.toml:4:20: conditions.noise = 2020-01-01: a date: expected true or false");
+        let whole = said("machine.costs = 5");
+        assert!(whole.starts_with("grid.toml:4:17: machine: 2B2S with costs = 5: `costs` is a table: "), "{whole}");
+        assert_eq!(said("\nseeds = 1000000000"), "grid.toml:5:9: seeds = 1000000000: expected at most 10000000");
         assert!(said("seeds = 9000000").starts_with("grid.toml: more than 100000000 runs"));
         assert!(
             said("baseline = \"eas\"")
@@ -485,7 +545,7 @@ mod tests {
         assert!(said("machine.costs.tik_us = 1").starts_with("grid.toml:4:24: machine: 2B2S with costs.tik_us = 1: "));
         assert!(
             said("machine.costs.tick_us = []")
-                .contains("grid.toml:4:15: machine.costs.tick_us = []: expected at least one value")
+                .contains("grid.toml:4:25: machine.costs.tick_us = []: expected at least one value")
         );
         let knob = said("policy.gts.x = 1");
         assert_eq!(knob, "grid.toml:4:16: policy: policy gts: it has no knob \"x\", nor any other");

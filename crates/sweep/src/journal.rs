@@ -38,20 +38,20 @@ impl Journal {
         let path = beside(table);
         let file = loop {
             let file =
-                OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::file(&path))?;
+                OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::writing(&path))?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy { path }),
-                Err(error) => return Err(Error::file(&path)(error.into())),
+                Err(error) => return Err(Error::writing(&path)(error.into())),
             }
             // Before it was locked, the process that had it may have come to its end and removed it.
-            if has_name(&file, &path).map_err(Error::file(&path))? {
+            if has_name(&file, &path).map_err(Error::writing(&path))? {
                 break file;
             }
         };
-        let end = whole_lines(&file).map_err(Error::file(&path))?;
+        let end = whole_lines(&file).map_err(Error::reading(&path))?;
         // A line that was cut off would run into the next one.
-        file.set_len(end).map_err(Error::file(&path))?;
+        file.set_len(end).map_err(Error::writing(&path))?;
         Ok(Self { path, open: Mutex::new(Open { file, end }) })
     }
 
@@ -65,9 +65,9 @@ impl Journal {
     /// # Errors
     /// It cannot be read, or a line is none of a journal.
     pub(crate) fn rows(&self, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<bool> {
-        let mut reader = File::open(&self.path).map(BufReader::new).map_err(Error::file(&self.path))?;
+        let mut reader = File::open(&self.path).map(BufReader::new).map_err(Error::reading(&self.path))?;
         let (mut line, mut at, mut number, mut fresh) = (Vec::new(), 0, 1, false);
-        while reader.read_until(b'\n', &mut line).map_err(Error::file(&self.path))? > 0 {
+        while reader.read_until(b'\n', &mut line).map_err(Error::reading(&self.path))? > 0 {
             if line == FRESH {
                 fresh = true;
             } else {
@@ -87,7 +87,7 @@ impl Journal {
     pub(crate) fn begin_anew(&self) -> Result<()> {
         self.clear()?;
         let mut open = self.lock();
-        open.file.write_all(FRESH).map_err(Error::file(&self.path))?;
+        open.file.write_all(FRESH).map_err(Error::writing(&self.path))?;
         open.end = FRESH.len() as u64;
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Journal {
         if let Err(error) = open.file.write_all(&line) {
             // What is half written would run into the next line.
             let _ = open.file.set_len(at);
-            return Err(Error::file(&self.path)(error));
+            return Err(Error::writing(&self.path)(error));
         }
         open.end += line.len() as u64;
         Ok(at)
@@ -121,7 +121,7 @@ impl Journal {
             // A row has a few hundred bytes.
             BufReader::with_capacity(1024, &mut open.file).read_until(b'\n', &mut line)
         });
-        read.map_err(Error::file(&self.path))?;
+        read.map_err(Error::reading(&self.path))?;
         self.parse(&line, &format!("byte {at}"))
     }
 
@@ -132,7 +132,7 @@ impl Journal {
     fn clear(&self) -> Result<()> {
         let mut open = self.lock();
         open.end = 0;
-        open.file.set_len(0).map_err(Error::file(&self.path))
+        open.file.set_len(0).map_err(Error::writing(&self.path))
     }
 
     /// Removes it: the table has it all.
@@ -254,6 +254,18 @@ mod tests {
             }
         };
         std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(open_often))));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let nowhere = Journal::open(&folder.path().join("no/t.parquet")).unwrap_err().to_string();
+        assert!(nowhere.starts_with("cannot write ") && nowhere.ends_with("no/t.parquet.journal"), "{nowhere}");
+        let journal = Journal::open(&folder.path().join("t.parquet")).unwrap();
+        // A device that is always full takes the file's place.
+        journal.lock().file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = journal.add(&row(0)).unwrap_err();
+        assert_eq!(full.to_string(), format!("cannot write {}", journal.path().display()));
     }
 
     #[test]

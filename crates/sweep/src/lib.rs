@@ -43,6 +43,7 @@ mod shard;
 mod summary;
 mod sweep;
 mod table;
+mod twice;
 mod variants;
 mod wrong;
 

@@ -209,7 +209,7 @@ pub fn rows(path: &Path) -> Result<u64> {
 pub fn replaceable(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::file(path)(error)),
+        Err(error) => Err(Error::reading(path)(error)),
         Ok(_) => Reader::open(path).map(drop),
     }
 }
@@ -231,7 +231,7 @@ impl<'a> Writer<'a> {
             .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(vec![KeyValue::new(ABOUT.to_owned(), about)]))
             .build();
-        let file = NewFile::create(path).map_err(Error::file(path))?;
+        let file = NewFile::create(path).map_err(Error::writing(path))?;
         let fields = fields(varied);
         let schema = schema(&fields).map_err(&wrong)?;
         let file = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(&wrong)?;
@@ -253,7 +253,7 @@ impl<'a> Writer<'a> {
         if self.group.rows() > 0 {
             self.group.write(&mut self.file).map_err(&wrong)?;
         }
-        self.file.into_inner().map_err(wrong)?.keep().map_err(Error::file(self.path))
+        self.file.into_inner().map_err(wrong)?.keep().map_err(Error::writing(self.path))
     }
 }
 
@@ -286,10 +286,10 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub fn open(path: &'a Path) -> Result<Self> {
         // Nothing else has an end to begin with.
-        if !std::fs::metadata(path).map_err(Error::file(path))?.is_file() {
+        if !std::fs::metadata(path).map_err(Error::reading(path))?.is_file() {
             return Err(Error::table(path, "expected a file: a table of a sweep, or none yet"));
         }
-        let file = File::open(path).map_err(Error::file(path))?;
+        let file = File::open(path).map_err(Error::reading(path))?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(Error::parquet(path))?;
         let of_file = metadata.file_metadata();
         let about = of_file.key_value_metadata().into_iter().flatten();

@@ -49,26 +49,13 @@ pub fn axes(table: &Table) -> Vec<Axis> {
             let path = [above, std::slice::from_ref(key)].concat();
             match value {
                 Value::Table(table) => below(table, &path, found),
-                Value::Array(values) => found.push(Axis { path, values: once(values) }),
+                Value::Array(values) => found.push(Axis { path, values: values.clone() }),
                 one => found.push(Axis { path, values: vec![one.clone()] }),
             }
         }
     }
     let mut found = Vec::new();
     below(table, &[], &mut found);
-    found
-}
-
-/// Values in the order given, without repetitions: 60 and 60.0 are one.
-fn once(values: &[Value]) -> Vec<Value> {
-    let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
-    let same = |a: &Value, b: &Value| a == b || number(a).is_some_and(|a| Some(a) == number(b));
-    let mut found: Vec<Value> = Vec::new();
-    for value in values {
-        if !found.iter().any(|known| same(known, value)) {
-            found.push(value.clone());
-        }
-    }
     found
 }
 
@@ -109,7 +96,7 @@ pub fn named<T: std::fmt::Debug>(
 ) -> Result<Vec<(Variant<Named>, T)>> {
     let mut found = Vec::new();
     let mut used = vec![false; axes.len()];
-    for name in catalog::once(names) {
+    for name in names {
         let spot = || Spot::name(&format!("{kind}s"), name);
         let meaning: BTreeMap<&[String], bool> = axes
             .iter()
@@ -145,7 +132,7 @@ fn culprit(kind: &str, settings: &[Setting], alone: impl Fn(&&Setting) -> bool) 
 pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> {
     let mut found: Vec<Variant<Setup>> = Vec::new();
     let mut used = vec![false; axes.len()];
-    for name in catalog::once(names) {
+    for name in names {
         let spot = || Spot::name("policies", name);
         let plain = catalog::policy(name).map_err(|source| Wrong::named(spot(), "policies", source))?;
         let own = |axis: &Axis| axis.path[0] == plain.description().name;
@@ -208,7 +195,11 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
             axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?))).collect();
         let conditions = variation::conditions(set.clone(), beside).map_err(|ConditionError { condition, why }| {
             let alone = |setting: &&Setting| variation::conditions([Setting::clone(setting)], beside).is_err();
-            let spot = culprit("conditions", &set, alone).unwrap_or_else(|| Spot::key(["conditions"]));
+            let said = |(path, value): &Setting| {
+                (variation::place(path) == condition).then(|| Spot::below("conditions", path).with(value))
+            };
+            let spot = culprit("conditions", &set, alone).or_else(|| set.iter().find_map(said));
+            let spot = spot.unwrap_or_else(|| Spot::key(["conditions"]));
             Wrong::named(spot, format!("conditions.{condition}"), evenkeel_experiment::Error::File(why))
         })?;
         // All but functions, which have no text, and the predictors, which are as they are.
@@ -238,7 +229,6 @@ mod tests {
         let text: Vec<String> =
             found.iter().map(|axis| format!("{} {}", axis.path.join("."), axis.values.len())).collect();
         assert_eq!(text, ["cluster.big.node 1", "core.a.opps 2", "costs.tick_us 2"]);
-        assert_eq!(table("a = [60, 60.0, 0, -0.0, true, true]")[0].values.len(), 3);
     }
 
     #[test]

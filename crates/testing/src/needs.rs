@@ -56,6 +56,8 @@ needs! {
     libomp: openmp;
     /// Chromium, a browser that draws pages.
     chromium: || installed("chromium");
+    /// Python with what its package is tested with. Those tests are in Python: `scripts/python` skips them, or fails.
+    python: || installed("python3");
     /// rt-app's own files, which lie beside the clone and are not ours to distribute.
     rt_app_files: || exists(RT_APP_FILES);
     /// Programs in the kernel that report on threads.

@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(Required::from_text(""), Ok(Required::Names(vec![])));
         let two = Required::from_text("ebpf, two-cpus").unwrap();
         assert!(two.contains("ebpf") && two.contains("two_cpus") && !two.contains("vm"));
+        assert!(Required::from_text("python").unwrap().contains("python"));
         assert!(Required::from_text("ebpf,all").unwrap().contains("vm"));
         let message = Required::from_text("ebpf,moon").unwrap_err();
         assert!(message.contains("`moon`") && message.contains("two_cpus"), "{message}");

@@ -318,10 +318,11 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
 #[test]
 fn what_makes_sense_only_with_something_else_is_refused_in_a_configuration_too() {
     let folder = tempfile::tempdir().unwrap();
-    let with = |text: &str| {
+    let of = |text: &str, args: &[&str]| {
         let path = file(folder.path(), "config.toml", text);
-        refused(&["--config", &path, "vm", "--", "true"])
+        refused(&[&["--config", &path], args].concat())
     };
+    let with = |text: &str| of(text, &["vm", "--", "true"]);
     assert_eq!(
         with("[vm]\nscx = true\n"),
         "error: scx is set, and there is no policy that could schedule: expected --policy as well, or policy beside scx\n"
@@ -330,6 +331,12 @@ fn what_makes_sense_only_with_something_else_is_refused_in_a_configuration_too()
         with("[vm]\npolicy = 'pfs'\npath = 'kernel'\n"),
         "error: path is set, which is where a policy decides under scx: expected --scx as well, or scx = true beside path\n"
     );
+    assert_eq!(
+        of("[vm.bench]\npath = 'kernel'\n", &["vm", "bench"]),
+        "error: path is set, which is where policies decide under scx: expected --scx as well, or scx = true beside path\n"
+    );
+    let bare = refused(&["vm", "bench", "--path", "kernel"]);
+    assert!(bare.contains("--scx"), "{bare}");
 }
 
 #[test]

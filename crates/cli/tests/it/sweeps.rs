@@ -130,6 +130,15 @@ fn mistakes_cost_no_run_and_no_file() {
             &format!("{GRID}machine.costs.tick_us = 9223372036854775808"),
             "expected a whole number from -2^63 to 2^63 - 1",
         ),
+        (
+            &format!("{GRID}conditions.oracle = true\nconditions.host = [\"scx\", \"run\"]"),
+            "grid.toml:7:27: conditions.host: host \"run\" sees no speedups",
+        ),
+        (&format!("{GRID}machine.costs = 5"), "`costs` is a table: expected a value in it, such as `costs."),
+        (
+            &GRID.replace("\"2B2S\"", "\"2B2S\", \"2B2S\""),
+            "grid.toml:1:21: machines has \"2B2S\" twice: expected it once",
+        ),
     ] {
         let folder = folder(grid);
         let said = complaint(&run(folder.path(), &["sweep", "grid.toml"]));

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::{Cluster, Core, CoreType, Costs, Machine, Opp};
 use crate::names::suggestion;
-use crate::words::{number as digits, plain};
+use crate::words::{number as digits, of_toml};
 use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
 
 /// What is wrong with a machine file, and where.
@@ -180,7 +180,7 @@ impl Machine {
         };
         let parsed: FileText = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            located(Fault(at, plain(error.message())))
+            located(Fault(at, of_toml(&error, text)))
         })?;
         build(parsed).map_err(located)
     }

@@ -7,8 +7,8 @@ use super::file::{LIBRARY, MachineError};
 use crate::names::suggestion;
 use crate::tree;
 
-/// Values of a cluster that come without a source.
-const PLAIN: [&str; 4] = ["core", "threads", "node", "cache"];
+/// Values of a cluster that come without a source. So do the name of the machine and its description.
+const PLAIN: [&str; 5] = ["name", "core", "threads", "node", "cache"];
 
 /// Whether a path has a meaning on the machine of a file: its core type or its cluster is there.
 pub fn has(document: &Table, path: &[String]) -> bool {
@@ -35,7 +35,7 @@ pub fn varied(text: &str, file: &str, settings: &[(Vec<String>, Value)]) -> Resu
     let parse = |text: &str| text.parse::<Table>().map_err(|error| fault(error.message().to_owned()));
     let mut document = parse(text)?;
     for (path, value) in settings {
-        if let [first, name, _, ..] = &path[..]
+        if let [first, name, ..] = &path[..]
             && first == "core"
             && tree::get(&document, &path[..2]).is_none()
         {
@@ -49,12 +49,38 @@ pub fn varied(text: &str, file: &str, settings: &[(Vec<String>, Value)]) -> Resu
             let types = document.entry("core").or_insert_with(|| Table::new().into());
             types.as_table_mut().map(|types| types.insert(name.clone(), known.clone()));
         }
-        let plain = path.first().is_some_and(|first| first == "cluster")
-            && path.last().is_some_and(|last| PLAIN.contains(&last.as_str()));
+        one_value(&document, path).map_err(fault)?;
+        let plain = match &path[..] {
+            [only] => ["name", "description"].contains(&only.as_str()),
+            [first, .., last] => first == "cluster" && PLAIN.contains(&last.as_str()),
+            [] => false,
+        };
         let value = if plain { value.clone() } else { sourced(value) };
         tree::set(&mut document, path, value).map_err(fault)?;
     }
     Machine::from_toml(&document.to_string(), file)
+}
+
+/// Makes sure that a path leads to one value: not to what has values below it, nor below a value.
+fn one_value(document: &Table, path: &[String]) -> Result<(), String> {
+    let place = path.join(".");
+    let ends_early = |length: &usize| tree::get(document, &path[..*length]).is_some_and(is_sourced);
+    if let Some(length) = (1..path.len()).find(ends_early) {
+        return Err(format!("`{}` is one value: it has no `{}`", path[..length].join("."), path[length]));
+    }
+    let below = match tree::get(document, path) {
+        Some(value) if is_sourced(value) => return Ok(()),
+        Some(Value::Table(table)) => table.keys().next().cloned(),
+        Some(Value::Array(parts)) => parts.first().and_then(|part| part.get("name")?.as_str().map(str::to_owned)),
+        None if place == "core" => Some("cortex-a57".into()),
+        _ => return Ok(()),
+    };
+    let such_as = below.map_or_else(String::new, |key| format!(", such as `{place}.{key}`"));
+    Err(format!("`{place}` is a table: expected a value in it{such_as}"))
+}
+
+fn is_sourced(value: &Value) -> bool {
+    value.get("value").is_some()
 }
 
 fn sourced(value: &Value) -> Value {
@@ -100,6 +126,21 @@ mod tests {
         assert!(error("costs.tik_us", 1.into()).contains("tik_us"));
         assert!(error("core.cortex-a57.width", 0.into()).contains("width"));
         assert!(error("core.cortex-a75.width", 1.into()).starts_with("unknown core type \"cortex-a75\": did you mean"));
+        let table = |place: &str, first: &str| {
+            format!("`{place}` is a table: expected a value in it, such as `{place}.{first}`")
+        };
+        for (place, first) in [
+            ("costs", "context_switch_us"),
+            ("cluster", "big"),
+            ("cluster.little", "core"),
+            ("core", "cortex-a57"),
+            ("core.cortex-a53", "activity"),
+        ] {
+            assert_eq!(error(place, 5.into()), table(place, first));
+        }
+        assert_eq!(error("costs.tick_us.value", 5.into()), "`costs.tick_us` is one value: it has no `value`");
+        assert_eq!(error("name", 5.into()), "5: expected text in quotes");
+        assert_eq!(error("costs.tick_us", Value::Datetime("2020-01-01".parse().unwrap())), "a date: expected a number");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Predictor {
         let parsed: FileText = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
-            PredictError::File(format!("{file}:{line}: {}", crate::words::plain(error.message())))
+            PredictError::File(format!("{file}:{line}: {}", crate::words::of_toml(&error, text)))
         })?;
         let entries = parsed.model.into_iter().map(|model| model.entry(file)).collect::<Result<_, _>>()?;
         Ok(Self { entries })

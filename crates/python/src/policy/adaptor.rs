@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple, PyType};
 
-use super::base::{HOOKS, Policy};
+use super::base::{self, HOOKS, Policy};
 use super::state::State;
 use super::values::{Changes, Pick, Span, Why, cores, quality};
 use crate::error::Error;
@@ -27,13 +27,13 @@ use crate::work::Faults;
 /// # Errors
 /// It makes no policy, or what that says of itself makes no sense.
 pub fn setup(make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Setup> {
-    let made = made(make)?;
+    let made = made(make, 0)?;
     let description = describe(&made)?;
     warn_of_typing_mistakes(&made)?;
     let (make, faults) = (make.clone().unbind(), faults.clone());
-    let setup = Setup::from(description).made_by(move || {
+    let setup = Setup::from(description).made_by(move |seed| {
         Python::attach(|py| {
-            let made = || self::made(make.bind(py)).and_then(|made| Adaptor::new(description, &made, &faults));
+            let made = || self::made(make.bind(py), seed).and_then(|made| Adaptor::new(description, &made, &faults));
             match faults.inside(py, made) {
                 Ok(adaptor) => Box::new(adaptor) as Box<dyn Scheduling>,
                 Err(error) => {
@@ -46,14 +46,15 @@ pub fn setup(make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Setup> {
     Ok(setup)
 }
 
-fn made<'py>(make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Policy>> {
+/// A policy of a run with this seed.
+fn made<'py>(make: &Bound<'py, PyAny>, seed: u64) -> PyResult<Bound<'py, Policy>> {
     if make.is_instance_of::<Policy>() {
         let class = make.get_type().name()?;
         return Err(Error::new_err(format!(
             "one {class} for all runs: expected the class, or a function that makes one, since each run needs its own"
         )));
     }
-    let made = if make.is_callable() { make.call0()? } else { make.clone() };
+    let made = if make.is_callable() { base::with_seed(seed, || make.call0())? } else { make.clone() };
     made.cast_into::<Policy>().map_err(|error| {
         let found = error.into_inner().get_type().name().map(|name| name.to_string()).unwrap_or_default();
         Error::new_err(format!(

@@ -1,7 +1,10 @@
 //! The class that policies in Python extend: each hook as CFS has it.
 
+use std::cell::Cell;
+
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::parts::fair;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -17,11 +20,28 @@ use crate::machine::{Machine, numbers};
 /// little one at once) and `"balances"` (a busy core takes over what waits for a busier one), which `evenkeel.conformance` checks.
 ///
 /// Each run makes one of its own. The same calls must give the same decisions, or runs cannot be repeated: what is drawn comes from
-/// a `random.Random` of its own.
+/// a `random.Random(self.seed)` of its own.
 ///
 /// A policy never assumes that its last decision was carried out: what it sees in a state is what the host reported.
 #[pyclass(subclass, module = "evenkeel")]
-pub struct Policy;
+pub struct Policy {
+    /// The seed of its run, from `__init__` on; 0 for one that is made outside a run. A class may have another `seed` of its own.
+    #[pyo3(get, set)]
+    seed: Py<PyAny>,
+}
+
+thread_local! {
+    /// The seed of the run for which this thread makes a policy.
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// What `make` makes; policies among it are of a run with this seed. A policy may simulate others while it is made.
+pub fn with_seed<T>(seed: u64, make: impl FnOnce() -> T) -> T {
+    let before = SEED.replace(seed);
+    let made = make();
+    SEED.set(before);
+    made
+}
 
 /// The hooks, by their names.
 pub const HOOKS: [&str; 20] = [
@@ -52,9 +72,9 @@ pub const HOOKS: [&str; 20] = [
 impl Policy {
     /// `__init__` of a class may take what it likes.
     #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        Self
+    #[pyo3(signature = (*args, **_kwargs))]
+    fn new(args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Ok(Self { seed: SEED.get().into_py_any(args.py())? })
     }
 
     /// What it needs and a machine does not have, as the end of a sentence; `None` if it can schedule it.

@@ -152,7 +152,7 @@ pub struct Setup {
 
 /// Makes a policy that is none of [`super::POLICIES`], such as one written in another language.
 #[derive(Clone)]
-struct Maker(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+struct Maker(Arc<dyn Fn(u64) -> Box<dyn Policy> + Send + Sync>);
 
 impl fmt::Debug for Maker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,9 +226,9 @@ impl Setup {
     }
 
     /// The same policy, made by this in place of [`Description::make`]: for one that is more than its description says, such as
-    /// one written in another language.
+    /// one written in another language. It is given the seed of the run, from which such a policy may draw.
     #[must_use]
-    pub fn made_by(self, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> Self {
+    pub fn made_by(self, make: impl Fn(u64) -> Box<dyn Policy> + Send + Sync + 'static) -> Self {
         Self { maker: Some(Maker(Arc::new(make))), ..self }
     }
 
@@ -237,10 +237,15 @@ impl Setup {
         self.maker.is_some()
     }
 
-    /// Makes the policy.
+    /// Makes the policy, not for a run with a seed.
     pub fn make(&self) -> Box<dyn Policy> {
+        self.make_for(0)
+    }
+
+    /// Makes the policy of a run with this seed.
+    pub fn make_for(&self, seed: u64) -> Box<dyn Policy> {
         match &self.maker {
-            Some(Maker(make)) => make(),
+            Some(Maker(make)) => make(seed),
             None => (self.description.make)(self),
         }
     }

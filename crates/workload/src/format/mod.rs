@@ -14,7 +14,7 @@ mod text;
 use std::sync::Arc;
 
 use evenkeel_model::Ns;
-use evenkeel_model::words::plain;
+use evenkeel_model::words::of_toml;
 use toml::Spanned;
 
 pub use error::FormatError;
@@ -79,7 +79,7 @@ pub fn load(name: &str, text: &str, file: &str, threads: Option<u32>) -> Result<
 pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
     let source = Source { file: file.into(), text: text.into() };
     let parsed: FileText = toml::from_str(text).map_err(|error| {
-        let fault = Fault::new(error.span().unwrap_or(0..0), plain(error.message()));
+        let fault = Fault::new(error.span().unwrap_or(0..0), of_toml(&error, text));
         fault.locate(file, text)
     })?;
     if parsed.program.is_empty() {

@@ -195,7 +195,7 @@ fn mistakes_with_tasks_say_what_would_do() {
             "{ compute = \"1 kinst\" }",
             "w.toml:1: p: says how tasks are run, but no thread creates one",
         ),
-        ("tasks = { ready = \"lifo\" }", task, "w.toml:6: unknown variant `lifo`"),
+        ("tasks = { ready = \"lifo\" }", task, "w.toml:6: \"lifo\": expected"),
         ("tasks = { workers = 0 }", task, "w.toml:1: p: has 0 workers"),
         ("tasks = { window = 0 }", task, "w.toml:1: p: has a window of 0 tasks"),
         (

@@ -81,6 +81,12 @@ fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
 
 /// The guest's own scheduler, each policy by each host, and the others.
 fn schedulers(args: &VmBench) -> Result<Vec<Scheduler>> {
+    // On the command line the parser says so; a file of defaults conflicts with nothing.
+    if args.path.is_some() && !args.scx {
+        bail!(
+            "path is set, which is where policies decide under scx: expected --scx as well, or scx = true beside path"
+        );
+    }
     let mut schedulers = vec![Scheduler::stock()];
     for name in &args.policy {
         let both = catalog::live_policy(name)?.description().in_kernel.is_some();
