@@ -4,11 +4,17 @@ const FONT = "11px ui-sans-serif, system-ui, sans-serif";
 
 /** Draws on a canvas. */
 class CanvasPen {
-  constructor(canvas, width, height) {
+  constructor(canvas) {
+    this.context = canvas.getContext("2d");
+    this.sheet = new Sheet(this.context);
+  }
+
+  /** Begins a drawing, on nothing. */
+  begin(width, height) {
     const ratio = window.devicePixelRatio || 1;
+    const { canvas } = this.context;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    this.context = canvas.getContext("2d");
     this.context.scale(ratio, ratio);
     this.context.font = FONT;
     this.context.textBaseline = "middle";
@@ -24,9 +30,19 @@ class CanvasPen {
     this.context.fillRect(x, y, width, height);
   }
 
-  /** Columns that are a pixel wide, all of them drawn at once: one by one they would take longer than a frame. */
-  strip(x, y, width, height) {
-    return new Strip(this, x, y, width, height);
+  /** Room for columns that are a pixel wide, each of one of some colours. They are there when `lay` is called. */
+  strip(x, y, width, height, colours) {
+    return new Strip(this, x, y, width, height, colours);
+  }
+
+  /** Room for a value over time. Its columns are there when `lay` is called, too. */
+  graph(x, y, width, height, colour) {
+    return new Graph(this, x, y, width, height, colour);
+  }
+
+  /** Draws what has been put into columns. */
+  lay() {
+    this.sheet.lay();
   }
 
   frame(x, y, width, height, colour) {
@@ -77,43 +93,6 @@ class CanvasPen {
   }
 }
 
-/** Columns side by side on a canvas: an image that is one pixel high, drawn as high as they are. */
-class Strip {
-  constructor(pen, x, y, width, height) {
-    Object.assign(this, { pen, x, y, height, columns: Math.ceil(width / pen.pixel), image: null });
-  }
-
-  put(column, colour, opacity) {
-    if (column >= this.columns) return;
-    this.image ??= new ImageData(this.columns, 1);
-    this.pen.count++;
-    const [red, green, blue] = bytes(colour);
-    const { data } = this.image;
-    data[4 * column] = red;
-    data[4 * column + 1] = green;
-    data[4 * column + 2] = blue;
-    data[4 * column + 3] = Math.round(255 * opacity);
-  }
-
-  end() {
-    if (!this.image) return;
-    const { context, pixel } = this.pen;
-    const small = Object.assign(document.createElement("canvas"), { width: this.columns, height: 1 });
-    small.getContext("2d").putImageData(this.image, 0, 0);
-    context.globalAlpha = 1;
-    context.imageSmoothingEnabled = false;
-    context.drawImage(small, this.x, this.y, this.columns * pixel, this.height);
-  }
-}
-
-const BYTES = new Map();
-
-/** Red, green and blue of a colour such as #0072b2. */
-function bytes(colour) {
-  if (!BYTES.has(colour)) BYTES.set(colour, [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
-  return BYTES.get(colour);
-}
-
 /** Draws an SVG. */
 class SvgPen {
   constructor(width, height) {
@@ -132,10 +111,24 @@ class SvgPen {
   }
 
   /** The same as on a canvas, as rectangles. */
-  strip(x, y, width, height) {
-    const put = (column, colour, opacity) => this.rect(x + column * this.pixel, y, this.pixel, height, colour, opacity);
-    return { put, end() {} };
+  strip(x, y, width, height, colours) {
+    const put = (column, hue, opacity) => this.rect(x + column * this.pixel, y, this.pixel, height, colours[hue], opacity);
+    return { put };
   }
+
+  graph(x, y, width, height, colour) {
+    const points = [];
+    const range = (column, high, low, mean) => {
+      const left = x + column * this.pixel;
+      this.rect(left, high, this.pixel, low - high, colour, 0.3);
+      points.push(left, mean, left + this.pixel, mean);
+    };
+    const level = (from, to, y) => points.push(from, y, to, y);
+    const end = () => points.length && this.line(points, colour, STROKE);
+    return { range, level, end };
+  }
+
+  lay() {}
 
   frame(x, y, width, height, colour) {
     this.parts.push(`<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" fill="none" stroke="${colour}" stroke-width="2"/>`);
