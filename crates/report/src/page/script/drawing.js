@@ -127,7 +127,7 @@ function drawRow(pen, item, row, y, box, view, colours, strength) {
   const spans = (from, to) => drawSpans(pen, item, row, from, to, y, box, view, colours, strength, put);
   const pixel = pen.pixel / box.scale;
   const first = row.first(view.from);
-  const afar = row.afar.scale(view.from, pixel);
+  const afar = pen.exact ? null : row.afar.scale(view.from, pixel);
   if (!afar) return spans(first, row.ids.length);
   const { longest, reach, busy, hue } = afar.level;
   const start = (part) => row.times.starts[afar.lowest(part)];
@@ -144,7 +144,7 @@ function drawRow(pen, item, row, y, box, view, colours, strength) {
       if (reach && reach[part] > far) far = reach[part];
     }
     if (!sum && !far) continue;
-    if (longest[best] < pixel && far < 1 / box.scale) put(column, hue[best], sum / ((end - begin) * afar.time));
+    if (longest[best] < pixel && far < 1 / box.scale) put(column, hue[best], sum / afar.time(begin, end));
     else spans(start(begin), start(end));
   }
   // What is waited for in the drawing and begins after it.
@@ -196,9 +196,10 @@ function drawTrack(pen, item, y, box, view, colours) {
   const colour = colours.of[item.track.colour % COLOURS];
   const graph = pen.graph(box.x, y, box.width, item.height, colour);
   const end = Math.min(view.to, item.run.end);
-  const afar = steps.afar.scale(view.from, pen.pixel / box.scale);
   // A pixel for which there are several values shows their range, and the line its mean.
   const range = (column, low, high, mean) => graph.range(column, level(high), Math.max(level(high) + 0.5, level(low)), level(mean));
+  const time = pen.pixel / box.scale;
+  const afar = pen.exact ? null : steps.afar.scale(view.from, time);
   let [from, last] = [Math.max(view.from, steps.at[0]), -1];
   if (afar) {
     const columns = Math.ceil(box.width / pen.pixel);
@@ -214,11 +215,12 @@ function drawTrack(pen, item, y, box, view, colours) {
       range(column, low, high, ((steps.areas[next] - steps.areas[first]) * steps.times.parts) / (next - first));
       last = column;
     }
-    from = Math.max(from, steps.at.at(-1));
+    // After the last value there is no other.
+    from = Math.max(from, steps.at.at(-1), view.from + (last + 1) * time);
   }
   for (let next = steps.position(from) + 1; from < end; ) {
     const column = Math.max(last + 1, Math.floor(((from - view.from) * box.scale) / pen.pixel));
-    const pixel = Math.min(end, view.from + ((column + 1) * pen.pixel) / box.scale);
+    const pixel = Math.min(end, view.from + (column + 1) * time);
     if (next < steps.at.length && steps.at[next] < pixel) {
       // Times are whole nanoseconds: none is between this one and the pixel's end.
       const after = Math.max(next + 1, steps.times.after(Math.ceil(pixel) - 1));

@@ -3,7 +3,7 @@
 
 /** Equal parts of the time; at each level they are twice as long as at the one below. */
 class Parts {
-  /** `lowest`: the parts that `times` have. `halved` makes the next level of one; it may be shorter than a level's half by a part that is not there. */
+  /** `lowest`: what is known of the parts that `times` have. `halved` makes a level from the one below, with so many parts. */
   constructor(times, lowest, halved) {
     this.times = times;
     this.levels = [lowest];
@@ -20,8 +20,8 @@ class Parts {
     const [first, step, count] = [((from - times.begin) * times.parts) / size, (pixel * times.parts) / size, Math.ceil(most / size)];
     return {
       level: levels[depth],
-      /** How much time a part is. */
-      time: size / times.parts,
+      /** How much time some parts are, or the column that they are all there is in. */
+      time: (begin, end) => (begin > 0 && end < count ? ((end - begin) * size) / times.parts : pixel),
       /** The part that is nearest to the beginning of a column. */
       part: (column) => Math.max(0, Math.min(count, Math.round(first + column * step))),
       /** Of a part the first at the lowest level. */

@@ -7,6 +7,8 @@ class CanvasPen {
   constructor(canvas) {
     this.context = canvas.getContext("2d");
     this.sheet = new Sheet(this.context);
+    /** Whether a pixel's ends are where they are, or within half a pixel of it, which is faster. */
+    this.exact = false;
   }
 
   /** Begins a drawing, on nothing. */
@@ -100,6 +102,7 @@ class SvgPen {
     this.parts = [];
     this.clips = 0;
     this.pixel = 0.5;
+    this.exact = true;
     this.count = 0;
     this.measure = document.createElement("canvas").getContext("2d");
     this.measure.font = FONT;
