@@ -57,23 +57,23 @@ const END = 2 ** 20;
 /** So many spans, one of them long, and a value that changes as often. The first begins at once, the last in the last nanosecond. */
 function made(seed, count) {
   const next = chance(seed);
-  const room = END / count;
+  const [long, more] = [Math.floor(count / 3), Math.floor(count / 20)];
+  const room = END / (count + more);
   const spans = { from: [], to: [], core: [], thread: [], ready: [], woken: [] };
   for (let id = 0; id < count; id++) {
-    const [from, end] = [Math.floor(id * room + (id && next() * 0.4 * room)), Math.floor((id + 1) * room)];
-    spans.from.push(id === count - 1 ? END - 1 : from);
-    // Now and then none for a while.
-    spans.to.push(id === count - 1 ? END : Math.floor(from + (next() < 0.2 ? 1 : next()) * (end - from)));
+    const turn = id + (id > long ? more : 0);
+    // None begins where a pixel does: it may be in either.
+    const from = id === count - 1 ? END - 1 : Math.floor(turn * room + (id && next() * 0.4 * room)) | (id ? 1 : 0);
+    const end = Math.floor((turn + 1 + (id === long ? more : 0)) * room);
+    spans.from.push(from);
+    spans.to.push(Math.max(from + 1, Math.floor(from + (id === long || next() < 0.2 ? 1 : next()) * (end - from))));
     spans.core.push(0);
     spans.thread.push(Math.floor(next() * 8));
     spans.ready.push(next() < 0.01 ? 8 * room : 0);
   }
-  // One that is much longer than others: it takes the place of those that it covers.
-  const long = Math.floor(count / 3);
-  if (count > 1) spans.to[long] = spans.from[long + Math.ceil(count / 20)];
-  const ids = Uint32Array.from(spans.from.keys()).filter((id) => id <= long || spans.from[id] >= spans.to[long]);
   const value = Float64Array.from(spans.from, () => 5 + next() ** 4 * 10);
-  return { spans, ids, at: Float64Array.from(spans.from), value };
+  const at = value.map((_, id) => (id === count - 1 ? END - 1 : Math.floor((id * END) / count) | (id ? 1 : 0)));
+  return { spans, ids: Uint32Array.from(spans.from.keys()), at, value };
 }
 
 function picture(pen, RowKind, StepsKind, { spans, ids, at, value }, view) {
@@ -96,12 +96,12 @@ function apart(one, other) {
   return { most: Math.max(...new Set(differences)), mean: differences.reduce((sum, one) => sum + one, 0) / one.length };
 }
 
-/** How far a pen's pictures are from plain ones, in each of some views. */
-function compared(exact, views) {
+/** How far a pen's pictures are from plain ones, of so many spans and in each of some views. */
+function compared(exact, counts, views) {
   const pen = () => new CanvasPen(document.createElement("canvas"));
   const fast = Object.assign(pen(), { exact });
   const plain = new PlainPen(document.createElement("canvas"));
-  return [4096, 300, 1].flatMap((count, seed) => {
+  return counts.flatMap((count, seed) => {
     const data = made(seed + 1, count);
     return views.map((view) => ({ count, view, ...apart(picture(fast, Row, Steps, data, view), picture(plain, PlainRow, PlainSteps, data, view)) }));
   });
