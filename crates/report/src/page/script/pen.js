@@ -71,11 +71,11 @@ class CanvasPen {
     this.context.fillStyle = colour;
     this.context.font = bold ? `600 ${FONT}` : FONT;
     this.context.textAlign = align;
-    this.context.fillText(this.fitting(text, room), x, y);
+    this.context.fillText(this.fitting(text, room, bold), x, y);
   }
 
-  fitting(text, room) {
-    if (room === Infinity || this.context.measureText(text).width <= room) return text;
+  fitting(text, room, bold) {
+    if (room === Infinity || wide(this.context, text, bold) <= room) return text;
     const letters = Array.from(text);
     const cut = (length) => `${letters.slice(0, length).join("")}…`;
     const length = search(0, letters.length, (length) => this.context.measureText(cut(length)).width > room);
@@ -93,6 +93,15 @@ class CanvasPen {
   end() {
     this.context.restore();
   }
+}
+
+const WIDTHS = { true: new Map(), false: new Map() };
+
+/** How wide a text is, bold or not. The same few names are asked for in each frame. */
+function wide(context, text, bold) {
+  const widths = WIDTHS[bold];
+  if (!widths.has(text)) widths.set(text, context.measureText(text).width);
+  return widths.get(text);
 }
 
 /** Draws an SVG. */
@@ -144,7 +153,7 @@ class SvgPen {
   text(text, x, y, colour, { align = "left", bold = false, room = Infinity } = {}) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const weight = bold ? ` font-weight="600"` : "";
-    const fitting = CanvasPen.prototype.fitting.call({ context: this.measure }, text, room);
+    const fitting = CanvasPen.prototype.fitting.call({ context: this.measure }, text, room, false);
     this.parts.push(`<text x="${short(x)}" y="${short(y + 4)}" fill="${colour}" text-anchor="${anchor}"${weight}>${escaped(fitting)}</text>`);
   }
 
