@@ -54,6 +54,8 @@ const SCRIPT: &str = concat!(
     include_str!("script/time.js"),
     include_str!("script/decode.js"),
     include_str!("script/rows.js"),
+    include_str!("script/far.js"),
+    include_str!("script/sheet.js"),
     include_str!("script/pen.js"),
     include_str!("script/drawing.js"),
     include_str!("script/timeline.js"),

@@ -8,6 +8,7 @@ extern crate evenkeel_testing_macros;
 mod keyboard;
 mod pages;
 mod papers;
+mod plain;
 mod screens;
 mod timeline;
 mod touch;

@@ -8,6 +8,9 @@ const BIG = 20;
 const LITTLE = 12;
 const THREAD = 14;
 
+/** How many colours lanes have. */
+const COLOURS = 8;
+
 /** What of a drawing goes where: titles, lanes, tracks, each with its `y` and `height`. */
 function layout(runs, mode) {
   const items = [];
@@ -59,7 +62,7 @@ function legible(colours, behind) {
 function palette() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  const colours = Array.from({ length: 8 }, (_, index) => of(`c${index}`));
+  const colours = Array.from({ length: COLOURS }, (_, index) => of(`c${index}`));
   return {
     of: colours,
     /** What text has on each. */
@@ -96,8 +99,10 @@ function draw(pen, { items }, view, width, height) {
       continue;
     }
     pen.text(item.name, box.x - 8, middle, item.bold ? colours.ink : colours.soft, { align: "right", bold: item.bold, room: box.x - 8 });
-    drawLane(pen, item, y, box, view, colours);
+    drawRow(pen, item, item.row, y, box, view.wanted ? { ...view, names: false } : view, colours, view.wanted ? 0.18 : 1);
   }
+  pen.lay();
+  if (view.wanted) drawWanted(pen, items, box, view, height, colours);
   drawMoments(pen, items, box, view, colours);
   drawMarks(pen, items, box, view, colours);
   if (view.selected) drawSelected(pen, items, box, view, colours);
@@ -105,54 +110,81 @@ function draw(pen, { items }, view, width, height) {
   drawAxis(pen, box, view, width, height, colours);
 }
 
-function drawLane(pen, item, y, box, view, colours) {
-  const { run } = item;
-  const colour = (id) => {
-    const kind = view.mode === "cores" ? run.threads[run.spans.thread[id]].group : run.cores[run.spans.core[id]].type;
-    return colours.of[kind % 8];
-  };
-  if (!view.wanted) return drawRow(pen, item, item.row, y, box, view, colours, colour, 1);
-  drawRow(pen, item, item.row, y, box, { ...view, names: false }, colours, colour, 0.18);
-  drawRow(pen, item, run.wanted(item, view.mode), y, box, view, colours, colour, 1);
+/** The threads that others have stepped back for. */
+function drawWanted(pen, items, box, view, height, colours) {
+  for (const item of items) {
+    const y = item.y - view.top;
+    if (item.kind !== "lane" || y + item.height < AXIS || y > height) continue;
+    drawRow(pen, item, item.run.wanted(item, view.mode), y, box, view, colours, 1);
+  }
+  pen.lay();
 }
 
 /** What is narrower than a pixel is drawn as the longest span there, as strong as the pixel is busy. */
-function drawRow(pen, item, row, y, box, view, colours, colour, strength) {
-  const { spans } = row;
+function drawRow(pen, item, row, y, box, view, colours, strength) {
+  const strip = pen.strip(box.x, y, box.width, item.height, colours.of);
+  const put = (column, hue, busy) => strip.put(column, hue, Math.max(0.25, Math.min(1, busy)) * strength);
+  const spans = (from, to) => drawSpans(pen, item, row, from, to, y, box, view, colours, strength, put);
+  const pixel = pen.pixel / box.scale;
+  const first = row.first(view.from);
+  const afar = pen.exact ? null : row.afar.scale(view.from, pixel);
+  if (!afar) return spans(first, row.ids.length);
+  const { longest, reach, busy, hue } = afar.level;
+  const start = (part) => row.times.starts[afar.lowest(part)];
+  let part = afar.part(0);
+  // What begins before the drawing does and reaches into it.
+  spans(first, Math.min(first + 1, start(part)));
+  const columns = Math.ceil(box.width / pen.pixel);
+  for (let column = 0; column < columns; column++) {
+    const [begin, end] = [part, afar.part(column + 1)];
+    let [sum, best, far] = [0, begin, 0];
+    for (; part < end; part++) {
+      sum += busy[part];
+      if (longest[part] > longest[best]) best = part;
+      if (reach && reach[part] > far) far = reach[part];
+    }
+    if (!sum && !far) continue;
+    if (longest[best] < pixel && far < 1 / box.scale) put(column, hue[best], sum / afar.time(begin, end));
+    else spans(start(begin), start(end));
+  }
+  // What is waited for in the drawing and begins after it.
+  spans(start(part), row.ids.length);
+}
+
+/** Some of a row's spans, one by one where they are as wide as a pixel. `put` draws the others. */
+function drawSpans(pen, item, row, from, to, y, box, view, colours, strength, put) {
+  const { spans, ids, hues, ready } = row;
   const end = box.x + box.width;
-  const strip = pen.strip(box.x, y, box.width, item.height);
-  for (let at = row.first(view.from); at < row.ids.length; ) {
-    const id = row.ids[at];
-    const left = box.x + (spans.from[id] - view.from) * box.scale;
-    const waited = spans.ready[id] * box.scale;
-    if (view.mode === "threads" && waited >= 1 && left > box.x) {
+  for (let at = from; at < to; ) {
+    const id = ids[at];
+    const left = box.x + (row.from[at] - view.from) * box.scale;
+    const waited = ready ? ready[id] * box.scale : 0;
+    if (waited >= 1 && left > box.x) {
       const [from, to] = [Math.max(box.x, left - waited), Math.min(end, left)];
       if (to > from) pen.rect(from, y + item.height * 0.35, to - from, item.height * 0.3, colours.waits, strength);
     }
     if (left >= end) break;
-    const right = Math.min(end, box.x + (spans.to[id] - view.from) * box.scale);
+    const right = Math.min(end, box.x + (row.from[at] + row.lengths[at] - view.from) * box.scale);
     if (right <= box.x) {
       at++;
     } else if (right - left >= pen.pixel) {
       const from = Math.max(box.x, left);
-      pen.rect(from, y, right - from, item.height, colour(id), strength);
+      const colour = colours.of[hues[id]];
+      pen.rect(from, y, right - from, item.height, colour, strength);
       if (right - from > 46 && item.height >= 12 && view.names !== false) {
         const name = view.mode === "cores" ? item.run.threads[spans.thread[id]].name : item.run.cores[spans.core[id]].name;
-        pen.text(name, from + 4, y + item.height / 2, colours.on.get(colour(id)), { room: right - from - 8 });
+        pen.text(name, from + 4, y + item.height / 2, colours.on.get(colour), { room: right - from - 8 });
       }
       at++;
     } else {
       const column = Math.max(0, Math.floor((left - box.x) / pen.pixel));
-      let next = row.after(view.from + ((column + 1) * pen.pixel) / box.scale, at + 1);
+      let next = row.until(at, to, view.from + ((column + 1) * pen.pixel) / box.scale);
       // The last may reach far beyond the pixel: its turn comes.
       if (next - 1 > at && row.length(next - 1) * box.scale >= pen.pixel) next--;
-      const share = ((row.busy[next] - row.busy[at]) * box.scale) / pen.pixel;
-      const faint = Math.max(0.25, Math.min(1, share));
-      strip.put(column, colour(row.longestOf(at, next)), faint * strength);
+      put(column, hues[row.longestOf(at, next)], ((row.busy[next] - row.busy[at]) * box.scale) / pen.pixel);
       at = next;
     }
   }
-  strip.end();
 }
 
 function drawTrack(pen, item, y, box, view, colours) {
@@ -161,31 +193,48 @@ function drawTrack(pen, item, y, box, view, colours) {
   const level = (value) => y + item.height - 1 - (value / most) * (item.height - 4);
   pen.text(item.name, box.x - 8, y + item.height / 2 - 6, colours.soft, { align: "right", room: box.x - 8 });
   pen.text(`to ${Number(most.toPrecision(3))} ${unit}`, box.x - 8, y + item.height / 2 + 7, colours.soft, { align: "right", room: box.x - 8 });
-  const colour = colours.of[item.track.colour % 8];
-  const points = [];
+  const colour = colours.of[item.track.colour % COLOURS];
+  const graph = pen.graph(box.x, y, box.width, item.height, colour);
   const end = Math.min(view.to, item.run.end);
   // A pixel for which there are several values shows their range, and the line its mean.
-  let from = Math.max(view.from, steps.at[0]);
-  let next = steps.position(from) + 1;
-  while (from < end) {
-    const x = box.x + (from - view.from) * box.scale;
-    const pixel = Math.min(end, from + pen.pixel / box.scale);
+  const range = (column, low, high, mean) => graph.range(column, level(high), Math.max(level(high) + 0.5, level(low)), level(mean));
+  const time = pen.pixel / box.scale;
+  const afar = pen.exact ? null : steps.afar.scale(view.from, time);
+  let [from, last] = [Math.max(view.from, steps.at[0]), -1];
+  if (afar) {
+    const columns = Math.ceil(box.width / pen.pixel);
+    for (let [column, part] = [0, afar.part(0)]; column < columns; column++) {
+      const [begin, after] = [part, afar.part(column + 1)];
+      let [low, high] = [Infinity, -Infinity];
+      for (; part < after; part++) {
+        low = Math.min(low, afar.level.low[part]);
+        high = Math.max(high, afar.level.high[part]);
+      }
+      if (begin === after) continue;
+      const [first, next] = [afar.lowest(begin), afar.lowest(after)];
+      range(column, low, high, ((steps.areas[next] - steps.areas[first]) * steps.times.parts) / (next - first));
+      last = column;
+    }
+    // After the last value there is no other.
+    from = Math.max(from, steps.at.at(-1), view.from + (last + 1) * time);
+  }
+  for (let next = steps.position(from) + 1; from < end; ) {
+    const column = Math.max(last + 1, Math.floor(((from - view.from) * box.scale) / pen.pixel));
+    const pixel = Math.min(end, view.from + (column + 1) * time);
     if (next < steps.at.length && steps.at[next] < pixel) {
-      const after = search(next, steps.at.length, (index) => steps.at[index] >= pixel);
-      const [low, high] = steps.range(next - 1, after);
-      pen.rect(x, level(high), pen.pixel, Math.max(0.5, level(low) - level(high)), colour, 0.3);
-      const mean = level((steps.until(pixel) - steps.until(from)) / (pixel - from));
-      points.push(x, mean, x + pen.pixel, mean);
-      [from, next] = [pixel, after];
+      // Times are whole nanoseconds: none is between this one and the pixel's end.
+      const after = Math.max(next + 1, steps.times.after(Math.ceil(pixel) - 1));
+      const mean = (steps.until(pixel, after - 1) - steps.until(from, next - 1)) / (pixel - from);
+      range(column, ...steps.range(next - 1, after), mean);
+      [from, next, last] = [pixel, after, column];
     } else {
       const until = Math.min(end, steps.at[next] ?? end);
-      const y = level(steps.value[next - 1]);
-      points.push(x, y, box.x + (until - view.from) * box.scale, y);
+      graph.level(box.x + (from - view.from) * box.scale, box.x + (until - view.from) * box.scale, level(steps.value[next - 1]));
       from = until;
       if (from === steps.at[next]) next++;
     }
   }
-  if (points.length) pen.line(points, colour, 1.3);
+  graph.end();
 }
 
 /** Moments that matter to a core: a tick each, a pixel's worth together. */

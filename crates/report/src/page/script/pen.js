@@ -4,11 +4,19 @@ const FONT = "11px ui-sans-serif, system-ui, sans-serif";
 
 /** Draws on a canvas. */
 class CanvasPen {
-  constructor(canvas, width, height) {
+  constructor(canvas) {
+    this.context = canvas.getContext("2d");
+    this.sheet = new Sheet(this.context);
+    /** Whether a pixel's ends are where they are, or within half a pixel of it, which is faster. */
+    this.exact = false;
+  }
+
+  /** Begins a drawing, on nothing. */
+  begin(width, height) {
     const ratio = window.devicePixelRatio || 1;
+    const { canvas } = this.context;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    this.context = canvas.getContext("2d");
     this.context.scale(ratio, ratio);
     this.context.font = FONT;
     this.context.textBaseline = "middle";
@@ -24,9 +32,19 @@ class CanvasPen {
     this.context.fillRect(x, y, width, height);
   }
 
-  /** Columns that are a pixel wide, all of them drawn at once: one by one they would take longer than a frame. */
-  strip(x, y, width, height) {
-    return new Strip(this, x, y, width, height);
+  /** Room for columns that are a pixel wide, each of one of some colours. They are there when `lay` is called. */
+  strip(x, y, width, height, colours) {
+    return new Strip(this, x, y, width, height, colours);
+  }
+
+  /** Room for a value over time. Its columns are there when `lay` is called, too. */
+  graph(x, y, width, height, colour) {
+    return new Graph(this, x, y, width, height, colour);
+  }
+
+  /** Draws what has been put into columns. */
+  lay() {
+    this.sheet.lay();
   }
 
   frame(x, y, width, height, colour) {
@@ -53,11 +71,11 @@ class CanvasPen {
     this.context.fillStyle = colour;
     this.context.font = bold ? `600 ${FONT}` : FONT;
     this.context.textAlign = align;
-    this.context.fillText(this.fitting(text, room), x, y);
+    this.context.fillText(this.fitting(text, room, bold), x, y);
   }
 
-  fitting(text, room) {
-    if (room === Infinity || this.context.measureText(text).width <= room) return text;
+  fitting(text, room, bold) {
+    if (room === Infinity || wide(this.context, text, bold) <= room) return text;
     const letters = Array.from(text);
     const cut = (length) => `${letters.slice(0, length).join("")}…`;
     const length = search(0, letters.length, (length) => this.context.measureText(cut(length)).width > room);
@@ -77,41 +95,13 @@ class CanvasPen {
   }
 }
 
-/** Columns side by side on a canvas: an image that is one pixel high, drawn as high as they are. */
-class Strip {
-  constructor(pen, x, y, width, height) {
-    Object.assign(this, { pen, x, y, height, columns: Math.ceil(width / pen.pixel), image: null });
-  }
+const WIDTHS = { true: new Map(), false: new Map() };
 
-  put(column, colour, opacity) {
-    if (column >= this.columns) return;
-    this.image ??= new ImageData(this.columns, 1);
-    this.pen.count++;
-    const [red, green, blue] = bytes(colour);
-    const { data } = this.image;
-    data[4 * column] = red;
-    data[4 * column + 1] = green;
-    data[4 * column + 2] = blue;
-    data[4 * column + 3] = Math.round(255 * opacity);
-  }
-
-  end() {
-    if (!this.image) return;
-    const { context, pixel } = this.pen;
-    const small = Object.assign(document.createElement("canvas"), { width: this.columns, height: 1 });
-    small.getContext("2d").putImageData(this.image, 0, 0);
-    context.globalAlpha = 1;
-    context.imageSmoothingEnabled = false;
-    context.drawImage(small, this.x, this.y, this.columns * pixel, this.height);
-  }
-}
-
-const BYTES = new Map();
-
-/** Red, green and blue of a colour such as #0072b2. */
-function bytes(colour) {
-  if (!BYTES.has(colour)) BYTES.set(colour, [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
-  return BYTES.get(colour);
+/** How wide a text is, bold or not. The same few names are asked for in each frame. */
+function wide(context, text, bold) {
+  const widths = WIDTHS[bold];
+  if (!widths.has(text)) widths.set(text, context.measureText(text).width);
+  return widths.get(text);
 }
 
 /** Draws an SVG. */
@@ -121,6 +111,7 @@ class SvgPen {
     this.parts = [];
     this.clips = 0;
     this.pixel = 0.5;
+    this.exact = true;
     this.count = 0;
     this.measure = document.createElement("canvas").getContext("2d");
     this.measure.font = FONT;
@@ -132,10 +123,24 @@ class SvgPen {
   }
 
   /** The same as on a canvas, as rectangles. */
-  strip(x, y, width, height) {
-    const put = (column, colour, opacity) => this.rect(x + column * this.pixel, y, this.pixel, height, colour, opacity);
-    return { put, end() {} };
+  strip(x, y, width, height, colours) {
+    const put = (column, hue, opacity) => this.rect(x + column * this.pixel, y, this.pixel, height, colours[hue], opacity);
+    return { put };
   }
+
+  graph(x, y, width, height, colour) {
+    const points = [];
+    const range = (column, high, low, mean) => {
+      const left = x + column * this.pixel;
+      this.rect(left, high, this.pixel, low - high, colour, 0.3);
+      points.push(left, mean, left + this.pixel, mean);
+    };
+    const level = (from, to, y) => points.push(from, y, to, y);
+    const end = () => points.length && this.line(points, colour, STROKE);
+    return { range, level, end };
+  }
+
+  lay() {}
 
   frame(x, y, width, height, colour) {
     this.parts.push(`<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" fill="none" stroke="${colour}" stroke-width="2"/>`);
@@ -148,7 +153,7 @@ class SvgPen {
   text(text, x, y, colour, { align = "left", bold = false, room = Infinity } = {}) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const weight = bold ? ` font-weight="600"` : "";
-    const fitting = CanvasPen.prototype.fitting.call({ context: this.measure }, text, room);
+    const fitting = CanvasPen.prototype.fitting.call({ context: this.measure }, text, room, false);
     this.parts.push(`<text x="${short(x)}" y="${short(y + 4)}" fill="${colour}" text-anchor="${anchor}"${weight}>${escaped(fitting)}</text>`);
   }
 

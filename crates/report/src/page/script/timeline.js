@@ -11,8 +11,10 @@ class Run {
     run.judged = await judgedOf(data.judged, data.threads.length);
     run.tracks = await Promise.all(data.tracks.map(async (track, index) => ({ ...(await stepsOf(track)), colour: index })));
     run.programs = [...new Set(run.threads.map((thread) => thread.program))];
-    run.byCore = rows(run.spans, run.spans.core, run.cores.length);
-    run.byThread = rows(run.spans, run.spans.thread, run.threads.length);
+    const { thread, core, ready } = run.spans;
+    const hues = (key, of) => new Uint8Array(run.spans.count).map((_, id) => of(key[id]) % COLOURS);
+    run.byCore = rows(run.spans, core, run.cores.length, hues(thread, (thread) => run.threads[thread].group), null);
+    run.byThread = rows(run.spans, thread, run.threads.length, hues(core, (core) => run.cores[core].type), ready);
     run.order = run.threads.map((_, thread) => thread).filter((thread) => run.byThread[thread].ids.length > 0);
     run.order.sort((a, b) => run.programs.indexOf(run.threads[a].program) - run.programs.indexOf(run.threads[b].program) || a - b);
     return run;
@@ -84,6 +86,7 @@ class Timeline {
 
   build() {
     this.canvas = Object.assign(document.createElement("canvas"), { tabIndex: 0 });
+    this.pen = new CanvasPen(this.canvas);
     this.canvas.setAttribute("role", "application");
     this.canvas.setAttribute("aria-label", `${this.figure.dataset.label} Keys: arrows move, plus and minus zoom, question mark tells all.`);
     this.legend = Object.assign(document.createElement("div"), { className: "legend" });
@@ -153,7 +156,8 @@ class Timeline {
     if (this.drawing) return;
     this.drawing = requestAnimationFrame(() => {
       this.drawing = null;
-      const pen = new CanvasPen(this.canvas, this.width, this.height);
+      const { pen } = this;
+      pen.begin(this.width, this.height);
       draw(pen, this.layout, this.view, this.width, this.height);
       // For those who hold the drawing against what it should be.
       Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
