@@ -9,10 +9,11 @@ const ALIKE: f64 = 1.05;
 const PARTS: f64 = 1e6;
 /// The part of a new measurement in what is known. Half of it comes from the last two runs, so that other load on a core is followed.
 const NEW: f64 = 0.3;
-/// So many runs are split, then one is not, to see which is faster; from then on rarely.
+/// So many runs are split, then one is not, to see which is faster.
 const SPLIT_FIRST: u32 = 3;
-/// Runs from one try of what was slower to the next.
-const AGAIN: u32 = 64;
+/// Runs from one try of what was slower to the next: few at first, since the first runs of a region also bring its data into caches and its threads to their
+/// cores, and twice as many each time that it is slower again.
+const AGAIN: std::ops::RangeInclusive<u32> = 4..=64;
 /// A loop of which a thread did less time says little about its speed, in ns.
 const SHORT: u64 = 2_000;
 
@@ -41,8 +42,11 @@ pub struct Speeds {
     measured: bool,
     /// How often it has run.
     runs: u32,
-    /// Runs since what was slower has been tried.
+    /// Runs since what was slower has been tried, and after how many it is tried again.
     since: u32,
+    again: u32,
+    /// Whether splitting was faster, when one of both was slower last.
+    was_faster: Option<bool>,
     /// How long it takes, in ns an iteration: with loops as OpenMP splits them, and as they are split here.
     plain: Option<f64>,
     split: Option<f64>,
@@ -72,7 +76,7 @@ impl Speeds {
 
     fn splits(&self) -> bool {
         match (self.plain, self.split) {
-            (Some(plain), Some(split)) => (split <= plain) != (self.since >= AGAIN),
+            (Some(plain), Some(split)) => (split <= plain) != (self.since >= self.again.max(*AGAIN.start())),
             // Its first run may have shown how it is without.
             _ => self.runs <= SPLIT_FIRST || self.plain.is_some(),
         }
@@ -90,10 +94,20 @@ impl Speeds {
         }
         self.runs = self.runs.saturating_add(1);
         let cost = ns as f64 / trips as f64;
+        // What is tried again counts as it is now: what was known of it is old.
+        let new = if self.was_faster == Some(!was_split) { 1.0 } else { NEW };
         let (this, other) = if was_split { (&mut self.split, &self.plain) } else { (&mut self.plain, &self.split) };
-        *this = Some(this.map_or(cost, |old| old + NEW * (cost - old)));
+        *this = Some(this.map_or(cost, |old| old + new * (cost - old)));
         let slower = matches!((*this, *other), (Some(this), Some(other)) if this > other);
-        self.since = if slower { 0 } else { self.since.saturating_add(1) };
+        if !slower {
+            self.since = self.since.saturating_add(1);
+            return;
+        }
+        // What was the faster one until now is the slower one, and may be so by chance.
+        let turned = self.was_faster == Some(was_split);
+        self.again = if turned { *AGAIN.start() } else { (self.again * 2).clamp(*AGAIN.start(), *AGAIN.end()) };
+        self.was_faster = Some(!was_split);
+        self.since = 0;
     }
 
     fn measured(&mut self, done: &[Done]) {
@@ -167,7 +181,20 @@ mod tests {
             run(&mut speeds, &[3, 1], 40, 1_000_000);
         }
         let tries = split.iter().filter(|&&split| split).count();
-        assert!((1..=6).contains(&tries), "{tries}");
+        assert!((5..=10).contains(&tries), "{tries}");
+    }
+
+    #[test]
+    fn a_slow_beginning_is_soon_forgotten() {
+        let mut speeds = Speeds::default();
+        // Threads come to their cores, and data to the caches.
+        for _ in 0..4 {
+            run(&mut speeds, &[3, 1], 4000, 3_000_000);
+        }
+        let split: Vec<bool> =
+            (0..40).map(|_| (speeds.next().is_some(), run(&mut speeds, &[3, 1], 4000, 0)).0).collect();
+        let late = split.iter().filter(|&&split| !split).count();
+        assert!(late <= 8, "{split:?}");
     }
 
     #[test]
