@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N = 1300, CHUNK = 8 };
+enum { N = 1800, CHUNK = 8 };
 
 int main(void) {
     double(*a)[N] = malloc(N * sizeof *a);

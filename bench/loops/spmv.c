@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROWS = 120000, MOST = 40, STEPS = 60, CHUNK = 1000 };
+enum { ROWS = 120000, MOST = 40, STEPS = 250, CHUNK = 1000 };
 
 int main(void) {
     int *first = malloc((ROWS + 1) * sizeof *first), *column = malloc((size_t)ROWS * MOST * sizeof *column), count = 0;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N = 1400, STEPS = 160, CHUNK = 16 };
+enum { N = 1400, STEPS = 600, CHUNK = 16 };
 
 int main(void) {
     double(*a)[N] = calloc(N, sizeof *a), (*b)[N] = calloc(N, sizeof *b);

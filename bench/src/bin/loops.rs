@@ -26,7 +26,7 @@ struct Args {
     #[arg(long)]
     library: PathBuf,
     /// Rounds, of which the median is shown with the least and the most.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     rounds: usize,
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
