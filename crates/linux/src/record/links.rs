@@ -168,8 +168,8 @@ pub(super) struct Ties {
     pub with: BTreeMap<usize, u32>,
     /// How often it was woken by each.
     pub woken_by: BTreeMap<usize, u32>,
-    /// Where that was, and how often.
-    at: BTreeMap<u32, u32>,
+    /// Where that was, whether it woke or was woken there, and how often: who waits for room in a queue is not like the one that makes room.
+    at: BTreeMap<(u32, bool), u32>,
 }
 
 impl Ties {
@@ -177,17 +177,17 @@ impl Ties {
         let mut ties: BTreeMap<usize, Self> = BTreeMap::new();
         for ((waker, woken), link) in &links.by {
             let times = link.times();
-            for (one, other) in [(waker, woken), (woken, waker)] {
+            for (one, other, wakes) in [(waker, woken, true), (woken, waker, false)] {
                 let ties = ties.entry(*one).or_default();
                 *ties.with.entry(*other).or_default() += times;
-                link.at.iter().for_each(|(word, times)| *ties.at.entry(*word).or_default() += times);
+                link.at.iter().for_each(|(word, times)| *ties.at.entry((*word, wakes)).or_default() += times);
             }
             *ties.entry(*woken).or_default().woken_by.entry(*waker).or_default() += times;
         }
         ties
     }
 
-    /// Whether two threads do the same: with the same others, and at the same places.
+    /// Whether two threads do the same: with the same others, and at the same places on the same side.
     pub(super) fn alike(&self, me: usize, it: &Self, other: usize) -> bool {
         let not = |one: usize| move |with: &usize| *with != one;
         common(&self.with, not(other), &it.with, not(me)) >= WITH && common(&self.at, |_| true, &it.at, |_| true) >= AT
