@@ -31,7 +31,7 @@ pub use top::{Pin, Top};
 pub use topology::Topology;
 pub use trial::Try;
 pub use values::{Format, Output};
-use values::{duration, positive, whole};
+use values::{duration, number, positive, whole};
 
 /// A scheduler laboratory for asymmetric multicores.
 ///
@@ -126,11 +126,12 @@ pub enum Command {
     /// the baseline, which is better for H_ANTT and worse for H_STP. Rows that miss are printed like the others.
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(Reproduce),
-    /// Train the speedup predictor of a machine
+    /// Train the speedup predictor of a machine, and find its thresholds for bias scheduling
     ///
     /// Runs every bundled program on a machine of big cores only and on one of little cores only, and learns from the
     /// hardware counters how much faster a thread is on a big core (COLAB 4.1). Prints how well the predictor does on
-    /// a program that it has not seen.
+    /// a program that it has not seen. Then finds, from programs of SPEC CPU2006, when bias scheduling should take a
+    /// thread to be better off on a little core of this machine (bias scheduling 7.3).
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(Train),
     /// Show what a machine is: its kinds of cores, and what can be seen and controlled
@@ -249,6 +250,7 @@ const TRAIN_EXAMPLES: &str = "\
 Examples:
   evenkeel train
   evenkeel train --machine odroid-xu3 -o odroid.toml
+  evenkeel train --machine odroid-xu3 --split 1.5
 
 Speedup is instructions per second on the biggest core type divided by those on the smallest, each
 at its highest frequency.";
@@ -459,6 +461,10 @@ pub struct Train {
     /// Write the predictor to this file, as TOML
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Thresholds of bias scheduling put programs on little cores that a big core makes fewer times faster than this;
+    /// without it, than the middle of what there is
+    #[arg(long, value_name = "SPEEDUP", allow_negative_numbers = true, value_parser = |text: &str| number(text, 1.0..=1000.0))]
+    pub split: Option<f64>,
     #[command(flatten)]
     pub limit: Limit,
     #[command(flatten)]

@@ -41,6 +41,7 @@ mod reference;
 mod run;
 mod runner;
 mod spread;
+pub mod thresholds;
 pub mod timeline;
 pub mod training;
 pub mod variation;

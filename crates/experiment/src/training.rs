@@ -14,6 +14,7 @@ use crate::catalog;
 use crate::control::{Control, Stage};
 use crate::error::{Error, Result};
 use crate::reference::run_alone;
+use crate::thresholds::Thresholds;
 
 /// The seed of the counters' noise in training. A constant, so that a machine has one predictor.
 const SEED: u64 = 1;
@@ -52,6 +53,8 @@ pub struct Trained {
     pub predictor: Predictor,
     /// Its models, one for each core type on which counters may be read.
     pub models: Vec<TrainedModel>,
+    /// When bias scheduling takes threads to be better off on little cores of this machine.
+    pub thresholds: Thresholds,
 }
 
 /// One model: for counters that were read on one core type.
@@ -84,11 +87,12 @@ pub struct PredictedProgram {
     pub predicted: f64,
 }
 
-/// Trains the predictor of a machine and validates it.
+/// Trains the predictor of a machine and validates it, and finds thresholds for bias scheduling, whose programs are divided at the speedup `split`
+/// ([`Thresholds::of`]).
 ///
 /// # Errors
 /// The machine has one type of core, or a program does not end on it.
-pub fn train(machine: &Machine, control: &Control<'_>) -> Result<Trained> {
+pub fn train(machine: &Machine, split: Option<f64>, control: &Control<'_>) -> Result<Trained> {
     if machine.core_types.len() < 2 {
         return Err(Error::OneCoreType { machine: machine.name.clone() });
     }
@@ -108,7 +112,8 @@ pub fn train(machine: &Machine, control: &Control<'_>) -> Result<Trained> {
             programs: by_program(&validations),
         });
     }
-    Ok(Trained { machine: machine.name.clone(), predictor, models })
+    let thresholds = Thresholds::of(machine, split, control)?;
+    Ok(Trained { machine: machine.name.clone(), predictor, models, thresholds })
 }
 
 /// The mean over samples of the prediction's distance from the truth, as a share of the truth.

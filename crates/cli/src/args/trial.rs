@@ -6,7 +6,7 @@ use clap::Args;
 use evenkeel_model::Ns;
 
 use super::live::Cores;
-use super::values::{Output, positive, whole};
+use super::values::{Output, number, positive, whole};
 
 /// What follows the help of `try`.
 pub const EXAMPLES: &str = "\
@@ -44,7 +44,7 @@ pub struct Try {
     #[arg(long, value_name = "TIME", value_parser = positive, default_value = "10m")]
     pub limit: Ns,
     /// Differences of less time do not matter, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = |text: &str| number(text, 0.0..=100.0))]
     pub margin: f64,
     /// Run this by the shell before each run, such as what removes results; it does not count
     #[arg(long, value_name = "COMMAND")]
@@ -60,9 +60,4 @@ pub struct Try {
     /// The command, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.trim().parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| "expected a number from 0 to 100".into())
 }

@@ -44,6 +44,12 @@ pub(super) fn whole<N: TryFrom<u64>>(text: &str, range: RangeInclusive<u64>) -> 
     found.and_then(|number: u64| N::try_from(number).ok()).ok_or_else(expected)
 }
 
+/// A number of a range.
+pub(super) fn number(text: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
+    let found = text.trim().parse().ok().filter(|number| range.contains(number));
+    found.ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
+}
+
 /// A duration of a range.
 pub(super) fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
     let found = duration(text)?;

@@ -110,7 +110,7 @@ fn train_writes_a_predictor_and_prints_how_good_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("predictor.toml");
     let report = json(&["train", "--machine", "2B4S", "-o", path.to_str().unwrap(), "--format", "json"]);
-    fields(&report, &["machine", "models"]);
+    fields(&report, &["machine", "models", "thresholds"]);
     assert_eq!(report["models"].as_array().unwrap().len(), 2, "counters of a big and of a little core");
     for model in report["models"].as_array().unwrap() {
         let names = ["observed_on", "faster", "slower", "intercept", "terms", "mean_error", "programs"];
@@ -122,6 +122,21 @@ fn train_writes_a_predictor_and_prints_how_good_it_is() {
     }
     let text = std::fs::read_to_string(path).unwrap();
     assert_eq!(evenkeel_model::Predictor::from_toml(&text, "p").unwrap().models().count(), 2);
+}
+
+/// A command takes what another one prints.
+#[test]
+fn train_finds_thresholds_for_bias() {
+    let thresholds = &json(&["train", "--machine", "2B2S", "--split", "1.5", "--format", "json"])["thresholds"];
+    fields(thresholds, &["policy", "split", "starved", "offcore", "programs"]);
+    assert_eq!(thresholds["split"], 1.5);
+    let programs = thresholds["programs"].as_array().unwrap();
+    programs.iter().for_each(|program| fields(program, &["name", "speedup", "starved", "offcore", "wrong_on"]));
+    assert_eq!(programs.len(), 29, "SPEC CPU2006");
+    let policy = thresholds["policy"].as_str().unwrap();
+    stdout(&["sim", "soplex-hmmer-1", "--machine", "2B2S", "--policy", policy]);
+    let middle = &json(&["train", "--machine", "2B2S", "--format", "json"])["thresholds"]["split"];
+    assert!(middle.as_f64().unwrap() > 1.5, "{middle}");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn work_that_is_stopped_says_how_far_it_came() {
 #[test]
 fn a_predictor_that_was_trained_before_gives_the_same_runs() {
     let fresh = plan(&["Sync-2"], &["2B2S"], &["colab"]);
-    let predictor = training::train(&fresh.machines[0], &control()).unwrap().predictor;
+    let predictor = training::train(&fresh.machines[0], None, &control()).unwrap().predictor;
     let given = GivenPredictor { name: "before.toml".into(), predictor };
     let with =
         |plan: Plan, given| Plan { conditions: Conditions { predictor: Some(given), ..plan.conditions }, ..plan };
