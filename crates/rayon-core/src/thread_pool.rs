@@ -17,7 +17,7 @@ pub struct ThreadPool {
 }
 
 impl ThreadPool {
-    /// [`ThreadPoolBuilder::build`].
+    /// [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build).
     ///
     /// # Errors
     /// As there.
