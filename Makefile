@@ -30,9 +30,12 @@ run: ## builds, compares schedulers, reproduces COLAB, records a real program an
 
 lint: ## checks format, lints and the documentation of the code
 	cargo fmt --all --check
+	cargo fmt --manifest-path crates/rayon-core/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	cargo clippy --manifest-path bench/Cargo.toml --target-dir target --locked --quiet -- --deny warnings
+	cargo clippy --manifest-path crates/rayon-core/Cargo.toml --target-dir target --all-targets --locked --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="--deny warnings" cargo doc --manifest-path crates/rayon-core/Cargo.toml --target-dir target --no-deps --locked --quiet
 
 # Guests leave half of the CPU time to others, so lints are looked for beside the tests, and take what those leave; so is the
 # Python package built. They begin when cargo has seen that all tests are built: it does not let two builds at a time into the folder.
@@ -44,6 +47,7 @@ test: ## formats, lints, and tests everything
 	@{ (sleep 5; exec nice -n 19 $(MAKE) --no-print-directory --keep-going lint target/python/wheels) >target/lint.log 2>&1 & \
 	trap "kill $$! 2>/dev/null || true" EXIT; \
 	cargo test --workspace --locked --no-fail-fast || failed=1; \
+	cargo test --manifest-path crates/rayon-core/Cargo.toml --target-dir target --locked || failed=1; \
 	printf '\n== make lint\n'; wait $$! || failed=1; cat target/lint.log; \
 	printf '\n== scripts/python test\n'; scripts/python test || failed=1; exit $${failed:-0}; } 2>&1 | scripts/tally
 
@@ -75,11 +79,12 @@ release: ## checks and builds all that is given away, with checksums, into out/r
 	@scripts/setup release
 	scripts/release
 
-test-full: test ## the slow rest: many more random cases, races in the runtime, and a minute of fuzzing for each parser
+test-full: test ## the slow rest: many more random cases, races in the runtime, Rayon's own tests on it, and a minute of fuzzing for each parser
 	@scripts/setup full
 	@scripts/kernel --others || true
 	EVENKEEL_SLOW=1 PROPTEST_CASES=20000 cargo test --release --workspace --locked --no-fail-fast -- --include-ignored 2>&1 | scripts/tally
 	scripts/races
+	scripts/rayon
 	fuzz/run 60
 
 docs: ## builds the guide as a site, into out/docs, with its links checked

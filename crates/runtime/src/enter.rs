@@ -87,6 +87,13 @@ impl PoolState {
 
     /// Waits as a thread of no pool: parked, or in the first slot if that is free.
     pub(crate) fn wait_outside(&self, latch: &Latch) {
+        if self.dedication.is_some() {
+            // Its first slot is never free.
+            while !latch.is_open() {
+                thread::park();
+            }
+            return;
+        }
         let me = thread::current();
         self.callers().push(me.clone());
         while !latch.is_open() {
@@ -119,7 +126,7 @@ impl Drop for Leave<'_> {
 }
 
 /// The core of a thread that is a worker at the moment, where cores differ. The thread leaves it when it is a worker no more, panic or not.
-struct Binding<'a> {
+pub(crate) struct Binding<'a> {
     pool: &'a PoolState,
     worker: usize,
     /// Where the thread might run before, if it was bound.
@@ -132,7 +139,7 @@ thread_local! {
 }
 
 impl<'a> Binding<'a> {
-    fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
+    pub(crate) fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
         let before = pool.asymmetry.as_ref().and_then(|asymmetry| {
             // A worker that another pool has bound keeps that binding; only that pool moves it.
             let outer = Worker::current().map(|outer| outer.slot().pool()).filter(|outer| !outer.is_lost());

@@ -48,7 +48,8 @@ pub(crate) fn discard(panic: Panic) {
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(second))));
 }
 
-/// The second half of a [`join`](crate::join), in the frame of the caller.
+/// The second half of a [`join`](crate::join), in the frame of the caller. The closure gets whether it was migrated: taken out of the queue by another frame than the
+/// caller's, nearly always that of another thread.
 #[repr(C)]
 pub(crate) struct StackJob<F, R> {
     job: Job,
@@ -57,7 +58,7 @@ pub(crate) struct StackJob<F, R> {
     outcome: UnsafeCell<MaybeUninit<Outcome<R>>>,
 }
 
-impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
+impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
     #[inline(always)]
     pub(crate) fn new(f: F) -> StackJob<F, R> {
         StackJob {
@@ -79,15 +80,25 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         &self.latch
     }
 
-    /// Runs it here.
+    /// Runs it here, in the frame that has it.
     ///
     /// # Safety
     /// It has come out of the queue and is not run otherwise.
     #[inline(always)]
     pub(crate) unsafe fn call(&self) -> R {
+        // SAFETY: the caller's promise.
+        let f = unsafe { self.take() };
+        f(false)
+    }
+
+    /// The closure.
+    ///
+    /// # Safety
+    /// As for [`call`](Self::call).
+    #[inline(always)]
+    unsafe fn take(&self) -> F {
         // SAFETY: no other thread has it, and it is taken once.
-        let f = unsafe { ManuallyDrop::take(&mut *self.f.get()) };
-        f()
+        unsafe { ManuallyDrop::take(&mut *self.f.get()) }
     }
 
     /// What it left.
@@ -115,7 +126,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
             // SAFETY: the frame with the job is left after the latch has opened only.
             let this = unsafe { this.as_ref() };
             // SAFETY: the caller's promise.
-            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { this.call() }));
+            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { this.take() }(true)));
             // SAFETY: it is not read before the latch is open.
             unsafe { (*this.outcome.get()).write(outcome) };
         }

@@ -36,7 +36,7 @@ where
     RB: Send,
 {
     match Worker::current() {
-        Some(worker) => join_in(worker, a, b),
+        Some(worker) => join_in(worker, a, |_| b()),
         None => outside((a, b)),
     }
 }
@@ -70,11 +70,12 @@ impl Pool {
     }
 }
 
+/// [`join`] in this worker. `b` gets whether it was migrated.
 #[inline(always)]
-fn join_in<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
+pub(crate) fn join_in<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     let job = StackJob::new(b);
@@ -97,7 +98,7 @@ where
 #[cold]
 fn search<B, RB>(worker: Worker<'_>, job: &StackJob<B, RB>) -> RB
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     let mine = job.as_job();
@@ -119,7 +120,7 @@ where
 #[cold]
 fn give_up<B, RB>(worker: Worker<'_>, job: &StackJob<B, RB>, ticket: Ticket, panic: Panic) -> !
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     let other = catch_unwind(AssertUnwindSafe(|| {

@@ -11,6 +11,7 @@ mod asymmetry;
 mod builder;
 mod chunks;
 mod clock;
+pub mod dedicated;
 mod deque;
 mod dvfs;
 mod enter;

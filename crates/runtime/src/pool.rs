@@ -153,12 +153,12 @@ impl Pool {
 
 /// Has `f` run by the workers, and waits.
 #[cold]
-fn send<F, R>(pool: &PoolState, f: F) -> R
+pub(crate) fn send<F, R>(pool: &PoolState, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    let job = StackJob::new(f);
+    let job = StackJob::new(|_| f());
     match Worker::current().filter(|worker| !worker.slot().pool().is_lost()) {
         Some(worker) => {
             let home = worker.slot().pool().arc();
@@ -187,7 +187,7 @@ where
 
 fn inject<F, R>(pool: &PoolState, job: &StackJob<F, R>, wake: impl FnOnce(&WorkerSlot, Option<usize>) + Send)
 where
-    F: FnOnce() -> R + Send,
+    F: FnOnce(bool) -> R + Send,
     R: Send,
 {
     struct SentStackJob<F, R>(NonNull<StackJob<F, R>>);

@@ -11,6 +11,7 @@ use std::thread::Thread;
 use crossbeam_utils::CachePadded;
 
 use crate::asymmetry::Asymmetry;
+use crate::dedicated::{Dedication, OwnQueues};
 use crate::deque::Deque;
 use crate::fork::Process;
 use crate::injected::Injected;
@@ -24,7 +25,7 @@ use crate::urgent::Urgent;
 
 /// What the workers of a pool share.
 pub(crate) struct PoolState {
-    /// The first one is for the thread that calls [`Pool::install`](crate::Pool::install), the others are for threads of the pool.
+    /// The first one is for the thread that calls [`Pool::install`](crate::Pool::install), the others are for threads of the pool. In a dedicated pool all are.
     pub(crate) slots: Box<[CachePadded<WorkerSlot>]>,
     pub(crate) injected: Injected<Job>,
     pub(crate) urgent: Urgent<Job>,
@@ -39,6 +40,8 @@ pub(crate) struct PoolState {
     callers: Mutex<Vec<Thread>>,
     /// Where workers of this pool are that have gone to another one: that pool, and the slot there.
     gone: Mutex<Vec<(Arc<PoolState>, usize)>>,
+    /// Of a [dedicated](crate::dedicated) pool.
+    pub(crate) dedication: Option<Dedication>,
     process: Process,
     me: Weak<PoolState>,
 }
@@ -53,6 +56,8 @@ pub(crate) struct WorkerSlot {
     pool: *const PoolState,
     /// Open when the pool is dropped.
     pub(crate) closed: Latch,
+    /// For what only this worker may take.
+    pub(crate) own: CachePadded<OwnQueues>,
 }
 
 /// Written by the worker in the slot only.
@@ -83,6 +88,7 @@ impl WorkerSlot {
             index,
             pool,
             closed: Latch::new(),
+            own: CachePadded::default(),
         }
     }
 
@@ -91,6 +97,11 @@ impl WorkerSlot {
     pub(crate) fn pool(&self) -> &PoolState {
         // SAFETY: slots are made in a pool's state and stay there; only a complete one hands them out.
         unsafe { &*self.pool }
+    }
+
+    /// Whether the worker in this slot is a thread of the pool.
+    pub(crate) fn has_thread(&self) -> bool {
+        self.index > 0 || self.pool().dedication.is_some()
     }
 
     pub(crate) fn is_in(&self, pool: &PoolState) -> bool {
@@ -113,17 +124,23 @@ impl WorkerSlot {
 }
 
 impl PoolState {
-    pub(crate) fn new(workers: usize, asymmetry: Option<Arc<Asymmetry>>) -> Arc<PoolState> {
+    pub(crate) fn new(
+        workers: usize,
+        asymmetry: Option<Arc<Asymmetry>>,
+        dedication: Option<Dedication>,
+    ) -> Arc<PoolState> {
         Arc::new_cyclic(|me| PoolState {
             slots: (0..workers).map(|index| CachePadded::new(WorkerSlot::new(index, me.as_ptr()))).collect(),
             injected: Injected::default(),
             urgent: Urgent::default(),
             sleep: Sleep::new(workers, asymmetry.clone()),
             asymmetry,
-            taken: AtomicBool::new(false),
+            // The first slot of a dedicated pool has a thread of its own.
+            taken: AtomicBool::new(dedication.is_some()),
             alone: AtomicBool::new(false),
             callers: Mutex::new(Vec::new()),
             gone: Mutex::new(Vec::new()),
+            dedication,
             process: Process::current(),
             me: Weak::clone(me),
         })
@@ -184,6 +201,18 @@ impl PoolState {
     /// Where workers of this pool are that have gone to another one.
     pub(crate) fn gone(&self) -> MutexGuard<'_, Vec<(Arc<PoolState>, usize)>> {
         lock_std(&self.gone)
+    }
+
+    /// Lets the workers finish and end.
+    pub(crate) fn close(&self) {
+        for slot in &self.slots {
+            // SAFETY: the slot exists.
+            let _ = unsafe { Latch::open(&slot.closed) };
+        }
+        self.sleep.close();
+        if let Some(uneven) = self.asymmetry.as_deref().and_then(Asymmetry::uneven) {
+            uneven.stop();
+        }
     }
 
     /// Threads that wait for the first slot.

@@ -126,6 +126,16 @@ impl<'a> Worker<'a> {
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
+    /// Makes the calling thread the worker in this slot, for as long as it lives. What it is leaks.
+    ///
+    /// # Safety
+    /// No other thread works in this slot, the calling thread is in no other, and the pool is complete and exists for ever.
+    pub(crate) unsafe fn settle(slot: &'static WorkerSlot) {
+        let entered = Box::leak(Box::new(Entered { slot, below: ptr::null() }));
+        CURRENT.set(slot);
+        ENTERED.set(entered);
+    }
+
     /// Its slot.
     pub(crate) fn slot(self) -> &'a WorkerSlot {
         self.slot
@@ -263,12 +273,37 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Runs one job if there is one, whatever it is; for a thread that waits in a way of its own.
+    pub(crate) fn run_one(self) -> bool {
+        self.run_one_of_its_own() || self.run(self.find(self.floor(), LEAVE_NOTHING))
+    }
+
+    /// Runs one of this worker's jobs if there is one.
+    pub(crate) fn run_one_of_its_own(self) -> bool {
+        self.run(self.take_oldest().or_else(|| self.slot.own.broadcasts.pop()))
+    }
+
+    /// Runs a job that has come out of a queue.
+    fn run(self, job: Option<NonNull<Job>>) -> bool {
+        // SAFETY: the callers have taken it out.
+        job.map(|job| unsafe { Job::run(job, self.slot) }).is_some()
+    }
+
     /// What a thread of the pool does until the pool is dropped. It begins asleep, as nothing can have been pushed before the pool was complete: a search through all
     /// queues by each of N new workers would make starting them quadratic.
     pub(crate) fn work(self, closed: &Latch) {
+        let woken = self.shared().sleep.first(self.index());
+        self.work_from(closed, Idle { woken, ..Idle::default() });
+    }
+
+    /// As [`work`](Self::work), for a thread that does not begin asleep: jobs may have been pushed before it was there.
+    pub(crate) fn work_at_once(self, closed: &Latch) {
+        self.work_from(closed, Idle::default());
+    }
+
+    fn work_from(self, closed: &Latch, mut idle: Idle) {
         let floor = self.floor();
         let sleep = &self.shared().sleep;
-        let mut idle = Idle { woken: sleep.first(self.index()), ..Idle::default() };
         self.work_until(closed, floor, &mut idle);
         if self.shared().is_lost() {
             // A task has forked, and the child is back here: its thread ends. What it had queued is the parent's to run.
@@ -282,7 +317,8 @@ impl<'a> Worker<'a> {
     /// A job that was sent to a pool whose slot this thread has left. There may be no other worker to run it, and this thread may wait for the thread that
     /// sent it.
     fn missed() -> Option<(Worker<'a>, NonNull<Job>)> {
-        Self::left().find_map(|left| Some((left, left.shared().injected.pop()?)))
+        let job = |left: Worker<'_>| left.slot.own.broadcasts.pop().or_else(|| left.shared().injected.pop());
+        Self::left().find_map(|left| Some((left, job(left)?)))
     }
 
     /// Runs such a job. `self` is one of the workers that were [left](Self::left).
@@ -292,7 +328,7 @@ impl<'a> Worker<'a> {
     }
 
     fn is_missed() -> bool {
-        Self::left().any(|left| !left.shared().injected.is_empty())
+        Self::left().any(|left| !left.shared().injected.is_empty() || !left.slot.own.broadcasts.is_empty())
     }
 
     /// Works until there is nothing to do.
@@ -305,12 +341,32 @@ impl<'a> Worker<'a> {
 
     /// `failed` searches before this one have found nothing.
     pub(crate) fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
-        let own = self.urgent(failed).or_else(|| self.pop(floor));
+        let own = self.urgent(failed).or_else(|| self.pop_own(floor)).or_else(|| self.slot.own.broadcasts.pop());
         self.serve_thief();
         if own.is_some() || self.leaves_it(failed) {
             return own;
         }
-        self.steal().or_else(|| self.shared().injected.pop())
+        self.steal().or_else(|| self.shared().injected.pop()).or_else(|| self.oldest_below())
+    }
+
+    /// The newest job in the own queue, or the oldest if the pool wants that.
+    fn pop_own(self, floor: isize) -> Option<NonNull<Job>> {
+        match &self.shared().dedication {
+            Some(dedication) if dedication.breadth_first => self.take_oldest(),
+            _ => self.pop(floor),
+        }
+    }
+
+    /// What lies below the floor, if the pool is dedicated: the thread may wait for a task in another pool that waits for just that job, and here may be no other
+    /// worker.
+    fn oldest_below(self) -> Option<NonNull<Job>> {
+        self.shared().dedication.as_ref().and_then(|_| self.take_oldest())
+    }
+
+    /// Takes the oldest job out of its own queue, as a thief does: its frame, if it has one, finds it stolen.
+    pub(crate) fn take_oldest(self) -> Option<NonNull<Job>> {
+        // SAFETY: this thread is the owner.
+        unsafe { self.slot.deque.give() }
     }
 
     /// The most urgent task. It is in no worker's queue, so taking it counts as a steal, and is left to a worker that waits on a bigger core (work-biasing, Torng et al.,
@@ -387,7 +443,8 @@ impl<'a> Worker<'a> {
     /// Whether a search would find something now.
     fn sees_work(self) -> bool {
         let shared = self.shared();
-        !shared.urgent.is_empty() || self.victim().is_some() || !shared.injected.is_empty() || Self::is_missed()
+        let jobs = !shared.urgent.is_empty() || !self.slot.own.broadcasts.is_empty() || !shared.injected.is_empty();
+        jobs || self.victim().is_some() || Self::is_missed()
     }
 }
 

@@ -12,7 +12,6 @@ use crate::asymmetry::{self, Asymmetry, AsymmetryOptions, Uneven};
 use crate::enter::unbind_forked;
 use crate::error::Shortage;
 use crate::fork::{self, Process};
-use crate::latch::Latch;
 use crate::missing::Missing;
 use crate::state::PoolState;
 use crate::thread::{Body, PoolThread};
@@ -77,7 +76,7 @@ impl Default for PoolPlan {
 
 impl PoolPlan {
     /// The asymmetry of a pool, if it has any.
-    fn asymmetry(&self) -> (Option<Asymmetry>, Vec<Missing>) {
+    pub(crate) fn asymmetry(&self) -> (Option<Asymmetry>, Vec<Missing>) {
         let own = || asymmetry::this_machine().ok();
         let Some(topology) = self.cores.clone().or_else(|| (self.threads > 1).then(own).flatten()) else {
             return (None, Vec::new());
@@ -95,6 +94,15 @@ impl PoolPlan {
         })
     }
 
+    /// What the thread does that samples the workers, if the pool needs one.
+    pub(crate) fn sampler(&self, state: &Arc<PoolState>) -> Option<Body> {
+        let uneven = state.asymmetry.as_deref().and_then(Asymmetry::uneven);
+        let takes_turns = self.turns && uneven.is_some_and(Uneven::mugs);
+        let own = Arc::clone(state);
+        let samples = takes_turns || uneven.is_some_and(Uneven::scales);
+        samples.then(|| -> Body { Box::new(move || own.sample(takes_turns)) })
+    }
+
     /// Starts the workers; fewer if the system refuses threads.
     pub(crate) fn start(&self) -> Workers {
         self.start_with(PoolThread::start)
@@ -109,7 +117,7 @@ impl PoolPlan {
         let PoolPlan { threads: wanted, name, .. } = self;
         let wanted = *wanted;
         let (asymmetry, missing) = self.asymmetry();
-        let state = PoolState::new(wanted, asymmetry.map(Arc::new));
+        let state = PoolState::new(wanted, asymmetry.map(Arc::new), None);
         let mut threads = Vec::with_capacity(wanted - 1);
         let mut shortage = None;
         for index in 1..wanted {
@@ -124,11 +132,7 @@ impl PoolPlan {
         }
         state.sleep.begin(1..threads.len() + 1);
         state.alone.store(threads.is_empty(), Ordering::Relaxed);
-        let uneven = state.asymmetry.as_deref().and_then(Asymmetry::uneven);
-        let takes_turns = self.turns && uneven.is_some_and(Uneven::mugs);
-        let samples = takes_turns || uneven.is_some_and(Uneven::scales);
-        let own = Arc::clone(&state);
-        let turns = samples.then(|| spawn(format!("{name}-turns"), Box::new(move || own.sample(takes_turns))));
+        let turns = self.sampler(&state).map(|body| spawn(format!("{name}-turns"), body));
         // Without that thread tasks stay where they are, and no core is slowed down. It counts as one of the missing threads.
         let turns = match turns {
             Some(Err(reason)) => {
@@ -152,28 +156,16 @@ impl Workers {
     /// A task does not wait for that: any of these workers may wait for what this thread is doing, by a chain of tasks in any number of pools, or for the thread itself. The
     /// thread that called [`Pool::install`](crate::Pool::install) waits when it is back; a thread of a pool does not.
     pub(crate) fn end(self) {
-        self.close();
+        self.state.close();
         match Worker::outermost() {
             None => self.join(),
             // It is a thread of a pool, or its own pool is the one that ends: they end by themselves.
-            Some(outermost) if outermost.index > 0 || Worker::slot_in(&self.state).is_some() => {}
+            Some(outermost) if outermost.has_thread() || Worker::slot_in(&self.state).is_some() => {}
             Some(_) => DROPPED.with_borrow_mut(|dropped| {
                 dropped.retain(|workers| !workers.are_finished());
                 dropped.push(self);
                 HAS_DROPPED.set(true);
             }),
-        }
-    }
-
-    fn close(&self) {
-        for slot in &self.state.slots {
-            // SAFETY: the slot exists.
-            #[allow(unsafe_code)]
-            let _ = unsafe { Latch::open(&slot.closed) };
-        }
-        self.state.sleep.close();
-        if let Some(uneven) = self.state.asymmetry.as_deref().and_then(Asymmetry::uneven) {
-            uneven.stop();
         }
     }
 

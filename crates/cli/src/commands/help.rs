@@ -37,6 +37,7 @@ pages! {
     "reproductions": "what of five papers is reproduced, and how",
     "complaints": "reported problems, and which policies solve them",
     "runtime": "the work-stealing runtime",
+    "rayon": "the runtime under programs that use Rayon",
     "json": "the fields of --format json",
 }
 

@@ -355,8 +355,9 @@ fn finds_urgent(pool: &PoolState, worker: usize, failed: u32) -> bool {
 #[test]
 fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
     let doing = [Active, Waiting, Active, Active];
-    let state =
-        |techniques, doing| PoolState::new(4, Some(Arc::new(asymmetry(&Mock::default(), techniques, None, doing))));
+    let state = |techniques, doing| {
+        PoolState::new(4, Some(Arc::new(asymmetry(&Mock::default(), techniques, None, doing))), None)
+    };
     let hurry = |pool: &PoolState| {
         // SAFETY: it borrows nothing, does not unwind, and is run once.
         pool.hurry(1, unsafe { HeapJob::leak(|_| ()) });

@@ -1,5 +1,6 @@
 //! The runtime from outside. What changes the whole process is tested in binaries of its own: `global`, `refused` and `fork`.
 
+mod dedicated;
 mod forkjoin;
 mod graph;
 mod guide;
