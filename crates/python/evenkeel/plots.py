@@ -27,8 +27,8 @@ except ImportError as missing:
         "evenkeel.plots draws with matplotlib, which is not installed: pip install matplotlib"
     ) from missing
 
-#: The colours of Evenkeel's pages, in their order, which colour-blind people tell apart, too.
-COLORS = ["#2444cc", "#c77005", "#049595", "#d10d4f", "#9447fe", "#a50373", "#0807a9", "#240669"]
+#: The colours of Evenkeel's pages, in their order. Colour-blind people tell them apart, and so do readers of a print without colour.
+COLORS = ["#1d2fbd", "#b36104", "#239598", "#b20a2b", "#8e35f7", "#92047e", "#5d1f3c", "#8d4f69"]
 
 #: The metrics of a run: what an axis calls them, and whether higher is better.
 METRICS = {
