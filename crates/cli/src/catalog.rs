@@ -24,19 +24,32 @@ pub fn workload(name: &str) -> Result<FoundWorkload> {
     Ok(found)
 }
 
-/// Workloads by their names, each once.
+/// Workloads by their names.
 pub fn workloads(names: &[String]) -> Result<Vec<Workload>> {
-    catalog::once(names).map(|name| Ok(workload(name)?.workload)).collect()
+    each_once("the workloads have", names)?;
+    names.iter().map(|name| Ok(workload(name)?.workload)).collect()
 }
 
-/// Machines by their names, each once.
+/// Machines by their names.
 pub fn machines(names: &[String]) -> Result<Vec<Machine>> {
-    catalog::once(names).map(machine).collect()
+    each_once("--machine has", names)?;
+    names.iter().map(|name| machine(name)).collect()
 }
 
-/// Policies by their names, each once.
+/// Policies by their names.
 pub fn policies(names: &[String]) -> Result<Vec<Setup>> {
-    catalog::once(names).map(policy).collect()
+    each_once("--policy has", names)?;
+    names.iter().map(|name| policy(name)).collect()
+}
+
+/// Makes sure that a list has no name twice. It would be run once, which is hardly what was meant: grids refuse it, too.
+pub fn each_once<S: AsRef<str>>(list: &str, names: &[S]) -> Result<()> {
+    for (position, name) in names.iter().map(AsRef::as_ref).enumerate() {
+        if let Some(first) = names[..position].iter().position(|other| other.as_ref() == name) {
+            bail!("{list} {name:?} twice, as item {} and as item {}: expected it once", first + 1, position + 1);
+        }
+    }
+    Ok(())
 }
 
 /// A policy by its name, with its knobs.

@@ -1,5 +1,7 @@
 //! What to do about an error, in the words of the command line.
 
+use std::io::{self, ErrorKind};
+
 use evenkeel_experiment::{Error, TaskSetting};
 
 /// What to do about an error, if that is known. It stands behind the message.
@@ -15,8 +17,20 @@ fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
         evenkeel_sweep::Error::Foreign { .. } => "--output names another file, --drop drops them".into(),
         evenkeel_sweep::Error::OtherShard { .. } => "--output names it".into(),
         evenkeel_sweep::Error::Missing { .. } => "--incomplete merges what there is".into(),
+        evenkeel_sweep::Error::NoTable { source, .. } => {
+            let how = if has_no_room(source) { "expected room there: make some" } else { "see to that" };
+            format!("{how}, and the same command, without --fresh, writes it from these")
+        }
+        evenkeel_sweep::Error::Unwritable { source, .. } if has_no_room(source) => {
+            "expected room there: make some, and give the same command again; what is done is not lost".into()
+        }
         _ => return None,
     })
+}
+
+/// Whether what is written to is full, by itself or by a limit.
+fn has_no_room(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
 fn of(error: &Error) -> Option<String> {

@@ -47,7 +47,7 @@ pub fn machine(name: &str, settings: &[Setting]) -> Result<Machine> {
     }
     let MachineText { text, file, part } = MachineText::of(name)?;
     let machine = machines::varied(&text, &file, settings)
-        .map_err(|error| Error::Machine { name: with(name, settings), why: error.message })?;
+        .map_err(|error| Error::Machine { name: with(name, settings), why: once(settings, error.message) })?;
     match part {
         None => Ok(machine),
         Some((big, little)) => machine
@@ -112,7 +112,7 @@ pub fn workload(name: &str, settings: &[Setting]) -> Result<Workload> {
     if settings.is_empty() {
         return Ok(found);
     }
-    let wrong = |why: String| Error::File(format!("{}: {why}", with(name, settings)));
+    let wrong = |why: String| Error::File(format!("{}: {}", with(name, settings), once(settings, why)));
     let (mut document, threads) = document(name)?;
     for (path, value) in settings {
         tree::set(&mut document, path, value.clone()).map_err(wrong)?;
@@ -137,14 +137,25 @@ fn document(name: &str) -> Result<(Table, Option<u32>)> {
     Ok((suite::document(base)?, threads))
 }
 
-/// `2B2S with costs.tick_us = 0`.
-fn with(name: &str, settings: &[Setting]) -> String {
+/// `2B2S with costs.tick_us = 0`: how an error about a machine or a workload with other values begins.
+pub fn with(name: &str, settings: &[Setting]) -> String {
     let set = settings.iter().map(|(path, value)| format!("{} = {value}", place(path)));
     format!("{name} with {}", set.collect::<Vec<_>>().join(", "))
 }
 
+/// What is wrong with some settings, behind what they are: a parser begins with the value that it found, which is said already.
+fn once(settings: &[Setting], why: String) -> String {
+    let said = settings.iter().find_map(|(_, value)| why.strip_prefix(&format!("{value}: ")));
+    said.map_or_else(|| why.clone(), str::to_owned)
+}
+
 /// What the conditions of a run can be, by the names of the options of `evenkeel sim`.
 const CONDITIONS: [&str; 8] = ["delay", "governor", "host", "main", "max-time", "noise", "oracle", "tasks"];
+
+/// Whether there is a condition of this name.
+pub fn is_condition(path: &[String]) -> bool {
+    CONDITIONS.contains(&&*place(path))
+}
 
 /// A condition that cannot be what it was set to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -169,6 +180,7 @@ pub fn conditions(
     for (path, value) in settings {
         let name = place(&path);
         set(&mut conditions, &name, &value, beside)
+            .map_err(|why| once(&[(path, value.clone())], why))
             .map_err(|why| ConditionError { condition: format!("{name} = {value}"), why })?;
     }
     if conditions.beside.is_some() && conditions.oracle {

@@ -417,6 +417,14 @@ class Reproduction:
     def rows(self) -> Table:
         """What was published: `id`, `what`, `source`, `published`, `simulated`, `verdict`."""
 
+    @property
+    def figures(self) -> Table:
+        """The bars of the paper's figures, in their order.
+
+        `figure`, `shows`, `panel`, `axis`, `base`, `better`, `group`, `series`, `color`,
+        `published`, `simulated`, `bound`, `id`.
+        """
+
     def to_json(self) -> str:
         """The document that `evenkeel reproduce --format json` prints."""
 

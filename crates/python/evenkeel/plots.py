@@ -27,8 +27,8 @@ except ImportError as missing:
         "evenkeel.plots draws with matplotlib, which is not installed: pip install matplotlib"
     ) from missing
 
-#: The colours of Evenkeel's pages, in their order, which colour-blind people tell apart, too.
-COLORS = ["#2444cc", "#c77005", "#049595", "#d10d4f", "#9447fe", "#a50373", "#0807a9", "#240669"]
+#: The colours of Evenkeel's pages, in their order. Colour-blind people tell them apart, and so do readers of a print without colour.
+COLORS = ["#1d2fbd", "#b36104", "#239598", "#b20a2b", "#8e35f7", "#92047e", "#5d1f3c", "#8d4f69"]
 
 #: The metrics of a run: what an axis calls them, and whether higher is better.
 METRICS = {
@@ -161,6 +161,101 @@ def bars(
     )
     ax.legend(ncols=min(len(others), 4), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
+
+
+@_styled
+def figure(
+    reproduction: evenkeel.Reproduction,
+    name: str | None = None,
+    panel: int = 1,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """A figure of a paper: what it published, pale with an outline, beside what comes out here.
+
+    ``name`` is one of those in the column ``figure`` of ``reproduction.figures``, the first unless it is given; a figure with several
+    vertical axes has as many panels, from 1. An arrow marks a limit, where the paper gives no number. Numbers of both kinds are one each:
+    papers give no intervals, and each of their numbers has one run here, with the seed of the experiment.
+    """
+    columns = _columns(
+        reproduction.figures, "figures", "figure", "panel", "axis", "base", "better", "group", "series",
+        "color", "published", "simulated", "bound",
+    )  # fmt: skip
+    names = _distinct(columns["figure"])
+    if not names:
+        raise ValueError("no published number is from a figure: expected another reproduction")
+    name = names[0] if name is None else name
+    if name not in names:
+        raise ValueError(f"figure {name!r}: expected one of {', '.join(names)}")
+    panels = _distinct(p for f, p in zip(columns["figure"], columns["panel"]) if f == name)
+    if panel not in panels:
+        raise ValueError(
+            f"panel {panel!r} of {name}: expected one of {', '.join(map(str, panels))}"
+        )
+    rows = [
+        row
+        for row in range(len(columns["figure"]))
+        if (columns["figure"][row], columns["panel"][row]) == (name, panel)
+    ]
+    of = {key: [column[row] for row in rows] for key, column in columns.items()}
+    # Two groups of one label are two groups, as on the page: a series is in each of them once.
+    groups: list[tuple[str, list[int]]] = []
+    for at, (label, series) in enumerate(zip(of["group"], of["series"])):
+        if (
+            not groups
+            or groups[-1][0] != label
+            or series in (of["series"][i] for i in groups[-1][1])
+        ):
+            groups.append((label, []))
+        groups[-1][1].append(at)
+    ax = _axes(ax)
+    ticks, left = [], 0.0
+    for _, members in groups:
+        for index, at in enumerate(members):
+            _pair(ax, left + index, {key: column[at] for key, column in of.items()})
+        ticks.append(left + (len(members) - 1) / 2)
+        left += len(members) + 0.6
+    labels = [label for label, _ in groups]
+    crowded = sum(max(map(len, label.split("\n"))) for label in labels) > 40
+    turned = 0 if not crowded else 30 if len(labels) <= 12 else 90
+    ax.set_xticks(ticks, labels, rotation=turned)
+    if crowded:
+        plt.setp(
+            ax.get_xticklabels(),
+            ha="right",
+            va="center" if turned == 90 else "top",
+            rotation_mode="anchor",
+        )
+    ax.axhline(of["base"][0], color="black", linewidth=0.6)
+    better = next((word for word in of["better"] if word), None)
+    ax.set_ylabel(of["axis"][0] + (f"\n({better} is better)" if better else ""))
+    series = dict(zip(of["series"], of["color"]))
+    handles = [plt.Rectangle((0, 0), 1, 1, color=_color(color)) for color in series.values()]
+    outline = plt.Rectangle((0, 0), 1, 1, facecolor="0.85", edgecolor="0.3", linewidth=0.8)
+    ax.legend(
+        [*handles, outline, plt.Rectangle((0, 0), 1, 1, color="0.3")],
+        [*series, "published", "simulated"],
+        ncols=min(len(series) + 2, 4),
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+    )
+    return ax
+
+
+def _color(number: int) -> str:
+    return COLORS[number % len(COLORS)]
+
+
+def _pair(ax: Axes, at: float, row: dict[str, Any]) -> None:
+    """A published number and the simulated one, side by side."""
+    color, published, simulated = _color(row["color"]), row["published"], row["simulated"]
+    ax.bar(at - 0.2, published, 0.38, facecolor=(color, 0.25), edgecolor=color, linewidth=0.8)
+    if row["bound"]:
+        # Which way the paper's own number may be, past the end of the bar.
+        mark = "^" if row["bound"] == "above" else "v"
+        ax.plot([at - 0.2], [published], marker=mark, color="black", markersize=3)
+    if simulated is not None:
+        ax.bar(at + 0.2, simulated, 0.4, color=color, linewidth=0)
 
 
 @_styled

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
-use arrow_array::Float64Array;
+use arrow_array::{Float64Array, StringArray, UInt32Array};
 use evenkeel_experiment::paper::{self, Experiment, Verdict};
 use evenkeel_report::{json, page, text};
 use pyo3::prelude::*;
@@ -70,6 +70,44 @@ impl Reproduction {
             ("published", column(Float64Array::from_iter_values(rows.iter().map(|row| row.published.published)))),
             ("simulated", column(Float64Array::from_iter(rows.iter().map(|row| row.simulated)))),
             ("verdict", texts(rows.iter().map(|row| verdict(row.verdict)))),
+        ];
+        batch(columns).map(Table::of)
+    }
+
+    /// The same as the paper's figures show it, a bar each, in their order: `figure`, `shows`, `panel` (from 1: a vertical axis each),
+    /// `axis`, `base` (no effect), `better`, `group` (what stands below), `series`, `color` (of pages), `published`, `simulated`, `bound`
+    /// (`below` or `above`, where the paper gives a limit) and `id`, of its row.
+    #[getter]
+    fn figures(&self) -> PyResult<Table> {
+        let (mut words, mut bounds): ([Vec<String>; 6], _) = (Default::default(), Vec::new());
+        let (mut panels, mut colors, mut better) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bases, mut published, mut simulated) = (Vec::new(), Vec::new(), Vec::new());
+        page::figure_bars(&self.reproduction.experiment, &self.reproduction.rows, |bar| {
+            let texts = [bar.figure, bar.shows, &bar.axis, &bar.group, bar.series, bar.id];
+            words.iter_mut().zip(texts).for_each(|(column, text)| column.push(text.to_owned()));
+            panels.push(bar.panel);
+            colors.push(bar.colour);
+            better.push(bar.better);
+            bounds.push(bar.bound);
+            bases.push(bar.base);
+            published.push(bar.published);
+            simulated.push(bar.simulated);
+        });
+        let [figure, shows, axis, group, series, id] = words.map(|column| texts(column.iter().map(String::as_str)));
+        let columns = [
+            ("figure", figure),
+            ("shows", shows),
+            ("panel", column(UInt32Array::from_iter_values(panels))),
+            ("axis", axis),
+            ("base", column(Float64Array::from_iter_values(bases))),
+            ("better", column(StringArray::from_iter(better))),
+            ("group", group),
+            ("series", series),
+            ("color", column(UInt32Array::from_iter_values(colors))),
+            ("published", column(Float64Array::from_iter_values(published))),
+            ("simulated", column(Float64Array::from_iter(simulated))),
+            ("bound", column(StringArray::from_iter(bounds))),
+            ("id", id),
         ];
         batch(columns).map(Table::of)
     }

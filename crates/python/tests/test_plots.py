@@ -346,6 +346,52 @@ def test_axes_of_the_caller_keep_their_style():
     assert dict(matplotlib.rcParams) == before
 
 
+def test_a_figure_has_published_numbers_beside_simulated_ones():
+    reproduction = evenkeel.reproduce("aaws")
+    columns = reproduction.figures.to_pydict()
+    rows = reproduction.rows.to_pydict()
+    assert set(columns["id"]) <= set(rows["id"])
+    for name, panel in dict.fromkeys(zip(columns["figure"], columns["panel"])):
+        own = [
+            at
+            for at, place in enumerate(zip(columns["figure"], columns["panel"]))
+            if place == (name, panel)
+        ]
+        ax = plots.figure(reproduction, name, panel)
+        expected = [
+            value
+            for at in own
+            for value in (columns["published"][at], columns["simulated"][at])
+            if value is not None
+        ]
+        assert [bar.get_height() for bar in ax.patches] == pytest.approx(expected), name
+        pale = [bar.get_facecolor()[3] < 1 for bar in ax.patches]
+        assert pale.count(True) == len(own)
+        assert columns["axis"][own[0]] in ax.get_ylabel()
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert labels[-2:] == ["published", "simulated"]
+        assert labels[:-2] == list(dict.fromkeys(columns["series"][at] for at in own))
+    first = plots.figure(reproduction)
+    assert columns["axis"][0] in first.get_ylabel()
+    with pytest.raises(ValueError, match="Figure 8"):
+        plots.figure(reproduction, "Figure 80")
+    with pytest.raises(ValueError, match="expected one of 1"):
+        plots.figure(reproduction, columns["figure"][0], 9)
+
+
+def test_limits_of_a_figure_are_marked_on_their_side():
+    def drawn(bound):
+        table = Columns(
+            figure=["Figure 1"], panel=[1], axis=["time, %"], base=[0.0], better=["lower"],
+            group=["all"], series=["a"], color=[9], published=[-10.0], simulated=[None], bound=[bound],
+        )  # fmt: skip
+        return plots.figure(SimpleNamespace(figures=table))
+
+    assert heights(drawn(None)) == [-10.0] and len(drawn(None).lines) == 1
+    markers = [drawn(bound).lines[0].get_marker() for bound in ("above", "below")]
+    assert markers == ["^", "v"]
+
+
 def test_colours_are_those_of_the_pages():
     sheet = Path(__file__).parents[2] / "report/src/page/style.css"
     if not sheet.exists():

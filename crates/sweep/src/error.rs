@@ -43,6 +43,18 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A sweep's table cannot be written, although all of its runs are done.
+    #[error("cannot write {}, whose {runs} runs are done and kept in {}", path.display(), journal.display())]
+    NoTable {
+        /// The table.
+        path: PathBuf,
+        /// Where its runs are.
+        journal: PathBuf,
+        /// How many there are.
+        runs: u64,
+        /// Why.
+        source: io::Error,
+    },
     /// A file is no table of a sweep, or broken.
     #[error("{}: {message}", path.display())]
     Table {
@@ -132,6 +144,26 @@ impl Error {
                 Self::table(&path, format_args!("no Parquet file, or a broken one: {message}"))
             }
             other => Self::table(&path, other),
+        }
+    }
+
+    /// As [`Self::parquet`], for a file that is written: that a file system refused says nothing about what is in the file.
+    pub(crate) fn writing_parquet(path: &Path) -> impl Fn(ParquetError) -> Self {
+        let path = path.to_path_buf();
+        move |error| match error {
+            ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+                Ok(source) => Self::Unwritable { path: path.clone(), source: *source },
+                Err(other) => Self::table(&path, other),
+            },
+            other => Self::table(&path, other),
+        }
+    }
+
+    /// For a table whose runs are all in its journal.
+    pub(crate) fn kept(self, journal: &Path, runs: u64) -> Self {
+        match self {
+            Self::Unwritable { path, source } => Self::NoTable { path, journal: journal.to_path_buf(), runs, source },
+            other => other,
         }
     }
 }

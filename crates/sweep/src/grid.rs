@@ -535,24 +535,41 @@ mod tests {
         let date = said("conditions.noise = 2020-01-01");
         assert_eq!(date, "grid.toml:4:20: conditions.noise = 2020-01-01: a date: expected true or false");
         let whole = said("machine.costs = 5");
-        assert!(whole.starts_with("grid.toml:4:17: machine: 2B2S with costs = 5: `costs` is a table: "), "{whole}");
+        assert!(whole.starts_with("grid.toml:4:9: machine: 2B2S with costs = 5: `costs` is a table: "), "{whole}");
         assert_eq!(said("\nseeds = 1000000000"), "grid.toml:5:9: seeds = 1000000000: expected at most 10000000");
         assert!(said("seeds = 9000000").starts_with("grid.toml: more than 100000000 runs"));
         assert!(
             said("baseline = \"eas\"")
                 .starts_with("grid.toml:4:12: baseline = \"eas\": expected one of the policies, cfs, gts")
         );
-        assert!(said("machine.costs.tik_us = 1").starts_with("grid.toml:4:24: machine: 2B2S with costs.tik_us = 1: "));
+        assert!(said("machine.costs.tik_us = 1").starts_with("grid.toml:4:15: machine: 2B2S with costs.tik_us = 1: "));
         assert!(
             said("machine.costs.tick_us = []")
                 .contains("grid.toml:4:25: machine.costs.tick_us = []: expected at least one value")
         );
         let knob = said("policy.gts.x = 1");
-        assert_eq!(knob, "grid.toml:4:16: policy: policy gts: it has no knob \"x\", nor any other");
+        assert_eq!(knob, "grid.toml:4:12: policy: policy gts: it has no knob \"x\", nor any other");
         assert!(
             said("workload.program.radix.nn = 1")
-                .starts_with("grid.toml:4:29: workload: radix with program.radix.nn = 1")
+                .starts_with("grid.toml:4:24: workload: radix with program.radix.nn = 1")
         );
+        // The first key that is unknown, whether or not the keys have a line of their own.
+        let phase = said("[workload.program.radix.phases.xx]\nilp = [1, 2]");
+        assert!(phase.starts_with("grid.toml:4:32: workload: radix with"), "{phase}");
+        assert!(said("\nmachine.cor.x = 1").starts_with("grid.toml:5:9: machine: "));
+        assert!(
+            said("\nmachine.core.x.width = 1").starts_with("grid.toml:5:14: machine.core.x.width: the grid has no")
+        );
+        assert!(said("\npolicy.eas.x = 1").starts_with("grid.toml:5:8: policy.eas.x: the grid does not run eas"));
+        assert!(said("conditions.nois = true").starts_with("grid.toml:4:12: conditions.nois = true: there is no such"));
+        assert!(said("conditions.delay = 5").starts_with("grid.toml:4:20: conditions.delay = 5: expected a duration"));
+        // A value that a parser repeats is said once.
+        let list = said("workload.program = 5");
+        assert_eq!(list, "grid.toml:4:20: workload: radix with program = 5: expected a list in brackets");
+        let name = said("machine.name = 5");
+        assert_eq!(name, "grid.toml:4:16: machine: 2B2S with name = 5: expected text in quotes");
+        let noise = said("conditions.noise = 1");
+        assert_eq!(noise, "grid.toml:4:20: conditions.noise = 1: expected true or false");
         // Which of several values it is.
         let second = said("machine.costs.tick_us = [1000, 0]\nmachine.costs.migrate_across_clusters_us = [0, 60]");
         assert!(second.starts_with("grid.toml:4:32: machine: 2B2S with"), "{second}");

@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod blame;
 mod columns;
 mod error;
 mod grid;

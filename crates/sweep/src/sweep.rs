@@ -77,7 +77,8 @@ pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Do
     if left > 0 {
         return Err(Error::Stopped { done: runs - left, of: runs });
     }
-    let failed = write(grid, &known, &request.table, control)?;
+    let failed =
+        write(grid, &known, &request.table, control).map_err(|error| error.kept(known.journal.path(), runs))?;
     known.journal.remove()?;
     Ok(Done { runs, computed: to_do, failed })
 }

@@ -224,7 +224,7 @@ pub struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// One with rows that have these varied values.
     pub fn new(path: &'a Path, about: &About, varied: &[Field]) -> Result<Self> {
-        let wrong = Error::parquet(path);
+        let wrong = Error::writing_parquet(path);
         let about = serde_json::to_string(about).map_err(|error| Error::table(path, error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -242,14 +242,14 @@ impl<'a> Writer<'a> {
     pub fn write(&mut self, row: &Record) -> Result<()> {
         self.group.push(row);
         if self.group.rows() == GROUP {
-            self.group.write(&mut self.file).map_err(Error::parquet(self.path))?;
+            self.group.write(&mut self.file).map_err(Error::writing_parquet(self.path))?;
         }
         Ok(())
     }
 
     /// Gives the file its name.
     pub fn finish(mut self) -> Result<()> {
-        let wrong = Error::parquet(self.path);
+        let wrong = Error::writing_parquet(self.path);
         if self.group.rows() > 0 {
             self.group.write(&mut self.file).map_err(&wrong)?;
         }

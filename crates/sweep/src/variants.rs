@@ -8,6 +8,7 @@ use evenkeel_sched::Setup;
 use evenkeel_sched::policy::Value as Knob;
 use toml::{Table, Value};
 
+use crate::blame::culprit;
 use crate::key::{Digest, digest};
 use crate::wrong::{Spot, Wrong};
 
@@ -109,8 +110,13 @@ pub fn named<T: std::fmt::Debug>(
             let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
             let base = Named { name: name.to_owned(), settings: set.collect() };
             let made = make(name, &base.settings).map_err(|source| {
-                let alone = |setting: &&Setting| make(name, std::slice::from_ref(*setting)).is_err();
-                Wrong::named(culprit(kind, &base.settings, alone).unwrap_or_else(spot), kind, source)
+                let why = |setting: &Setting| {
+                    let error = make(name, std::slice::from_ref(setting)).err()?.to_string();
+                    // Without the setting, which the message begins with.
+                    let begin = variation::with(name, std::slice::from_ref(setting));
+                    Some(error.strip_prefix(&begin).unwrap_or(&error).to_owned())
+                };
+                Wrong::named(culprit(kind, &base.settings, why).unwrap_or_else(spot), kind, source)
             })?;
             found.push((Variant { digest: digest(&made), base, values }, made));
         }
@@ -118,14 +124,11 @@ pub fn named<T: std::fmt::Debug>(
     if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
         let place = format!("{kind}.{}", variation::place(&axis.path));
         let why = format!("the grid has no {kind} with this, but {}", names.join(", "));
-        return Err(Wrong::named(Spot::below(kind, &axis.path), place, evenkeel_experiment::Error::File(why)));
+        // The name of the program, the core type or the cluster that none has.
+        let name = axis.path.get(..2).unwrap_or(&axis.path);
+        return Err(Wrong::named(Spot::below(kind, name), place, evenkeel_experiment::Error::File(why)));
     }
     Ok(found)
-}
-
-/// The first of some settings that is wrong by itself, as a value of the grid.
-fn culprit(kind: &str, settings: &[Setting], alone: impl Fn(&&Setting) -> bool) -> Option<Spot> {
-    settings.iter().find(alone).map(|(path, value)| Spot::below(kind, path).with(value))
 }
 
 /// Policies, with every combination of the knobs that the grid varies of each.
@@ -146,10 +149,11 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
                 .collect();
             let knobs: String = set.iter().map(|setting| knob(name, &plain, setting)).collect::<Result<_>>()?;
             let setup = catalog::policy(&format!("{name}{knobs}")).map_err(|source| {
-                let alone = |setting: &&Setting| {
-                    knob(name, &plain, setting).is_ok_and(|knob| catalog::policy(&format!("{name}{knob}")).is_err())
+                let why = |setting: &Setting| {
+                    let knob = knob(name, &plain, setting).ok()?;
+                    Some(catalog::policy(&format!("{name}{knob}")).err()?.to_string())
                 };
-                Wrong::named(culprit("policy", &set, alone).unwrap_or_else(spot), "policy", source)
+                Wrong::named(culprit("policy", &set, why).unwrap_or_else(spot), "policy", source)
             })?;
             if found.iter().all(|known| known.base.name() != setup.name()) {
                 found.push(Variant { digest: digest(&setup.name()), base: setup, values });
@@ -159,7 +163,7 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
     if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
         let place = format!("policy.{}", variation::place(&axis.path));
         let why = format!("the grid does not run {}: expected one of {}", axis.path[0], names.join(", "));
-        return Err(Wrong::named(Spot::below("policy", &axis.path), place, evenkeel_experiment::Error::File(why)));
+        return Err(Wrong::named(Spot::below("policy", &axis.path[..1]), place, evenkeel_experiment::Error::File(why)));
     }
     Ok(found)
 }
@@ -174,15 +178,16 @@ fn knob(name: &str, policy: &Setup, (path, value): &Setting) -> Result<String> {
     let [_, knob] = &path[..] else {
         return Err(wrong(spot, format!("expected a knob, as in policy.{}.KNOB", path[0])));
     };
-    let switch = || policy.description().knobs.iter().any(|known| known.name == knob && known.value == Knob::Switch);
-    if value.is_bool() && (!switch() || policy.switch(knob)) {
+    let known = policy.description().knobs.iter().find(|known| known.name == knob);
+    // What no policy has is not for true and false either, but that is what its own parser says.
+    if value.is_bool() && known.is_some_and(|known| known.value != Knob::Switch || policy.switch(knob)) {
         let why =
             format!("true and false are for a knob that {name} leaves off: expected one of those, or another value");
         return Err(wrong(spot.with(value), why));
     }
     Ok(match value {
-        Value::Boolean(true) => format!(":{knob}"),
-        Value::Boolean(false) => String::new(),
+        Value::Boolean(false) if known.is_some() => String::new(),
+        Value::Boolean(_) => format!(":{knob}"),
         Value::String(word) => format!(":{knob}={word}"),
         other => format!(":{knob}={other}"),
     })
@@ -194,11 +199,13 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
         let set: Vec<Setting> =
             axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?))).collect();
         let conditions = variation::conditions(set.clone(), beside).map_err(|ConditionError { condition, why }| {
-            let alone = |setting: &&Setting| variation::conditions([Setting::clone(setting)], beside).is_err();
+            let unknown = |(path, _): &&Setting| !variation::is_condition(path);
+            let unknown = set.iter().find(unknown).map(|(path, _)| Spot::below("conditions", path));
+            let alone = |setting: &Setting| Some(variation::conditions([setting.clone()], beside).err()?.why);
             let said = |(path, value): &Setting| {
                 (variation::place(path) == condition).then(|| Spot::below("conditions", path).with(value))
             };
-            let spot = culprit("conditions", &set, alone).or_else(|| set.iter().find_map(said));
+            let spot = unknown.or_else(|| culprit("conditions", &set, alone)).or_else(|| set.iter().find_map(said));
             let spot = spot.unwrap_or_else(|| Spot::key(["conditions"]));
             Wrong::named(spot, format!("conditions.{condition}"), evenkeel_experiment::Error::File(why))
         })?;

@@ -30,6 +30,8 @@ pub fn run(args: &Compare) -> Result<String> {
         policies.insert(0, baseline.clone());
     }
     let workloads = catalog::workloads(&args.workloads)?;
+    let names: Vec<&str> = args.orders.iter().map(|order| CoreOrder::from(*order).name()).collect();
+    catalog::each_once("--orders has", &names)?;
     let orders: Vec<CoreOrder> = args.orders.iter().map(|order| (*order).into()).collect();
     let plan = Plan {
         orders: Plan::orders_for(&orders, &workloads),

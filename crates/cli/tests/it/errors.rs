@@ -97,6 +97,16 @@ fn mistakes_on_the_command_line_exit_with_2() {
     refused(&["sim", "Sync-2", "--machine", "2B2S"]);
     refused(&["compare", "--machine", "2B2S", "--policy", "cfs"]);
     refused(&["compare", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--seeds", "0"]);
+    for (twice, expected) in [
+        (&["--policy", "cfs,gts,cfs"][..], "--policy has \"cfs\" twice, as item 1 and as item 3: expected it once"),
+        (&["--machine", "2B4S,2B2S", "--policy", "cfs"], "--machine has \"2B2S\" twice, as item 1 and as item 3"),
+        (&["--policy", "cfs", "--orders", "declared,declared"], "--orders has \"declared\" twice"),
+    ] {
+        let message = refused(&[&["compare", "Sync-2", "--machine", "2B2S"], twice].concat());
+        assert!(message.contains(expected), "{message}");
+    }
+    let message = refused(&["compare", "fft", "fft", "--machine", "2B2S", "--policy", "cfs"]);
+    assert!(message.contains("the workloads have \"fft\" twice, as item 1 and as item 2"), "{message}");
     let delay = |delay| refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--delay", delay]);
     assert!(delay("500").contains("500us"), "says which unit");
     assert!(delay("-5ms").contains("500us"));

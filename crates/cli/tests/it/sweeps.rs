@@ -118,7 +118,10 @@ fn mistakes_cost_no_run_and_no_file() {
         ("machines = [", "grid.toml:1:"),
         (&*GRID.replace("2B2S", "2B2T"), "grid.toml:1:13: machine: unknown machine \"2B2T\": did you mean \"2B2S\"?"),
         (&GRID.replace("\"colab\"", "\"colba\""), "unknown policy \"colba\": did you mean \"colab\"?"),
-        (&GRID.replace("noise", "nois"), "conditions.nois = true: there is no such condition: did you mean \"noise\"?"),
+        (
+            &GRID.replace("noise", "nois"),
+            "grid.toml:5:12: conditions.nois = true: there is no such condition: did you mean \"noise\"?",
+        ),
         (&format!("{GRID}machine.costs.tick_us = [\"x\"]"), "2B2S with costs.tick_us = \"x\": "),
         (&format!("{GRID}workload.program.ferret.n = 1"), "the grid has no workload with this, but Sync-1, Comp-1"),
         (&format!("{GRID}policy.colab.takeover = [\"some\"]"), "expected one of any, blamed, none"),
@@ -133,6 +136,10 @@ fn mistakes_cost_no_run_and_no_file() {
         (
             &format!("{GRID}conditions.oracle = true\nconditions.host = [\"scx\", \"run\"]"),
             "grid.toml:7:27: conditions.host: host \"run\" sees no speedups",
+        ),
+        (
+            &format!("{GRID}machine.costs.tik_us = 5"),
+            "grid.toml:6:15: machine: 2B2S with costs.tik_us = 5: unknown key",
         ),
         (&format!("{GRID}machine.costs = 5"), "`costs` is a table: expected a value in it, such as `costs."),
         (
@@ -169,6 +176,45 @@ fn a_grid_that_shrank_drops_its_runs_only_if_told() {
     assert!(said.contains("8 of its runs are not in the grid") && said.contains("--drop"), "{said}");
     assert!(!folder.join("grid.parquet.journal").exists());
     assert_eq!(json(folder, &["sweep", "grid.toml", "--drop"])["computed"], 0);
+}
+
+/// A limit of this process stands for a full disk, as a test may not have one. What is written goes through a link, beside which
+/// the journal stays.
+#[test]
+fn a_table_that_finds_no_room_costs_no_run() {
+    let folder = folder(&GRID.replace("40", "2"));
+    let folder = folder.path();
+    std::os::unix::fs::symlink("disk/grid.parquet", folder.join("grid.parquet")).unwrap();
+    let no_disk = complaint(&run(folder, &["sweep", "grid.toml"]));
+    let kept = "cannot write grid.parquet, whose 16 runs are done and kept in grid.parquet.journal: ";
+    assert!(no_disk.contains(kept) && no_disk.contains("No such file"), "{no_disk}");
+    fs::create_dir(folder.join("disk")).unwrap();
+    let mut limited = Command::new("sh");
+    limited.current_dir(folder).args(["-c", "ulimit -f 1; exec \"$0\" sweep grid.toml"]);
+    let full = complaint(&limited.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap());
+    assert!(full.contains(kept) && full.contains("File too large"), "{full}");
+    assert!(
+        full.contains("expected room there: make some, and the same command, without --fresh, writes it"),
+        "{full}"
+    );
+    assert_eq!((lines(folder), fs::read_dir(folder.join("disk")).unwrap().count()), (16, 0), "nothing half written");
+    let report = json(folder, &["sweep", "grid.toml"]);
+    assert_eq!((&report["runs"], &report["computed"]), (&16.into(), &0.into()));
+    assert!(folder.join("disk/grid.parquet").is_file() && !folder.join("grid.parquet.journal").exists());
+}
+
+/// A disk that has become full while runs were written down, too.
+#[test]
+fn a_journal_that_finds_no_room_keeps_what_it_has() {
+    let folder = folder(GRID);
+    let folder = folder.path();
+    let mut limited = Command::new("sh");
+    limited.current_dir(folder).args(["-c", "ulimit -f 16; exec \"$0\" sweep grid.toml"]);
+    let full = complaint(&limited.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap());
+    assert!(full.contains("cannot write grid.parquet.journal: File too large"), "{full}");
+    assert!(full.contains("make some, and give the same command again; what is done is not lost"), "{full}");
+    let done = lines(folder);
+    assert!(done > 0 && json(folder, &["sweep", "grid.toml"])["computed"] == RUNS - done);
 }
 
 /// The grid of the page, and what it says of it.

@@ -105,6 +105,38 @@ fn account_page_and_trace_tell_of_the_same_threads() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left behind");
 }
 
+/// Under COLAB a thread for which others wait is critical, and the page says so of it, and of no other, where one points at the thread.
+#[test(ebpf, two_cpus)]
+fn the_page_says_the_label_of_a_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, page) = (folder.path().join("queue"), folder.path().join("page.html"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/queue.c");
+    assert!(
+        std::process::Command::new("cc").args(["-pthread", "-o"]).arg(&program).arg(source).status().unwrap().success()
+    );
+    let mut run = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    run.args(["run", "--policy", "colab", "--big", "0", "--little", "1", "--ratio", "2", "--quiet", "--html"]);
+    run.arg(&page).arg("--").arg(&program).assert().success();
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (_, data) = text.split_once("<script type=\"application/json\">").unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let threads = data["runs"][0]["threads"].as_array().unwrap();
+    let fact = |thread: &Value, name: &str| {
+        let facts = thread["facts"].as_array().into_iter().flatten();
+        facts.filter(|fact| fact[0] == name).find_map(|fact| fact[1].as_str().map(str::to_owned))
+    };
+    let critical: Vec<&Value> = threads.iter().filter(|thread| fact(thread, "label").is_some()).collect();
+    assert!(!critical.is_empty() && critical.len() < threads.len(), "{threads:?}");
+    for thread in critical {
+        assert_eq!(fact(thread, "label").as_deref(), Some("critical, at the end"), "{thread}");
+        assert_ne!(
+            fact(thread, "blame").as_deref(),
+            Some("others waited 0 ns for it, all of them together"),
+            "{thread}"
+        );
+    }
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_named_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,6 +24,7 @@ mod waits;
 
 pub use bars::{Bar, Group, figure as bars};
 pub use comparison::page as comparison;
+pub use published::{FigureBar, figure_bars};
 pub use reproduction::page as reproductions;
 pub use run::page as run;
 pub use series::{Series, chart};

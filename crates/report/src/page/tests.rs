@@ -79,6 +79,20 @@ fn colour_blind_people_tell_all_colours_apart() {
     }
 }
 
+/// Prints without colour leave how light each is (CIE 1976 L*). These are the colours of pages by day, and of plots. No eight of the colours
+/// of Okabe and Ito and of Paul Tol's schemes that stand out on a page (as the next test wants) are more than 1.3 apart: these are from
+/// a search that kept the six first near what they were.
+#[test]
+fn colours_differ_in_print_without_colour() {
+    let light = |colour: usize| 116.0 * lightness(&format!("c{colour}"), false).cbrt() - 16.0;
+    for (one, other) in (0..COLOURS).flat_map(|one| (0..one).map(move |other| (one, other))) {
+        // One or two are just noticed side by side. Those that are drawn together most differ most.
+        let least = if one < 3 || one == other + 1 { 6.0 } else { 4.0 };
+        let distance = (light(one) - light(other)).abs();
+        assert!(distance >= least, "c{other} and c{one}: {distance:.1}");
+    }
+}
+
 #[test]
 fn colours_stand_out_and_so_does_text_on_them() {
     for night in [false, true] {

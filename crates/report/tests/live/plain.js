@@ -41,7 +41,11 @@ class PlainPen extends CanvasPen {
   }
 
   lay() {
-    for (const rect of this.later) this.rect(...rect);
+    // Not by `rect`, whose edges are those of pixels: columns end within them.
+    for (const [x, y, width, height, fillStyle, globalAlpha] of this.later) {
+      Object.assign(this.context, { fillStyle, globalAlpha });
+      this.context.fillRect(x, y, width, height);
+    }
     this.later = [];
   }
 }

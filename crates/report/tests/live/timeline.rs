@@ -1,7 +1,7 @@
 //! What a reader does in a timeline, and what becomes of it.
 
 use crate::pages;
-use evenkeel_testing::browser::{DESK, PHONE, Page};
+use evenkeel_testing::browser::{DESK, Look, PHONE, Page};
 
 /// What the first timeline shows: from when to when, in ns.
 fn view(page: &Page) -> (f64, f64) {
@@ -137,6 +137,35 @@ fn a_timeline_follows_the_window_and_the_light() {
     page.look(PHONE);
     page.until("document.querySelector('figure.timeline canvas').clientWidth < 360");
     page.until(&format!("{corner}[0] < 60"));
+    page.is_content();
+}
+
+/// Where a pixel of the page is not a whole number of the screen's: a browser's zoom, a screen of a laptop.
+#[test(chromium)]
+fn a_timeline_has_the_pixels_of_the_screen() {
+    let page = Page::open(&pages::many(400), DESK);
+    for (pixels, width) in [(1.25, 1201), (1.5, 1203), (0.9, 1200), (1.1, 777), (2.0, 1200), (1.0, 1200)] {
+        page.look_at(Look { width, ..DESK }, pixels);
+        page.until(&format!(
+            "(() => {{ const c = document.querySelector('figure.timeline canvas'), b = c.getBoundingClientRect(); \
+             const is = (count, length) => Math.abs(count - length * {pixels}) < 1; \
+             return Math.abs(devicePixelRatio - {pixels}) < 1e-6 && is(c.width, b.width) && is(c.height, b.height); }})()"
+        ));
+        page.drawn();
+        // Below the axis each lane has one colour right at its left end, and the gaps have another: what is one pixel high, or
+        // beside the end, would be an edge that is in no pixel's place.
+        let runs = page.ask(
+            "(() => { const c = document.querySelector('figure.timeline canvas'), r = devicePixelRatio, \
+             x = Math.round(Math.round(116 * r) + 4 * r), top = Math.round(22 * r), all = c.getContext('2d'), \
+             column = all.getImageData(x, top, 1, c.height - top).data, lengths = []; \
+             let last = null; \
+             for (let at = 0; at < column.length; at += 4) { const colour = column.slice(at, at + 3).join(); \
+             if (colour === last) lengths[lengths.length - 1]++; else lengths.push(1); last = colour; } \
+             return [Math.min(...lengths), lengths.length]; })()",
+        );
+        assert!(runs[0].as_u64() > Some(1) && runs[1].as_u64() > Some(8), "{pixels}: {runs}");
+        page.picture_at(&format!("timeline-{pixels}"), Look { width, ..DESK }, pixels);
+    }
     page.is_content();
 }
 

@@ -109,11 +109,16 @@ impl Page {
     }
 
     /// Another window, and another taste.
-    pub fn look(&self, Look { width, height, dark }: Look) {
+    pub fn look(&self, look: Look) {
+        self.look_at(look, 1.0);
+    }
+
+    /// The same, on a screen that has so many pixels for each of the page's, in either direction.
+    pub fn look_at(&self, Look { width, height, dark }: Look, pixels: f64) {
         self.call(Emulation::SetDeviceMetricsOverride {
             width,
             height,
-            device_scale_factor: 1.0,
+            device_scale_factor: pixels,
             mobile: width < 500,
             scale: None,
             screen_width: None,
@@ -210,9 +215,14 @@ impl Page {
 
     /// A picture of all of the page, kept where `EVENKEEL_SCREENSHOTS` says, for people to look at.
     pub fn picture(&self, name: &str, look: Look) {
+        self.picture_at(name, look, 1.0);
+    }
+
+    /// The same, on a screen as [`Self::look_at`] has it.
+    pub fn picture_at(&self, name: &str, look: Look, pixels: f64) {
         let Some(folder) = std::env::var_os("EVENKEEL_SCREENSHOTS") else { return };
         let height = self.number("document.documentElement.scrollHeight") as u32;
-        self.look(Look { height, ..look });
+        self.look_at(Look { height, ..look }, pixels);
         self.drawn();
         let png = self.tab.capture_screenshot(Pages::CaptureScreenshotFormatOption::Png, None, None, true).unwrap();
         fs::create_dir_all(&folder).unwrap();

@@ -118,7 +118,7 @@ fn turned(text: &str, x: f64, end: f64, up: bool, class: &str) -> Markup {
 }
 
 /// Whether more of a limited number is drawn upwards. `size` is its distance from no effect.
-fn points_up(published: &Published, bound: Bound, size: f64) -> bool {
+pub(super) fn points_up(published: &Published, bound: Bound, size: f64) -> bool {
     let larger_is_up = if size == 0.0 { published.metric.more_is_better() } else { size > 0.0 };
     larger_is_up == (bound == Bound::Above)
 }

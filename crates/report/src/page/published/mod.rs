@@ -3,6 +3,7 @@
 
 mod draw;
 mod layout;
+mod numbers;
 mod panel;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use maud::{Markup, html};
 
 use super::svg::{at, slug};
 use layout::Layout;
+pub use numbers::{FigureBar, figure_bars};
 use panel::{Names, Panel, panels};
 
 /// Between the panels of a figure, as `figures.css` has it.

@@ -82,7 +82,8 @@ function palette() {
  */
 function draw(pen, { items }, view, width, height) {
   const colours = palette();
-  const box = { x: view.margin, width: width - view.margin, scale: (width - view.margin) / (view.to - view.from) };
+  const margin = pen.whole(view.margin);
+  const box = { x: margin, width: width - margin, scale: (width - margin) / (view.to - view.from) };
   pen.rect(0, 0, width, height, colours.paper);
   pen.clip(0, AXIS, width, height - AXIS);
   for (const item of items) {

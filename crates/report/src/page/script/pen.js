@@ -11,25 +11,39 @@ class CanvasPen {
     this.exact = false;
   }
 
-  /** Begins a drawing, on nothing. */
-  begin(width, height) {
+  /**
+   * Begins a drawing, on nothing. `pixels`: how many of the screen's the canvas covers, if that is known. Returns the drawing's
+   * width and height, which are those that were wanted but for a part of a pixel.
+   */
+  begin(width, height, pixels) {
     const ratio = window.devicePixelRatio || 1;
     const { canvas } = this.context;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
+    const wanted = [width * ratio, height * ratio];
+    // What is known may be of before the window changed.
+    const known = pixels?.every((count, at) => Math.abs(count - wanted[at]) < 2);
+    [canvas.width, canvas.height] = known ? pixels : wanted.map(Math.round);
     this.context.scale(ratio, ratio);
+    this.ratio = ratio;
     this.context.font = FONT;
     this.context.textBaseline = "middle";
     /** The smallest width that is told from none. */
     this.pixel = 1 / ratio;
     this.count = 0;
+    return [canvas.width / ratio, canvas.height / ratio];
   }
 
+  /** The place nearest to one where a pixel begins: edges and letters elsewhere are blurred. */
+  whole(place) {
+    return Math.round(place * this.ratio) / this.ratio;
+  }
+
+  /** Its upper and lower edge are those of pixels. To the sides it is as wide as the time that it stands for. */
   rect(x, y, width, height, colour, opacity = 1) {
     this.count++;
     this.context.globalAlpha = opacity;
     this.context.fillStyle = colour;
-    this.context.fillRect(x, y, width, height);
+    const top = this.whole(y);
+    this.context.fillRect(x, top, width, Math.max(this.pixel, this.whole(y + height) - top));
   }
 
   /** Room for columns that are a pixel wide, each of one of some colours. They are there when `lay` is called. */
@@ -51,7 +65,8 @@ class CanvasPen {
     this.context.globalAlpha = 1;
     this.context.strokeStyle = colour;
     this.context.lineWidth = 2;
-    this.context.strokeRect(x, y, width, height);
+    const top = this.whole(y);
+    this.context.strokeRect(x, top, width, this.whole(y + height) - top);
   }
 
   /** A line through points: x, y, x, y, ... */
@@ -71,7 +86,7 @@ class CanvasPen {
     this.context.fillStyle = colour;
     this.context.font = bold ? `600 ${FONT}` : FONT;
     this.context.textAlign = align;
-    this.context.fillText(this.fitting(text, room, bold), x, y);
+    this.context.fillText(this.fitting(text, room, bold), this.whole(x), this.whole(y));
   }
 
   fitting(text, room, bold) {
@@ -115,6 +130,11 @@ class SvgPen {
     this.count = 0;
     this.measure = document.createElement("canvas").getContext("2d");
     this.measure.font = FONT;
+  }
+
+  /** A drawing without pixels has its edges where they are. */
+  whole(place) {
+    return place;
   }
 
   rect(x, y, width, height, colour, opacity = 1) {

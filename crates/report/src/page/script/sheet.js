@@ -55,7 +55,8 @@ class Strip {
   constructor(pen, x, y, width, height, colours) {
     const columns = Math.ceil(width / pen.pixel);
     this.pen = pen;
-    this.part = pen.sheet.take(columns, 1, [x, y, columns * pen.pixel, height]);
+    const top = pen.whole(y);
+    this.part = pen.sheet.take(columns, 1, [x, top, columns * pen.pixel, pen.whole(y + height) - top]);
     this.colours = colours.map(word);
   }
 

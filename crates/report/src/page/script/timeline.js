@@ -80,6 +80,8 @@ class Timeline {
     new Controls(this);
     this.arrange();
     new ResizeObserver(() => this.arrange()).observe(figure);
+    this.count();
+    this.follow();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     figure.dataset.ready = "";
   }
@@ -152,13 +154,35 @@ class Timeline {
     this.show({ from: this.view.from + by, to: this.view.to + by });
   }
 
+  /**
+   * Counts the screen's pixels that the canvas covers, now and whenever that changes. Where a page's pixel is 1.25 of the screen's, their
+   * number depends on where the canvas begins; a canvas with one more or less is stretched, and all of it blurred.
+   */
+  count() {
+    const counted = new ResizeObserver(([{ devicePixelContentBoxSize }]) => {
+      const [{ inlineSize, blockSize }] = devicePixelContentBoxSize;
+      this.pixels = [inlineSize, blockSize];
+      this.redraw();
+    });
+    // Not every browser does that.
+    if ("devicePixelContentBoxSize" in ResizeObserverEntry.prototype) counted.observe(this.canvas, { box: "device-pixel-content-box" });
+  }
+
+  /** Draws anew when the page's pixels become other ones: by a zoom that leaves the width, or on another screen. */
+  follow() {
+    const changed = () => {
+      this.redraw();
+      this.follow();
+    };
+    matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener("change", changed, { once: true });
+  }
+
   redraw() {
     if (this.drawing) return;
     this.drawing = requestAnimationFrame(() => {
       this.drawing = null;
       const { pen } = this;
-      pen.begin(this.width, this.height);
-      draw(pen, this.layout, this.view, this.width, this.height);
+      draw(pen, this.layout, this.view, ...pen.begin(this.width, this.height, this.pixels));
       // For those who hold the drawing against what it should be.
       Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
     });
