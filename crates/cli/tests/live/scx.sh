@@ -253,9 +253,10 @@ governor)
 # What others test schedulers with: threads that come and go, wait, wake each other, and change classes, masks and nice values.
 stress)
 	# More zombies than the kernel has room for would leave no thread for the others to create. A stressor that has not created its first
-	# thread when its time is over says that it could not, and fails: on a slow machine 5 s are not enough for that.
+	# thread when its time is over says that it could not, and fails: on a slow machine 5 s are not enough for that, and were 15 once not where
+	# programs were being built beside it.
 	for policy; do
-		under "$policy" -- stress-ng --temp-path /tmp --timeout 15s --cpu 2 --pthread 1 --fork 1 --zombie 1 --zombie-max 1000 --switch 1 \
+		under "$policy" -- stress-ng --temp-path /tmp --timeout 30s --cpu 2 --pthread 1 --fork 1 --zombie 1 --zombie-max 1000 --switch 1 \
 			--futex 1 --mutex 1 --sem 1 --pipe 1 --yield 1 --affinity 1 --nice 1 --schedpolicy 1
 	done
 	;;
