@@ -12,6 +12,10 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+/// The length of a text for which no page has room: where a decoder comes upon it, it says that the page ends too soon. At the end of the bytes
+/// themselves it panics.
+const BEYOND: [u8; 4] = u32::MAX.to_le_bytes();
+
 /// Reads a column of a group of rows. `ColumnReader` has every type that Parquet has, and brings decoders of all of them along.
 pub enum Source {
     Longs(ColumnReaderImpl<Int64Type>),
@@ -34,7 +38,12 @@ impl Source {
         }
         let rows = usize::try_from(group.num_rows())?;
         let pages = SerializedPageReader::new(Arc::clone(file), column, rows, None)?;
-        let (pages, column) = (Box::new(Pages { pages, dictionary: false }), column.column_descr_ptr());
+        let descriptor = column.column_descr();
+        let levels =
+            [descriptor.max_rep_level(), descriptor.max_def_level()].into_iter().filter(|most| *most > 0).count();
+        let texts = descriptor.physical_type() == Type::BYTE_ARRAY;
+        let pages = Box::new(Pages { pages, texts, levels, dictionary: false });
+        let column = column.column_descr_ptr();
         match column.physical_type() {
             Type::INT64 => Ok(Self::Longs(ColumnReaderImpl::new(column, pages))),
             Type::DOUBLE => Ok(Self::Doubles(ColumnReaderImpl::new(column, pages))),
@@ -48,26 +57,59 @@ impl Source {
 /// Those of one column.
 struct Pages {
     pages: SerializedPageReader<File>,
+    /// Whether its values are texts.
+    texts: bool,
+    /// How many kinds of levels stand before the values of a page of data.
+    levels: usize,
     /// Whether its dictionary has been read.
     dictionary: bool,
 }
 
 impl Pages {
     /// Lets pages pass that a table has.
-    fn checked(&mut self, page: Page) -> Result<Page> {
-        let known = match &page {
-            Page::DictionaryPage { .. } => {
-                self.dictionary = true;
-                true
-            }
-            Page::DataPage { encoding, def_level_encoding: RLE, rep_level_encoding: RLE, .. } => {
-                *encoding == PLAIN || (*encoding == RLE_DICTIONARY && self.dictionary)
-            }
-            _ => false,
-        };
+    fn checked(&mut self, mut page: Page) -> Result<Page> {
         let unknown = || ParquetError::General("a page is of a kind that `evenkeel sweep` does not write".into());
-        known.then_some(page).ok_or_else(unknown)
+        let (plain, levels) =
+            match &page {
+                Page::DictionaryPage { .. } => {
+                    self.dictionary = true;
+                    (true, 0)
+                }
+                Page::DataPage { encoding: PLAIN, def_level_encoding: RLE, rep_level_encoding: RLE, .. } => {
+                    (true, self.levels)
+                }
+                Page::DataPage {
+                    encoding: RLE_DICTIONARY, def_level_encoding: RLE, rep_level_encoding: RLE, ..
+                } if self.dictionary => (false, 0),
+                _ => return Err(unknown()),
+            };
+        if let Page::DictionaryPage { buf, .. } | Page::DataPage { buf, .. } = &mut page
+            && plain
+            && self.texts
+        {
+            let broken = || ParquetError::EOF("a page of texts ends within one".into());
+            *buf = bounded(buf, levels).ok_or_else(broken)?.into();
+        }
+        Ok(page)
     }
+}
+
+/// A page of plain texts behind some levels, each of them behind its length, with the end that a decoder sees. `None` if the last one is not whole.
+fn bounded(page: &[u8], levels: usize) -> Option<Vec<u8>> {
+    let mut rest = page;
+    for _ in 0..levels {
+        rest = without_one(rest)?;
+    }
+    while !rest.is_empty() {
+        rest = without_one(rest)?;
+    }
+    Some([page, &BEYOND].concat())
+}
+
+/// Bytes without the first ones, which stand behind their length.
+fn without_one(bytes: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.get(u32::from_le_bytes(*length) as usize..)
 }
 
 impl Iterator for Pages {
@@ -93,5 +135,21 @@ impl PageReader for Pages {
 
     fn at_record_boundary(&mut self) -> Result<bool> {
         self.pages.at_record_boundary()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_texts_ends_where_one_ends() {
+        let page = [2, 0, 0, 0, 7, 7, 1, 0, 0, 0, b'a', 0, 0, 0, 0];
+        assert_eq!(bounded(&page, 1).map(|bounded| bounded.len()), Some(page.len() + BEYOND.len()));
+        assert_eq!(bounded(&[], 0).as_deref(), Some(&BEYOND[..]));
+        for end in [3, 5, 7, 10, 12, 14] {
+            assert_eq!(bounded(&page[..end], 1), None, "{end}");
+        }
+        assert_eq!(bounded(&page[..6], 2), None, "levels of two kinds");
     }
 }
