@@ -7,13 +7,15 @@ runs, comparisons and sweeps, or any others in Arrow's format with the same colu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from itertools import accumulate
 from typing import Any, Callable, TypeVar, Union, cast
 
 import evenkeel
+from evenkeel import _tables
+from evenkeel._tables import METRICS as METRICS
 
 try:
     import matplotlib as mpl
@@ -29,20 +31,6 @@ except ImportError as missing:
 
 #: The colours of Evenkeel's pages, in their order. Colour-blind people tell them apart, and so do readers of a print without colour.
 COLORS = ["#1d2fbd", "#b36104", "#239598", "#b20a2b", "#8e35f7", "#92047e", "#5d1f3c", "#8d4f69"]
-
-#: The metrics of a run: what an axis calls them, and whether higher is better.
-METRICS = {
-    "makespan_s": ("makespan, s", False),
-    "h_antt": ("H_ANTT", False),
-    "h_stp": ("H_STP", True),
-    "energy_j": ("energy, J", False),
-    "edp": ("energy x delay, Js", False),
-    "migrations": ("migrations", False),
-    "context_switches": ("context switches", False),
-    "preemptions": ("preemptions", False),
-    "wakeup_mean_s": ("mean wake-up latency, s", False),
-    "wakeup_max_s": ("longest wake-up latency, s", False),
-}
 
 _STYLE: dict[Any, Any] = {
     "figure.figsize": (3.35, 2.3),
@@ -64,10 +52,6 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.prop_cycle": cycler(color=COLORS),
 }
-
-#: What tells runs apart beside policy and seed, and whether they came to their end.
-_IDENTITY = ("workload", "machine", "order", "error")
-_VARIED = ("machine.", "workload.", "conditions.")
 
 Runs = Union["evenkeel.Run", Sequence["evenkeel.Run"], Mapping[str, "evenkeel.Run"]]
 
@@ -113,18 +97,18 @@ def bars(
     bars for each value of the column ``by``, and one for all of them. Runs are compared in pairs that differ in the
     policy only. A pale bar is not told apart from zero.
     """
-    columns, first = _runs(runs, [metric], [by])
+    columns, first = _tables.comparable(runs, [metric], [by])
     named = baseline or getattr(runs, "baseline", None) or first
-    policies = _distinct(columns["policy"])
+    policies = _tables.distinct(columns["policy"])
     if named not in policies:
         raise ValueError(f"baseline {named!r}: expected one of {', '.join(policies)}")
     others = [policy for policy in policies if policy != named]
     if not others:
         raise ValueError(f"only {named} was run: expected another policy to set beside it")
-    groups = _distinct(columns[by])
+    groups = _tables.distinct(columns[by])
     if len(groups) > 1:
         groups.append("all")
-    found = _differences(columns, metric, named, by)
+    found = _tables.differences(columns, metric, named, by)
     if not any(found.values()):
         raise ValueError(
             f"no {metric} to compare with {named}: expected runs that differ in the policy only,"
@@ -177,17 +161,17 @@ def figure(
     vertical axes has as many panels, from 1. An arrow marks a limit, where the paper gives no number. Numbers of both kinds are one each:
     papers give no intervals, and each of their numbers has one run here, with the seed of the experiment.
     """
-    columns = _columns(
+    columns = _tables.columns_of(
         reproduction.figures, "figures", "figure", "panel", "axis", "base", "better", "group", "series",
         "color", "published", "simulated", "bound",
     )  # fmt: skip
-    names = _distinct(columns["figure"])
+    names = _tables.distinct(columns["figure"])
     if not names:
         raise ValueError("no published number is from a figure: expected another reproduction")
     name = names[0] if name is None else name
     if name not in names:
         raise ValueError(f"figure {name!r}: expected one of {', '.join(names)}")
-    panels = _distinct(p for f, p in zip(columns["figure"], columns["panel"]) if f == name)
+    panels = _tables.distinct(p for f, p in zip(columns["figure"], columns["panel"]) if f == name)
     if panel not in panels:
         raise ValueError(
             f"panel {panel!r} of {name}: expected one of {', '.join(map(str, panels))}"
@@ -273,8 +257,10 @@ def timeline(
     first, last = start_s or 0.0, run.makespan_s if end_s is None else end_s
     if not first < last:
         raise ValueError(f"from {first} s to {last} s: expected an end after the start")
-    spans = _columns(run.spans, "spans", "core", "program", "name", "thread", "start_ns", "end_ns")
-    cores = _columns(run.cores, "cores", "core", "core_type")
+    spans = _tables.columns_of(
+        run.spans, "spans", "core", "program", "name", "thread", "start_ns", "end_ns"
+    )
+    cores = _tables.columns_of(run.cores, "cores", "core", "core_type")
     if not spans["core"]:
         raise ValueError("the table of spans has no rows: expected a run in which a thread ran")
     types = list(run.core_types)
@@ -334,7 +320,8 @@ def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
     for label, run in labelled:
         latencies = sorted(
-            ns / 1e3 for ns in _columns(run.wakeups, "wake-ups", "latency_ns")["latency_ns"]
+            ns / 1e3
+            for ns in _tables.columns_of(run.wakeups, "wake-ups", "latency_ns")["latency_ns"]
         )
         if not latencies:
             raise ValueError(f"{label}: no thread was woken, so that there is no latency to draw")
@@ -359,7 +346,7 @@ def energy(runs: Runs, *, ax: Axes | None = None) -> Axes:
     labelled = _labelled(runs)
     ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
     for label, run in labelled:
-        power = _columns(run.power, "power", "at_ns", "cluster", "power_w")
+        power = _tables.columns_of(run.power, "power", "at_ns", "cluster", "power_w")
         if not power["at_ns"]:
             raise ValueError(f"{label}: the table of power has no rows: expected some")
         since: dict[str, float] = {}
@@ -399,13 +386,16 @@ def pareto(
     names = [by] if isinstance(by, str) else list(by)
     if not names:
         raise ValueError("by=[]: expected the name of a column, or several")
-    columns, _ = _runs(runs, [x, y], names, names)
+    columns, _ = _tables.comparable(runs, [x, y], names, names)
     values: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
     for row in range(len(columns["policy"])):
         key = tuple(str(columns[name][row]) for name in names)
         values.setdefault(key, []).append((columns[x][row], columns[y][row]))
     points = {
-        key: (_mean(a for a, _ in pairs), _mean(b for _, b in pairs))
+        key: (
+            _tables.geometric_mean(a for a, _ in pairs),
+            _tables.geometric_mean(b for _, b in pairs),
+        )
         for key, pairs in values.items()
     }
     sign = [-1 if METRICS[metric][1] else 1 for metric in (x, y)]
@@ -504,107 +494,6 @@ def _axes(ax: Axes | None, height: float | None = None) -> Axes:
     return plt.subplots(figsize=(width, height or usual))[1]
 
 
-def _columns(table: Any, what: str, *needed: str) -> dict[str, list[Any]]:
-    """Of a table of whichever package the columns that are needed, and those by which runs are told apart."""
-    taken = table if hasattr(table, "to_pydict") else evenkeel.Table(table)
-    names = list(taken.column_names if hasattr(taken, "column_names") else taken.to_pydict())
-    for column in needed:
-        if column not in names:
-            raise ValueError(
-                f"no column {column!r}: expected a table of {what}, found {', '.join(names)}"
-            )
-    wanted = [name for name in names if name in (*needed, *_IDENTITY) or name.startswith(_VARIED)]
-    if isinstance(taken, evenkeel.Table):
-        return {name: taken[name] for name in wanted}
-    columns = taken.to_pydict()
-    return {name: columns[name] for name in wanted}
-
-
-def _runs(
-    runs: Any, metrics: Sequence[str], by: Sequence[str], apart: Sequence[str] = ()
-) -> tuple[dict[str, list[Any]], str]:
-    """The runs of a comparison, a sweep or a table, and its first policy.
-
-    What cannot be compared fairly is left out: workloads on machines of which some run has no such metric, and, of what is told
-    ``apart``, those of which that is so for one.
-    """
-    for metric in metrics:
-        if metric not in METRICS:
-            raise ValueError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
-    table = getattr(runs, "runs", runs)
-    columns = _columns(table, "runs", "policy", "seed", *metrics, *by)
-    for column in by:
-        if any(isinstance(value, (list, dict)) for value in columns[column]):
-            raise ValueError(f"by={column!r}: expected a column of names or numbers, found lists")
-    own = list(zip(*(columns[name] for name in apart))) or [()] * len(columns["policy"])
-    cell_of = [
-        name
-        for name in ("workload", "machine", *_varied(columns))
-        if name in columns and name not in apart and not _follows(columns[name], own)
-    ]
-    cells = list(zip(*(columns[name] for name in cell_of))) or [()] * len(own)
-    errors = columns.get("error", [None] * len(cells))
-    missing = {
-        cell
-        for row, cell in enumerate(cells)
-        if errors[row] is not None or not all((columns[metric][row] or 0) > 0 for metric in metrics)
-    }
-    if apart:
-        # Nor what only some have, as in a table that is not whole.
-        again = [columns[name] for name in ("policy", "order", "seed") if name in columns]
-        again = [values for values in again if not any(values is columns[name] for name in apart)]
-        done: dict[Any, dict[Any, set[Any]]] = {}
-        for row, cell in enumerate(cells):
-            of_cell = done.setdefault(cell, {})
-            of_cell.setdefault(own[row], set()).add(tuple(values[row] for values in again))
-        every = set(own)
-        missing |= {
-            cell
-            for cell, of_own in done.items()
-            if set(of_own) != every or len({frozenset(runs) for runs in of_own.values()}) > 1
-        }
-    kept = {
-        name: [value for value, cell in zip(values, cells) if cell not in missing]
-        for name, values in columns.items()
-    }
-    if not kept["policy"]:
-        found = " and ".join(metrics)
-        raise ValueError(f"no workload on a machine has {found} above zero in all of its runs")
-    return kept, columns["policy"][0]
-
-
-def _follows(values: Sequence[Any], own: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether a value is the same wherever what is told apart is: as a frequency, if machines are told apart by theirs."""
-    seen = dict(zip(own, values))
-    return all(seen[key] == value for key, value in zip(own, values))
-
-
-def _varied(columns: dict[str, list[Any]]) -> list[str]:
-    """The columns of what a sweep has varied, but for knobs, which are part of a policy's name."""
-    return [name for name in columns if name.startswith(_VARIED)]
-
-
-def _differences(
-    columns: dict[str, list[Any]], metric: str, baseline: str, by: str
-) -> dict[tuple[str, Any], Any]:
-    """By policy and group, and `all` groups, the difference from the baseline."""
-    same = [name for name in ("workload", "machine", "order", *_varied(columns)) if name in columns]
-    value: dict[tuple[Any, ...], float] = {}
-    for row, policy in enumerate(columns["policy"]):
-        value[(policy, columns["seed"][row], *(columns[name][row] for name in same))] = columns[
-            metric
-        ][row]
-    pairs: dict[tuple[str, Any], dict[int, list[tuple[float, float]]]] = {}
-    for row, policy in enumerate(columns["policy"]):
-        seed, *cell = columns["seed"][row], *(columns[name][row] for name in same)
-        before, after = value.get((baseline, seed, *cell)), columns[metric][row]
-        if policy == baseline or before is None:
-            continue
-        for group in (columns[by][row], "all"):
-            pairs.setdefault((policy, group), {}).setdefault(seed, []).append((before, after))
-    return {key: evenkeel.difference(list(of_seeds.values())) for key, of_seeds in pairs.items()}
-
-
 def _labelled(runs: Runs) -> list[tuple[str, evenkeel.Run]]:
     if isinstance(runs, (Mapping, Sequence)) and not runs:
         raise ValueError("no run: expected one, several, or a dict of them by their labels")
@@ -612,16 +501,6 @@ def _labelled(runs: Runs) -> list[tuple[str, evenkeel.Run]]:
         return list(runs.items())
     several = runs if isinstance(runs, Sequence) else [runs]
     return [(run.policy, run) for run in several]
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))
-
-
-def _mean(values: Iterable[float]) -> float:
-    """The geometric mean."""
-    found = evenkeel.difference([[(1.0, value) for value in values]])
-    return float("nan") if found is None else 1 + found.percent / 100
 
 
 def _time(us: float) -> str:
