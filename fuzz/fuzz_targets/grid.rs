@@ -4,6 +4,6 @@
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if !text.contains(['/', '.']) && !text.contains("seeds") {
-        let _ = evenkeel_sweep::Grid::parse(text, "fuzz", None);
+        let _ = evenkeel_sweep::Grid::parse(text, "fuzz", None, &());
     }
 });

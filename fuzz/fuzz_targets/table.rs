@@ -16,7 +16,7 @@ const GRID: &str = "machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [
 static TABLE: LazyLock<(TempDir, Vec<u8>)> = LazyLock::new(|| {
     let folder = TempDir::new().expect("there is room for files");
     let path = folder.path().join("whole.parquet");
-    let grid = Grid::parse(GRID, "grid.toml", None).expect("it names what there is");
+    let grid = Grid::parse(GRID, "grid.toml", None, &()).expect("it names what there is");
     sweep(&grid, &Request::into(&path), &Control::default()).expect("it can be run");
     let bytes = fs::read(&path).expect("it was written");
     (folder, bytes)

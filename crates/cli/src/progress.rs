@@ -24,18 +24,23 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const FIRST_LINE: f64 = 10.0;
 const BETWEEN_LINES: f64 = 60.0;
 
-/// A bar over `steps` runs with an estimate of the time left. It shows nothing when standard error is no terminal.
-fn bar(what: &'static str, steps: usize) -> ProgressBar {
+/// A bar over so many `steps` with an estimate of the time left. It shows nothing when standard error is no terminal.
+fn bar(what: &'static str, steps: usize, of: &'static str) -> ProgressBar {
     if steps < BAR {
         return ProgressBar::hidden();
     }
-    slow_bar(what, steps)
+    counted_bar(what, steps, of)
 }
 
 /// A bar as [`bar`] makes it, for runs that take seconds each.
 pub fn slow_bar(what: &'static str, steps: usize) -> ProgressBar {
+    counted_bar(what, steps, "runs")
+}
+
+fn counted_bar(what: &'static str, steps: usize, of: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
-    if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} runs, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{msg}} [{{bar:30}}] {{pos}}/{{len}} {of}, {{eta}} left"))
+    {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(what);
@@ -59,7 +64,9 @@ struct Stages {
 /// The present stage.
 struct Shown {
     label: &'static str,
-    /// How many runs it has, and how many are done.
+    /// What it consists of.
+    of: &'static str,
+    /// How many of these it has, and how many are done.
     runs: usize,
     done: usize,
     bar: ProgressBar,
@@ -72,7 +79,12 @@ struct Shown {
 
 impl Shown {
     fn stage(label: &'static str, runs: usize) -> Self {
-        Self { label, runs, done: 0, bar: bar(label, runs), began: Stopwatch::start(), quiet: runs < BAR, over: false }
+        Self::counted(label, runs, "runs")
+    }
+
+    fn counted(label: &'static str, runs: usize, of: &'static str) -> Self {
+        let bar = bar(label, runs, of);
+        Self { label, of, runs, done: 0, bar, began: Stopwatch::start(), quiet: runs < BAR, over: false }
     }
 }
 
@@ -80,10 +92,21 @@ impl Work {
     /// Begins work; `what` names its runs in a bar. From now on Ctrl-C stops the runs, and a second Ctrl-C ends the command
     /// at once.
     pub fn begin(what: &'static str, max_events: u64) -> Self {
-        let meter = Arc::new(Meter::default());
+        let work = Self::shown(what, max_events);
+        let stop = work.stages.meter.stop();
         // If a handler cannot be set, Ctrl-C ends the command at once.
-        let _ = flag::register_conditional_default(SIGINT, Arc::clone(meter.stop()));
-        let _ = flag::register(SIGINT, Arc::clone(meter.stop()));
+        let _ = flag::register_conditional_default(SIGINT, Arc::clone(stop));
+        let _ = flag::register(SIGINT, Arc::clone(stop));
+        work
+    }
+
+    /// Shows what is done before any run. Ctrl-C ends the command at once.
+    pub fn before_runs() -> Self {
+        Self::shown("", 0)
+    }
+
+    fn shown(what: &'static str, max_events: u64) -> Self {
+        let meter = Arc::new(Meter::default());
         let shown = Mutex::new(Shown::stage(what, 1));
         let stages = Arc::new(Stages { what, meter, watch: Stopwatch::start(), shown });
         let shows = Arc::clone(&stages);
@@ -170,12 +193,16 @@ fn progress(shown: &Shown) -> String {
             format!(", about {} left", HumanDuration(Duration::from_secs(seconds as u64)))
         }
     };
-    if shown.runs > 1 { format!(", {} of {} runs done{left}", shown.done, shown.runs) } else { String::new() }
+    let Shown { done, runs, of, .. } = shown;
+    if *runs > 1 { format!(", {done} of {runs} {of} done{left}") } else { String::new() }
 }
 
 /// How far a stage is, after so many seconds of work.
 fn describe(shown: &Shown, meter: &Meter, seconds: f64) -> String {
     let (label, speed) = (shown.label, meter.events() as f64 / seconds / 1e6);
+    if meter.events() == 0 {
+        return label.into();
+    }
     if shown.runs > 1 {
         return format!("{label}: {speed:.1} million events a second");
     }
@@ -188,13 +215,14 @@ fn describe(shown: &Shown, meter: &Meter, seconds: f64) -> String {
 
 impl Progress for Stages {
     fn begin(&self, stage: Stage, runs: usize) {
-        let label = match stage {
-            Stage::References => "alone on big cores",
-            Stage::Training => "training",
-            Stage::Runs => self.what,
-            Stage::Writing => "writing",
+        let (label, of) = match stage {
+            Stage::Grid => ("reading the grid", "machines and workloads"),
+            Stage::References => ("alone on big cores", "runs"),
+            Stage::Training => ("training", "runs"),
+            Stage::Runs => (self.what, "runs"),
+            Stage::Writing => ("writing", "runs"),
         };
-        *self.shown() = Shown::stage(label, runs);
+        *self.shown() = Shown::counted(label, runs, of);
     }
 
     fn advance(&self) {

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 /// A stage of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// The machines and workloads of a grid, made and looked at.
+    Grid,
     /// Every program alone on big cores only: the references of H_ANTT and H_STP.
     References,
     /// The programs that a speedup predictor learns from.

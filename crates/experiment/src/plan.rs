@@ -57,9 +57,9 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The core orders that are wanted for these workloads, each once. Without any both of COLAB 5.1, but the declared one if a
-    /// workload means certain cores, of which another order makes other ones.
-    pub fn orders_for<'a>(wanted: &[CoreOrder], workloads: impl IntoIterator<Item = &'a Workload>) -> Vec<CoreOrder> {
+    /// The core orders that are wanted, each once. Without any both of COLAB 5.1, but the declared one if a workload means certain
+    /// cores (`names_cores`), of which another order makes other ones.
+    pub fn orders_for(wanted: &[CoreOrder], names_cores: bool) -> Vec<CoreOrder> {
         let mut orders = Vec::new();
         for order in wanted {
             if !orders.contains(order) {
@@ -67,7 +67,7 @@ impl Plan {
             }
         }
         match orders[..] {
-            [] if workloads.into_iter().any(Workload::names_cores) => vec![CoreOrder::Declared],
+            [] if names_cores => vec![CoreOrder::Declared],
             [] => Self::default().orders,
             _ => orders,
         }

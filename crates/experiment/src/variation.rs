@@ -73,11 +73,14 @@ struct MachineText {
 
 impl MachineText {
     fn of(name: &str) -> Result<Self> {
-        // Says what is wrong with a name.
-        catalog::machine(name)?;
         let (whole, part) =
             catalog::part(name).map_or((name, None), |(whole, big, little)| (whole, Some((big, little))));
-        if let Some(text) = machines::text(whole) {
+        let bundled = machines::text(whole);
+        if bundled.is_none() || part.is_some() {
+            // Says what is wrong with a name.
+            catalog::machine(name)?;
+        }
+        if let Some(text) = bundled {
             return Ok(Self { text: text.to_owned(), file: format!("machines/{whole}.toml"), part });
         }
         if is_described(whole) {

@@ -77,7 +77,7 @@ pub fn compare(
     distinct("machines", "called=", machines.iter().map(|machine| machine.name.as_str()))?;
     distinct("policies", "self.name", policies.iter().map(evenkeel_sched::Setup::name))?;
     let plan = Plan {
-        orders: Plan::orders_for(&setups::orders(orders)?, &workloads),
+        orders: Plan::orders_for(&setups::orders(orders)?, workloads.iter().any(|workload| workload.names_cores())),
         workloads,
         machines,
         policies,

@@ -32,7 +32,7 @@ impl Grid {
     #[new]
     #[pyo3(signature = (text, file="grid.toml"))]
     fn new(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
-        let grid = py.detach(|| sweeps::Grid::parse(text, file, None)).map_err(|error| raise(&error))?;
+        let grid = py.detach(|| sweeps::Grid::parse(text, file, None, &())).map_err(|error| raise(&error))?;
         Ok(Self { grid })
     }
 
@@ -44,7 +44,7 @@ impl Grid {
         for (key, value) in plain.as_table().into_iter().flatten() {
             nested.insert(key.clone(), below(value));
         }
-        let grid = py.detach(|| sweeps::Grid::of_table(&nested, "grid", None)).map_err(|error| raise(&error))?;
+        let grid = py.detach(|| sweeps::Grid::of_table(&nested, "grid", None, &())).map_err(|error| raise(&error))?;
         Ok(Self { grid })
     }
 

@@ -208,6 +208,7 @@ impl Counted {
     fn now(&self) -> Option<(&'static str, usize, usize)> {
         let (stage, of) = (*self.stage.lock().unwrap_or_else(PoisonError::into_inner))?;
         let name = match stage {
+            Stage::Grid => "reading the grid",
             Stage::References => "alone on big cores",
             Stage::Training => "training",
             Stage::Runs => "runs",

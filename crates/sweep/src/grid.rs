@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use evenkeel_experiment::variation::{self, Setting};
-use evenkeel_experiment::{Beside, Conditions, Plan, catalog};
+use evenkeel_experiment::{Beside, Conditions, Plan, Progress, Stage, catalog, variation};
 use evenkeel_model::{CoreOrder, Machine};
 use evenkeel_sched::Setup;
 use evenkeel_workload::Workload;
@@ -15,9 +15,10 @@ use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 use crate::key::{Digest, Key, VERSION, digest, hexadecimal};
+use crate::named::Named;
 use crate::shard::Shard;
 use crate::twice;
-use crate::variants::{self, Axis, Named, Variant};
+use crate::variants::{self, Axis, Variant};
 use crate::wrong::{Spot, Wrong, numbers};
 
 /// Everything that is combined. Runs are numbered in the order workload, machine, conditions, policy, core order, seed.
@@ -25,8 +26,8 @@ use crate::wrong::{Spot, Wrong, numbers};
 pub struct Grid {
     text: String,
     axes: [Vec<Axis>; 4],
-    workloads: Vec<Variant<Named>>,
-    machines: Vec<Variant<Named>>,
+    workloads: Named,
+    machines: Named,
     conditions: Vec<Variant<Conditions>>,
     policies: Vec<Variant<Setup>>,
     baseline: usize,
@@ -49,7 +50,7 @@ pub struct Run {
 pub(crate) const KINDS: [&str; 4] = ["workload", "machine", "conditions", "policy"];
 
 /// The most runs of a grid. More are a mistake.
-const MOST: u64 = 100_000_000;
+pub(crate) const MOST: u64 = 100_000_000;
 const MOST_SEEDS: u64 = 10_000_000;
 
 /// The file.
@@ -119,24 +120,24 @@ impl Default for Seeds {
 }
 
 impl Grid {
-    /// Reads a grid from the text of a file. `beside` is what `host = "run"` stands for.
+    /// Reads a grid from the text of a file. `beside` is what `host = "run"` stands for. `progress` sees [`Stage::Grid`].
     ///
     /// # Errors
     /// The text has a mistake, names something that does not exist, or combines what does not fit together. The error says where:
     /// file, line and column, as far as it is at one place.
-    pub fn parse(text: &str, file: &str, beside: Option<Beside>) -> Result<Self> {
-        Self::read(text, beside).map_err(|wrong| wrong.in_file(file, text))
+    pub fn parse(text: &str, file: &str, beside: Option<Beside>, progress: &dyn Progress) -> Result<Self> {
+        Self::read(text, beside, progress).map_err(|wrong| wrong.in_file(file, text))
     }
 
     /// Makes a grid of the table that its file would have. Errors call it `name`.
     ///
     /// # Errors
     /// As those of [`Grid::parse`], but without lines, as there is no file.
-    pub fn of_table(table: &Table, name: &str, beside: Option<Beside>) -> Result<Self> {
-        Self::read(&table.to_string(), beside).map_err(|wrong| wrong.of(name.to_owned()))
+    pub fn of_table(table: &Table, name: &str, beside: Option<Beside>, progress: &dyn Progress) -> Result<Self> {
+        Self::read(&table.to_string(), beside, progress).map_err(|wrong| wrong.of(name.to_owned()))
     }
 
-    fn read(text: &str, beside: Option<Beside>) -> Result<Self, Wrong> {
+    fn read(text: &str, beside: Option<Beside>, progress: &dyn Progress) -> Result<Self, Wrong> {
         let document = DeTable::parse(text).map_err(|error| Wrong::parsed(&error, text))?;
         numbers(document.get_ref(), &KINDS)?;
         twice::no_item(document.get_ref(), &KINDS)?;
@@ -160,10 +161,8 @@ impl Grid {
                 return Err(Wrong::at(Spot::below(kind, &axis.path).value(), why));
             }
         }
-        let workloads =
-            variants::named("workload", &parsed.workloads, &axes[0], variation::workload_has, variation::workload)?;
-        let machines =
-            variants::named("machine", &parsed.machines, &axes[1], variation::machine_has, variation::machine)?;
+        let mut workloads = Named::new("workload", &parsed.workloads, &axes[0], variation::workload_has)?;
+        let mut machines = Named::new("machine", &parsed.machines, &axes[1], variation::machine_has)?;
         let conditions = variants::conditions(&axes[2], beside)?;
         let policies = variants::policies(&parsed.policies, &axes[3])?;
         for (what, empty) in [
@@ -185,32 +184,25 @@ impl Grid {
                 Wrong::at(Spot::name("baseline", name), why)
             })?,
         };
-        let wanted = parsed.orders.unwrap_or_default();
-        let orders = Plan::orders_for(&wanted, workloads.iter().map(|(_, workload)| workload));
-        let grid = Self {
-            text: text.to_owned(),
-            axes,
-            workloads: workloads.iter().map(|(variant, _)| variant.clone()).collect(),
-            machines: machines.iter().map(|(variant, _)| variant.clone()).collect(),
-            conditions,
-            policies,
-            baseline,
-            orders,
-            seeds,
+        let (of_workloads, of_machines) = (workloads.len(), machines.len());
+        let few_enough = |orders: usize| {
+            let runs = product([of_workloads, of_machines, conditions.len(), policies.len(), orders, seeds.len()]);
+            runs.map(drop).ok_or_else(|| Wrong::whole(format!("more than {MOST} runs: expected fewer values")))
         };
-        if grid.checked_runs().is_none() {
-            return Err(Wrong::whole(format!("more than {MOST} runs: expected fewer values")));
-        }
-        fit(&workloads, &machines, &grid.policies)?;
-        for (variant, workload) in &workloads {
-            for conditions in &grid.conditions {
-                if let Err(source) = conditions.base.tasks.apply(&mut workload.clone()) {
-                    let name = &variant.base.name;
-                    return Err(Wrong::named(Spot::name("workloads", name), format!("workload {name}"), source));
-                }
-            }
-        }
-        Ok(grid)
+        few_enough(1)?;
+        progress.begin(Stage::Grid, of_workloads + of_machines * of_workloads.div_ceil(TOGETHER));
+        let names_cores = AtomicBool::new(false);
+        let check = |name: &str, workload: &Workload| {
+            names_cores.fetch_or(workload.names_cores(), Ordering::Relaxed);
+            let wrong = |source| Wrong::named(Spot::name("workloads", name), format!("workload {name}"), source);
+            conditions.iter().try_for_each(|one| one.base.tasks.apply(&mut workload.clone()).map(drop)).map_err(wrong)
+        };
+        workloads.make_all(variation::workload, check, progress)?;
+        let orders = Plan::orders_for(&parsed.orders.unwrap_or_default(), names_cores.into_inner());
+        few_enough(orders.len())?;
+        fit(&workloads, &mut machines, &policies, progress)?;
+        progress.end();
+        Ok(Self { text: text.to_owned(), axes, workloads, machines, conditions, policies, baseline, orders, seeds })
     }
 
     /// The text that it was read from.
@@ -229,10 +221,7 @@ impl Grid {
     }
 
     fn checked_runs(&self) -> Option<u64> {
-        let lists =
-            [self.workloads.len(), self.machines.len(), self.conditions.len(), self.in_cell(), self.seeds.len()];
-        let all = lists.iter().try_fold(1_u64, |all, length| all.checked_mul(*length as u64))?;
-        (all <= MOST).then_some(all)
+        product(self.counts())
     }
 
     /// How many runs a part of it has.
@@ -254,8 +243,8 @@ impl Grid {
     /// The hash of everything that it names, in its order.
     pub(crate) fn inputs(&self) -> Digest {
         let kinds = [
-            self.workloads.iter().map(|variant| variant.digest).collect::<Vec<_>>(),
-            self.machines.iter().map(|variant| variant.digest).collect(),
+            self.workloads.digests().to_vec(),
+            self.machines.digests().to_vec(),
             self.conditions.iter().map(|variant| variant.digest).collect(),
         ];
         digest(&kinds)
@@ -305,8 +294,8 @@ impl Grid {
     pub(crate) fn key(&self, run: Run) -> Key {
         let order: Digest = digest(&self.orders[run.order].name());
         let parts = [
-            self.workloads[run.workload].digest,
-            self.machines[run.machine].digest,
+            self.workloads.digest(run.workload),
+            self.machines.digest(run.machine),
             self.conditions[run.conditions].digest,
             self.policies[run.policy].digest,
             order,
@@ -326,7 +315,7 @@ impl Grid {
 
     /// The names of a run's workload, machine, policy and core order, and its seed.
     pub(crate) fn names(&self, run: Run) -> (&str, &str, &str, &'static str, u64) {
-        let (workload, machine) = (&self.workloads[run.workload].base.name, &self.machines[run.machine].base.name);
+        let (workload, machine) = (self.workloads.name(run.workload), self.machines.name(run.machine));
         (workload, machine, self.policies[run.policy].base.name(), self.orders[run.order].name(), self.seeds[run.seed])
     }
 
@@ -338,11 +327,10 @@ impl Grid {
 
     /// The values of a run in those columns.
     pub(crate) fn values(&self, run: Run) -> impl Iterator<Item = Option<&Value>> {
-        let workload = self.workloads[run.workload].values.iter();
-        let machine = self.machines[run.machine].values.iter();
+        let named = self.workloads.values(run.workload).into_iter().chain(self.machines.values(run.machine));
         let conditions = self.conditions[run.conditions].values.iter();
         let policy = self.policies[run.policy].values.iter();
-        workload.chain(machine).chain(conditions).chain(policy).map(Option::as_ref)
+        named.chain(conditions.chain(policy).map(Option::as_ref))
     }
 
     /// Pieces of the work: each has one workload, machine and set of conditions, and so many of its seeds that its runs are not
@@ -386,31 +374,22 @@ impl Grid {
     /// # Errors
     /// A file that the grid names has changed since the grid was read.
     pub(crate) fn plan(&self, piece: &Piece, seeds: Vec<u64>) -> Result<Plan> {
-        let (workload, machine) = (&self.workloads[piece.workload], &self.machines[piece.machine]);
+        let wrong = |name: &str| {
+            let place = name.to_owned();
+            |source| Error::Named { place, source }
+        };
+        let (workload, machine) = (piece.workload, piece.machine);
+        let workload = self.workloads.make(workload, variation::workload).map_err(wrong(self.workloads.name(workload)));
+        let machine = self.machines.make(machine, variation::machine).map_err(wrong(self.machines.name(machine)));
         Ok(Plan {
-            workloads: vec![again(workload, variation::workload)?],
-            machines: vec![again(machine, variation::machine)?],
+            workloads: vec![workload?],
+            machines: vec![machine?],
             policies: self.policies.iter().map(|policy| policy.base.clone()).collect(),
             orders: self.orders.clone(),
             seeds,
             conditions: self.conditions[piece.conditions].base.clone(),
         })
     }
-}
-
-/// Makes what a grid names once more, the same as when the grid was read.
-fn again<T: std::fmt::Debug>(
-    variant: &Variant<Named>,
-    make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
-) -> Result<T> {
-    let place = || variant.base.name.clone();
-    let made =
-        make(&variant.base.name, &variant.base.settings).map_err(|source| Error::Named { place: place(), source })?;
-    if digest(&made) != variant.digest {
-        let why = "it has changed since the sweep began: start it again, and what is as it was will not be run again";
-        return Err(Error::Named { place: place(), source: evenkeel_experiment::Error::File(why.into()) });
-    }
-    Ok(made)
 }
 
 /// So many runs are worth what is done once for a piece, and are over in a second or so.
@@ -425,23 +404,41 @@ pub(crate) struct Piece {
     seeds: Range<usize>,
 }
 
-/// Makes sure that policies can schedule the machines, and that workloads can run there.
+/// The product of these lengths, if a grid may have as many runs.
+fn product(lengths: [usize; 6]) -> Option<u64> {
+    let all = lengths.iter().try_fold(1_u64, |all, length| all.checked_mul(*length as u64))?;
+    (all <= MOST).then_some(all)
+}
+
+/// So many workloads are in memory together, while machines are looked at.
+const TOGETHER: usize = 256;
+
+/// Makes the machines, and makes sure that policies can schedule them, and that workloads can run there.
 fn fit(
-    workloads: &[(Variant<Named>, Workload)],
-    machines: &[(Variant<Named>, Machine)],
+    workloads: &Named,
+    machines: &mut Named,
     policies: &[Variant<Setup>],
+    progress: &dyn Progress,
 ) -> Result<(), Wrong> {
-    let wrong = |kind: &str, named: &Named| {
-        let (spot, place) = (Spot::name(&format!("{kind}s"), &named.name), format!("{kind} {}", named.name));
+    let wrong = |kind: &str, name: &str| {
+        let (spot, place) = (Spot::name(&format!("{kind}s"), name), format!("{kind} {name}"));
         move |source| Wrong::named(spot, place, source)
     };
-    for (variant, machine) in machines {
-        for policy in policies {
-            catalog::accepted(&policy.base, machine).map_err(wrong("machine", &variant.base))?;
+    for first in (0..workloads.len()).step_by(TOGETHER) {
+        let mut together = Vec::new();
+        for at in first..workloads.len().min(first + TOGETHER) {
+            let name = workloads.name(at);
+            together.push((name, workloads.make(at, variation::workload).map_err(wrong("workload", name))?));
         }
-        for (variant, workload) in workloads {
-            catalog::fits(workload, machine).map_err(wrong("workload", &variant.base))?;
-        }
+        let check = |name: &str, machine: &Machine| {
+            for policy in policies {
+                catalog::accepted(&policy.base, machine).map_err(wrong("machine", name))?;
+            }
+            together
+                .iter()
+                .try_for_each(|(name, workload)| catalog::fits(workload, machine).map_err(wrong("workload", name)))
+        };
+        machines.make_all(variation::machine, check, progress)?;
     }
     Ok(())
 }
@@ -454,7 +451,7 @@ mod tests {
         let text = format!(
             "machines = [\"2B2S\", \"2B4S\"]\nworkloads = [\"radix\", \"fft\"]\npolicies = [\"cfs\", \"gts\"]\n{text}"
         );
-        Grid::parse(&text, "grid.toml", None)
+        Grid::parse(&text, "grid.toml", None, &())
     }
 
     #[test]
@@ -577,10 +574,15 @@ mod tests {
         assert!(
             said("machine.costs.tick_us = [1000, inf]").starts_with("grid.toml:4:32: machine.costs.tick_us = inf: ")
         );
-        let unknown =
-            Grid::parse("machines = [\n\"2B2S\",\n\"2B2T\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]", "g", None);
+        let unknown = Grid::parse(
+            "machines = [\n\"2B2S\",\n\"2B2T\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\"]",
+            "g",
+            None,
+            &(),
+        );
         assert!(unknown.unwrap_err().to_string().starts_with("g:3:1: machine"));
-        let of_table = Grid::of_table(&"machines = []\nworkloads = []\npolicies = []".parse().unwrap(), "grid", None);
+        let of_table =
+            Grid::of_table(&"machines = []\nworkloads = []\npolicies = []".parse().unwrap(), "grid", None, &());
         assert_eq!(of_table.unwrap_err().to_string(), "grid: workloads is empty: expected at least one");
     }
 }

@@ -21,6 +21,7 @@
 //!     "#,
 //!     "grid.toml",
 //!     None,
+//!     &(),
 //! )?;
 //! let folder = tempfile::tempdir()?;
 //! let done = sweep(&grid, &Request::into(folder.path().join("out.parquet")), &Control::default())?;
@@ -38,7 +39,9 @@ mod grid;
 mod journal;
 mod key;
 mod merge;
+mod named;
 mod pages;
+mod places;
 mod row;
 mod shard;
 mod summary;

@@ -1,7 +1,6 @@
 //! Does the runs of a grid that are not done yet.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use evenkeel_experiment::training::Lessons;
@@ -12,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::grid::{Grid, Piece};
 use crate::journal::Journal;
 use crate::key::Key;
+use crate::places::{Places, Runs};
 use crate::row::Row;
 use crate::shard::Shard;
 use crate::table::{About, Reader, Writer, record, replaceable, varied};
@@ -61,7 +61,7 @@ pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Do
         return Ok(done);
     }
     let missing = |piece: &Piece| -> Vec<u64> {
-        grid.of_piece(piece).into_iter().filter(|run| known.place(*run).is_none()).collect()
+        grid.of_piece(piece).into_iter().filter(|run| !known.places.done.has(*run)).collect()
     };
     let to_do: u64 = pieces().map(|piece| missing(&piece).len() as u64).sum();
     control.progress.begin(Stage::Runs, to_do as usize);
@@ -86,8 +86,7 @@ pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Do
 /// Runs that are done, by their places in the journal.
 struct Known {
     journal: Journal,
-    /// One more than the place; 0 for what is not done.
-    places: Vec<AtomicU64>,
+    places: Places,
     /// How many runs are wanted.
     wanted: u64,
     /// The table has them all already, and nothing else.
@@ -99,19 +98,18 @@ impl Known {
     fn find(grid: &Grid, request: &Request, max_events: u64, pieces: impl Iterator<Item = Piece>) -> Result<Self> {
         replaceable(&request.table)?;
         let journal = Journal::open(&request.table)?;
-        let runs = grid.runs() as usize;
-        let mut wanted = vec![false; runs];
-        pieces.for_each(|piece| grid.of_piece(&piece).into_iter().for_each(|run| wanted[run as usize] = true));
-        let places = std::iter::repeat_with(AtomicU64::default).take(runs).collect();
-        let count = wanted.iter().filter(|wanted| **wanted).count() as u64;
-        let mut known = Self { journal, places, wanted: count, whole: None };
+        let wanted = Runs::none(grid.runs());
+        pieces.for_each(|piece| grid.of_piece(&piece).into_iter().for_each(|run| wanted.add(run)));
+        let folder = request.table.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let places = Places::none(grid.runs(), folder);
+        let mut known = Self { journal, places, wanted: wanted.count(), whole: None };
         let mut numbers = Numbers { grid, by_key: Vec::new() };
         // One that had too many events may have fewer than the limit of now.
         let counts = |row: &Row| row.max_events.is_none_or(|limit| limit == max_events);
         let mut sift = Sift { numbers: &mut numbers, wanted: &wanted, rows: 0, foreign: 0, of_others: 0 };
         let anew = known.journal.rows(|at, row| {
             if let Some(run) = sift.number(&row).filter(|_| counts(&row)) {
-                known.set(run, at);
+                known.set(run, at)?;
             }
             Ok(())
         })?;
@@ -133,7 +131,7 @@ impl Known {
 
     /// Nothing counts as done, and the table not until it is written again.
     fn begin_anew(&self) -> Result<()> {
-        self.places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+        self.places.done.clear();
         self.journal.begin_anew()
     }
 
@@ -143,7 +141,7 @@ impl Known {
         grid: &Grid,
         request: &Request,
         numbers: &mut Numbers<'_>,
-        wanted: &[bool],
+        wanted: &Runs,
         counts: impl Fn(&Row) -> bool,
     ) -> Result<Option<Done>> {
         let (mut moved, mut failed) = (0, 0);
@@ -166,27 +164,27 @@ impl Known {
         let mut reader = Reader::open(table)?;
         while let Some(rows) = reader.rows()? {
             for row in rows {
-                if let Some(run) = number(&row).filter(|run| self.place(*run).is_none()) {
-                    self.set(run, self.journal.add(&Row { run, ..row })?);
+                if let Some(run) = number(&row).filter(|run| !self.places.done.has(*run)) {
+                    self.set(run, self.journal.add(&Row { run, ..row })?)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn set(&self, run: u64, place: u64) {
-        self.places[run as usize].store(place + 1, Ordering::Relaxed);
+    fn set(&self, run: u64, place: u64) -> Result<()> {
+        self.places.set(run, place).map_err(Error::writing(self.journal.path()))
     }
 
-    fn place(&self, run: u64) -> Option<u64> {
-        self.places[run as usize].load(Ordering::Relaxed).checked_sub(1)
+    fn place(&self, run: u64) -> Result<Option<u64>> {
+        self.places.get(run).map_err(Error::reading(self.journal.path()))
     }
 }
 
 /// Tells rows that are wanted from others.
 struct Sift<'a, 'g> {
     numbers: &'a mut Numbers<'g>,
-    wanted: &'a [bool],
+    wanted: &'a Runs,
     rows: u64,
     /// The grid does not have them.
     foreign: u64,
@@ -200,7 +198,7 @@ impl Sift<'_, '_> {
         self.rows += 1;
         match self.numbers.of(row) {
             None => self.foreign += 1,
-            Some(run) if !self.wanted[run as usize] => self.of_others += 1,
+            Some(run) if !self.wanted.has(run) => self.of_others += 1,
             wanted => return wanted,
         }
         None
@@ -323,9 +321,8 @@ impl Work<'_> {
     }
 
     fn write(&self, row: Row) {
-        match self.known.journal.add(&row) {
-            Ok(place) => self.known.set(row.run, place),
-            Err(error) => self.breaks(error),
+        if let Err(error) = self.known.journal.add(&row).and_then(|place| self.known.set(row.run, place)) {
+            self.breaks(error);
         }
         self.control.progress.advance();
     }
@@ -345,8 +342,8 @@ fn write(grid: &Grid, known: &Known, table: &Path, control: &Control<'_>) -> Res
     control.progress.begin(Stage::Writing, known.wanted as usize);
     let mut writer = Writer::new(table, &About::of(grid), &varied(grid))?;
     let mut failed = 0;
-    let places = (0..grid.runs()).filter_map(|run| Some((run, known.place(run)?)));
-    for (run, place) in places {
+    for run in 0..grid.runs() {
+        let Some(place) = known.place(run)? else { continue };
         // Its number and its names may be from another grid.
         let (workload, machine, policy, order, _) = grid.names(grid.run(run));
         let (workload, machine, policy, order) = (workload.into(), machine.into(), policy.into(), order.into());

@@ -17,7 +17,7 @@ use toml::Value;
 
 use crate::columns::{self, Field, Group, Kind, Record, schema};
 use crate::error::{Error, Result};
-use crate::grid::Grid;
+use crate::grid::{Grid, MOST};
 use crate::key::hexadecimal;
 use crate::pages::Source;
 use crate::row::{FIELDS, Row};
@@ -80,7 +80,7 @@ impl About {
     fn fits(&self) -> bool {
         let pairs = self.policies.len().checked_mul(self.orders);
         let in_cell = pairs.and_then(|pairs| pairs.checked_mul(self.seeds)).unwrap_or_default() as u64;
-        self.baseline < self.policies.len() && (1..=self.runs).contains(&in_cell)
+        self.baseline < self.policies.len() && (1..=self.runs).contains(&in_cell) && self.runs <= MOST
     }
 }
 

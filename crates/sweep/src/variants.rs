@@ -1,6 +1,4 @@
-//! What a grid varies: axes, and the machines, workloads, policies and conditions that come of them.
-
-use std::collections::BTreeMap;
+//! What a grid varies: axes, and the policies and conditions that come of them. Machines and workloads: `named.rs`.
 
 use evenkeel_experiment::variation::{self, ConditionError, Setting};
 use evenkeel_experiment::{Beside, Conditions, catalog};
@@ -23,24 +21,15 @@ pub struct Axis {
     pub values: Vec<Value>,
 }
 
-/// One machine, workload, policy or set of conditions.
+/// One policy or set of conditions.
 #[derive(Clone, Debug)]
 pub struct Variant<T> {
-    /// What it is made of.
+    /// What it is.
     pub base: T,
     /// Its value on each axis of its kind; `None` where the axis has no meaning for it.
     pub values: Vec<Option<Value>>,
     /// The hash of what it amounts to.
     pub digest: Digest,
-}
-
-/// A machine or a workload as the grid names it, and what is changed of it.
-#[derive(Clone, Debug)]
-pub struct Named {
-    /// The name or path.
-    pub name: String,
-    /// What is changed.
-    pub settings: Vec<Setting>,
 }
 
 /// The axes of a table in a grid: each value in it is one, with a list for several values.
@@ -63,72 +52,31 @@ pub fn axes(table: &Table) -> Vec<Axis> {
 /// More variants of a kind than this take too long to be looked at before the first run.
 const MOST: usize = 1_000_000;
 
-/// Makes sure that the combinations of axes, and so many variants before, are no more than can be looked at.
-fn few_enough<'a>(kind: &str, before: usize, axes: impl IntoIterator<Item = &'a Axis>) -> Result<()> {
+/// How many combinations of axes there are, which are no more with so many variants before than can be looked at.
+pub fn count<'a>(kind: &str, before: usize, axes: impl IntoIterator<Item = &'a Axis>) -> Result<usize> {
     let all = axes.into_iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
-    if all.and_then(|all| all.checked_add(before)).is_some_and(|all| all <= MOST) {
-        return Ok(());
+    if let Some(all) = all.filter(|all| all.checked_add(before).is_some_and(|all| all <= MOST)) {
+        return Ok(all);
     }
     let why = format!("the values make more than {MOST} of them: expected fewer");
     Err(Wrong::named(Spot::key([kind]), kind, evenkeel_experiment::Error::File(why)))
 }
 
-/// Every combination of the values of axes; those of an axis that is left out are `None`. The last axis goes fastest.
-fn combinations(axes: &[Axis], applies: impl Fn(&Axis) -> bool) -> Vec<Vec<Option<Value>>> {
-    let mut all = vec![Vec::new()];
-    for axis in axes {
-        let values: Vec<Option<Value>> =
-            if applies(axis) { axis.values.iter().cloned().map(Some).collect() } else { vec![None] };
-        let with = |before: Vec<Option<Value>>| {
-            values.iter().map(move |value| before.iter().cloned().chain([value.clone()]).collect())
-        };
-        all = all.into_iter().flat_map(|before| with(before).collect::<Vec<_>>()).collect();
-    }
-    all
+/// The values of a combination by its number; those of an axis that is left out are `None`. The last axis goes fastest.
+pub fn combination(axes: &[Axis], applies: impl Fn(usize) -> bool, number: usize) -> Vec<Option<&Value>> {
+    let mut rest = number;
+    let value = |(at, axis): (usize, &'_ Axis)| {
+        let place = applies(at).then_some(rest % axis.values.len())?;
+        rest /= axis.values.len();
+        Some(place)
+    };
+    let places: Vec<Option<usize>> = axes.iter().enumerate().rev().map(value).collect();
+    axes.iter().zip(places.into_iter().rev()).map(|(axis, place)| axis.values.get(place?)).collect()
 }
 
-/// Machines or workloads: `has` says whether a place has a meaning for one, `make` what one is with other values.
-pub fn named<T: std::fmt::Debug>(
-    kind: &'static str,
-    names: &[String],
-    axes: &[Axis],
-    has: impl Fn(&str, &[String]) -> evenkeel_experiment::Result<bool>,
-    make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
-) -> Result<Vec<(Variant<Named>, T)>> {
-    let mut found = Vec::new();
-    let mut used = vec![false; axes.len()];
-    for name in names {
-        let spot = || Spot::name(&format!("{kind}s"), name);
-        let meaning: BTreeMap<&[String], bool> = axes
-            .iter()
-            .map(|axis| Ok((axis.path.as_slice(), has(name, &axis.path)?)))
-            .collect::<evenkeel_experiment::Result<_>>()
-            .map_err(|source| Wrong::named(spot(), kind, source))?;
-        axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= meaning[axis.path.as_slice()]);
-        few_enough(kind, found.len(), axes.iter().filter(|axis| meaning[axis.path.as_slice()]))?;
-        for values in combinations(axes, |axis| meaning[axis.path.as_slice()]) {
-            let set = axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)));
-            let base = Named { name: name.to_owned(), settings: set.collect() };
-            let made = make(name, &base.settings).map_err(|source| {
-                let why = |setting: &Setting| {
-                    let error = make(name, std::slice::from_ref(setting)).err()?.to_string();
-                    // Without the setting, which the message begins with.
-                    let begin = variation::with(name, std::slice::from_ref(setting));
-                    Some(error.strip_prefix(&begin).unwrap_or(&error).to_owned())
-                };
-                Wrong::named(culprit(kind, &base.settings, why).unwrap_or_else(spot), kind, source)
-            })?;
-            found.push((Variant { digest: digest(&made), base, values }, made));
-        }
-    }
-    if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
-        let place = format!("{kind}.{}", variation::place(&axis.path));
-        let why = format!("the grid has no {kind} with this, but {}", names.join(", "));
-        // The name of the program, the core type or the cluster that none has.
-        let name = axis.path.get(..2).unwrap_or(&axis.path);
-        return Err(Wrong::named(Spot::below(kind, name), place, evenkeel_experiment::Error::File(why)));
-    }
-    Ok(found)
+/// What a combination sets.
+pub fn settings(axes: &[Axis], values: &[Option<&Value>]) -> Vec<Setting> {
+    axes.iter().zip(values).filter_map(|(axis, value)| Some((axis.path.clone(), (*value)?.clone()))).collect()
 }
 
 /// Policies, with every combination of the knobs that the grid varies of each.
@@ -140,13 +88,9 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
         let plain = catalog::policy(name).map_err(|source| Wrong::named(spot(), "policies", source))?;
         let own = |axis: &Axis| axis.path[0] == plain.description().name;
         axes.iter().zip(&mut used).for_each(|(axis, used)| *used |= own(axis));
-        few_enough("policy", found.len(), axes.iter().filter(|axis| own(axis)))?;
-        for values in combinations(axes, own) {
-            let set: Vec<Setting> = axes
-                .iter()
-                .zip(&values)
-                .filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?)))
-                .collect();
+        for number in 0..count("policy", found.len(), axes.iter().filter(|axis| own(axis)))? {
+            let values = combination(axes, |at| own(&axes[at]), number);
+            let set = settings(axes, &values);
             let knobs: String = set.iter().map(|setting| knob(name, &plain, setting)).collect::<Result<_>>()?;
             let setup = catalog::policy(&format!("{name}{knobs}")).map_err(|source| {
                 let why = |setting: &Setting| {
@@ -156,6 +100,7 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
                 Wrong::named(culprit("policy", &set, why).unwrap_or_else(spot), "policy", source)
             })?;
             if found.iter().all(|known| known.base.name() != setup.name()) {
+                let values = values.into_iter().map(Option::<&Value>::cloned).collect();
                 found.push(Variant { digest: digest(&setup.name()), base: setup, values });
             }
         }
@@ -195,9 +140,9 @@ fn knob(name: &str, policy: &Setup, (path, value): &Setting) -> Result<String> {
 
 /// Conditions, every combination. `beside` is what `host = "run"` stands for.
 pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<Conditions>>> {
-    let of = |values: Vec<Option<Value>>| {
-        let set: Vec<Setting> =
-            axes.iter().zip(&values).filter_map(|(axis, value)| Some((axis.path.clone(), value.clone()?))).collect();
+    let of = |number: usize| {
+        let values = combination(axes, |_| true, number);
+        let set = settings(axes, &values);
         let conditions = variation::conditions(set.clone(), beside).map_err(|ConditionError { condition, why }| {
             let unknown = |(path, _): &&Setting| !variation::is_condition(path);
             let unknown = set.iter().find(unknown).map(|(path, _)| Spot::below("conditions", path));
@@ -212,10 +157,10 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
         // All but functions, which have no text, and the predictors, which are as they are.
         let Conditions { delay, beside, noise, governor, oracle, max_time, tasks, .. } = &conditions;
         let digest = digest(&(delay, beside.is_some(), noise, governor, oracle, max_time, tasks));
+        let values = values.into_iter().map(Option::<&Value>::cloned).collect();
         Ok(Variant { base: conditions, values, digest })
     };
-    few_enough("conditions", 0, axes)?;
-    combinations(axes, |_| true).into_iter().map(of).collect()
+    (0..count("conditions", 0, axes)?).map(of).collect()
 }
 
 #[cfg(test)]
@@ -239,20 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_varies_only_what_it_has_a_meaning_for() {
-        let names = ["2B2S", "odroid-xu3"].map(str::to_owned);
-        let of = |text: &str| {
-            named("machine", &names, &table(text), variation::machine_has, variation::machine)
-                .map(|found| found.into_iter().map(|(variant, _)| variant).collect::<Vec<_>>())
+    fn the_last_axis_goes_fastest_and_what_is_left_out_has_no_value() {
+        let axes = table("a = [1, 2]\nb = [3, 4]\nc = [5, 6, 7]");
+        let of = |applies: [bool; 3], number: usize| {
+            let values = combination(&axes, |at| applies[at], number);
+            values.iter().map(|value| value.map_or_else(|| "-".into(), Value::to_string)).collect::<Vec<_>>().join(" ")
         };
-        let found = of("core.cortex-a57.width = [2.0, 2.4]\ncosts.tick_us = [1000, 4000]").unwrap();
-        assert_eq!(found.len(), 4 + 2);
-        assert_eq!(found[4].values, [None, Some(1000.into())]);
-        // The value of the file itself is no other machine.
-        assert_eq!(found[3].digest, digest(&catalog::machine("2B2S").unwrap().machine));
-        assert!(found[0].digest != found[1].digest && found[0].digest != found[2].digest);
-        let error = of("core.cortex-a76.width = 1").unwrap_err().of("g".into());
-        assert_eq!(error.to_string(), "g: machine.core.cortex-a76.width");
+        assert_eq!([0, 1, 3, 11].map(|number| of([true; 3], number)), ["1 3 5", "1 3 6", "1 4 5", "2 4 7"]);
+        assert_eq!([0, 3, 5].map(|number| of([true, false, true], number)), ["1 - 5", "2 - 5", "2 - 7"]);
+        assert_eq!(count("machine", 0, &axes).unwrap(), 12);
     }
 
     #[test]
@@ -285,10 +225,9 @@ mod tests {
     fn too_many_combinations_are_refused_before_they_are_made() {
         let values: Vec<String> = (1..=1000).map(|value| value.to_string()).collect();
         let axes = table(&(0..6).map(|axis| format!("a{axis} = [{}]\n", values.join(","))).collect::<String>());
-        let error = named("machine", &["2B2S".into()], &axes, variation::machine_has, variation::machine).unwrap_err();
+        let error = conditions(&axes, None).unwrap_err();
         let Error::Named { place, source } = error.of("g".into()) else { panic!() };
-        assert!(place == "g: machine" && source.to_string().contains("more than 1000000"), "{source}");
-        assert!(conditions(&axes, None).is_err() && policies(&["cfs".into()], &axes).is_err());
+        assert!(place == "g: conditions" && source.to_string().contains("more than 1000000"), "{source}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn run(args: &Compare) -> Result<String> {
     catalog::each_once("--orders has", &names)?;
     let orders: Vec<CoreOrder> = args.orders.iter().map(|order| (*order).into()).collect();
     let plan = Plan {
-        orders: Plan::orders_for(&orders, &workloads),
+        orders: Plan::orders_for(&orders, workloads.iter().any(|workload| workload.names_cores())),
         workloads,
         machines: catalog::machines(&args.machine)?,
         policies,

@@ -19,7 +19,9 @@ use crate::{json, messages};
 pub fn run(args: &Sweep) -> Result<String> {
     let watch = Stopwatch::start();
     let file = args.grid.display().to_string();
-    let grid = Grid::parse(&catalog::read(&file)?, &file, Some(beside))?;
+    let reading = Work::before_runs();
+    let grid = Grid::parse(&catalog::read(&file)?, &file, Some(beside), reading.control().progress)?;
+    drop(reading);
     let table = args.table.clone().unwrap_or_else(|| default_table(&args.grid));
     if args.dry_run {
         return plan(&grid, args.shard, &table, args.output.format);

@@ -29,8 +29,11 @@ pub fn has(document: &Table, path: &[String]) -> bool {
 /// The file has a mistake, a path leads nowhere, or the machine cannot exist. Lines are those of the file as it was changed, so
 /// messages had better say what was changed.
 pub fn varied(text: &str, file: &str, settings: &[(Vec<String>, Value)]) -> Result<Machine, MachineError> {
-    // Says what is wrong with the file itself, with its lines.
-    Machine::from_toml(text, file)?;
+    // What is wrong with the file itself is said with its lines.
+    changed(text, file, settings).map_err(|error| Machine::from_toml(text, file).err().unwrap_or(error))
+}
+
+fn changed(text: &str, file: &str, settings: &[(Vec<String>, Value)]) -> Result<Machine, MachineError> {
     let fault = |message: String| MachineError { file: file.to_owned(), line: 1, message };
     let parse = |text: &str| text.parse::<Table>().map_err(|error| fault(error.message().to_owned()));
     let mut document = parse(text)?;

@@ -15,7 +15,7 @@ fn a_page_needs_nothing_from_outside_and_trusts_no_name() {
 
 /// A colour of the page by day or by night: red, green and blue, each as linear light from 0 to 1.
 fn light(name: &str, night: bool) -> [f64; 3] {
-    let (day, dark) = STYLE.split_once("@media (prefers-color-scheme: dark)").unwrap();
+    let (day, dark) = STYLE.split_once("@media screen and (prefers-color-scheme: dark)").unwrap();
     let colour = if night { dark } else { day }.split_once(&format!("--{name}: #")).unwrap().1;
     [0, 2, 4].map(|at| {
         let part = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;

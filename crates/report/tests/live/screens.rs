@@ -31,6 +31,13 @@ fn fits(name: &str, html: &str) {
         }
     }
     page.look(DESK);
+    let paper = || page.text("getComputedStyle(document.body).backgroundColor");
+    let day = paper();
+    page.look(Look { dark: true, ..DESK });
+    assert_ne!(paper(), day);
+    page.printed_at_night();
+    assert_eq!(paper(), day, "paper is white at night, too");
+    page.look(DESK);
     let twice = "(() => { const ids = [...document.querySelectorAll('[id]')].map(e => e.id); \
         return ids.filter((id, at) => ids.indexOf(id) !== at); })()";
     assert_eq!(page.ask(twice), serde_json::json!([]), "each id is one element's");

@@ -22,7 +22,7 @@ policy.colab.takeover = ["any", "none"]
 const RUNS: u64 = 2 * 4 * 2 * 4 * 2 * 3;
 
 fn grid(text: &str) -> Grid {
-    Grid::parse(text, "grid.toml", None).unwrap()
+    Grid::parse(text, "grid.toml", None, &()).unwrap()
 }
 
 fn run(grid: &Grid, request: &Request) -> Done {

@@ -68,6 +68,8 @@ impl Page {
             .window_size(Some((look.width, look.height)))
             .args(quiet.iter().map(OsStr::new).collect())
             .idle_browser_timeout(PATIENCE)
+            // It leaves a socket there.
+            .process_envs(Some([("TMPDIR".to_owned(), folder.path().display().to_string())].into()))
             .build()
             .unwrap();
         let browser = Chromium::new(options).unwrap();
@@ -136,6 +138,12 @@ impl Page {
         let value = if dark { "dark" } else { "light" };
         let feature = Emulation::MediaFeature { name: "prefers-color-scheme".into(), value: value.into() };
         self.call(Emulation::SetEmulatedMedia { media: None, features: Some(vec![feature]) });
+    }
+
+    /// The page as it is printed by a reader who prefers dark ones, from now on.
+    pub fn printed_at_night(&self) {
+        let dark = Emulation::MediaFeature { name: "prefers-color-scheme".into(), value: "dark".into() };
+        self.call(Emulation::SetEmulatedMedia { media: Some("print".into()), features: Some(vec![dark]) });
     }
 
     /// The page as colour-blind people see it, from now on.

@@ -82,7 +82,7 @@ class Timeline {
     new ResizeObserver(() => this.arrange()).observe(figure);
     this.count();
     this.follow();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    matchMedia("screen and (prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     figure.dataset.ready = "";
   }
 

@@ -1,11 +1,17 @@
 //! What came out of a sweep: how policies differ, over everything that was varied.
 
+mod cell;
+mod tally;
+
 use std::collections::BTreeMap;
+use std::io::Result as IoResult;
 use std::path::Path;
 
 use evenkeel_model::Difference;
 
-use crate::error::Result;
+use self::cell::Cell;
+use self::tally::{Blocks, Tally};
+use crate::error::{Error, Result};
 use crate::row::Row;
 use crate::table::{About, Reader};
 
@@ -81,28 +87,6 @@ fn metrics(row: &Row) -> [f64; METRICS] {
     [row.h_antt, row.h_stp, row.energy_j].map(|value| value.unwrap_or(f64::NAN))
 }
 
-/// The sums of all policies.
-#[derive(Clone, Debug)]
-struct Tally(Vec<[Sums; METRICS]>);
-
-impl Tally {
-    fn new(about: &About) -> Self {
-        let sums = Sums { of_seeds: vec![0.0; about.seeds], cells: 0 };
-        Self(vec![std::array::from_fn(|_| sums.clone()); about.policies.len()])
-    }
-
-    fn add(&mut self, policy: usize, metric: usize, logs: &[f64]) {
-        let sums = &mut self.0[policy][metric];
-        sums.cells += 1;
-        sums.of_seeds.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
-    }
-
-    fn effects(&self, policy: usize) -> Effects {
-        let [h_antt, h_stp, energy] = &self.0[policy];
-        Effects { h_antt: h_antt.difference(), h_stp: h_stp.difference(), energy: energy.difference() }
-    }
-}
-
 /// Something that may have several values, and the tally of each.
 struct Axis {
     name: String,
@@ -113,25 +97,11 @@ struct Axis {
     at: usize,
 }
 
-/// For each seed the sum over cells of the logarithm of the ratio, and how many cells that is.
-#[derive(Clone, Debug)]
-struct Sums {
-    of_seeds: Vec<f64>,
-    cells: u64,
-}
-
-impl Sums {
-    fn difference(&self) -> Option<Difference> {
-        let cells = (self.cells > 0).then_some(self.cells as f64)?;
-        Difference::of_logarithms(self.of_seeds.iter().map(|sum| sum / cells))
-    }
-}
-
 impl Summary {
-    /// Reads a table. Whatever its size, no more than a cell of it is in memory at a time, and sums for each value of what was varied.
+    /// Reads a table. Whatever its size, in memory are but sums for each value of what was varied.
     ///
     /// # Errors
-    /// It cannot be read, or is none of a sweep.
+    /// It cannot be read, or is none of a sweep, or there is no room for what is read in the folder for temporary files.
     pub fn read(table: &Path) -> Result<Self> {
         let mut reader = Reader::open(table)?;
         let about = reader.about.clone();
@@ -145,19 +115,21 @@ impl Summary {
                 policies: Vec::new(),
                 varied: Vec::new(),
             },
-            all: Tally::new(&about),
+            all: Tally::new(about.policies.len(), Blocks::of(about.seeds)),
             axes: Vec::new(),
             verdicts: vec![(0, 0); about.policies.len()],
             about,
             cell: None,
-            rows: Vec::new(),
+            rows: Cell::default(),
         };
+        let wrong = |error| Error::writing(&std::env::temp_dir())(error);
         while let Some((rows, varied)) = reader.rows_and_values()? {
             for (at, row) in rows.iter().enumerate() {
-                reading.row(row, varied.iter().map(|(name, values)| (name.as_str(), values[at].as_str())));
+                let varied = varied.iter().map(|(name, values)| (name.as_str(), values[at].as_str()));
+                reading.row(row, varied).map_err(wrong)?;
             }
         }
-        Ok(reading.end())
+        reading.end().map_err(wrong)
     }
 }
 
@@ -171,26 +143,27 @@ struct Reading {
     verdicts: Vec<(u64, u64)>,
     /// The present cell, and the metrics of its rows by their place in it.
     cell: Option<u64>,
-    rows: Vec<[f64; METRICS]>,
+    rows: Cell,
 }
 
 impl Reading {
-    fn row<'b>(&mut self, row: &'b Row, varied: impl Iterator<Item = (&'b str, &'b str)>) {
+    fn row<'b>(&mut self, row: &'b Row, varied: impl Iterator<Item = (&'b str, &'b str)>) -> IoResult<()> {
         let in_cell = self.about.in_cell().max(1);
         let cell = row.run / in_cell;
         if self.cell != Some(cell) {
-            self.end_cell();
+            self.end_cell()?;
             self.cell = Some(cell);
             let named = [("workload", row.workload.as_str()), ("machine", row.machine.as_str())];
             self.stand(named.into_iter().chain(varied));
-            self.rows = vec![[f64::NAN; METRICS]; in_cell as usize];
+            self.rows.clear()?;
         }
-        self.rows[(row.run % in_cell) as usize] = metrics(row);
+        self.rows.set(row.run % in_cell, metrics(row))?;
         self.summary.drawn |= row.drawn == Some(true);
         if let Some(error) = &row.error {
             self.summary.failed += 1;
             self.summary.first_error.get_or_insert_with(|| error.clone());
         }
+        Ok(())
     }
 
     /// Notes which values the present cell has.
@@ -201,53 +174,75 @@ impl Reading {
             }
             let axis = &mut self.axes[number];
             axis.at = axis.places.get(value).copied().unwrap_or_else(|| {
-                axis.values.push((value.to_owned(), Tally::new(&self.about)));
+                axis.values.push((value.to_owned(), Tally::new(self.about.policies.len(), self.all.blocks)));
                 axis.places.insert(value.to_owned(), axis.values.len() - 1);
                 axis.values.len() - 1
             });
         }
     }
 
-    fn end_cell(&mut self) {
+    fn end_cell(&mut self) -> IoResult<()> {
         if self.cell.take().is_none() {
-            return;
+            return Ok(());
         }
         self.summary.cells += 1;
-        for policy in 0..self.about.policies.len() {
-            for metric in 0..METRICS {
-                let logs: Vec<f64> = (0..self.about.seeds).map(|seed| self.logarithm(policy, seed, metric)).collect();
+        let logs = self.logarithms()?;
+        for (policy, of_policy) in logs.iter().enumerate() {
+            for (metric, logs) in of_policy.iter().enumerate() {
+                // What is missing in one seed is in the sum of its block.
                 if !logs.iter().all(|log| log.is_finite()) {
                     continue;
                 }
-                self.all.add(policy, metric, &logs);
+                self.all.add(policy, metric, logs);
                 for axis in &mut self.axes {
-                    axis.values[axis.at].1.add(policy, metric, &logs);
+                    axis.values[axis.at].1.add(policy, metric, logs);
                 }
-                let clear = Difference::of_logarithms(logs).filter(|difference| metric == 0 && difference.is_clear());
-                if let Some(difference) = clear {
+                let difference = self.all.blocks.difference(logs.iter().copied());
+                if let Some(difference) = difference.filter(|difference| metric == 0 && difference.is_clear()) {
                     let (better, worse) = &mut self.verdicts[policy];
                     *if difference.value < 0.0 { better } else { worse } += 1;
                 }
             }
         }
+        Ok(())
     }
 
-    /// The logarithm of a policy's ratio to the baseline with one seed: the mean over core orders.
-    fn logarithm(&self, policy: usize, seed: usize, metric: usize) -> f64 {
-        let (orders, seeds) = (self.about.orders, self.about.seeds);
-        let value = |policy: usize, order: usize| self.rows[(policy * orders + order) * seeds + seed][metric];
-        let logs = (0..orders).map(|order| (value(policy, order) / value(self.about.baseline, order)).ln());
-        logs.sum::<f64>() / orders as f64
+    /// By policy, metric and block of seeds the sum of the logarithms of ratios to the baseline: for each seed the mean over core
+    /// orders.
+    fn logarithms(&mut self) -> IoResult<Vec<[Vec<f64>; METRICS]>> {
+        let (blocks, orders, seeds) = (self.all.blocks, self.about.orders, self.about.seeds);
+        let (policies, in_cell) = (self.about.policies.len(), self.about.in_cell());
+        let mut logs = vec![[const { Vec::new() }; METRICS]; policies];
+        for block in 0..blocks.blocks {
+            let block = blocks.seeds(block);
+            let mut of = |policy: usize| -> IoResult<Vec<_>> {
+                let from = |order: usize| (policy * orders + order) * seeds;
+                let rows = |order| self.rows.get(from(order) + block.start..from(order) + block.end, in_cell);
+                (0..orders).map(rows).collect()
+            };
+            let baseline = of(self.about.baseline)?;
+            for (policy, logs) in logs.iter_mut().enumerate() {
+                let values = of(policy)?;
+                for (metric, logs) in logs.iter_mut().enumerate() {
+                    let log = |seed: usize| {
+                        let ratio = |order: usize| values[order][seed][metric] / baseline[order][seed][metric];
+                        (0..orders).map(|order| ratio(order).ln()).sum::<f64>() / orders as f64
+                    };
+                    logs.push((0..block.len()).map(log).sum());
+                }
+            }
+        }
+        Ok(logs)
     }
 
-    fn end(mut self) -> Summary {
-        self.end_cell();
+    fn end(mut self) -> IoResult<Summary> {
+        self.end_cell()?;
         let others: Vec<usize> =
             (0..self.about.policies.len()).filter(|policy| *policy != self.about.baseline).collect();
         let of = |policy: &usize| PolicySummary {
             policy: self.about.policies[*policy].clone(),
             effects: self.all.effects(*policy),
-            cells: self.all.0[*policy][0].cells,
+            cells: self.all.cells(*policy),
             better: self.verdicts[*policy].0,
             worse: self.verdicts[*policy].1,
         };
@@ -260,6 +255,6 @@ impl Reading {
         self.summary.varied = varied
             .map(|axis| Varied { name: axis.name.clone(), values: axis.values.iter().map(at).collect() })
             .collect();
-        self.summary
+        Ok(self.summary)
     }
 }
