@@ -3,6 +3,8 @@
 use std::env;
 use std::io::{self, Write};
 
+use evenkeel_topology::speeds;
+
 /// The variable for people.
 pub const SWITCH: &str = "EVENKEEL_OMP";
 /// How fast each CPU is: `0=3,1=1`, in any unit.
@@ -40,33 +42,9 @@ pub fn say(text: &str) {
 /// CPUs with their speeds, of which there are none if the variable makes no sense, which is said; `None` if it is not there.
 pub fn cores() -> Option<Vec<(u16, f64)>> {
     let text = env::var_os(CORES).filter(|text| !text.is_empty())?;
-    let cores = text.to_str().and_then(parse);
-    if cores.is_none() {
-        say(&format!(
-            "evenkeel: {CORES}={text:?}: expected CPUs with their speeds, as in 0=3,1=1; loops stay as they are\n"
-        ));
+    let cores = speeds::parse(&text.to_string_lossy());
+    if let Err(expected) = &cores {
+        say(&format!("evenkeel: {CORES}={text:?}: {expected}; loops stay as they are\n"));
     }
     Some(cores.unwrap_or_default())
-}
-
-fn parse(text: &str) -> Option<Vec<(u16, f64)>> {
-    let core = |part: &str| {
-        let (cpu, speed) = part.split_once('=')?;
-        let speed: f64 = speed.parse().ok()?;
-        Some((cpu.parse().ok()?, speed)).filter(|_| speed.is_finite() && speed > 0.0)
-    };
-    text.split(',').map(core).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cores_have_speeds() {
-        assert_eq!(parse("0=3,2=1.5"), Some(vec![(0, 3.0), (2, 1.5)]));
-        for wrong in ["", "0", "0=", "0=-1", "0=nan", "x=1", "0=1,"] {
-            assert_eq!(parse(wrong), None, "{wrong}");
-        }
-    }
 }

@@ -4,6 +4,7 @@
 
 pub mod kinds;
 pub mod list;
+pub mod speeds;
 
 mod clock;
 mod devicetree;

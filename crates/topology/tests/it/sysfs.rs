@@ -264,6 +264,23 @@ fn users_say_what_is_big_and_what_is_little() {
 }
 
 #[test]
+fn two_speeds_are_two_kinds() {
+    let equal = read("sys/devices/system/cpu/online = 0-3");
+    let with = |speeds| equal.with_speeds(speeds).map(|topology| shape(&topology));
+    assert_eq!(with("0=6,1=2,3=6").unwrap()[..2], ["big - 1024 0,3", "little - 341 1"]);
+    for (wrong, why) in [
+        ("0", "expected CPUs with their speeds"),
+        ("0=1,1=1", "expected two speeds"),
+        ("0=3,1=2,2=1", "expected two speeds"),
+        ("0=3,9=1", "there is no CPU 9; this machine has 0-3"),
+        ("0=300,1=1", "at most 100 times"),
+        ("0=3,0=1", "CPU 0 is both"),
+    ] {
+        assert!(with(wrong).unwrap_err().contains(why), "{wrong}");
+    }
+}
+
+#[test]
 fn counts_are_of_detected_kinds_and_of_whole_cores() {
     let with = |name: &str, big| read(&text(name)).with(Some(big), None, None).map(|topology| shape(&topology));
     assert_eq!(
