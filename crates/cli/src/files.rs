@@ -1,8 +1,10 @@
 //! Writing files, with messages that name them.
 
-use std::fmt;
+use std::ffi::OsString;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{env, fmt, fs};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_experiment::files::NewFile;
@@ -47,8 +49,14 @@ impl fmt::Display for Unwritten {
 impl std::error::Error for Unwritten {}
 
 impl Target {
-    /// Makes sure that the file can be written.
+    /// Makes sure that the file can be written, and is none that the command reads.
     pub fn open(path: &Path) -> Result<Self> {
+        if words_with(path, env::args_os()) > 1 {
+            bail!(
+                "{}: the command line names it twice: expected a file of its own for what is written",
+                path.display()
+            );
+        }
         let file = NewFile::create(path).with_context(|| cannot_write(path))?;
         Ok(Self { path: path.to_path_buf(), file })
     }
@@ -112,15 +120,40 @@ impl Target {
     }
 }
 
+/// In how many words of a command line a file is named that is there: as a whole, or as one of several (`a.toml,b.toml`,
+/// `--machine=a.toml:2+2`). What follows `--` is another program's.
+fn words_with(path: &Path, words: impl Iterator<Item = OsString>) -> usize {
+    let file = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| (file.dev(), file.ino()));
+    let Some(wanted) = file(path) else { return 0 };
+    let is_it = |word: &str| !word.is_empty() && file(Path::new(word)) == Some(wanted);
+    let names_it =
+        |word: &OsString| word.to_str().is_some_and(|word| is_it(word) || word.split([',', '+', ':', '=']).any(is_it));
+    words.skip(1).take_while(|word| word != "--").filter(names_it).count()
+}
+
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+
+    #[test]
+    fn a_file_that_is_read_is_found_among_the_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("my.toml");
+        let name = file.display().to_string();
+        let count = |words: &str| {
+            let words = words.replace("FILE", &name);
+            words_with(&file, words.split(' ').map(OsString::from))
+        };
+        assert_eq!(count("evenkeel compare -m FILE --html FILE"), 0, "it is not there");
+        fs::write(&file, "").unwrap();
+        assert_eq!(count("evenkeel compare -m FILE --html FILE"), 2);
+        assert_eq!(count("evenkeel compare -m 2B2S,FILE:2+2 --html=FILE"), 2);
+        assert_eq!(count("evenkeel run --html FILE -- FILE"), 1);
+    }
 
     #[test]
     fn two_outputs_need_two_files() {

@@ -14,7 +14,9 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
 
 fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
     Some(match error {
-        evenkeel_sweep::Error::Foreign { .. } => "--output names another file, --drop drops them".into(),
+        evenkeel_sweep::Error::Foreign { .. } | evenkeel_sweep::Error::Lost { .. } => {
+            "--output names another file, --drop drops them".into()
+        }
         evenkeel_sweep::Error::OtherShard { .. } => "--output names it".into(),
         evenkeel_sweep::Error::Missing { .. } => "--incomplete merges what there is".into(),
         evenkeel_sweep::Error::NoTable { source, .. } => {
@@ -29,7 +31,7 @@ fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
 }
 
 /// Whether what is written to is full, by itself or by a limit.
-fn has_no_room(error: &io::Error) -> bool {
+pub fn has_no_room(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 

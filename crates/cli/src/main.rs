@@ -126,8 +126,17 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         Some(hint) => messages::error(format_args!("{error:#}; {hint}")),
         None => messages::error(format_args!("{error:#}")),
     }
-    let unwritten = error.is::<files::Unwritten>() || error.is::<failed::Unprinted>();
+    let unwritten = error.is::<files::Unwritten>() || error.is::<failed::Unprinted>() || has_no_place(error);
     ExitCode::from(if unwritten { OUTPUT_ERROR } else { USER_ERROR })
+}
+
+/// Whether it is a sweep that has runs and no place for them.
+fn has_no_place(error: &anyhow::Error) -> bool {
+    match error.downcast_ref() {
+        Some(evenkeel_sweep::Error::NoTable { .. }) => true,
+        Some(evenkeel_sweep::Error::Unwritable { source, .. }) => hints::has_no_room(source),
+        _ => false,
+    }
 }
 
 /// Prints a report. A reader that went away (`| head`) is no error.

@@ -959,8 +959,13 @@ def sweep(
 def part(grid: Grid, number: int, of: int, *, threads: int | None, max_events: int | None) -> bytes:
     """Does a part of a grid, `number` of `of` from 1, and returns its table, a Parquet file."""
 
-def merge(parts: Sequence[_Path], path: _Path, *, incomplete: bool = False) -> Sweep:
-    """Makes one table of the tables of parts: what one machine would have written."""
+def merge(
+    parts: Sequence[_Path], path: _Path, *, incomplete: bool = False, drop: bool = False
+) -> Sweep:
+    """Makes one table of the tables of parts: what one machine would have written.
+
+    With ``incomplete`` runs may be missing. What ``path`` has and no part has is an error, or with ``drop`` is dropped.
+    """
 
 def is_done(grid: Grid, path: _Path, *, drop: bool, max_events: int | None) -> bool:
     """Whether a file has every run of a grid and nothing else."""

@@ -170,7 +170,8 @@ def _parts(
             tell("parts", done, of)
     finally:
         client.cancel(list(futures))
-    swept = _native.merge(parts, path)
+    # What would be lost was said before.
+    swept = _native.merge(parts, path, drop=True)
     # Also those of other grids, and what a kill has left.
     for entry in folder.iterdir():
         if entry.suffix in (".parquet", ".partial"):

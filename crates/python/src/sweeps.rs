@@ -267,9 +267,10 @@ pub fn write(py: Python<'_>, path: PathBuf, table: &[u8]) -> PyResult<()> {
 
 /// Makes one table of the tables of parts: what one machine would have written.
 #[pyfunction]
-#[pyo3(signature = (parts, path, *, incomplete=false))]
-pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, path: PathBuf, incomplete: bool) -> PyResult<Sweep> {
-    let runs = py.detach(|| sweeps::merge(&parts, &path, incomplete)).map_err(|error| raise(&error))?;
+#[pyo3(signature = (parts, path, *, incomplete=false, drop=false))]
+pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, path: PathBuf, incomplete: bool, drop: bool) -> PyResult<Sweep> {
+    let wanted = sweeps::Merging { incomplete, drop };
+    let runs = py.detach(|| sweeps::merge(&parts, &path, wanted)).map_err(|error| raise(&error))?;
     Sweep::of(py, path, runs, None)
 }
 

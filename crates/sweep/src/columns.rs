@@ -243,13 +243,13 @@ impl Column {
         self.repetitions.push(0);
     }
 
-    /// Writes them as the next column of a group. The writer that a group has itself brings encoders of every type that Parquet has.
+    /// Writes them as the next column of a group, and returns what it wrote. The writer that a group has itself brings encoders of every type that Parquet has.
     fn write<W: Write + Send>(
         &self,
         column: &ColumnDescPtr,
         properties: &WriterPropertiesPtr,
         to: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<()> {
+    ) -> Result<Bytes> {
         let (mut bytes, of) = (TrackedWrite::new(Vec::new()), (column, properties));
         let closed = match &self.values {
             Values::Longs(all) => self.encode::<Int64Type>(all, of, &mut bytes),
@@ -257,7 +257,8 @@ impl Column {
             Values::Bools(all) => self.encode::<BoolType>(all, of, &mut bytes),
             Values::Texts(all) => self.encode::<ByteArrayType>(all, of, &mut bytes),
         }?;
-        to.append_column(&Bytes::from(bytes.into_inner()?), closed)
+        let bytes = Bytes::from(bytes.into_inner()?);
+        to.append_column(&bytes, closed).map(|()| bytes)
     }
 
     fn encode<T: DataType>(
@@ -395,16 +396,17 @@ impl Group {
         }
     }
 
-    /// Writes them, after which there are none.
-    pub fn write<W: Write + Send>(&mut self, to: &mut SerializedFileWriter<W>) -> Result<()> {
+    /// Writes them, after which there are none. Returns the hash of what it wrote.
+    pub fn write<W: Write + Send>(&mut self, to: &mut SerializedFileWriter<W>) -> Result<blake3::Hasher> {
+        let mut written = blake3::Hasher::new();
         let (columns, properties) = (to.schema_descr().columns().to_vec(), Arc::clone(to.properties()));
         let mut group = to.next_row_group()?;
         for (values, column) in self.columns.iter().flatten().zip(&columns) {
-            values.write(column, &properties, &mut group)?;
+            written.update(&values.write(column, &properties, &mut group)?);
         }
         group.close()?;
         *self = Self::new(std::mem::take(&mut self.fields));
-        Ok(())
+        Ok(written)
     }
 }
 

@@ -80,6 +80,17 @@ pub enum Error {
         /// How many.
         foreign: u64,
     },
+    /// A table has runs that what takes its place would not have.
+    #[error(
+        "{}: {runs} of its runs are in none of the parts: expected it as one of them, another file, or leave to drop them",
+        path.display()
+    )]
+    Lost {
+        /// The table.
+        path: PathBuf,
+        /// How many.
+        runs: u64,
+    },
     /// The file has runs of another shard.
     #[error("{}: {runs} of its runs are not of part {shard}: expected a file of its own for each part", path.display())]
     OtherShard {

@@ -235,6 +235,11 @@ impl Grid {
         [workloads.len(), machines.len(), conditions.len(), policies.len(), orders.len(), seeds.len()]
     }
 
+    /// The machines and workloads that it names, some of which are files.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        self.machines.names().chain(self.workloads.names())
+    }
+
     /// What is varied, by its column, with its values.
     pub fn varied(&self) -> Vec<(String, Vec<String>)> {
         self.columns().map(|(name, values)| (name, values.iter().map(Value::to_string).collect())).collect()

@@ -60,6 +60,11 @@ impl Journal {
         &self.path
     }
 
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().end == 0
+    }
+
     /// Calls `each` for every row, with its place. Returns whether the table beside it does not count.
     ///
     /// # Errors
@@ -159,13 +164,14 @@ impl Journal {
 impl Drop for Journal {
     /// One without a row is of no use.
     fn drop(&mut self) {
-        if self.lock().end == 0 {
+        if self.is_empty() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-fn beside(table: &Path) -> PathBuf {
+/// Where the journal of a table is.
+pub fn beside(table: &Path) -> PathBuf {
     let mut name = table.as_os_str().to_owned();
     name.push(".journal");
     name.into()

@@ -33,6 +33,7 @@
 //! ```
 
 mod blame;
+mod checksums;
 mod columns;
 mod error;
 mod grid;
@@ -53,7 +54,8 @@ mod wrong;
 
 pub use error::Error;
 pub use grid::Grid;
-pub use merge::merge;
+pub use journal::beside as journal;
+pub use merge::{Merging, merge};
 pub use shard::Shard;
 pub use summary::{AtValue, Effects, PolicySummary, Summary, Varied};
 pub use sweep::{Done, Request, sweep};

@@ -8,15 +8,35 @@ use std::vec::IntoIter;
 
 use crate::columns::Record;
 use crate::error::{Error, Result};
-use crate::table::{Reader, Writer, replaceable};
+use crate::journal::Journal;
+use crate::table::{About, Reader, Writer, replaceable};
+
+/// What is wanted of a merge.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Merging {
+    /// Runs may be missing.
+    pub incomplete: bool,
+    /// Runs in the table that the parts do not have are dropped; otherwise they are an error.
+    pub drop: bool,
+}
 
 /// Puts the rows of tables in the order of their grid into one: what one machine would have written, to the byte. A run that
 /// several have is there once. Returns how many runs there are.
 ///
 /// # Errors
-/// A file cannot be read or written, they are not of one sweep, or runs are missing. With `incomplete` the last is none.
-pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
+/// A file cannot be read or written, they are not of one sweep, runs are missing, or runs would be lost that the table has. With
+/// [`Merging`] the last two are none.
+pub fn merge(parts: &[PathBuf], table: &Path, wanted: Merging) -> Result<u64> {
     replaceable(table)?;
+    let journal = Journal::open(table)?;
+    if !journal.is_empty() {
+        let path = journal.path().to_path_buf();
+        return Err(Error::table(
+            &path,
+            "it has runs of a sweep that is not at its end: let `evenkeel sweep` end it, or remove it",
+        ));
+    }
+    let old = Some(table).filter(|table| table.exists() && !wanted.drop).map(Part::open).transpose()?;
     let mut open = parts.iter().map(|path| Part::open(path)).collect::<Result<Vec<_>>>()?;
     let Some((first, others)) = open.split_first() else {
         return Err(Error::table(table, "no part is given: expected the files of the shards"));
@@ -34,6 +54,8 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
         return Err(Error::Different { first: first.path.clone(), other: other.path.clone(), why: why.into() });
     }
     let about = first.reader.about.clone();
+    let mut old = Old { part: old, lost: 0 };
+    old.same(&about)?;
     let mut writer = Writer::new(table, &about, &first.reader.varied)?;
     let mut heads = BinaryHeap::with_capacity(open.len());
     for (number, part) in open.iter_mut().enumerate() {
@@ -42,11 +64,43 @@ pub fn merge(parts: &[PathBuf], table: &Path, incomplete: bool) -> Result<u64> {
     let mut next = Next { runs: about.runs, heads, run: 0, missing: 0, first_missing: None, written: 0, last: None };
     while let Some(record) = next.record(&mut open)? {
         writer.write(record)?;
+        old.up_to(next.run - 1)?;
     }
     next.up_to(about.runs);
-    match next.first_missing.filter(|_| !incomplete) {
+    old.up_to(u64::MAX)?;
+    match next.first_missing.filter(|_| !wanted.incomplete) {
         Some(first) => Err(Error::Missing { missing: next.missing, of: about.runs, first }),
+        None if old.lost > 0 => Err(Error::Lost { path: table.to_path_buf(), runs: old.lost }),
         None => writer.finish().map(|()| next.written),
+    }
+}
+
+/// The table that is replaced, if there is one.
+struct Old<'a> {
+    part: Option<Part<'a>>,
+    /// How many of its runs no part has.
+    lost: u64,
+}
+
+impl Old<'_> {
+    /// Makes sure that it is of the sweep that the parts are of.
+    fn same(&self, about: &About) -> Result<()> {
+        match &self.part {
+            Some(part) if part.reader.about != *about => {
+                Err(Error::Lost { path: part.path.clone(), runs: part.reader.count })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes its runs up to one that is written.
+    fn up_to(&mut self, written: u64) -> Result<()> {
+        let Some(part) = &mut self.part else { return Ok(()) };
+        while let Some(run) = part.run()?.filter(|run| *run <= written) {
+            part.records.next();
+            self.lost += u64::from(run != written);
+        }
+        Ok(())
     }
 }
 

@@ -90,6 +90,11 @@ impl Named {
         &self.of(at).name
     }
 
+    /// The names and paths.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &*name.name)
+    }
+
     fn of(&self, at: usize) -> &Name {
         &self.names[self.names.partition_point(|name| name.first <= at) - 1]
     }

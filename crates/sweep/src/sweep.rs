@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use evenkeel_experiment::files::NewFile;
 use evenkeel_experiment::training::Lessons;
 use evenkeel_experiment::{Control, Error as RunError, Job, Plan, Runner, Stage};
 use rayon::prelude::*;
@@ -14,7 +15,7 @@ use crate::key::Key;
 use crate::places::{Places, Runs};
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::table::{About, Reader, Writer, record, replaceable, varied};
+use crate::table::{About, Reader, Writer, is_done, record, replaceable, varied};
 
 /// What is wanted of a sweep.
 #[derive(Clone, Debug)]
@@ -55,11 +56,18 @@ pub struct Done {
 /// what was done, and the next call goes on from there.
 pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Done> {
     let pieces = || grid.pieces_of(request.shard);
-    let known = Known::find(grid, request, control.max_events, pieces())?;
+    let known = match Known::find(grid, request, control.max_events, pieces()) {
+        Err(Error::Unwritable { path, source }) => {
+            return there_already(grid, request, control.max_events)?.ok_or(Error::Unwritable { path, source });
+        }
+        known => known?,
+    };
     if let Some(done) = known.whole {
         known.journal.remove()?;
         return Ok(done);
     }
+    // Where it cannot be written, no run need begin.
+    NewFile::create(&request.table).map(drop).map_err(Error::writing(&request.table))?;
     let missing = |piece: &Piece| -> Vec<u64> {
         grid.of_piece(piece).into_iter().filter(|run| !known.places.done.has(*run)).collect()
     };
@@ -81,6 +89,19 @@ pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Do
         write(grid, &known, &request.table, control).map_err(|error| error.kept(known.journal.path(), runs))?;
     known.journal.remove()?;
     Ok(Done { runs, computed: to_do, failed })
+}
+
+/// What a table has that nothing can be written beside, if it is all that is wanted.
+fn there_already(grid: &Grid, request: &Request, max_events: u64) -> Result<Option<Done>> {
+    let whole = request.shard == Shard::ALL && !request.fresh;
+    if !whole || !is_done(grid, &request.table, false, max_events)? {
+        return Ok(None);
+    }
+    let (mut reader, mut failed) = (Reader::open(&request.table)?, 0);
+    while let Some(rows) = reader.rows()? {
+        failed += rows.iter().filter(|row| row.error.is_some()).count() as u64;
+    }
+    Ok(Some(Done { runs: grid.runs(), computed: 0, failed }))
 }
 
 /// Runs that are done, by their places in the journal.

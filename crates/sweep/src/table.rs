@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use toml::Value;
 
+use crate::checksums::{CHECKSUMS, Checksums};
 use crate::columns::{self, Field, Group, Kind, Record, schema};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, MOST};
@@ -168,7 +169,7 @@ pub fn table(runs: &[Run]) -> Result<Vec<u8>> {
     }
     let schema = schema(&fields).map_err(&wrong)?;
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).map_err(&wrong)?;
-    group.write(&mut writer).and_then(|()| writer.into_inner()).map_err(wrong)
+    group.write(&mut writer).and_then(|_| writer.into_inner()).map_err(wrong)
 }
 
 /// Whether a table has every run of a grid and nothing else, and none that another limit of events ended. A file that does not exist
@@ -218,6 +219,7 @@ pub fn replaceable(path: &Path) -> Result<()> {
 pub struct Writer<'a> {
     path: &'a Path,
     group: Group,
+    checksums: Checksums,
     file: SerializedFileWriter<NewFile>,
 }
 
@@ -226,6 +228,7 @@ impl<'a> Writer<'a> {
     pub fn new(path: &'a Path, about: &About, varied: &[Field]) -> Result<Self> {
         let wrong = Error::writing_parquet(path);
         let about = serde_json::to_string(about).map_err(|error| Error::table(path, error))?;
+        let checksums = Checksums::new(&about);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(format!("evenkeel {}", env!("CARGO_PKG_VERSION")))
@@ -235,15 +238,18 @@ impl<'a> Writer<'a> {
         let fields = fields(varied);
         let schema = schema(&fields).map_err(&wrong)?;
         let file = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(&wrong)?;
-        Ok(Self { path, group: Group::new(fields), file })
+        Ok(Self { path, group: Group::new(fields), checksums, file })
     }
 
     /// Writes a row.
     pub fn write(&mut self, row: &Record) -> Result<()> {
         self.group.push(row);
-        if self.group.rows() == GROUP {
-            self.group.write(&mut self.file).map_err(Error::writing_parquet(self.path))?;
-        }
+        if self.group.rows() == GROUP { self.write_group() } else { Ok(()) }
+    }
+
+    fn write_group(&mut self) -> Result<()> {
+        let written = self.group.write(&mut self.file).map_err(Error::writing_parquet(self.path))?;
+        self.checksums.add(&written);
         Ok(())
     }
 
@@ -251,8 +257,9 @@ impl<'a> Writer<'a> {
     pub fn finish(mut self) -> Result<()> {
         let wrong = Error::writing_parquet(self.path);
         if self.group.rows() > 0 {
-            self.group.write(&mut self.file).map_err(&wrong)?;
+            self.write_group()?;
         }
+        self.file.append_key_value_metadata(self.checksums.metadata());
         self.file.into_inner().map_err(wrong)?.keep().map_err(Error::writing(self.path))
     }
 }
@@ -271,7 +278,8 @@ pub struct Reader<'a> {
     /// What its grid varies.
     pub varied: Vec<Field>,
     /// How many rows it has.
-    count: u64,
+    pub count: u64,
+    checksums: Checksums,
     file: Arc<File>,
     metadata: ParquetMetaData,
     /// All fields, and where their columns are in the file.
@@ -292,10 +300,17 @@ impl<'a> Reader<'a> {
         let file = File::open(path).map_err(Error::reading(path))?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(Error::parquet(path))?;
         let of_file = metadata.file_metadata();
-        let about = of_file.key_value_metadata().into_iter().flatten();
-        let about = about.filter(|entry| entry.key == ABOUT).find_map(|entry| entry.value.as_deref());
-        let about = about.and_then(|about| serde_json::from_str(about).ok()).filter(About::fits);
-        let about = about.ok_or_else(|| Error::table(path, "a Parquet file, but none of `evenkeel sweep`"))?;
+        let entry = |key: &str| {
+            let entries = of_file.key_value_metadata().into_iter().flatten();
+            entries.filter(|entry| entry.key == key).find_map(|entry| entry.value.as_deref())
+        };
+        let none = || Error::table(path, "a Parquet file, but none of `evenkeel sweep`");
+        let text = entry(ABOUT).ok_or_else(none)?;
+        let checksums = entry(CHECKSUMS).and_then(|entry| Checksums::read(entry, text));
+        let about = serde_json::from_str(text).ok().filter(About::fits).ok_or_else(none)?;
+        let checksums = checksums.ok_or_else(|| {
+            Error::table(path, "a broken table, or one of another version: its checksums are missing")
+        })?;
         let wrong = |name: &str| {
             let message = format!("its column `{name}` is missing, or of another kind than `evenkeel sweep` writes");
             Error::table(path, message)
@@ -309,7 +324,8 @@ impl<'a> Reader<'a> {
         }
         let count = of_file.num_rows().unsigned_abs();
         let file = Arc::new(file);
-        Ok(Self { path, about, varied, count, file, metadata, fields, places, group: Vec::new(), left: 0, next: 0 })
+        let (group, left, next) = (Vec::new(), 0, 0);
+        Ok(Self { path, about, varied, count, checksums, file, metadata, fields, places, group, left, next })
     }
 
     /// The next rows as records, which begin with their number; none at its end.
@@ -317,6 +333,7 @@ impl<'a> Reader<'a> {
         let wrong = Error::parquet(self.path);
         while self.left == 0 {
             let Some(group) = self.metadata.row_groups().get(self.next) else { return Ok(None) };
+            self.checksums.check(&self.file, self.next, group).map_err(&wrong)?;
             let columns = self.places.iter().map(|&place| Source::open(&self.file, group, place));
             self.group = columns.collect::<Result<_, _>>().map_err(&wrong)?;
             self.left = usize::try_from(group.num_rows()).unwrap_or_default();

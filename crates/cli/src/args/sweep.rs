@@ -81,6 +81,9 @@ pub struct Merge {
     /// Merge although runs are missing
     #[arg(long)]
     pub incomplete: bool,
+    /// Drop runs of FILE that no part has
+    #[arg(long)]
+    pub drop: bool,
     #[command(flatten)]
     pub output: Output,
 }

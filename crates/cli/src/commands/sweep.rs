@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use evenkeel_experiment::catalog;
 use evenkeel_report::{page, text};
-use evenkeel_sweep::{Done, Error, Grid, Request, Shard, Summary};
+use evenkeel_sweep::{Done, Error, Grid, Merging, Request, Shard, Summary};
 
 use crate::args::{Format, Merge, Sweep, beside, command_line};
 use crate::clock::Stopwatch;
@@ -26,7 +26,8 @@ pub fn run(args: &Sweep) -> Result<String> {
     if args.dry_run {
         return plan(&grid, args.shard, &table, args.output.format);
     }
-    apart(args.html.as_deref(), [table.as_path(), args.grid.as_path()])?;
+    let named = grid.named().map(Path::new).chain([args.grid.as_path()]);
+    apart(args.html.as_deref(), &table, named)?;
     let html = Target::open_some(args.html.as_ref())?;
     let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
     let work = Work::begin("sweeping", args.limit.max_events);
@@ -46,19 +47,20 @@ pub fn run(args: &Sweep) -> Result<String> {
 /// Runs `merge`.
 pub fn merge(args: &Merge) -> Result<String> {
     let watch = Stopwatch::start();
-    let others = args.parts.iter().map(PathBuf::as_path).chain([args.table.as_path()]);
-    apart(args.html.as_deref(), others)?;
+    apart(args.html.as_deref(), &args.table, args.parts.iter().map(PathBuf::as_path))?;
     let html = Target::open_some(args.html.as_ref())?;
-    let runs = evenkeel_sweep::merge(&args.parts, &args.table, args.incomplete)?;
+    let runs =
+        evenkeel_sweep::merge(&args.parts, &args.table, Merging { incomplete: args.incomplete, drop: args.drop })?;
     report(&args.table, runs, None, args.output.format, html, watch.seconds())
 }
 
-/// A page does not take the place of what it is about.
-fn apart<'a>(html: Option<&Path>, others: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+/// A page does not take the place of what it is about: the table, its journal, what they are made of.
+fn apart<'a>(html: Option<&Path>, table: &Path, others: impl Iterator<Item = &'a Path>) -> Result<()> {
     let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
     let Some(html) = html else { return Ok(()) };
-    for other in others {
-        if let (Ok(page), Ok(file)) = (real(html), real(other))
+    let own = [table.to_path_buf(), evenkeel_sweep::journal(table)];
+    for other in others.map(Path::to_path_buf).chain(own) {
+        if let (Ok(page), Ok(file)) = (real(html), real(&other))
             && page == file
         {
             bail!("--html {}: it is a file of the sweep: expected another name", html.display());

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, access, linkat};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
@@ -54,13 +54,18 @@ impl NewFile {
     /// Makes sure that a file can be written, and begins it. What writers that were killed have left in its folder is removed.
     ///
     /// # Errors
-    /// The folder does not exist, or no file can be written there.
+    /// The folder does not exist, no file can be written there, or the one that is there cannot.
     pub fn create(path: &Path) -> io::Result<Self> {
         let destination = destination::of(path)?;
         let sink = match &destination {
             Destination::Descriptor(number) => Sink::Direct(destination::own(*number)?),
             Destination::Other => Sink::Direct(OpenOptions::new().append(true).open(path)?),
             Destination::Name(name) => {
+                // Replacing a file needs its folder only, and would pass over who may write it.
+                match access(name, Access::WRITE_OK) {
+                    Err(Errno::NOENT) => {}
+                    may => may?,
+                }
                 unfinished::clear(folder(name));
                 match unnamed(folder(name))? {
                     Some(file) => Sink::Unnamed(file),
@@ -85,11 +90,11 @@ impl NewFile {
         match self.sink {
             Sink::Direct(_) => Ok(()),
             Sink::Renamed(file) => {
-                finish(file.as_file())?;
+                finish(file.as_file(), &name)?;
                 file.persist(&name).map(drop).map_err(|error| error.error)
             }
             Sink::Unnamed(file) => {
-                finish(&file)?;
+                finish(&file, &name)?;
                 match link(&file, &name) {
                     // Only renaming replaces a file.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => rename(&file, &name),
@@ -154,10 +159,11 @@ fn opened(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// A temporary file can be read by its owner only; a result should be as readable as any other file. And a name that is on the
-/// disk before its content would be that of a broken file after a power failure.
-fn finish(file: &File) -> io::Result<()> {
-    file.set_permissions(Permissions::from_mode(0o644))?;
+/// A temporary file can be read by its owner only; a result should be as readable as the file that it replaces, or as any other.
+/// And a name that is on the disk before its content would be that of a broken file after a power failure.
+fn finish(file: &File, name: &Path) -> io::Result<()> {
+    let mode = std::fs::metadata(name).map_or(0o644, |old| old.permissions().mode() & 0o777);
+    file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()
 }
 
@@ -193,6 +199,21 @@ mod tests {
     #[test]
     fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
         replaced(|path| NewFile::create(path).unwrap());
+    }
+
+    #[test]
+    fn who_may_read_a_file_may_read_what_replaces_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, "before").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        write(&path, b"after").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+        // Root may write everything.
+        if OpenOptions::new().append(true).open(&path).is_err() {
+            assert_eq!(write(&path, b"never").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
     }
 
     #[test]
