@@ -1,6 +1,6 @@
 //! What a comparison amounts to, in sentences that the runs bear out.
 
-use evenkeel_experiment::{Cell, Comparison};
+use evenkeel_experiment::{Cell, Comparison, catalog};
 use evenkeel_model::Difference;
 use evenkeel_sweep::{PolicySummary, Summary};
 
@@ -13,6 +13,8 @@ const TRIFLE: f64 = 0.0005;
 struct Found<'a> {
     policy: &'a str,
     difference: Difference,
+    /// How many seeds that is from.
+    seeds: usize,
     /// In how many combinations they are compared.
     cells: u64,
 }
@@ -22,7 +24,7 @@ pub fn of(compared: &Comparison<'_>) -> String {
     let others = compared.others().filter_map(|policy| {
         let difference = compared.difference(policy, |run| run.h_antt)?;
         let cells = compared.compared(policy, |run| run.h_antt) as u64;
-        Some(Found { policy: compared.policies[policy], difference, cells })
+        Some(Found { policy: compared.policies[policy], difference, seeds: difference.pairs(), cells })
     });
     let (baseline, cells) = (compared.policies[compared.baseline], compared.cells.len() as u64);
     let all = compared.others().count();
@@ -31,10 +33,9 @@ pub fn of(compared: &Comparison<'_>) -> String {
 
 /// The same of a sweep.
 pub fn of_sweep(summary: &Summary) -> String {
-    let others = summary
-        .policies
-        .iter()
-        .filter_map(|of| Some(Found { policy: &of.policy, difference: of.effects.h_antt?, cells: of.cells }));
+    let others = summary.policies.iter().filter_map(|of| {
+        Some(Found { policy: &of.policy, difference: of.effects.h_antt?, seeds: summary.seeds, cells: of.cells })
+    });
     let all = summary.policies.len();
     say(&summary.baseline, all, summary.cells, &others.collect::<Vec<_>>(), summary.drawn)
 }
@@ -85,7 +86,10 @@ pub fn by_order(compared: &Comparison<'_>, cell: &Cell<'_>) -> Option<String> {
 /// make a difference.
 fn say(baseline: &str, all: usize, cells: u64, others: &[Found<'_>], drawn: bool) -> String {
     let sooner = |a: &&Found<'_>, b: &&Found<'_>| a.difference.value.total_cmp(&b.difference.value);
-    let Some(best) = others.iter().min_by(sooner) else {
+    // What must know the future is there to compare with, and cannot be had; alone it is spoken of all the same.
+    let usable: Vec<&Found<'_>> = others.iter().filter(|found| !knows_the_future(found.policy)).collect();
+    let others = if usable.is_empty() { others.iter().collect() } else { usable };
+    let Some(best) = others.iter().copied().min_by(sooner) else {
         return match all {
             0 => format!("{baseline} alone"),
             _ => format!("Nothing is compared with {baseline}: no combination has a turnaround in all of its runs"),
@@ -115,20 +119,31 @@ fn say(baseline: &str, all: usize, cells: u64, others: &[Found<'_>], drawn: bool
     }
     // The best of many is good by chance, too: what is said of it must hold for one picked out of them.
     let clear = |found: &Found<'_>| found.difference.is_clear_among(others.len());
-    let winner = others.iter().filter(|found| found.difference.value < -TRIFLE && clear(found)).min_by(sooner);
-    let (found, text) = match winner {
-        Some(found) => (found, format!("{} brings programs home {}", found.policy, than(found.difference.value))),
-        None if others.iter().all(|found| found.difference.value > TRIFLE && clear(found)) => {
-            (best, format!("{baseline} is ahead of all others; {nearest} is {}", than(best.difference.value)))
-        }
-        None => {
-            let (than, seeds) = (than(best.difference.value), best.difference.pairs());
-            let none = format!("No policy is told to be sooner than {baseline} by {seeds} seeds");
-            (best, format!("{none}; {nearest} comes out {than}"))
-        }
+    let winner = others.iter().copied().filter(|found| found.difference.value < -TRIFLE && clear(found)).min_by(sooner);
+    if let Some(found) = winner {
+        let (partly, than) = (partly(found, cells), than(found.difference.value));
+        let range = range("95 % interval", found.difference.interval);
+        return format!("{} brings programs home {than} than {baseline}{partly} ({range})", found.policy);
+    }
+    let (than, partly) = (than(best.difference.value), partly(best, cells));
+    if others.iter().all(|found| found.difference.value > TRIFLE && clear(found)) {
+        let range = range("95 % interval", best.difference.interval);
+        return format!("{baseline} is ahead of all others; {nearest} is {than}{partly} ({range})");
+    }
+    let what = match others.len() {
+        1 => "95 % interval".to_owned(),
+        several => format!("95 % interval of the best of {several}"),
     };
-    let against = if winner.is_some() { format!(" than {baseline}") } else { String::new() };
-    format!("{text}{against}{} ({})", partly(found, cells), range(&found.difference))
+    let range = range(&what, best.difference.interval_among(others.len()));
+    let seeds = best.seeds;
+    format!(
+        "No policy is told to be sooner than {baseline} by {seeds} seeds; {nearest} comes out {than}{partly} ({range})"
+    )
+}
+
+/// Whether a policy can only be simulated, since it must know the future of every thread.
+fn knows_the_future(policy: &str) -> bool {
+    catalog::policy(policy).is_ok_and(|policy| policy.description().foresight)
 }
 
 /// Where not all combinations count, in how many of them.
@@ -142,10 +157,16 @@ fn than(value: f64) -> String {
     format!("{} {}", share.trim_start_matches('+'), if value <= 0.0 { "sooner" } else { "later" })
 }
 
-/// The interval in words.
-fn range(difference: &Difference) -> String {
-    let Some((low, high)) = difference.interval else { return String::new() };
-    format!("95 % interval: {} to {}", percent(low), percent(high))
+/// An interval in words: `8.1 % to 0.5 % sooner`.
+fn range(what: &str, interval: Option<(f64, f64)>) -> String {
+    let Some((low, high)) = interval else { return String::new() };
+    let (from, to) = (than(low), than(high));
+    let share = |text: &str| text.rsplit_once(' ').map(|(share, _)| share.to_owned()).unwrap_or_default();
+    match () {
+        () if from == to => "the same with every seed".into(),
+        () if low > 0.0 || high <= 0.0 => format!("{what}: {} to {to}", share(&from)),
+        () => format!("{what}: {from} to {to}"),
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +178,12 @@ mod tests {
     }
 
     fn said(others: &[(&'static str, &[f64])]) -> String {
-        let found = |(policy, logs): &(&'static str, &[f64])| Found { policy, difference: difference(logs), cells: 3 };
+        let found = |(policy, logs): &(&'static str, &[f64])| Found {
+            policy,
+            difference: difference(logs),
+            seeds: logs.len(),
+            cells: 3,
+        };
         let others: Vec<Found<'_>> = others.iter().map(found).collect();
         say("cfs", others.len(), 3, &others, true)
     }
@@ -165,7 +191,7 @@ mod tests {
     #[test]
     fn a_winner_is_one_that_chance_does_not_explain() {
         let text = said(&[("gts", &[-0.2, 0.1, 0.0]), ("colab", &[-0.10, -0.11, -0.10])]);
-        assert_eq!(text, "colab brings programs home 9.8 % sooner than cfs (95 % interval: -11.1 % to -8.5 %)");
+        assert_eq!(text, "colab brings programs home 9.8 % sooner than cfs (95 % interval: 11.1 % to 8.5 % sooner)");
         let text = said(&[("gts", &[-0.2, 0.1, 0.0])]);
         assert!(
             text.starts_with("No policy is told to be sooner than cfs by 3 seeds; gts comes out 3.3 % sooner"),
@@ -195,13 +221,30 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_is_that_of_what_is_said() {
+        // By itself clear, as the best of three not: the interval that is printed has no difference in it.
+        let text = said(&[("a", &[-0.03, -0.04, -0.05]), ("b", &[-0.01, 0.01, 0.0]), ("c", &[-0.01, 0.01, 0.0])]);
+        assert!(text.ends_with("(95 % interval of the best of 3: 8.1 % sooner to 0.4 % later)"), "{text}");
+        let text = said(&[("pfs", &[-0.1, -0.1, -0.1])]);
+        assert_eq!(text, "pfs brings programs home 9.5 % sooner than cfs (the same with every seed)");
+    }
+
+    #[test]
+    fn what_knows_the_future_wins_nothing() {
+        let (oracle, pfs): (&[f64], &[f64]) = (&[-0.5, -0.51, -0.5], &[-0.10, -0.11, -0.10]);
+        let text = said(&[("oracle:goal=makespan", oracle), ("pfs", pfs)]);
+        assert!(text.starts_with("pfs brings programs home 9.8 % sooner"), "{text}");
+        assert!(said(&[("oracle", oracle)]).starts_with("oracle brings programs home 39.5 % sooner"));
+    }
+
+    #[test]
     fn one_seed_says_nothing_about_chance_unless_nothing_is_drawn() {
         let text = said(&[("gts", &[-0.02])]);
         assert_eq!(
             text,
             "With one seed gts brings programs home 2.0 % sooner than cfs: more seeds tell whether that is chance"
         );
-        let gts = |cells| [Found { policy: "gts", difference: difference(&[-0.02]), cells }];
+        let gts = |cells| [Found { policy: "gts", difference: difference(&[-0.02]), seeds: 1, cells }];
         let exact = say("cfs", 1, 3, &gts(3), false);
         assert_eq!(
             exact,

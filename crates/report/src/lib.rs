@@ -2,6 +2,7 @@
 //!
 //! A view takes results and returns text. It runs nothing, reads nothing and prints nothing.
 
+mod fit;
 pub mod headline;
 pub mod json;
 pub mod number;

@@ -3,7 +3,15 @@
 use anstyle::Style;
 use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
+use crate::fit::fit;
+
 pub use crate::number::{number, percent, seconds, spread};
+
+/// Of columns of numbers, which are not broken.
+pub(crate) const NUMBER: ColumnConstraint = ColumnConstraint::ContentWidth;
+
+/// Between columns.
+pub(crate) const GAP: u16 = 2;
 
 /// In a narrower terminal lines are broken there, as it does it, rather than inside numbers.
 const NARROWEST: u16 = 60;
@@ -28,11 +36,10 @@ pub fn new(columns: &[&str]) -> Table {
         table.set_header(comfy_table::Row::new());
     }
     for (column, name) in table.column_iter_mut().zip(columns) {
-        column.set_padding((0, 2));
+        column.set_padding((0, GAP));
         if name.starts_with('>') {
             column.set_cell_alignment(CellAlignment::Right);
-            // A number is not to be broken.
-            column.set_constraint(ColumnConstraint::ContentWidth);
+            column.set_constraint(NUMBER);
         }
     }
     table
@@ -50,5 +57,7 @@ pub fn heading(text: &str) -> String {
 
 /// A table as text, without blanks at the ends of its lines.
 pub fn text(table: &Table) -> String {
+    let mut table = table.clone();
+    fit(&mut table);
     table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
 }

@@ -124,6 +124,7 @@ pub fn sweep() -> String {
     let summary = Summary {
         baseline: "cfs".into(),
         cells: 40,
+        seeds: 3,
         failed: 1,
         first_error: Some("grid <1>: no".into()),
         drawn: true,

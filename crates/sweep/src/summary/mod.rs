@@ -22,6 +22,8 @@ pub struct Summary {
     pub baseline: String,
     /// How many workloads on machines under certain conditions there are.
     pub cells: u64,
+    /// How many seeds there are.
+    pub seeds: usize,
     /// How many runs could not be carried to their end.
     pub failed: u64,
     /// Why the first of them could not.
@@ -109,6 +111,7 @@ impl Summary {
             summary: Self {
                 baseline: about.policies.get(about.baseline).cloned().unwrap_or_default(),
                 cells: 0,
+                seeds: about.seeds,
                 failed: 0,
                 first_error: None,
                 drawn: false,

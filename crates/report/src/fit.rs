@@ -1,0 +1,112 @@
+//! Tables in terminals that are narrower than they are.
+
+use comfy_table::{ColumnConstraint, Table, Width};
+
+use crate::table::{GAP, NUMBER};
+
+/// Longer words, such as paths, may be broken.
+const LONGEST: u16 = 24;
+
+/// How wide a column is.
+#[derive(Clone, Copy, Default)]
+struct Needed {
+    /// With every cell on one line.
+    whole: u16,
+    /// With texts broken between words, and spreads below their numbers.
+    least: u16,
+}
+
+/// Has a table fit in the terminal, if it is printed on one: texts are broken between words. Where that does not do, spreads stand below
+/// their numbers, in the columns first that get narrower by most. What does not fit then is broken by the terminal, rather than inside words
+/// and numbers here.
+pub fn fit(table: &mut Table) {
+    let Some(terminal) = table.width() else { return };
+    let numbers: Vec<bool> = table.column_iter().map(|column| column.constraint() == Some(&NUMBER)).collect();
+    let needed = needed(table, &numbers);
+    let mut widths: Vec<u16> =
+        needed.iter().zip(&numbers).map(|(needed, number)| if *number { needed.whole } else { needed.least }).collect();
+    let mut gap = GAP;
+    let room = |gap: u16| terminal.saturating_sub(gap * needed.len().saturating_sub(1) as u16);
+    while widths.iter().sum::<u16>() > room(gap) {
+        let narrower = |at: &usize| widths[*at] - needed[*at].least;
+        match (0..widths.len()).max_by_key(narrower).filter(|at| narrower(at) > 0) {
+            Some(widest) => widths[widest] = needed[widest].least,
+            None if gap > 1 => gap -= 1,
+            None => break,
+        }
+    }
+    // The last column's gap is beyond the end of the line.
+    let all = widths.iter().sum::<u16>() + gap * widths.len() as u16;
+    table.set_width(all.max(terminal + gap));
+    for ((column, width), number) in table.column_iter_mut().zip(widths).zip(numbers) {
+        column.set_padding((0, gap));
+        let width = Width::Fixed(width + gap);
+        column.set_constraint(if number {
+            ColumnConstraint::Absolute(width)
+        } else {
+            ColumnConstraint::LowerBoundary(width)
+        });
+    }
+}
+
+fn needed(table: &Table, numbers: &[bool]) -> Vec<Needed> {
+    let mut needed = vec![Needed::default(); numbers.len()];
+    let longest =
+        |parts: &mut dyn Iterator<Item = &str>| parts.map(|part| part.chars().count()).max().unwrap_or(0) as u16;
+    let heads = table.header().into_iter().map(|row| (row, true));
+    for (row, head) in heads.chain(table.row_iter().map(|row| (row, false))) {
+        for ((cell, needed), number) in row.cell_iter().zip(&mut needed).zip(numbers) {
+            let content = cell.content();
+            let least = match *number && !head {
+                // Two, of which the second begins with the sign.
+                true => {
+                    longest(&mut content.lines().flat_map(|line| line.split(" ±"))) + u16::from(content.contains(" ±"))
+                }
+                false => longest(&mut content.split_whitespace()).min(LONGEST),
+            };
+            needed.whole = needed.whole.max(longest(&mut content.lines()));
+            needed.least = needed.least.max(least);
+        }
+    }
+    needed
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::table;
+
+    fn compared(width: u16) -> String {
+        let mut table = table::new(&["policy", ">H_ANTT", ">", ">makespan s", "why"]);
+        table.set_width(width);
+        table.add_row(["cfs", "2.340 ±0.025", "", "0.5567 ±0.0070", "the kernel's own"]);
+        table.add_row(["colab:takeover=any", "2.260 ±0.012", "-3.4 ±14.1 %", "0.5275", "all that is said of it"]);
+        table::text(&table).replace("\u{1b}[1m", "").replace("\u{1b}[0m", "")
+    }
+
+    #[test]
+    fn words_and_numbers_are_never_broken() {
+        for width in [200, 100, 80, 60, 50, 40, 20] {
+            let text = compared(width);
+            for word in
+                ["colab:takeover=any", "2.260", "±0.012", "±14.1 %", "0.5567", "±0.0070", "makespan", "kernel's"]
+            {
+                assert!(text.contains(word), "{width}: {word}\n{text}");
+            }
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= usize::from(width) || width < 60, "{width}: {widest}\n{text}");
+        }
+        assert_eq!(compared(200).lines().count(), 3);
+        assert!(compared(80).contains("-3.4 ±14.1 %"), "{}", compared(80));
+        let narrow = "\
+policy              H_ANTT                makespan  why
+                                                 s
+cfs                  2.340                  0.5567  the
+                    ±0.025                 ±0.0070  kernel's
+                                                    own
+colab:takeover=any   2.260  -3.4 ±14.1 %    0.5275  all that
+                    ±0.012                          is said
+                                                    of it
+";
+        assert_eq!(compared(60), narrow);
+    }
+}
