@@ -46,9 +46,13 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
     let area = frame.area();
     let beside = (area.width / CORE_WIDTH).max(1);
     let lines = (app.view.cores.len() as u16).div_ceil(beside).min(area.height / CORES_PART);
-    let [head, cores, threads, foot] =
-        Layout::vertical([Constraint::Length(2), Constraint::Length(lines), Constraint::Min(3), Constraint::Length(1)])
-            .areas(area);
+    // A sentence that is wider than the screen has two lines.
+    let head = match app.view.missing.first() {
+        Some(missing) if missing.chars().count() > usize::from(area.width) && area.height > 12 => 3,
+        _ => 2,
+    };
+    let heights = [Constraint::Length(head), Constraint::Length(lines), Constraint::Min(3), Constraint::Length(1)];
+    let [head, cores, threads, foot] = Layout::vertical(heights).areas(area);
     header(app, frame, head);
     draw_cores(app, frame, cores, beside);
     draw_threads(app, frame, threads);
@@ -83,7 +87,7 @@ fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
     // One sentence has room; the host's own account has all.
     let missing = view.missing.first().cloned().unwrap_or_default();
     let lines = vec![Line::from(words), Line::from(missing).dim()];
-    frame.render_widget(Paragraph::new(lines), area);
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
 }
 
 fn draw_cores(app: &App, frame: &mut Frame<'_>, area: Rect, beside: u16) {
@@ -140,37 +144,70 @@ fn draw_threads(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             cell.style(Style::new().bold())
         }
     };
-    let header = Row::new([
-        sorted("tid", Some(Sort::Tid)),
-        sorted("name", Some(Sort::Name)),
-        sorted("on", None),
-        sorted("run", Some(Sort::Run)),
-        sorted("big", Some(Sort::Big)),
-        sorted("ready", Some(Sort::Ready)),
-        sorted("blame", Some(Sort::Blame)),
-        sorted("speedup", Some(Sort::Speedup)),
-        sorted("label", None),
-        sorted("pinned", None),
-    ]);
-    let widths = [
-        Constraint::Length(8),
-        Constraint::Min(15),
-        Constraint::Length(5),
-        Constraint::Length(6),
-        Constraint::Length(6),
-        Constraint::Length(6),
-        Constraint::Length(6),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Length(8),
-    ];
-    let table = Table::new(rows.iter().map(thread_row), widths)
+    let shown = shown(area.width, app.sort);
+    let of_shown = |cells: Vec<Cell<'static>>| {
+        cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect::<Row<'_>>()
+    };
+    let header = of_shown(TABLE.iter().map(|column| sorted(column.title, column.sort)).collect());
+    let widths = TABLE.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(column, _)| match column.title {
+        "name" => Constraint::Min(column.width),
+        _ => Constraint::Length(column.width),
+    });
+    let table = Table::new(rows.iter().map(|row| of_shown(cells(row)).style(style(row))), widths)
         .header(header)
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(at));
 }
 
-fn thread_row(row: &ThreadRow) -> Row<'static> {
+/// A column of threads.
+struct OfThreads {
+    title: &'static str,
+    width: u16,
+    sort: Option<Sort>,
+    /// What is left out first where there is no room for all has the lowest.
+    rank: u8,
+}
+
+const fn column(title: &'static str, width: u16, sort: Option<Sort>, rank: u8) -> OfThreads {
+    OfThreads { title, width, sort, rank }
+}
+
+const TABLE: [OfThreads; 10] = [
+    column("tid", 8, Some(Sort::Tid), 8),
+    column("name", 15, Some(Sort::Name), u8::MAX),
+    column("on", 5, None, 7),
+    column("run", 6, Some(Sort::Run), 6),
+    column("big", 6, Some(Sort::Big), 5),
+    column("ready", 6, Some(Sort::Ready), 4),
+    column("blame", 6, Some(Sort::Blame), 3),
+    column("speedup", 7, Some(Sort::Speedup), 1),
+    column("label", 8, None, 2),
+    column("pinned", 8, None, 0),
+];
+
+/// Which columns have room. That by which threads are sorted is there as long as their names are.
+fn shown(width: u16, sort: Sort) -> [bool; TABLE.len()] {
+    let mut shown = [true; TABLE.len()];
+    let by_rank = |at: &usize| if TABLE[*at].sort == Some(sort) { u8::MAX - 1 } else { TABLE[*at].rank };
+    let mut order: Vec<usize> = (0..TABLE.len()).filter(|at| TABLE[*at].rank != u8::MAX).collect();
+    order.sort_by_key(by_rank);
+    for at in order {
+        let there = TABLE.iter().zip(&shown).filter(|(_, shown)| **shown);
+        // With a blank between each two.
+        if there.map(|(column, _)| column.width + 1).sum::<u16>() <= width + 1 {
+            break;
+        }
+        shown[at] = false;
+    }
+    shown
+}
+
+fn style(row: &ThreadRow) -> Style {
+    if row.state == State::Waiting && row.run == 0.0 { Style::new().dim() } else { Style::new() }
+}
+
+/// One for each column.
+fn cells(row: &ThreadRow) -> Vec<Cell<'static>> {
     let right = |text: String| Cell::from(Line::from(text).right_aligned());
     let percent = |share: f64| right(format!("{:.0} %", 100.0 * share));
     let or_none = |share: Option<f64>| share.map_or_else(|| right(String::new()), percent);
@@ -187,7 +224,7 @@ fn thread_row(row: &ThreadRow) -> Row<'static> {
         Label::Little => in_color(Color::Blue),
         Label::Any => Cell::from(""),
     };
-    let cells = vec![
+    vec![
         right(row.tid.to_string()),
         Cell::from(row.name.clone()),
         right(format!("{}{mark}", row.cpu)),
@@ -198,9 +235,7 @@ fn thread_row(row: &ThreadRow) -> Row<'static> {
         right(row.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}"))),
         label,
         Cell::from(list::text(&row.pinned)),
-    ];
-    let style = if row.state == State::Waiting && row.run == 0.0 { Style::new().dim() } else { Style::new() };
-    Row::new(cells).style(style)
+    ]
 }
 
 fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {

@@ -189,6 +189,24 @@ No hardware counters.
     assert_eq!(screen.lines().take(10).collect::<Vec<_>>(), expected.lines().collect::<Vec<_>>(), "\n{screen}");
 }
 
+#[test]
+fn a_narrow_screen_has_whole_columns() {
+    let mut app = app();
+    let columns = |app: &mut App, width: u16| {
+        let screen = drawn(app, width, 12);
+        screen.lines().find(|line| line.contains("name")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(columns(&mut app, 84), "tid name on run big ready blame speedup label pinned");
+    assert_eq!(columns(&mut app, 80), "tid name on run big ready blame speedup label");
+    assert_eq!(columns(&mut app, 70), "tid name on run big ready blame label");
+    assert_eq!(columns(&mut app, 46), "tid name on run big");
+    // What is sorted by stays.
+    typed(&mut app, ">>>>");
+    assert_eq!(columns(&mut app, 46), "tid name on run speedup");
+    let screen = drawn(&mut app, 60, 12);
+    assert!(screen.contains(" 100 %"), "{screen}");
+}
+
 /// Whatever a window's size is, keys do not end it.
 #[test]
 fn any_size_will_do() {
