@@ -38,8 +38,13 @@ fn json(folder: &Path, args: &[&str]) -> Value {
 
 /// The one line that says what is wrong with a request.
 fn complaint(output: &Output) -> String {
+    complaint_with(2, output)
+}
+
+/// The same, where what is wrong is the place of the results.
+fn complaint_with(code: i32, output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert_eq!((output.status.code(), text.lines().count()), (Some(code), 1), "{text}");
     assert!(output.stdout.is_empty());
     text
 }
@@ -159,7 +164,7 @@ fn mistakes_cost_no_run_and_no_file() {
     }
     let nowhere = complaint(&run(folder.path(), &["sweep", "grid.toml", "-o", "no/where.parquet"]));
     assert!(nowhere.contains("no/where.parquet"), "{nowhere}");
-    for page in ["grid.parquet", "grid.toml", "./grid.toml"] {
+    for page in ["grid.parquet", "grid.parquet.journal", "grid.toml", "./grid.toml"] {
         let same = complaint(&run(folder.path(), &["sweep", "grid.toml", "--html", page]));
         assert!(same.contains(page) && same.contains("a file of the sweep"), "{same}");
     }
@@ -182,16 +187,18 @@ fn a_grid_that_shrank_drops_its_runs_only_if_told() {
 /// the journal stays.
 #[test]
 fn a_table_that_finds_no_room_costs_no_run() {
-    let folder = folder(&GRID.replace("40", "2"));
+    // The table has the grid's text, the journal has not.
+    let folder = folder(&format!("{}# {}", GRID.replace("40", "2"), "x".repeat(50_000)));
     let folder = folder.path();
     std::os::unix::fs::symlink("disk/grid.parquet", folder.join("grid.parquet")).unwrap();
     let no_disk = complaint(&run(folder, &["sweep", "grid.toml"]));
-    let kept = "cannot write grid.parquet, whose 16 runs are done and kept in grid.parquet.journal: ";
-    assert!(no_disk.contains(kept) && no_disk.contains("No such file"), "{no_disk}");
+    assert!(no_disk.contains("cannot write grid.parquet: No such file"), "{no_disk}");
+    assert!(!folder.join("grid.parquet.journal").exists(), "no run begins");
     fs::create_dir(folder.join("disk")).unwrap();
-    let mut limited = Command::new("sh");
-    limited.current_dir(folder).args(["-c", "ulimit -f 1; exec \"$0\" sweep grid.toml"]);
-    let full = complaint(&limited.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap());
+    let mut limited = Command::new("bash");
+    limited.current_dir(folder).args(["-c", "ulimit -f 40; exec \"$0\" sweep grid.toml"]);
+    let full = complaint_with(1, &limited.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap());
+    let kept = "cannot write grid.parquet, whose 16 runs are done and kept in grid.parquet.journal: ";
     assert!(full.contains(kept) && full.contains("File too large"), "{full}");
     assert!(
         full.contains("expected room there: make some, and the same command, without --fresh, writes it"),
@@ -210,7 +217,7 @@ fn a_journal_that_finds_no_room_keeps_what_it_has() {
     let folder = folder.path();
     let mut limited = Command::new("sh");
     limited.current_dir(folder).args(["-c", "ulimit -f 16; exec \"$0\" sweep grid.toml"]);
-    let full = complaint(&limited.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap());
+    let full = complaint_with(1, &limited.arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap());
     assert!(full.contains("cannot write grid.parquet.journal: File too large"), "{full}");
     assert!(full.contains("make some, and give the same command again; what is done is not lost"), "{full}");
     let done = lines(folder);
