@@ -7,11 +7,14 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let name = name.to_lowercase();
-    // Edits count, and so does having begun to type the right name.
+    let words = |name: &str| name.split(['_', '-', '.']).map(str::to_owned).collect::<Vec<_>>();
+    let typed = words(&name);
+    // Edits count, and so does having begun to type the right name, or having left out some of its words.
     let likeness = |other: &str| {
         let other = other.to_lowercase();
         let begun = !name.is_empty() && other.starts_with(&name);
-        strsim::normalized_damerau_levenshtein(&name, &other) + if begun { 0.3 } else { 0.0 }
+        let shortened = typed.len() > 1 && typed.iter().all(|word| words(&other).contains(word));
+        strsim::normalized_damerau_levenshtein(&name, &other) + if begun || shortened { 0.3 } else { 0.0 }
     };
     let alike = known.into_iter().map(|other| (likeness(other), other));
     // The first of equals, as lists are in the order in which people know them.
@@ -37,6 +40,8 @@ mod tests {
         assert_eq!(suggestion("csf", ["cfs", "colab"]), r#"did you mean "cfs"?"#);
         assert_eq!(suggestion("fluid", ["ferret", "fluidanimate"]), r#"did you mean "fluidanimate"?"#);
         assert_eq!(suggestion("cortex-a58", ["cortex-a15", "cortex-a57"]), r#"did you mean "cortex-a57"?"#);
+        let costs = ["wake_us", "migrate_in_cluster_us", "migrate_across_clusters_us"];
+        assert_eq!(suggestion("migrate_us", costs), r#"did you mean "migrate_in_cluster_us"?"#);
         assert_eq!(suggestion("qqq", ["2B2S", "rk3588"]), "known are 2B2S, rk3588");
     }
 }

@@ -169,7 +169,8 @@ impl Wait<'_> {
             }
             if passed > LONG && !self.noticed {
                 self.noticed = true;
-                (self.notice)(&format!("the guest is still booting; it is given up after {}", self.limit));
+                let limit = self.limit.0 / 1_000_000_000;
+                (self.notice)(&format!("the guest is still booting; it is given up after {limit} s"));
             }
             std::thread::sleep(POLL);
         }
