@@ -132,6 +132,76 @@ fn files_are_named_with_the_line_of_the_mistake() {
     assert!(sim(&other).contains("expected an rt-app file (.json)"));
 }
 
+/// What a command prints on standard output and standard error, and that a terminal obeys nothing of it but styles.
+fn harmless(command: &mut Command) -> [String; 2] {
+    let output = command.env("CLICOLOR_FORCE", "1").output().unwrap();
+    [output.stdout, output.stderr].map(|bytes| {
+        let text = String::from_utf8(bytes).unwrap();
+        for (at, letter) in text.char_indices().filter(|(_, letter)| letter.is_control()) {
+            let style = || {
+                text[at..]
+                    .strip_prefix("\u{1b}[")?
+                    .trim_start_matches(|c: char| c.is_ascii_digit() || c == ';')
+                    .chars()
+                    .next()
+            };
+            assert!(matches!(letter, '\n' | '\t') || style() == Some('m'), "{text:?}");
+        }
+        text
+    })
+}
+
+#[test]
+fn a_terminal_obeys_nothing_of_what_a_message_quotes() {
+    let said = |args: &[&str]| {
+        let [_, styled] = harmless(&mut evenkeel(args));
+        assert!(styled.contains("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m "), "{styled:?}");
+        // As it is without styles, where nothing may be lost.
+        let plain = refused(args);
+        assert!(plain.starts_with("error: "), "{plain:?}");
+        plain
+    };
+    let policy = said(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cf\u{1b}[0ms"]);
+    assert!(policy.starts_with(r#"error: unknown policy "cf\u{1b}[0ms": "#), "{policy}");
+    let seed = said(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--seed", "\u{1b}[31m1"]);
+    assert!(seed.starts_with(r"error: invalid value '\u{1b}[31m1' for '--seed <SEED>'"), "{seed}");
+    let command = said(&["si\u{1b}[31mm"]);
+    assert!(command.starts_with(r"error: unrecognized subcommand 'si\u{1b}[31mm'"), "{command}");
+    let tip = said(&["machines", "\u{1b}[31m"]);
+    assert!(tip.starts_with(r"error: unexpected argument '\u{1b}[31m' found"), "{tip}");
+    let option = said(&["machines", "--f\u{1b}[0mormat", "json"]);
+    assert!(option.starts_with(r"error: unexpected argument '--f\u{1b}[0mormat' found"), "{option}");
+    let path = said(&["sim", "./\u{1b}]0;x\u{7}.toml", "--machine", "2B2S", "--policy", "cfs"]);
+    assert!(path.contains(r"cannot read ./\u{1b}]0;x\u{7}.toml"), "{path}");
+}
+
+#[test]
+fn a_terminal_obeys_nothing_of_a_file_s_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[[program]]\nname = \"p\"\nphases.x = { ilp = 2.0 }\n[[program.threads]]\nname = \"t\"\ndo = [{ compute = \"1 kinst\" }]\n";
+    let path = file(folder.path(), "a\u{1b}[2Jb\u{9b}c.toml", text);
+    let args = ["sim", &path, "--machine", "2B2S", "--policy", "cfs"];
+    let [table, _] = harmless(&mut evenkeel(&args));
+    assert!(table.contains(r"a\u001b[2Jb\u009bc"), "{table}");
+    let [json, _] = harmless(evenkeel(&args).args(["--format", "json"]));
+    assert!(json.contains(r"a\u001b[2Jb\u009bc"), "the same as JSON has it: {json}");
+}
+
+#[test]
+fn names_in_files_have_no_control_characters() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/2B2S.toml")).unwrap();
+    for name in ["name = \"2B2S\"", "name = \"big\"", "core = \"cortex-a57\""] {
+        let line = machine.lines().position(|line| line == name).unwrap() + 1;
+        let bad = format!("{} = \"a\\u001b[2J\"", name.split(' ').next().unwrap());
+        let path = file(folder.path(), "m.toml", &machine.replacen(name, &bad, 1));
+        let message = refused(&["sim", "Sync-2", "--policy", "cfs", "--machine", &path]);
+        let expected = format!(r#"error: {path}:{line}: "a\u{{1b}}[2J": expected a name without control characters"#);
+        assert_eq!(message.trim_end(), expected);
+    }
+}
+
 #[test]
 fn options_for_tasks_need_a_program_that_has_some() {
     let sim =
