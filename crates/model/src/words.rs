@@ -5,7 +5,7 @@ use toml::value::Datetime;
 use crate::names::suggestion;
 
 /// What a parser expected, and what a person calls that.
-const EXPECTED: [(&str, &str); 19] = [
+const EXPECTED: [(&str, &str); 20] = [
     ("u8", "a whole number from 0 to 255"),
     ("u16", "a whole number from 0 to 65535"),
     ("u32", "a whole number from 0 to 4294967295"),
@@ -14,6 +14,8 @@ const EXPECTED: [(&str, &str); 19] = [
     ("i8", "a whole number from -128 to 127"),
     ("i64", "a whole number"),
     ("f64", "a number"),
+    // Said only of whole numbers that are none of `i64`.
+    ("any valid TOML value", "a whole number from -2^63 to 2^63 - 1"),
     ("a string", "text in quotes"),
     ("a boolean", "true or false"),
     ("a sequence", "a list in brackets"),
@@ -66,6 +68,14 @@ pub fn of_toml(error: &toml::de::Error, text: &str) -> String {
     }
 }
 
+/// Where a byte of a text is, as errors name it: `4:17`, both from 1.
+pub fn line_and_column(text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
+    format!("{line}:{column}")
+}
+
 fn quoted<'a>(message: &'a str, before: &str) -> Option<(&'a str, &'a str)> {
     message.strip_prefix(before)?.split_once('`')
 }
@@ -88,7 +98,10 @@ fn found_and_expected(message: &str) -> Option<(String, &str)> {
     let found = ["integer ", "floating point ", "boolean ", "string ", "character "]
         .iter()
         .find_map(|kind| found.strip_prefix(kind))
-        .map_or_else(|| words(found), |value| short(value.trim_matches('`')));
+        .map_or_else(
+            || words(found),
+            |value| short(value.trim_end_matches(" as i128").trim_end_matches(" as u128").trim_matches('`')),
+        );
     Some((found, expected))
 }
 
@@ -133,6 +146,10 @@ mod tests {
             ("invalid type: sequence, expected f64", "a list: expected a number"),
             ("invalid length 3, expected a pair", "a list of 3: expected a pair"),
             ("invalid type: integer `5`, expected struct Unheard", "5: expected a table"),
+            (
+                "invalid type: integer `9223372036854775808` as i128, expected any valid TOML value",
+                "9223372036854775808: expected a whole number from -2^63 to 2^63 - 1",
+            ),
             ("missing field `source`", "\"source\" is missing"),
             ("unknown field `foo`, expected one of `fob`, `bar`", "unknown key \"foo\": did you mean \"fob\"?"),
             ("unknown field `foo`, there are no fields", "unknown key \"foo\""),

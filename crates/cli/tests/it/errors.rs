@@ -380,7 +380,13 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
         "error: FILE, [run]: `policy` is 1979-05-27: expected a text or a number, as on the command line\n"
     );
     assert!(with("policy = 'pfs'\n").contains("FILE: `policy` belongs to no command: expected tables such as [run]"));
-    assert!(with("[run\n").starts_with("error: FILE is no configuration in TOML: "));
+    assert_eq!(with("[run\n"), "error: FILE:1:5: unclosed table, expected `]`\n");
+    assert_eq!(with("a.x = 1\na.x = 2\n"), "error: FILE:2:3: duplicate key\n");
+    assert_eq!(
+        with("[compare]\nseeds = 99999999999999999999\n"),
+        "error: FILE:2:9: 99999999999999999999: expected a whole number from -2^63 to 2^63 - 1\n"
+    );
+    assert_eq!(with("[sim]\npolicy = ''\n"), "error: FILE, [sim]: `policy` is empty: expected a value\n");
     assert!(
         refused(&["--config", "/nowhere", "policies"]).starts_with("error: cannot read the configuration /nowhere: ")
     );
@@ -391,8 +397,42 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
         let expected = format!("error: {place} is no file: expected a configuration in TOML\n");
         assert_eq!(refused(&["--config", place, "policies"]), expected);
     }
-    let wrong = with("[policies]\nformat = 'xml'\n");
-    assert!(wrong.starts_with("error: FILE: invalid value 'xml' for '--format <FORMAT>'"), "{wrong}");
+    assert_eq!(
+        with("[policies]\nformat = 'xml'\n"),
+        "error: FILE: invalid value 'xml' for '--format <FORMAT>': expected one of table, json\n"
+    );
+    let control = with("[policies]\nformat = \"x\\u001b[2J\"\n");
+    assert!(control.starts_with(r"error: FILE: invalid value 'x\u{1b}[2J' for"), "{control}");
+}
+
+#[test]
+fn a_large_configuration_is_refused_at_once_and_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    for (letter, length) in [("\0", 1 << 20), ("[", 1 << 20), ("\"", 1 << 20), ("a", 1 << 20), ("\0", 20_000_000)] {
+        let path = file(folder.path(), "config.toml", &letter.repeat(length));
+        let mut command = evenkeel(&["--config", &path, "policies"]);
+        let output = command.timeout(std::time::Duration::from_secs(20)).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{letter:?}: {message}");
+        assert!(message.len() < path.len() + 150 && message.lines().count() == 1, "{letter:?}: {message}");
+    }
+}
+
+#[test]
+fn a_wrong_configuration_that_the_environment_names_is_no_riddle() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |text: &str, args: &[&str]| {
+        let path = file(folder.path(), "config.toml", text);
+        let output = evenkeel(args).env("EVENKEEL_CONFIG", &path).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap().replace(&path, "FILE"))
+    };
+    let broken = said("[run\n", &["policies"]);
+    assert_eq!(broken, (Some(2), "error: EVENKEEL_CONFIG: FILE:1:5: unclosed table, expected `]`\n".into()));
+    let (code, value) = said("[policies]\nformat = 'xml'\n", &["policies"]);
+    assert!(code == Some(2) && value.starts_with("error: EVENKEEL_CONFIG: FILE: invalid value 'xml'"), "{value}");
+    for fine in [&["help", "sim"][..], &["help"], &["completions", "bash"], &["sim", "--help"], &["--version"]] {
+        assert_eq!(said("[run\n", fine), (Some(0), String::new()), "{fine:?}");
+    }
 }
 
 #[test]
