@@ -107,6 +107,16 @@ fn mistakes_on_the_command_line_exit_with_2() {
     }
     let message = refused(&["compare", "fft", "fft", "--machine", "2B2S", "--policy", "cfs"]);
     assert!(message.contains("the workloads have \"fft\" twice, as item 1 and as item 2"), "{message}");
+    for (list, expected) in [
+        (&["--policy", ","][..], "--policy has an empty name as item 1: expected a name"),
+        (&["--policy", "cfs", "--machine", "4B4S,"], "--machine has an empty name as item 3"),
+        (&["--policy", "cfs", ""], "the workloads have an empty name as item 2"),
+    ] {
+        let message = refused(&[&["compare", "Sync-2", "--machine", "2B2S"], list].concat());
+        assert!(message.contains(expected), "{message}");
+    }
+    let seed = refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--seed", "18446744073709551616"]);
+    assert!(seed.contains("expected a whole number from 0 to 18446744073709551615"), "{seed}");
     let delay = |delay| refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--delay", delay]);
     assert!(delay("500").contains("500us"), "says which unit");
     assert!(delay("-5ms").contains("500us"));
