@@ -95,6 +95,12 @@ fn found_and_expected(message: &str) -> Option<(String, &str)> {
     }
     let (found, expected) = rest.rsplit_once(", expected ")?;
     (what == "type" || what == "value").then_some(())?;
+    if let Some(float) =
+        found.strip_prefix("floating point ").and_then(|float| float.trim_matches('`').parse::<f64>().ok())
+        && float.abs() >= LARGE
+    {
+        return Some((number(float), expected));
+    }
     let found = ["integer ", "floating point ", "boolean ", "string ", "character "]
         .iter()
         .find_map(|kind| found.strip_prefix(kind))
@@ -127,9 +133,12 @@ pub fn short(text: &str) -> String {
     }
 }
 
+/// A number that is not below this has an exponent instead of digits that nobody counts.
+pub const LARGE: f64 = 1e15;
+
 /// A number with as many digits as it takes, and an exponent where those would be many.
 pub fn number(value: f64) -> String {
-    let usual = value == 0.0 || (1e-6..1e15).contains(&value.abs()) || !value.is_finite();
+    let usual = value == 0.0 || (1e-6..LARGE).contains(&value.abs()) || !value.is_finite();
     if usual { value.to_string() } else { format!("{value:e}") }
 }
 
@@ -149,6 +158,10 @@ mod tests {
             (
                 "invalid type: integer `9223372036854775808` as i128, expected any valid TOML value",
                 "9223372036854775808: expected a whole number from -2^63 to 2^63 - 1",
+            ),
+            (
+                "invalid type: floating point `1000000000000000000000.0`, expected u16",
+                "1e21: expected a whole number from 0 to 65535",
             ),
             ("missing field `source`", "\"source\" is missing"),
             ("unknown field `foo`, expected one of `fob`, `bar`", "unknown key \"foo\": did you mean \"fob\"?"),

@@ -1,14 +1,12 @@
 //! Numbers for people.
 
+use evenkeel_model::words::LARGE;
 use evenkeel_model::{Difference, Ns};
 
 /// A span in the unit that fits.
 pub fn seconds(seconds: f64) -> String {
     Ns((seconds * 1e9).round() as u64).to_string()
 }
-
-/// A number that is not below this has an exponent instead of digits that nobody counts.
-const LARGE: f64 = 1e15;
 
 /// A number with so many decimals, or with an exponent: `1.000e308`.
 fn fixed(value: f64, decimals: usize) -> String {
