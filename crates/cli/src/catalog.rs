@@ -42,9 +42,12 @@ pub fn policies(names: &[String]) -> Result<Vec<Setup>> {
     names.iter().map(|name| policy(name)).collect()
 }
 
-/// Makes sure that a list has no name twice. It would be run once, which is hardly what was meant: grids refuse it, too.
+/// Makes sure that a list has no empty name, and none twice. It would be run once, which is hardly what was meant: grids refuse it, too.
 pub fn each_once<S: AsRef<str>>(list: &str, names: &[S]) -> Result<()> {
     for (position, name) in names.iter().map(AsRef::as_ref).enumerate() {
+        if name.is_empty() {
+            bail!("{list} an empty name as item {}: expected a name, and one comma between two", position + 1);
+        }
         if let Some(first) = names[..position].iter().position(|other| other.as_ref() == name) {
             bail!("{list} {name:?} twice, as item {} and as item {}: expected it once", first + 1, position + 1);
         }

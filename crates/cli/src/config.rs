@@ -9,15 +9,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::builder::OsStr;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
 use evenkeel_model::names::suggestion;
+use evenkeel_model::words::{line_and_column, of_toml, short};
 use toml::{Table, Value};
 
 use crate::args::Cli;
+use crate::messages;
 
 /// Where the file is, if `--config` does not say it.
 pub const VARIABLE: &str = evenkeel_linux::vm::CONFIG;
+
+/// More bytes than this no file has that a person wrote.
+const MOST: u64 = 1 << 20;
+
+/// Commands that have no defaults, and that help to put a wrong file right.
+const WITHOUT: [&str; 3] = ["help", "completions", "man"];
 
 /// Why there is no request.
 pub enum Failed {
@@ -35,21 +43,38 @@ pub fn parse(words: &[OsString]) -> Result<Cli, Failed> {
     let variable = || std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     // Commands for Evenkeel's own use have no defaults.
     let command = found.as_ref().and_then(|found| found.subcommand_name());
-    let own = command.is_some_and(|name| Cli::command().find_subcommand(name).is_some_and(Command::is_hide_set));
+    let own = command.is_some_and(|name| {
+        WITHOUT.contains(&name) || Cli::command().find_subcommand(name).is_some_and(Command::is_hide_set)
+    });
+    let by_variable = named.is_none();
     let Some(path) = named.or_else(variable).filter(|_| found.is_some() && !own) else {
         return with(Cli::command(), words).map_err(Failed::Words);
     };
-    with(with_defaults(&path).map_err(Failed::File)?, words).map_err(|error| {
+    // A file that is not named on the command line would come as a surprise.
+    let wrong = |error: anyhow::Error| Failed::File(if by_variable { error.context(VARIABLE) } else { error });
+    with(with_defaults(&path).map_err(wrong)?, words).map_err(|error| {
         let invalid =
             |error: &clap::Error| matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
         let without = with(Cli::command(), words);
         if !invalid(&error) || without.is_err_and(|error| invalid(&error)) {
             return Failed::Words(error);
         }
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        Failed::File(anyhow::anyhow!("{}: {}", path.display(), first.strip_prefix("error: ").unwrap_or(first)))
+        wrong(anyhow::anyhow!("{}: {}", path.display(), in_a_line(error)))
     })
+}
+
+/// What is wrong with a value, without what to type for help.
+fn in_a_line(error: clap::Error) -> String {
+    let error = messages::readable(error);
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(known)) if !known.is_empty() => {
+            format!("{first}: expected one of {}", known.join(", "))
+        }
+        _ => first.to_owned(),
+    }
 }
 
 /// What words ask a command for.
@@ -62,12 +87,20 @@ fn with(mut command: Command, words: &[OsString]) -> Result<Cli, clap::Error> {
 fn with_defaults(path: &Path) -> Result<Command> {
     let shown = path.display();
     let unread = || format!("cannot read the configuration {shown}");
-    if !std::fs::metadata(path).with_context(unread)?.is_file() {
+    let about = std::fs::metadata(path).with_context(unread)?;
+    if !about.is_file() {
         // A pipe that nobody writes to would be waited for.
         bail!("{shown} is no file: expected a configuration in TOML");
     }
+    if about.len() > MOST {
+        bail!("{shown} is longer than {} MiB: expected a configuration in TOML", MOST >> 20);
+    }
     let text = std::fs::read_to_string(path).with_context(unread)?;
-    let table: Table = text.parse().with_context(|| format!("{shown} is no configuration in TOML"))?;
+    // Never the parser's own words for it, which repeat the line, however long it is.
+    let table: Table = toml::from_str(&text).map_err(|error| {
+        let place = error.span().map_or(String::new(), |span| format!(":{}", line_and_column(&text, span.start)));
+        anyhow::anyhow!("{shown}{place}: {}", of_toml(&error, &text))
+    })?;
     let mut command = Cli::command();
     for (name, value) in &table {
         let Value::Table(options) = value else {
@@ -88,7 +121,11 @@ fn defaults(command: Command, name: &str, options: &Table, place: &str) -> Resul
     };
     let known = shown(&command);
     if !known.iter().any(|known| known == name) {
-        bail!("{place}]: there is no command \"{name}\": {}", suggestion(name, known.iter().map(String::as_str)));
+        bail!(
+            "{place}]: there is no command \"{}\": {}",
+            short(name),
+            suggestion(name, known.iter().map(String::as_str))
+        );
     }
     let mut result = Ok(());
     let command = command.mut_subcommand(name, |mut command| {
@@ -121,14 +158,14 @@ fn with_default(command: Command, option: &str, value: &Value) -> Result<Command
         let known: Vec<String> =
             command.get_arguments().filter(may_have).filter_map(|arg| arg.get_long().map(str::to_owned)).collect();
         if known.is_empty() {
-            bail!("there is no option `{option}`: this command has none");
+            bail!("there is no option `{}`: this command has none", short(option));
         }
-        bail!("there is no option `{option}`: {}", suggestion(option, known.iter().map(String::as_str)));
+        bail!("there is no option `{}`: {}", short(option), suggestion(option, known.iter().map(String::as_str)));
     };
     let id = arg.get_id().clone();
     let values: Vec<OsStr> = match (arg.get_action(), value) {
         (ArgAction::SetTrue, Value::Boolean(set)) => vec![OsStr::from(set.to_string())],
-        (ArgAction::SetTrue, _) => bail!("`{option}` is {value}: expected true or false"),
+        (ArgAction::SetTrue, _) => bail!("`{option}` is {}: expected true or false", short(&value.to_string())),
         (_, Value::Array(values)) if values.is_empty() => bail!("`{option}` is an empty list: expected a value"),
         (ArgAction::Append, Value::Array(values)) => {
             values.iter().map(|value| text(option, value)).collect::<Result<_>>()?
@@ -142,9 +179,10 @@ fn with_default(command: Command, option: &str, value: &Value) -> Result<Command
 /// A value as it would stand on the command line.
 fn text(option: &str, value: &Value) -> Result<OsStr> {
     Ok(OsStr::from(match value {
+        Value::String(text) if text.is_empty() => bail!("`{option}` is empty: expected a value"),
         Value::String(text) => text.clone(),
         Value::Integer(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
-        _ => bail!("`{option}` is {value}: expected a text or a number, as on the command line"),
+        _ => bail!("`{option}` is {}: expected a text or a number, as on the command line", short(&value.to_string())),
     }))
 }

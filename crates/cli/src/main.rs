@@ -17,9 +17,10 @@ mod openmp;
 mod page;
 mod progress;
 mod ready;
+mod terminal;
 mod trace;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -39,7 +40,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(Failed::File(error)) => return failure(&error),
         Err(Failed::Words(mistake)) if mistake.kind() == ErrorKind::InvalidUtf8 => return no_utf8(),
-        Err(Failed::Words(mistake)) if mistake.use_stderr() => mistake.exit(),
+        Err(Failed::Words(mistake)) if mistake.use_stderr() => {
+            messages::mistake(mistake);
+            return ExitCode::from(USER_ERROR);
+        }
         // Help, or the version.
         Err(Failed::Words(help)) => return print(&help.render().ansi().to_string()),
     };
@@ -141,12 +145,11 @@ fn has_no_place(error: &anyhow::Error) -> bool {
 
 /// Prints a report. A reader that went away (`| head`) is no error.
 fn print(report: &str) -> ExitCode {
-    let mut out = anstream::stdout().lock();
     if closed::output() {
         messages::error("cannot write the result: standard output is closed");
         return ExitCode::from(OUTPUT_ERROR);
     }
-    match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
+    match terminal::print(report) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             messages::error(format_args!("cannot write the result: {error}"));
             ExitCode::from(OUTPUT_ERROR)

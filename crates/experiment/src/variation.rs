@@ -2,7 +2,7 @@
 //! file, such as `costs.tick_us` or `program.ferret.phases.rank.ilp`.
 
 use evenkeel_model::names::suggestion;
-use evenkeel_model::words::plain;
+use evenkeel_model::words::{LARGE, number, plain};
 use evenkeel_model::{Machine, Ns, machines, tree};
 use evenkeel_sched::Governor;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
@@ -140,15 +140,23 @@ fn document(name: &str) -> Result<(Table, Option<u32>)> {
     Ok((suite::document(base)?, threads))
 }
 
+/// A value as a file has it, but a large number with an exponent.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Float(float) if float.abs() >= LARGE => number(*float),
+        other => other.to_string(),
+    }
+}
+
 /// `2B2S with costs.tick_us = 0`: how an error about a machine or a workload with other values begins.
 pub fn with(name: &str, settings: &[Setting]) -> String {
-    let set = settings.iter().map(|(path, value)| format!("{} = {value}", place(path)));
+    let set = settings.iter().map(|(path, value)| format!("{} = {}", place(path), shown(value)));
     format!("{name} with {}", set.collect::<Vec<_>>().join(", "))
 }
 
 /// What is wrong with some settings, behind what they are: a parser begins with the value that it found, which is said already.
 fn once(settings: &[Setting], why: String) -> String {
-    let said = settings.iter().find_map(|(_, value)| why.strip_prefix(&format!("{value}: ")));
+    let said = settings.iter().find_map(|(_, value)| why.strip_prefix(&format!("{}: ", shown(value))));
     said.map_or_else(|| why.clone(), str::to_owned)
 }
 
@@ -184,7 +192,7 @@ pub fn conditions(
         let name = place(&path);
         set(&mut conditions, &name, &value, beside)
             .map_err(|why| once(&[(path, value.clone())], why))
-            .map_err(|why| ConditionError { condition: format!("{name} = {value}"), why })?;
+            .map_err(|why| ConditionError { condition: format!("{name} = {}", shown(&value)), why })?;
     }
     if conditions.beside.is_some() && conditions.oracle {
         let why = "host \"run\" sees no speedups but those of capacities: expected it without oracle";
@@ -251,6 +259,8 @@ mod tests {
         assert_eq!((found.cores.len(), found.costs.tick), (3, Ns::from_ms(1)));
         let error = machine("2B2S", &[set("costs.tick_us", 0)]).unwrap_err().to_string();
         assert!(error.starts_with("2B2S with costs.tick_us = 0: ") && error.contains("tick_us"), "{error}");
+        let large = machine("2B2S", &[set("costs.tick_us", 1e308)]).unwrap_err().to_string();
+        assert!(large.starts_with("2B2S with costs.tick_us = 1e308: tick_us = 1e308: expected a number"), "{large}");
         assert!(machine_has("2B2S", &set("cluster.little.node", 0).0).unwrap());
         assert!(!machine_has("2B2S", &set("cluster.middle.node", 0).0).unwrap());
     }

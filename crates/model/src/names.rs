@@ -1,5 +1,30 @@
 //! Names that people type, and the one that they probably meant.
 
+use serde::de::{Deserialize, Deserializer, Error};
+
+use crate::words::short;
+
+/// What is wrong with a name that a file gives, if something is: reports print it, and a terminal obeys control characters.
+///
+/// # Errors
+/// It has control characters.
+pub fn printable(name: &str) -> Result<(), String> {
+    if name.contains(char::is_control) {
+        return Err(format!("{:?}: expected a name without control characters", short(name)));
+    }
+    Ok(())
+}
+
+/// Reads a name, for a field's `deserialize_with`.
+///
+/// # Errors
+/// It is no text, or is not [`printable`].
+pub fn name<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    let name = String::deserialize(text)?;
+    printable(&name).map_err(D::Error::custom)?;
+    Ok(name)
+}
+
 /// The known name that is most like `name`, if one is alike enough to be meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A name of a megabyte is no typing mistake, and likeness takes quadratic time.
@@ -33,6 +58,15 @@ pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_no_control_characters() {
+        assert_eq!(printable("Größe 4, a\u{2019}b"), Ok(()));
+        for name in ["a\u{1b}[31m", "a\nb", "\u{7f}", "\u{9b}31m"] {
+            assert!(printable(name).unwrap_err().ends_with(": expected a name without control characters"));
+        }
+        assert!(printable("a\u{1b}b").unwrap_err().starts_with(r#""a\u{1b}b": "#));
+    }
 
     #[test]
     fn the_nearest_name_or_all_of_them() {

@@ -5,7 +5,7 @@ use toml::value::Datetime;
 use crate::names::suggestion;
 
 /// What a parser expected, and what a person calls that.
-const EXPECTED: [(&str, &str); 19] = [
+const EXPECTED: [(&str, &str); 20] = [
     ("u8", "a whole number from 0 to 255"),
     ("u16", "a whole number from 0 to 65535"),
     ("u32", "a whole number from 0 to 4294967295"),
@@ -14,6 +14,8 @@ const EXPECTED: [(&str, &str); 19] = [
     ("i8", "a whole number from -128 to 127"),
     ("i64", "a whole number"),
     ("f64", "a number"),
+    // Said only of whole numbers that are none of `i64`.
+    ("any valid TOML value", "a whole number from -2^63 to 2^63 - 1"),
     ("a string", "text in quotes"),
     ("a boolean", "true or false"),
     ("a sequence", "a list in brackets"),
@@ -66,6 +68,14 @@ pub fn of_toml(error: &toml::de::Error, text: &str) -> String {
     }
 }
 
+/// Where a byte of a text is, as errors name it: `4:17`, both from 1.
+pub fn line_and_column(text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
+    format!("{line}:{column}")
+}
+
 fn quoted<'a>(message: &'a str, before: &str) -> Option<(&'a str, &'a str)> {
     message.strip_prefix(before)?.split_once('`')
 }
@@ -85,10 +95,19 @@ fn found_and_expected(message: &str) -> Option<(String, &str)> {
     }
     let (found, expected) = rest.rsplit_once(", expected ")?;
     (what == "type" || what == "value").then_some(())?;
+    if let Some(float) =
+        found.strip_prefix("floating point ").and_then(|float| float.trim_matches('`').parse::<f64>().ok())
+        && float.abs() >= LARGE
+    {
+        return Some((number(float), expected));
+    }
     let found = ["integer ", "floating point ", "boolean ", "string ", "character "]
         .iter()
         .find_map(|kind| found.strip_prefix(kind))
-        .map_or_else(|| words(found), |value| short(value.trim_matches('`')));
+        .map_or_else(
+            || words(found),
+            |value| short(value.trim_end_matches(" as i128").trim_end_matches(" as u128").trim_matches('`')),
+        );
     Some((found, expected))
 }
 
@@ -114,9 +133,12 @@ pub fn short(text: &str) -> String {
     }
 }
 
+/// A number that is not below this has an exponent instead of digits that nobody counts.
+pub const LARGE: f64 = 1e15;
+
 /// A number with as many digits as it takes, and an exponent where those would be many.
 pub fn number(value: f64) -> String {
-    let usual = value == 0.0 || (1e-6..1e15).contains(&value.abs()) || !value.is_finite();
+    let usual = value == 0.0 || (1e-6..LARGE).contains(&value.abs()) || !value.is_finite();
     if usual { value.to_string() } else { format!("{value:e}") }
 }
 
@@ -133,6 +155,14 @@ mod tests {
             ("invalid type: sequence, expected f64", "a list: expected a number"),
             ("invalid length 3, expected a pair", "a list of 3: expected a pair"),
             ("invalid type: integer `5`, expected struct Unheard", "5: expected a table"),
+            (
+                "invalid type: integer `9223372036854775808` as i128, expected any valid TOML value",
+                "9223372036854775808: expected a whole number from -2^63 to 2^63 - 1",
+            ),
+            (
+                "invalid type: floating point `1000000000000000000000.0`, expected u16",
+                "1e21: expected a whole number from 0 to 65535",
+            ),
             ("missing field `source`", "\"source\" is missing"),
             ("unknown field `foo`, expected one of `fob`, `bar`", "unknown key \"foo\": did you mean \"fob\"?"),
             ("unknown field `foo`, there are no fields", "unknown key \"foo\""),

@@ -1,5 +1,6 @@
 //! Numbers for people.
 
+use evenkeel_model::words::LARGE;
 use evenkeel_model::{Difference, Ns};
 
 /// A span in the unit that fits.
@@ -7,10 +8,18 @@ pub fn seconds(seconds: f64) -> String {
     Ns((seconds * 1e9).round() as u64).to_string()
 }
 
+/// A number with so many decimals, or with an exponent: `1.000e308`.
+fn fixed(value: f64, decimals: usize) -> String {
+    if value.abs() < LARGE { format!("{value:.decimals$}") } else { format!("{value:.3e}") }
+}
+
 /// A signed share as a percentage: `-11.0 %`.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "-".into();
+    }
+    if share.abs() * 100.0 >= LARGE {
+        return format!("{:+.3e} %", (share * 100.0).clamp(f64::MIN, f64::MAX));
     }
     // Adding zero turns the -0.0 of a rounding into 0.0.
     let rounded = (share * 1000.0).round() / 10.0 + 0.0;
@@ -22,7 +31,7 @@ pub fn effect(difference: Option<Difference>) -> String {
     let Some(Difference { value, interval, .. }) = difference else { return "-".into() };
     let value = percent(value);
     match interval.map(|(low, high)| 50.0 * (high - low)).filter(|half| *half >= 0.05) {
-        Some(half) => format!("{} ±{half:.1} %", value.trim_end_matches(" %")),
+        Some(half) => format!("{} ±{} %", value.trim_end_matches(" %"), fixed(half, 1)),
         None => value,
     }
 }
@@ -32,7 +41,7 @@ pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
     }
-    format!("{value:.*}", decimals(value))
+    fixed(value, decimals(value))
 }
 
 /// A mean with four significant digits and its deviation to the same decimal place, if it has one there.
@@ -41,7 +50,7 @@ pub fn spread(mean: f64, deviation: f64) -> String {
     if !mean.is_finite() {
         return shown;
     }
-    let deviation = format!("{deviation:.*}", decimals(mean));
+    let deviation = fixed(deviation, decimals(mean));
     let zero = deviation.chars().all(|digit| matches!(digit, '0' | '.'));
     if zero { shown } else { format!("{shown} ±{deviation}") }
 }
@@ -66,6 +75,9 @@ mod tests {
         assert_eq!(number(1.23456), "1.235");
         assert_eq!(number(1234.6), "1235");
         assert_eq!(number(0.012345), "0.01235");
+        assert_eq!([number(999_999_999_999_999.0), number(1e308)], ["999999999999999", "1.000e308"]);
+        assert_eq!([percent(-1e12), percent(1e15)], ["-100000000000000.0 %", "+1.000e17 %"]);
+        assert_eq!([spread(1e20, 3e18), spread(2.0, 1e200)], ["1.000e20 ±3.000e18", "2.000 ±1.000e200"]);
         assert_eq!(seconds(0.25), "250.000 ms");
         assert_eq!(spread(1.5, 0.0126), "1.500 ±0.013");
         assert_eq!(spread(1.5, 1e-9), "1.500");

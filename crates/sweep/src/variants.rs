@@ -134,7 +134,7 @@ fn knob(name: &str, policy: &Setup, (path, value): &Setting) -> Result<String> {
         Value::Boolean(false) if known.is_some() => String::new(),
         Value::Boolean(_) => format!(":{knob}"),
         Value::String(word) => format!(":{knob}={word}"),
-        other => format!(":{knob}={other}"),
+        other => format!(":{knob}={}", variation::shown(other)),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evenkeel_model::words::{of_toml, short};
+use evenkeel_model::words::{line_and_column, of_toml, short};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -142,14 +142,6 @@ impl Wrong {
             What::Named { place, source } => Error::Named { place: format!("{file}: {place}"), source: *source },
         }
     }
-}
-
-/// `4:17`, both from 1.
-fn line_and_column(text: &str, at: usize) -> String {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
-    format!("{line}:{column}")
 }
 
 /// Makes sure that a table can hold the numbers that are varied.

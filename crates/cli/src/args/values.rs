@@ -39,8 +39,7 @@ pub(super) fn positive(text: &str) -> Result<Ns, String> {
 /// A whole number of a range.
 pub(super) fn whole<N: TryFrom<u64>>(text: &str, range: RangeInclusive<u64>) -> Result<N, String> {
     let found = text.trim().parse().ok().filter(|number| range.contains(number));
-    let most = if *range.end() == u64::MAX { "on".into() } else { format!("to {}", range.end()) };
-    let expected = || format!("expected a whole number from {} {most}", range.start());
+    let expected = || format!("expected a whole number from {} to {}", range.start(), range.end());
     found.and_then(|number: u64| N::try_from(number).ok()).ok_or_else(expected)
 }
 
@@ -67,5 +66,12 @@ mod tests {
         assert_eq!(duration("60s"), Ok(Ns::from_secs(60)));
         assert!(duration("60").unwrap_err().contains("500us"));
         assert!(duration("-5ms").is_err());
+    }
+
+    #[test]
+    fn a_number_that_is_too_large_is_told_the_largest() {
+        assert_eq!(whole::<u64>("18446744073709551615", 0..=u64::MAX), Ok(u64::MAX));
+        let wrong = whole::<u64>("18446744073709551616", 0..=u64::MAX).unwrap_err();
+        assert_eq!(wrong, "expected a whole number from 0 to 18446744073709551615");
     }
 }

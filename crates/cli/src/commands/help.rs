@@ -64,7 +64,9 @@ pub fn run(args: &Help) -> Result<String> {
         return Ok(text);
     }
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name());
-    let known: Vec<&str> = commands.chain(PAGES.iter().map(|(name, ..)| *name)).collect();
+    let mut known: Vec<&str> = commands.collect();
+    let pages = PAGES.iter().map(|(name, ..)| *name).filter(|page| root.find_subcommand(page).is_none());
+    known.extend(pages);
     Err(catalog::unknown("topic", topic, known).into())
 }
 

@@ -13,7 +13,7 @@ use crate::args::{self, Format, Output, Scx};
 use crate::failed::Own;
 use crate::files::Target;
 use crate::page::{Scheduled, Story};
-use crate::{catalog, closed, json, live, messages, ready};
+use crate::{catalog, closed, json, live, messages, ready, terminal};
 
 /// How often what was done is noted for a page.
 const NOTED: Ns = Ns::from_ms(250);
@@ -199,12 +199,10 @@ fn on_fast_cores(big: Ns, little: Ns) -> String {
 }
 
 fn tell(line: &str) -> Result<()> {
-    use std::io::Write;
     if closed::output() {
         bail!(Own("cannot write figures: standard output is closed"));
     }
-    let mut out = anstream::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+    match terminal::print(&format!("{line}\n")) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context(Own("cannot write figures")),
         _ => Ok(()),
     }

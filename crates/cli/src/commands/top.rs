@@ -1,6 +1,6 @@
 //! `evenkeel top`: what a host that runs is doing, live, and changes of what it does.
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal};
 
 use anyhow::{Result, bail};
 use evenkeel_linux::monitor::{self, Change, Watcher};
@@ -11,7 +11,7 @@ use evenkeel_topology::list;
 
 use crate::args::{Format, Pin, Top};
 use crate::failed::Unprinted;
-use crate::{closed, json};
+use crate::{closed, json, terminal};
 
 /// Shows, prints or changes what was asked for.
 pub fn run(args: &Top) -> Result<String> {
@@ -27,8 +27,8 @@ pub fn run(args: &Top) -> Result<String> {
     }
     let policies = POLICIES.iter().filter(|policy| !policy.foresight).map(|policy| policy.name.to_owned());
     let app = App::new(args.every, args.sort, args.filter.clone(), policies.collect());
-    let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if terminal && args.count.is_none() && args.format.format == Format::Table {
+    let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if is_terminal && args.count.is_none() && args.format.format == Format::Table {
         evenkeel_top::watch(watcher, app, Facts::new("/"))?;
         return Ok(String::new());
     }
@@ -70,8 +70,7 @@ fn print(watcher: &mut Watcher, mut app: App, count: u64, format: Format) -> Res
         if closed::output() {
             bail!(Unprinted("standard output is closed".into()));
         }
-        let mut out = anstream::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match terminal::print(&text) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             written => written.map_err(|error| Unprinted(error.to_string()))?,
         }

@@ -107,6 +107,16 @@ fn mistakes_on_the_command_line_exit_with_2() {
     }
     let message = refused(&["compare", "fft", "fft", "--machine", "2B2S", "--policy", "cfs"]);
     assert!(message.contains("the workloads have \"fft\" twice, as item 1 and as item 2"), "{message}");
+    for (list, expected) in [
+        (&["--policy", ","][..], "--policy has an empty name as item 1: expected a name"),
+        (&["--policy", "cfs", "--machine", "4B4S,"], "--machine has an empty name as item 3"),
+        (&["--policy", "cfs", ""], "the workloads have an empty name as item 2"),
+    ] {
+        let message = refused(&[&["compare", "Sync-2", "--machine", "2B2S"], list].concat());
+        assert!(message.contains(expected), "{message}");
+    }
+    let seed = refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--seed", "18446744073709551616"]);
+    assert!(seed.contains("expected a whole number from 0 to 18446744073709551615"), "{seed}");
     let delay = |delay| refused(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--delay", delay]);
     assert!(delay("500").contains("500us"), "says which unit");
     assert!(delay("-5ms").contains("500us"));
@@ -130,6 +140,76 @@ fn files_are_named_with_the_line_of_the_mistake() {
     assert!(sim(&file(folder.path(), "bad.toml", "[[program]\n")).contains("bad.toml:1"));
     let other = file(folder.path(), "other.yaml", "");
     assert!(sim(&other).contains("expected an rt-app file (.json)"));
+}
+
+/// What a command prints on standard output and standard error, and that a terminal obeys nothing of it but styles.
+fn harmless(command: &mut Command) -> [String; 2] {
+    let output = command.env("CLICOLOR_FORCE", "1").output().unwrap();
+    [output.stdout, output.stderr].map(|bytes| {
+        let text = String::from_utf8(bytes).unwrap();
+        for (at, letter) in text.char_indices().filter(|(_, letter)| letter.is_control()) {
+            let style = || {
+                text[at..]
+                    .strip_prefix("\u{1b}[")?
+                    .trim_start_matches(|c: char| c.is_ascii_digit() || c == ';')
+                    .chars()
+                    .next()
+            };
+            assert!(matches!(letter, '\n' | '\t') || style() == Some('m'), "{text:?}");
+        }
+        text
+    })
+}
+
+#[test]
+fn a_terminal_obeys_nothing_of_what_a_message_quotes() {
+    let said = |args: &[&str]| {
+        let [_, styled] = harmless(&mut evenkeel(args));
+        assert!(styled.contains("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m "), "{styled:?}");
+        // As it is without styles, where nothing may be lost.
+        let plain = refused(args);
+        assert!(plain.starts_with("error: "), "{plain:?}");
+        plain
+    };
+    let policy = said(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cf\u{1b}[0ms"]);
+    assert!(policy.starts_with(r#"error: unknown policy "cf\u{1b}[0ms": "#), "{policy}");
+    let seed = said(&["sim", "Sync-2", "--machine", "2B2S", "--policy", "cfs", "--seed", "\u{1b}[31m1"]);
+    assert!(seed.starts_with(r"error: invalid value '\u{1b}[31m1' for '--seed <SEED>'"), "{seed}");
+    let command = said(&["si\u{1b}[31mm"]);
+    assert!(command.starts_with(r"error: unrecognized subcommand 'si\u{1b}[31mm'"), "{command}");
+    let tip = said(&["machines", "\u{1b}[31m"]);
+    assert!(tip.starts_with(r"error: unexpected argument '\u{1b}[31m' found"), "{tip}");
+    let option = said(&["machines", "--f\u{1b}[0mormat", "json"]);
+    assert!(option.starts_with(r"error: unexpected argument '--f\u{1b}[0mormat' found"), "{option}");
+    let path = said(&["sim", "./\u{1b}]0;x\u{7}.toml", "--machine", "2B2S", "--policy", "cfs"]);
+    assert!(path.contains(r"cannot read ./\u{1b}]0;x\u{7}.toml"), "{path}");
+}
+
+#[test]
+fn a_terminal_obeys_nothing_of_a_file_s_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[[program]]\nname = \"p\"\nphases.x = { ilp = 2.0 }\n[[program.threads]]\nname = \"t\"\ndo = [{ compute = \"1 kinst\" }]\n";
+    let path = file(folder.path(), "a\u{1b}[2Jb\u{9b}c.toml", text);
+    let args = ["sim", &path, "--machine", "2B2S", "--policy", "cfs"];
+    let [table, _] = harmless(&mut evenkeel(&args));
+    assert!(table.contains(r"a\u001b[2Jb\u009bc"), "{table}");
+    let [json, _] = harmless(evenkeel(&args).args(["--format", "json"]));
+    assert!(json.contains(r"a\u001b[2Jb\u009bc"), "the same as JSON has it: {json}");
+}
+
+#[test]
+fn names_in_files_have_no_control_characters() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/2B2S.toml")).unwrap();
+    for name in ["name = \"2B2S\"", "name = \"big\"", "core = \"cortex-a57\""] {
+        let line = machine.lines().position(|line| line == name).unwrap() + 1;
+        let bad = format!("{} = \"a\\u001b[2J\"", name.split(' ').next().unwrap());
+        let path = file(folder.path(), "m.toml", &machine.replacen(name, &bad, 1));
+        let message = refused(&["sim", "Sync-2", "--policy", "cfs", "--machine", &path]);
+        let expected = format!(r#"error: {path}:{line}: "a\u{{1b}}[2J": expected a name without control characters"#);
+        assert_eq!(message.trim_end(), expected);
+    }
 }
 
 #[test]
@@ -310,7 +390,13 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
         "error: FILE, [run]: `policy` is 1979-05-27: expected a text or a number, as on the command line\n"
     );
     assert!(with("policy = 'pfs'\n").contains("FILE: `policy` belongs to no command: expected tables such as [run]"));
-    assert!(with("[run\n").starts_with("error: FILE is no configuration in TOML: "));
+    assert_eq!(with("[run\n"), "error: FILE:1:5: unclosed table, expected `]`\n");
+    assert_eq!(with("a.x = 1\na.x = 2\n"), "error: FILE:2:3: duplicate key\n");
+    assert_eq!(
+        with("[compare]\nseeds = 99999999999999999999\n"),
+        "error: FILE:2:9: 99999999999999999999: expected a whole number from -2^63 to 2^63 - 1\n"
+    );
+    assert_eq!(with("[sim]\npolicy = ''\n"), "error: FILE, [sim]: `policy` is empty: expected a value\n");
     assert!(
         refused(&["--config", "/nowhere", "policies"]).starts_with("error: cannot read the configuration /nowhere: ")
     );
@@ -321,8 +407,42 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
         let expected = format!("error: {place} is no file: expected a configuration in TOML\n");
         assert_eq!(refused(&["--config", place, "policies"]), expected);
     }
-    let wrong = with("[policies]\nformat = 'xml'\n");
-    assert!(wrong.starts_with("error: FILE: invalid value 'xml' for '--format <FORMAT>'"), "{wrong}");
+    assert_eq!(
+        with("[policies]\nformat = 'xml'\n"),
+        "error: FILE: invalid value 'xml' for '--format <FORMAT>': expected one of table, json\n"
+    );
+    let control = with("[policies]\nformat = \"x\\u001b[2J\"\n");
+    assert!(control.starts_with(r"error: FILE: invalid value 'x\u{1b}[2J' for"), "{control}");
+}
+
+#[test]
+fn a_large_configuration_is_refused_at_once_and_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    for (letter, length) in [("\0", 1 << 20), ("[", 1 << 20), ("\"", 1 << 20), ("a", 1 << 20), ("\0", 20_000_000)] {
+        let path = file(folder.path(), "config.toml", &letter.repeat(length));
+        let mut command = evenkeel(&["--config", &path, "policies"]);
+        let output = command.timeout(std::time::Duration::from_secs(20)).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{letter:?}: {message}");
+        assert!(message.len() < path.len() + 150 && message.lines().count() == 1, "{letter:?}: {message}");
+    }
+}
+
+#[test]
+fn a_wrong_configuration_that_the_environment_names_is_no_riddle() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |text: &str, args: &[&str]| {
+        let path = file(folder.path(), "config.toml", text);
+        let output = evenkeel(args).env("EVENKEEL_CONFIG", &path).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap().replace(&path, "FILE"))
+    };
+    let broken = said("[run\n", &["policies"]);
+    assert_eq!(broken, (Some(2), "error: EVENKEEL_CONFIG: FILE:1:5: unclosed table, expected `]`\n".into()));
+    let (code, value) = said("[policies]\nformat = 'xml'\n", &["policies"]);
+    assert!(code == Some(2) && value.starts_with("error: EVENKEEL_CONFIG: FILE: invalid value 'xml'"), "{value}");
+    for fine in [&["help", "sim"][..], &["help"], &["completions", "bash"], &["sim", "--help"], &["--version"]] {
+        assert_eq!(said("[run\n", fine), (Some(0), String::new()), "{fine:?}");
+    }
 }
 
 #[test]

@@ -69,6 +69,13 @@ fn help_knows_commands_and_pages() {
     // A command and a page of one name are one topic.
     let both = stdout(&["help", "machines"]);
     assert!(both.contains("Usage: evenkeel machines") && both.contains("# Machines"), "{both}");
+    let nothing = String::from_utf8(evenkeel(&["help", ""]).stderr).unwrap();
+    let (_, known) = nothing.trim_end().split_once("known are ").unwrap();
+    let mut names: Vec<&str> = known.split(", ").collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert!(names.len() == all && names.contains(&"run") && names.contains(&"sweeps"), "{nothing}");
     let output = evenkeel(&["help", "sweps"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(

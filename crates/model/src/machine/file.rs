@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{Cluster, Core, CoreType, Costs, Machine, Opp};
-use crate::names::suggestion;
+use crate::names::{name, printable, suggestion};
 use crate::words::{number as digits, of_toml};
 use crate::{Behaviour, ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Ns, Volts};
 
@@ -27,6 +27,7 @@ pub struct MachineError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileText {
+    #[serde(deserialize_with = "name")]
     name: String,
     description: String,
     #[serde(default)]
@@ -62,6 +63,7 @@ struct CoreText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClusterText {
+    #[serde(deserialize_with = "name")]
     name: String,
     core: Spanned<String>,
     cores: Sourced<CoreList>,
@@ -195,6 +197,7 @@ fn build(text: FileText) -> Checked<Machine> {
     let mut kinds: Vec<CoreType> = Vec::new();
     for cluster in &text.cluster {
         let name = cluster.get_ref().core.get_ref();
+        printable(name).map_err(|message| Fault(cluster.get_ref().core.span().start, message))?;
         if kinds.iter().any(|kind| kind.name == *name) {
             continue;
         }

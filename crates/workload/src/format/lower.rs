@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use evenkeel_model::names::printable;
 use evenkeel_model::{Behaviour, Ns};
 use toml::Spanned;
 
@@ -144,6 +145,7 @@ pub(crate) fn count(number: &Spanned<Number>, letters: Letters) -> Result<u64, F
 }
 
 fn phase_of(name: &str, text: &Spanned<PhaseText>) -> Result<Phase, Fault> {
+    printable(name).map_err(|why| Fault::new(text.span(), why))?;
     let phase = text.get_ref();
     let rates = [("branches", phase.branches), ("fp", phase.fp), ("stores", phase.stores)];
     let fault = |what: String| Err(Fault::new(text.span(), format!("phase \"{name}\": {what}")));
@@ -180,6 +182,7 @@ fn groups(texts: &[Spanned<GroupText>], letters: Letters) -> Result<Vec<Group>, 
     let mut first = 0;
     for text in texts {
         let name = &text.get_ref().name;
+        printable(name.get_ref()).map_err(|why| Fault::new(name.span(), why))?;
         if groups.iter().any(|other| other.name == *name.get_ref()) {
             return Err(Fault::new(name.span(), format!("thread group \"{}\" is declared twice", name.get_ref())));
         }

@@ -1,5 +1,7 @@
 //! Shared objects by name, and arrays of them: `tree`, `cells[64]`, `cells[i + 1]`.
 
+use evenkeel_model::names::printable;
+
 use super::error::suggestion;
 use super::expr::{Letters, evaluate};
 
@@ -30,6 +32,7 @@ impl Names {
 
     /// Adds an object or an array of them and returns how many that makes.
     pub fn declare(&mut self, text: &str, letters: Letters) -> Result<usize, String> {
+        printable(text)?;
         let (name, length) = split(text)?;
         if self.arrays.iter().any(|other| other.name == name) {
             return Err(format!("{} \"{name}\" is declared twice", self.kind));

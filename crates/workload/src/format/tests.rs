@@ -254,6 +254,18 @@ fn a_runtime_is_under_every_program() {
 }
 
 #[test]
+fn names_have_no_control_characters() {
+    let text = three("locks = [\"l\"]", "{ compute = \"1 kinst\" }");
+    for (name, line) in [("\"p\"", 2), ("x =", 3), ("\"l\"", 4), ("\"t\"", 6)] {
+        let bad = if name == "x =" { r#""\u001b[2J" ="# } else { r#""\u001b[2J""# };
+        let message = complaint(&text.replacen(name, bad, 1));
+        let expected = format!(r#"w.toml:{line}: "\u{{1b}}[2J": expected a name without control characters"#);
+        assert_eq!(message, expected);
+    }
+    assert!(complaint(&format!("name = \"a\\nb\"\n{text}")).starts_with(r#"w.toml:1: "a\nb": expected a name"#));
+}
+
+#[test]
 fn a_duration_and_a_name_may_be_given() {
     let text = format!("name = \"mine\"\nduration = \"2 s\"\n{PIPELINE}");
     let workload = load("file", &text, "w.toml", None).unwrap();

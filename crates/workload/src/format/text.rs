@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use evenkeel_model::names::name;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
@@ -12,6 +13,7 @@ use crate::program::{MainThread, Memory, ReadyQueue};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileText {
+    #[serde(default, deserialize_with = "some_name")]
     pub name: Option<String>,
     pub duration: Option<Spanned<String>>,
     #[serde(default)]
@@ -20,6 +22,10 @@ pub(crate) struct FileText {
     pub rerun: bool,
     #[serde(default)]
     pub program: Vec<Spanned<ProgramText>>,
+}
+
+fn some_name<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
+    name(text).map(Some)
 }
 
 /// What every program of a file has besides its own: the threads of the system that it runs on.
@@ -52,6 +58,7 @@ impl RuntimeText {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProgramText {
+    #[serde(deserialize_with = "name")]
     pub name: String,
     #[serde(default)]
     pub description: String,

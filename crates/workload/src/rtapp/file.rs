@@ -1,6 +1,7 @@
 //! A whole file and its `global` object.
 
 use evenkeel_model::Ns;
+use evenkeel_model::names::printable;
 
 use super::json::{self, Field, MAX_INT, setting};
 use super::notes::{Notes, RtAppError, did_you_mean};
@@ -65,6 +66,9 @@ pub(super) fn read(notes: &mut Notes, text: &str) -> Result<File, RtAppError> {
         return Err(notes.error(1, "no \"tasks\": an rt-app file is an object whose \"tasks\" describe the threads"));
     };
     let tasks = field.object(notes, "an object with one object a task")?;
+    for field in &tasks {
+        printable(field.key).map_err(|why| notes.error(field.line, why))?;
+    }
     let tasks = tasks.iter().map(|field| task::read(notes, field, global.policy)).collect::<Result<_, _>>()?;
     Ok(File { global, tasks, tasks_line: field.line })
 }

@@ -178,6 +178,13 @@ fn forks_that_multiply_are_an_error() {
     assert!(message.contains("too many threads"), "{message}");
 }
 
+#[test]
+fn a_task_has_no_control_characters_in_its_name() {
+    let text = "{\"tasks\": {\n\"a\\u001b[2J\": {\"loop\": 1, \"run\": 1}}}";
+    let message = rtapp::load("t.json", text).unwrap_err().to_string();
+    assert_eq!(message, r#"t.json:2: "a\u{1b}[2J": expected a name without control characters"#);
+}
+
 /// A piece that changes what a file means, put anywhere.
 fn piece() -> impl Strategy<Value = String> {
     let pieces =

@@ -6,7 +6,6 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -18,7 +17,7 @@ use indicatif::ProgressBar;
 use super::vm::{inside, under};
 use crate::args::{self, Format, Peer, VmBench};
 use crate::files::{Target, Unwritten};
-use crate::{catalog, messages, page, progress};
+use crate::{catalog, messages, page, progress, terminal};
 
 /// Runs the command.
 pub fn run(args: &VmBench) -> Result<String> {
@@ -164,7 +163,7 @@ impl Command {
     /// Prints what was measured before it ended early, as far as that has not been printed.
     fn print_measured(&self) -> Result<()> {
         if self.format == Format::Json && !self.machines.is_empty() {
-            anstream::stdout().write_all(report::json(&self.machines)?.as_bytes())?;
+            terminal::print(&report::json(&self.machines)?)?;
         }
         Ok(())
     }
@@ -223,7 +222,7 @@ impl Caller for Command {
     /// Prints each machine when it is measured, since all take long.
     fn measured(&mut self, machine: Measured) -> Result<()> {
         if self.format == Format::Table {
-            self.bar.suspend(|| anstream::stdout().write_all(report::table(&machine).as_bytes()))?;
+            self.bar.suspend(|| terminal::print(&report::table(&machine)))?;
         }
         self.machines.push(machine);
         Ok(())
