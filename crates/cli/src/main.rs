@@ -15,6 +15,7 @@ mod live;
 mod messages;
 mod openmp;
 mod page;
+mod page_text;
 mod progress;
 mod ready;
 mod terminal;

@@ -7,9 +7,11 @@ use std::io::Read;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use evenkeel_experiment::catalog;
+use evenkeel_report::table;
 use flate2::read::ZlibDecoder;
 
 use crate::args::{Cli, Completions, Help, Man};
+use crate::page_text::laid_out;
 
 macro_rules! pages {
     ($($name:literal: $what:literal),* $(,)?) => {
@@ -53,13 +55,13 @@ pub fn run(args: &Help) -> Result<String> {
         return Ok(text);
     };
     if let Some((.., text)) = PAGES.iter().find(|(name, ..)| name == topic && root.find_subcommand(name).is_none()) {
-        return unpacked(text);
+        return shown(text);
     }
     root.build();
     if let Some(command) = root.find_subcommand_mut(topic).filter(|command| !command.is_hide_set()) {
         let mut text = command.render_long_help().ansi().to_string();
         if let Some((.., page)) = PAGES.iter().find(|(name, ..)| name == topic) {
-            let _ = write!(text, "\n{}", unpacked(page)?);
+            let _ = write!(text, "\n{}", shown(page)?);
         }
         return Ok(text);
     }
@@ -68,6 +70,13 @@ pub fn run(args: &Help) -> Result<String> {
     let pages = PAGES.iter().map(|(name, ..)| *name).filter(|page| root.find_subcommand(page).is_none());
     known.extend(pages);
     Err(catalog::unknown("topic", topic, known).into())
+}
+
+/// A page, laid out for the terminal if there is one.
+fn shown(packed: &[u8]) -> Result<String> {
+    let page = unpacked(packed)?;
+    // As wide as tables are there.
+    Ok(table::new(&[]).width().map(|width| laid_out(&page, width.into())).unwrap_or(page))
 }
 
 /// A page as build.rs found it.
