@@ -7,6 +7,7 @@ extern crate evenkeel_testing_macros;
 
 mod keyboard;
 mod pages;
+mod paper;
 mod papers;
 mod plain;
 mod screens;
