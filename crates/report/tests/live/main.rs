@@ -5,6 +5,7 @@
 #[macro_use]
 extern crate evenkeel_testing_macros;
 
+mod figures;
 mod keyboard;
 mod pages;
 mod paper;
