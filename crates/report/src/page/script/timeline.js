@@ -98,7 +98,8 @@ class Timeline {
     this.details.setAttribute("aria-live", "polite");
     this.hint = Object.assign(document.createElement("div"), { className: "hint", hidden: true });
     const stage = Object.assign(document.createElement("div"), { className: "stage" });
-    stage.append(this.canvas, this.hint);
+    this.more = new More(this);
+    stage.append(this.canvas, this.hint, ...this.more.parts);
     this.figure.append(this.legend, stage, this.details);
   }
 
@@ -141,6 +142,7 @@ class Timeline {
     view.from = Math.min(Math.max(0, view.from), this.end - length);
     view.to = view.from + length;
     view.top = Math.min(Math.max(0, view.top), this.layout.height - this.height);
+    this.more.show();
     this.redraw();
   }
 
