@@ -24,6 +24,8 @@ METRICS = {
 #: What tells runs apart beside policy and seed, and whether they came to their end.
 _IDENTITY = ("workload", "machine", "order", "error")
 _VARIED = ("machine.", "workload.", "conditions.")
+#: How many colours there are.
+_COLORS = 8
 
 
 def columns_of(table: Any, what: str, *needed: str) -> dict[str, list[Any]]:
@@ -125,6 +127,21 @@ def differences(
         for group in (columns[by][row], "all"):
             pairs.setdefault((policy, group), {}).setdefault(seed, []).append((before, after))
     return {key: evenkeel.difference(list(of_seeds.values())) for key, of_seeds in pairs.items()}
+
+
+def policy_colors(policies: Sequence[str]) -> list[int]:
+    """The colours of policies that stand side by side, as pages have them: each its own, unless another one has it already.
+
+    Where there are more than colours, the rest have them a second time.
+    """
+    known = [policy["name"] for policy in evenkeel.policies()]
+    taken: list[int] = []
+    for policy in policies:
+        name = policy.split(":")[0]
+        own = known.index(name) % _COLORS if name in known else 0
+        wanted = [own, *range(_COLORS), own + _COLORS, *range(_COLORS, 2 * _COLORS)]
+        taken.append(next((color for color in wanted if color not in taken), own))
+    return taken
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:

@@ -1,6 +1,6 @@
 """Plots that a paper could print, with matplotlib.
 
-Each function draws into ``ax``, or into a figure of its own as wide as a column, and returns the axes. Tables are those of
+A policy has the colour that it has on Evenkeel's pages. Each function draws into ``ax``, or into a figure of its own as wide as a column, and returns the axes. Tables are those of
 runs, comparisons and sweeps, or any others in Arrow's format with the same columns.
 """
 
@@ -117,8 +117,9 @@ def bars(
     label, higher = METRICS[metric]
     ax = _axes(ax)
     width = 0.8 / len(others)
+    colors = dict(zip(policies, _tables.policy_colors(policies)))
     for number, policy in enumerate(others):
-        color = COLORS[policies.index(policy) % len(COLORS)]
+        color = _color(colors[policy])
         for place, group in enumerate(groups):
             difference = found.get((policy, group))
             if difference is None:
@@ -230,6 +231,14 @@ def _color(number: int) -> str:
     return COLORS[number % len(COLORS)]
 
 
+def _lines(labelled: list[tuple[str, evenkeel.Run]]) -> list[dict[str, Any]]:
+    """How the line of each run looks: those beyond the colours are dashed."""
+    return [
+        {"color": _color(color), "linestyle": "-" if color < len(COLORS) else "--"}
+        for color in _tables.policy_colors([run.policy for _, run in labelled])
+    ]
+
+
 def _pair(ax: Axes, at: float, row: dict[str, Any]) -> None:
     """A published number and the simulated one, side by side."""
     color, published, simulated = _color(row["color"]), row["published"], row["simulated"]
@@ -270,6 +279,8 @@ def timeline(
     lane = {core: len(lanes) - 1 - place for place, (core, _) in enumerate(lanes)}
     factor, unit = (1e3, "ms") if last - first < 1 else (1.0, "s")
     scale = factor / 1e9
+    # Of the whole run, in the order of its threads, which is the workload's: what is seen first depends on the policy.
+    firsts: dict[str, int] = {}
     boxes: dict[str, list[tuple[float, float, float]]] = {}
     rows = zip(
         spans["core"],
@@ -280,18 +291,21 @@ def timeline(
         spans["end_ns"],
     )
     for core, program, name, thread, start, end in rows:
+        key = program if color_by == "program" else f"{program}/{name} {thread}"
+        firsts[key] = min(thread, firsts.get(key, thread))
         if end <= first * 1e9 or start >= last * 1e9:
             continue
-        key = program if color_by == "program" else f"{program}/{name} {thread}"
         boxes.setdefault(key, []).append((start * scale, end * scale, lane[core] - 0.4))
     ax = _axes(ax, height=0.7 + 0.22 * len(lanes))
     palette = (
         COLORS
-        if len(boxes) <= len(COLORS)
-        else [mpl.colormaps["turbo"](i / len(boxes)) for i in range(len(boxes))]
+        if len(firsts) <= len(COLORS)
+        else [mpl.colormaps["turbo"](i / len(firsts)) for i in range(len(firsts))]
     )
-    for (key, of_key), color in zip(boxes.items(), palette):
-        left, right, low = np.array(of_key).T
+    for key, color in zip(sorted(firsts, key=lambda key: (firsts[key], key)), palette):
+        if key not in boxes:
+            continue
+        left, right, low = np.array(boxes[key]).T
         high = low + 0.8
         corners: Any = np.array([[left, low], [left, high], [right, high], [right, low]])
         # One object for a colour, made of an array: a million spans are drawn in seconds.
@@ -318,7 +332,7 @@ def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
     """Which share of wake-ups had a thread on a core within a time. Runs are one, several, or by their labels."""
     labelled = _labelled(runs)
     ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
-    for label, run in labelled:
+    for (label, run), line in zip(labelled, _lines(labelled)):
         latencies = sorted(
             ns / 1e3
             for ns in _tables.columns_of(run.wakeups, "wake-ups", "latency_ns")["latency_ns"]
@@ -329,7 +343,7 @@ def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
         median, p99 = (latencies[math.ceil(share * count) - 1] for share in (0.5, 0.99))
         text = f"{label}: {_time(median)} median, {_time(p99)} p99"
         shares = [place / count for place in range(count + 1)]
-        ax.step([latencies[0], *latencies], shares, where="post", label=text)
+        ax.step([latencies[0], *latencies], shares, where="post", label=text, **line)
     # Many take no time, which has no place on a logarithmic axis.
     ax.set_xscale("symlog", linthresh=1)
     ax.set_xlim(left=0)
@@ -342,10 +356,10 @@ def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
 
 @_styled
 def energy(runs: Runs, *, ax: Axes | None = None) -> Axes:
-    """Energy of all cores against time. Runs are one, several, or by their labels."""
+    """Energy of all cores against time, up to that of the run. Runs are one, several, or by their labels."""
     labelled = _labelled(runs)
     ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
-    for label, run in labelled:
+    for (label, run), line in zip(labelled, _lines(labelled)):
         power = _tables.columns_of(run.power, "power", "at_ns", "cluster", "power_w")
         if not power["at_ns"]:
             raise ValueError(f"{label}: the table of power has no rows: expected some")
@@ -361,7 +375,10 @@ def energy(runs: Runs, *, ax: Axes | None = None) -> Axes:
             if cluster is not None:
                 since[cluster] = watts
         total = list(accumulate(steps))
-        ax.plot(times, total, label=f"{label}: {total[-1]:.3g} J in {run.makespan_s:.3g} s")
+        # While a core switches or ticks, the table has the power of its thread, and the energy of the run that of the kernel's code.
+        factor = run.energy_j / total[-1] if total[-1] > 0 else 1.0
+        text = f"{label}: {run.energy_j:.3g} J in {run.makespan_s:.3g} s"
+        ax.plot(times, [energy * factor for energy in total], label=text, **line)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     ax.set_xlabel("time, s")
@@ -416,8 +433,11 @@ def pareto(
         drawstyle="steps-post",
         zorder=1,
     )
-    for number, (key, (a, b)) in enumerate(points.items()):
-        color = COLORS[number % len(COLORS)]
+    colors = list(range(len(points)))
+    if names == ["policy"]:
+        colors = _tables.policy_colors([policy for (policy,) in points])
+    for number, (key, (a, b)) in zip(colors, points.items()):
+        color = _color(number)
         ax.scatter(
             [a],
             [b],

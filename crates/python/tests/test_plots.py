@@ -116,6 +116,23 @@ def test_a_policy_keeps_its_colour():
     assert of_bars == {policy: of_points[policy] for policy in "bc"}
 
 
+def test_a_policy_has_the_colour_that_it_has_on_pages():
+    known = [policy["name"] for policy in evenkeel.policies()]
+    cfs, colab = (plots.COLORS[known.index(name) % 8] for name in ("cfs", "colab"))
+    compared = evenkeel.compare("radix", "2B2S", ["cfs", "gts", "colab"], seeds=1)
+    drawn = plots.bars(compared).get_legend().get_patches()
+    assert matplotlib.colors.to_hex(drawn[1].get_facecolor()) == colab
+    points = plots.pareto(compared).collections
+    ends = [matplotlib.colors.to_hex(points[at].get_edgecolors()[0]) for at in (0, 2)]
+    assert ends == [cfs, colab]
+    both = [simulated(policy="colab"), simulated(policy="cfs")]
+    for draw in (plots.latency_cdf, plots.energy):
+        assert [line.get_color() for line in draw(both).lines] == [colab, cfs]
+    nine = draw([simulated(policy=f"colab:interval={n}ms") for n in range(9)]).lines
+    looks = {(line.get_color(), line.get_linestyle()) for line in nine}
+    assert len(looks) == 9 and nine[0].get_color() == colab
+
+
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
@@ -203,6 +220,7 @@ def simulated(**changes):
         "workload": "w",
         "machine": "m",
         "makespan_s": 2.0,
+        "energy_j": 8.0,
         "core_types": ["big", "little"],
         "cores": Columns(core=[0, 1], core_type=["little", "big"]),
         "spans": spans,
@@ -221,6 +239,13 @@ def test_a_timeline_has_big_cores_on_top_and_an_object_for_a_colour():
         "q": 1,
     }
     assert len(plots.timeline(simulated(), color_by="thread").collections) == 3
+    # Colours are those of the order of threads, whatever ran first and whatever part is seen.
+    columns = simulated().spans.columns
+    turned = Columns(**{name: values[::-1] for name, values in columns.items()})
+    for run, start in ((simulated(), 0), (simulated(spans=turned), 0), (simulated(), 0.5)):
+        found = plots.timeline(run, start_s=start, end_s=0.6 if start else 2).collections
+        found = {at.get_label(): matplotlib.colors.to_hex(at.get_facecolors()[0]) for at in found}
+        assert found["q"] == plots.COLORS[1] and found.get("p", plots.COLORS[0]) == plots.COLORS[0]
     late = plots.timeline(simulated(), start_s=0.55)
     assert [len(shapes.get_paths()) for shapes in late.collections] == [
         1,
@@ -263,13 +288,16 @@ def test_energy_is_power_times_time():
     (line,) = plots.energy(simulated()).lines
     assert list(line.get_xdata()) == [0, 0, 0, 1, 2] and list(line.get_ydata()) == [0, 0, 0, 3, 8]
     power = Columns(at_ns=[10**9, 0, 3 * 10**9], cluster=["b"] * 3, power_w=[4.0, 2.0, 9.0])
-    (line,) = plots.energy(simulated(power=power)).lines
+    (line,) = plots.energy(simulated(power=power, energy_j=6.0)).lines
     assert list(line.get_xdata())[-1] == 2 and list(line.get_ydata())[-1] == 6, (
         "in the order of time, until the end of the run"
     )
     run = evenkeel.simulate("radix", "2B2S")
     (line,) = plots.energy(run).lines
-    assert line.get_ydata()[-1] == pytest.approx(run.energy_j, rel=5e-3)
+    assert line.get_ydata()[-1] == pytest.approx(run.energy_j, rel=1e-9)
+    assert f" {run.energy_j:.3g} J" in line.get_label()
+    (line,) = plots.energy(simulated(energy_j=8.4)).lines
+    assert list(line.get_ydata()) == pytest.approx([0, 0, 0, 3.15, 8.4]), "all of it is in the line"
 
 
 def test_the_front_has_what_nothing_beats():

@@ -44,6 +44,17 @@ pub fn number(value: f64) -> String {
     fixed(value, decimals(value))
 }
 
+/// A span in the unit that fits, with four significant digits.
+pub fn time(time: Ns) -> String {
+    let ns = time.0 as f64;
+    match time.0 {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{} us", number(ns / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} ms", number(ns / 1e6)),
+        _ => format!("{} s", number(ns / 1e9)),
+    }
+}
+
 /// A mean with four significant digits and its deviation to the same decimal place, if it has one there.
 pub fn spread(mean: f64, deviation: f64) -> String {
     let shown = number(mean);
@@ -79,6 +90,10 @@ mod tests {
         assert_eq!([percent(-1e12), percent(1e15)], ["-100000000000000.0 %", "+1.000e17 %"]);
         assert_eq!([spread(1e20, 3e18), spread(2.0, 1e200)], ["1.000e20 ±3.000e18", "2.000 ±1.000e200"]);
         assert_eq!(seconds(0.25), "250.000 ms");
+        assert_eq!(
+            [0, 999, 40_000, 815_543, 12_345_678_901].map(|ns| time(Ns(ns))),
+            ["0 ns", "999 ns", "40.00 us", "815.5 us", "12.35 s"]
+        );
         assert_eq!(spread(1.5, 0.0126), "1.500 ±0.013");
         assert_eq!(spread(1.5, 1e-9), "1.500");
         assert_eq!([spread(f64::INFINITY, f64::NAN), spread(f64::NAN, 0.0)], ["-", "-"]);

@@ -1,5 +1,7 @@
 //! Bars to the left and right of a zero line: effects against a baseline.
 
+use std::fmt::Write;
+
 use maud::{Markup, PreEscaped, html};
 
 use super::class;
@@ -67,16 +69,19 @@ pub fn figure(id: &str, title: &str, remark: &str, groups: &[Group]) -> Markup {
     let labels = bars().map(|bar| width_of(&bar.label)).fold(0.0, f64::max).min(LABELS) + 8.0;
     let axis = Axis::of(ends, 4, (labels, NARROW - NUMBERS - 6.0));
     let mut y = 0.0;
-    let mut rows = Vec::new();
+    let (mut rows, mut spans) = (Vec::new(), String::new());
+    let zero = at(axis.at(0.0));
     for group in groups {
-        rows.push(html! { text.soft x="0" y=(at(y + 14.0)) { (shortened(&group.name, NARROW)) } });
+        rows.push(html! { text.soft.over x="0" y=(at(y + 14.0)) { (shortened(&group.name, NARROW)) } });
         y += HEADING;
+        // Not across headings, of which it would cut letters.
+        let _ = write!(spans, "M{zero} {}V{}", at(y), at(y + ROW * group.bars.len() as f64));
         for bar in &group.bars {
             rows.push(row(bar, &axis, y));
             y += ROW;
         }
     }
-    let (bottom, zero) = (y + 2.0, at(axis.at(0.0)));
+    let bottom = y + 2.0;
     let spoken = groups
         .iter()
         .map(|group| format!("{}: {}", group.name, group.bars.iter().map(Bar::said).collect::<Vec<_>>().join(", ")));
@@ -90,7 +95,7 @@ pub fn figure(id: &str, title: &str, remark: &str, groups: &[Group]) -> Markup {
         content: html! {
             (axis.level("% of the baseline", HEADING, bottom))
             @for row in &rows { (row) }
-            path.base d=(PreEscaped(format!("M{zero} {HEADING}V{}", at(bottom)))) {}
+            path.base d=(PreEscaped(spans)) {}
         },
     };
     drawing.figure()

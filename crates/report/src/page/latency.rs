@@ -5,12 +5,15 @@ use maud::{Markup, PreEscaped, html};
 
 use super::class;
 use super::svg::{Drawing, NARROW, at};
+use crate::number;
 
 const HEIGHT: f64 = 184.0;
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 316.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 158.0;
+/// From zero, which a logarithm does not have, to the first power of ten, where there is a zero.
+const ZERO: f64 = 34.0;
 /// A curve has no more corners than this.
 const CORNERS: u64 = 200;
 
@@ -41,11 +44,15 @@ pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
         return html! {};
     }
     let times = curves.iter().flat_map(|curve| curve.times.cumulative()).map(|(time, _)| time.0);
-    let axis = Decades::of(times.filter(|time| *time > 0), longest);
+    let axis = Decades::of(times, longest);
     let content = html! {
         @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
             path.grid d=(PreEscaped(format!("M{LEFT} {}H{RIGHT}", height(share)))) {}
             text.soft x=(at(LEFT - 5.0)) y=(height(share)) dy="4" text-anchor="end" { (format!("{:.0} %", 100.0 * share)) }
+        }
+        @if axis.left > LEFT {
+            path.grid d=(PreEscaped(format!("M{LEFT} {TOP}V{BOTTOM}"))) {}
+            text.soft x=(at(LEFT)) y=(at(BOTTOM + 15.0)) text-anchor="middle" { "0" }
         }
         @for power in axis.low..=axis.high {
             @let x = axis.at(10u64.pow(power));
@@ -73,37 +80,47 @@ pub fn figure(id: &str, title: &str, remark: &str, curves: &[Curve]) -> Markup {
 /// What curves show, to be read.
 fn numbers(curves: &[&Curve]) -> Markup {
     html! {
-        table.rows {
-            tr { th { "" } th.n { "cases" } th.n { "half within" } th.n { "95 %" } th.n { "99 %" } th.n { "all" } }
+        table.rows.times {
+            tr { th { "" } th.n.cases { "cases" } th.n { "half within" } th.n { "95 %" } th.n { "99 %" } th.n { "all" } }
             @for curve in curves {
                 tr {
-                    td { span class={ "swatch " (class('k', curve.colour)) } {} (curve.name) }
-                    td.n { (curve.times.count()) }
-                    @for share in [0.5, 0.95, 0.99, 1.0] { td.n { (curve.times.quantile(share)) } }
+                    td.name { span class={ "swatch " (class('k', curve.colour)) } {} (curve.name) }
+                    td.n.cases { (curve.times.count()) }
+                    @for share in [0.5, 0.95, 0.99, 1.0] { td.n { (number::time(curve.times.quantile(share))) } }
                 }
             }
         }
     }
 }
 
-/// Powers of ten, in nanoseconds.
+/// Powers of ten, in nanoseconds, and where they begin.
 struct Decades {
     low: u32,
     high: u32,
+    left: f64,
 }
 
 impl Decades {
     fn of(times: impl Iterator<Item = u64>, longest: u64) -> Self {
-        let shortest = times.min().unwrap_or(longest);
+        let (mut left, mut shortest) = (LEFT, longest);
+        for time in times {
+            match time {
+                0 => left = LEFT + ZERO,
+                _ => shortest = shortest.min(time),
+            }
+        }
         let high = (longest.saturating_sub(1).max(1).ilog10() + 1).min(18);
         // More than six decades are not read; what is faster stands at the left end.
-        Self { low: shortest.ilog10().max(high.saturating_sub(6)).min(high - 1), high }
+        Self { low: shortest.ilog10().max(high.saturating_sub(6)).min(high - 1), high, left }
     }
 
     fn at(&self, time: u64) -> String {
+        if time == 0 {
+            return at(LEFT);
+        }
         let (low, high) = (f64::from(self.low), f64::from(self.high));
-        let share = (libm::log10(time.max(1) as f64).max(low) - low) / (high - low);
-        at(LEFT + share * (RIGHT - LEFT))
+        let share = (libm::log10(time as f64).max(low) - low) / (high - low);
+        at(self.left + share * (RIGHT - self.left))
     }
 }
 
@@ -133,4 +150,25 @@ fn path(curve: &Curve, axis: &Decades) -> String {
         }
     }
     path + &format!("H{RIGHT}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_model::Ns;
+
+    #[test]
+    fn what_took_no_time_stands_at_zero_before_the_first_power_of_ten() {
+        let drawn = |times: &[u64]| {
+            let mut all = Times::default();
+            times.iter().for_each(|time| all.add(Ns(*time)));
+            figure("f", "Latency", "", &[Curve { name: "cfs".into(), colour: 0, times: all }]).into_string()
+        };
+        let some = drawn(&[0, 0, 0, 20_000]);
+        assert!(some.contains(">0</text>") && some.contains(">10 us</text>"), "{some}");
+        // Three quarters at zero, level until what took longer.
+        assert!(some.contains(&format!("\"M46 158H46V{}H", height(0.75))), "{some}");
+        let none = drawn(&[10_000, 20_000]);
+        assert!(!none.contains(">0</text>") && none.contains("\"M46 158H46V"), "{none}");
+    }
 }

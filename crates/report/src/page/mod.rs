@@ -60,6 +60,7 @@ const SCRIPT: &str = concat!(
     include_str!("script/pen.js"),
     include_str!("script/drawing.js"),
     include_str!("script/timeline.js"),
+    include_str!("script/more.js"),
     include_str!("script/details.js"),
     include_str!("script/controls.js"),
     include_str!("script/export.js"),

@@ -68,6 +68,7 @@ fn group(summary: &Summary, value: Effect, lower: bool) -> Group {
 
 /// Turnaround against energy: what lies to the left and below is better in both.
 fn trade(summary: &Summary) -> Markup {
+    const TOP: f64 = 24.0;
     const HEIGHT: f64 = 240.0;
     const LEFT: f64 = 40.0;
     const BOTTOM: f64 = 200.0;
@@ -90,12 +91,13 @@ fn trade(summary: &Summary) -> Markup {
         ends.chain([0.0]).collect::<Vec<_>>()
     };
     let across = Axis::of(ends(|point| point.1), 5, (LEFT, NARROW - 10.0));
-    let up = Axis::of(ends(|point| point.2), 5, (BOTTOM, 12.0));
+    let up = Axis::of(ends(|point| point.2), 5, (BOTTOM, TOP));
     let (x0, y0) = (at(across.at(0.0)), at(up.at(0.0)));
     let content = html! {
-        (across.level("H_ANTT, % of the baseline", 12.0, BOTTOM))
+        text.soft x="0" y="10" { "energy, % of the baseline" }
+        (across.level("H_ANTT, % of the baseline", TOP, BOTTOM))
         (up.upright(LEFT, NARROW - 10.0))
-        path.base d=(PreEscaped(format!("M{x0} 12V{}M{} {y0}H{}", at(BOTTOM), at(LEFT), at(NARROW - 10.0)))) {}
+        path.base d=(PreEscaped(format!("M{x0} {TOP}V{}M{} {y0}H{}", at(BOTTOM), at(LEFT), at(NARROW - 10.0)))) {}
         @for (policy, h_antt, energy) in &points {
             @let (x, y) = (across.at(100.0 * h_antt.value), up.at(100.0 * energy.value));
             @let colour = colour(policy);

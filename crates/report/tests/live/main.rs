@@ -5,8 +5,10 @@
 #[macro_use]
 extern crate evenkeel_testing_macros;
 
+mod figures;
 mod keyboard;
 mod pages;
+mod paper;
 mod papers;
 mod plain;
 mod screens;

@@ -34,22 +34,30 @@ pub fn run() -> String {
 
 /// The page of a comparison.
 pub fn comparison() -> String {
-    static PAGE: LazyLock<String> = LazyLock::new(|| {
-        let plan = Plan {
-            workloads: vec![catalog::workload("Sync-1").unwrap().workload],
-            machines: vec![machine("2B2S")],
-            policies: ["cfs", "wash", "colab"].map(|name| catalog::policy(name).unwrap()).to_vec(),
-            seeds: vec![1, 2],
-            ..Plan::default()
-        };
-        let control = Control::default();
-        let runner = Runner::new(plan, &control).unwrap();
-        let results = runner.run_all(&control).unwrap();
-        let compared = Comparison::of(runner.plan(), &results, "cfs");
-        let timelines = Timelines::record(&runner, 1).unwrap();
-        page::comparison(&compared, &timelines, "compare Sync-1")
-    });
+    static PAGE: LazyLock<String> = LazyLock::new(|| compared(&["2B2S"]));
     PAGE.clone()
+}
+
+/// One with two timelines, of which the second is folded away.
+pub fn comparisons() -> String {
+    static PAGE: LazyLock<String> = LazyLock::new(|| compared(&["2B2S", "2B4S"]));
+    PAGE.clone()
+}
+
+fn compared(machines: &[&str]) -> String {
+    let plan = Plan {
+        workloads: vec![catalog::workload("Sync-1").unwrap().workload],
+        machines: machines.iter().map(|name| machine(name)).collect(),
+        policies: ["cfs", "wash", "colab"].map(|name| catalog::policy(name).unwrap()).to_vec(),
+        seeds: vec![1, 2],
+        ..Plan::default()
+    };
+    let control = Control::default();
+    let runner = Runner::new(plan, &control).unwrap();
+    let results = runner.run_all(&control).unwrap();
+    let compared = Comparison::of(runner.plan(), &results, "cfs");
+    let timelines = Timelines::record(&runner, 2).unwrap();
+    page::comparison(&compared, &timelines, "compare Sync-1")
 }
 
 /// The page of a paper's evaluation, each run once.

@@ -246,3 +246,36 @@ fn the_pointer_tells_what_an_account_says_of_a_thread_and_of_no_other() {
     assert!(second.starts_with("thread-1") && !second.contains("label"), "{second}");
     page.is_content();
 }
+
+#[test(chromium)]
+fn lanes_that_are_out_of_view_are_said_and_scrolled_to() {
+    let page = Page::open(&pages::comparison(), Look { height: 500, ..DESK });
+    let line = || page.text("document.querySelector('.timeline .more').textContent");
+    let thumb = || page.number("document.querySelector('.timeline .thumb').offsetTop");
+    // Three runs of four cores, and power of two clusters each; the first is in view.
+    let before = line();
+    let count: u32 = before.split(' ').find_map(|word| word.parse().ok()).unwrap();
+    assert!(before.contains("more lanes") && (4..=16).contains(&count), "{before}");
+    page.until("document.querySelector('.timeline .bar').clientHeight > 100");
+    assert_eq!(thumb(), 0.0);
+    page.ask("document.querySelector('figure.timeline canvas').focus()");
+    page.press(&["PageDown"]);
+    assert!(line() != before && thumb() > 0.0, "{}", line());
+    page.press(&["PageDown", "PageDown", "PageDown"]);
+    assert!(line().contains("back to the first"), "{}", line());
+    page.click_on(".timeline .more");
+    assert_eq!((line(), thumb()), (before.clone(), 0.0));
+    // The bar goes where the pointer is, and the wheel goes on.
+    let [left, top, wide, high] = page.place(".timeline .bar");
+    page.drag((left + wide / 2.0, top + 2.0), (left + wide / 2.0, top + high - 2.0));
+    assert!(line().contains("back to the first"), "{}", line());
+    page.click_on(".timeline .more");
+    let [left, top, ..] = canvas(&page);
+    page.wheel((left + 300.0, top + 100.0), 200.0, false);
+    assert_ne!(line(), before);
+    page.is_content();
+    // Where all lanes are in view there is nothing to say.
+    let whole = Page::open(&pages::run(), DESK);
+    assert_eq!(whole.ask("document.querySelector('.timeline .more').hidden"), serde_json::json!(true));
+    whole.is_content();
+}

@@ -53,11 +53,11 @@ pub fn panel(id: &str, place: &str, panel: &Panel<'_>) -> Markup {
     drawing.figure()
 }
 
-/// What colours and kinds of bars mean.
+/// What colours and kinds of bars mean. Kinds are grey, which no bar is: each colour has both.
 fn legend(panel: &Panel<'_>, width: f64) -> (Markup, f64) {
     let square = |class: &str| html! { path class=(class) d="M0 -8.5h9v9h-9z" {} };
     let series = panel.series.iter().map(|(colour, name)| (square(&format!("f{colour}")), name.as_str()));
-    let kinds = [(square("f7 light"), "published"), (square("f7"), "simulated")];
+    let kinds = [(square("kind light"), "published"), (square("kind"), "simulated")];
     marked(series.chain(kinds), width)
 }
 

@@ -8,6 +8,7 @@ const HELP = [
   ["/", "find threads"],
   [". ,", "the next or previous slice of a lane"],
   ["↑ ↓", "the lane above or below"],
+  ["PgUp PgDn", "lanes that are out of view; so does the wheel, a drag, the bar at the right"],
   ["f", "fill the view with the selected slice"],
   ["Esc", "nothing selected"],
 ];
@@ -147,6 +148,14 @@ class Controls {
     this.range = null;
   }
 
+  /** Scrolls by a share of what is seen. Whether there was anything to scroll. */
+  scroll(share) {
+    const { timeline } = this;
+    const { top } = timeline.view;
+    timeline.show({ top: top + share * (timeline.height - AXIS) });
+    return timeline.view.top !== top;
+  }
+
   /** Says what the pointer is at. */
   tell(event) {
     const span = event && this.timeline.spanAt(event.offsetX, event.offsetY);
@@ -216,12 +225,15 @@ class Controls {
       ArrowUp: () => timeline.climb(-1),
       ArrowDown: () => timeline.climb(1),
       f: fill,
+      PageDown: () => this.scroll(0.8),
+      PageUp: () => this.scroll(-0.8),
       Escape: () => timeline.select(null),
       "?": () => this.explain(),
     };
     const act = acts[event.key];
     if (!act) return;
-    act();
+    // The page scrolls where the timeline cannot.
+    if (act() === false) return;
     if (document.activeElement === this.canvas) this.tellSelected();
     event.preventDefault();
   }

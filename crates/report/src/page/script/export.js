@@ -27,7 +27,7 @@ async function savePng(name, svg) {
 }
 
 /** What a drawing's parts look like comes from the page's style sheet, which the file does not have. */
-const PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "text-anchor", "dominant-baseline", "display"];
+const PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order", "opacity", "font-size", "font-weight", "text-anchor", "dominant-baseline", "display"];
 
 /** A drawing of the page as a document of its own. */
 function standalone(svg) {

@@ -15,8 +15,7 @@ class CanvasPen {
    * Begins a drawing, on nothing. `pixels`: how many of the screen's the canvas covers, if that is known. Returns the drawing's
    * width and height, which are those that were wanted but for a part of a pixel.
    */
-  begin(width, height, pixels) {
-    const ratio = window.devicePixelRatio || 1;
+  begin(width, height, pixels, ratio = window.devicePixelRatio || 1) {
     const { canvas } = this.context;
     const wanted = [width * ratio, height * ratio];
     // What is known may be of before the window changed.

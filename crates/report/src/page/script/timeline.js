@@ -2,6 +2,8 @@
 
 /** Not higher than this for fingers: a canvas takes memory. */
 const TALLEST = 2500;
+/** How many times more dots than pixels paper has, as far as a reader sees. */
+const FINER = 2;
 
 /** What is known of a run, ready to be drawn and asked. */
 class Run {
@@ -96,7 +98,8 @@ class Timeline {
     this.details.setAttribute("aria-live", "polite");
     this.hint = Object.assign(document.createElement("div"), { className: "hint", hidden: true });
     const stage = Object.assign(document.createElement("div"), { className: "stage" });
-    stage.append(this.canvas, this.hint);
+    this.more = new More(this);
+    stage.append(this.canvas, this.hint, ...this.more.parts);
     this.figure.append(this.legend, stage, this.details);
   }
 
@@ -106,7 +109,7 @@ class Timeline {
     this.view.margin = this.width < 560 ? 70 : 116;
     this.layout = layout(this.runs, this.view.mode);
     // Fingers that move up and down scroll the page, so that they see all lanes only if the page has them.
-    const most = matchMedia("(pointer: coarse)").matches ? TALLEST : Math.max(280, Math.round(window.innerHeight * 0.75));
+    const most = this.printed || matchMedia("(pointer: coarse)").matches ? TALLEST : Math.max(280, Math.round(window.innerHeight * 0.75));
     this.height = Math.min(this.layout.height, most);
     this.canvas.style.height = `${this.height}px`;
     this.show(this.view);
@@ -139,6 +142,7 @@ class Timeline {
     view.from = Math.min(Math.max(0, view.from), this.end - length);
     view.to = view.from + length;
     view.top = Math.min(Math.max(0, view.top), this.layout.height - this.height);
+    this.more.show();
     this.redraw();
   }
 
@@ -179,13 +183,31 @@ class Timeline {
 
   redraw() {
     if (this.drawing) return;
-    this.drawing = requestAnimationFrame(() => {
-      this.drawing = null;
-      const { pen } = this;
-      draw(pen, this.layout, this.view, ...pen.begin(this.width, this.height, this.pixels));
-      // For those who hold the drawing against what it should be.
-      Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
-    });
+    this.drawing = requestAnimationFrame(() => this.paint());
+  }
+
+  /** Draws now. */
+  paint() {
+    cancelAnimationFrame(this.drawing);
+    this.drawing = null;
+    const { pen } = this;
+    draw(pen, this.layout, this.view, ...pen.begin(this.width, this.height, this.pixels, this.printed ? FINER : undefined));
+    // For those who hold the drawing against what it should be.
+    Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
+  }
+
+  /** Draws what goes to paper, which does not scroll: all lanes, at once. */
+  print() {
+    this.printed = true;
+    this.arrange();
+    this.paint();
+    this.canvas.classList.toggle("sheet", this.height < 1.8 * this.width);
+  }
+
+  /** Draws for the screen again. */
+  unprint() {
+    this.printed = false;
+    this.arrange();
   }
 
   /** The lane and the time at a point of the canvas. */
