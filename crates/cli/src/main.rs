@@ -13,6 +13,7 @@ mod interrupted;
 mod json;
 mod live;
 mod messages;
+mod names;
 mod openmp;
 mod page;
 mod page_text;

@@ -11,6 +11,7 @@ use evenkeel_report::table;
 use flate2::read::ZlibDecoder;
 
 use crate::args::{Cli, Completions, Help, Man};
+use crate::names;
 use crate::page_text::laid_out;
 
 macro_rules! pages {
@@ -65,11 +66,14 @@ pub fn run(args: &Help) -> Result<String> {
         }
         return Ok(text);
     }
+    Err(catalog::unknown("topic", topic, topics(&root)).into())
+}
+
+/// What there is help for: commands, then pages.
+fn topics(root: &clap::Command) -> Vec<&str> {
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name());
-    let mut known: Vec<&str> = commands.collect();
     let pages = PAGES.iter().map(|(name, ..)| *name).filter(|page| root.find_subcommand(page).is_none());
-    known.extend(pages);
-    Err(catalog::unknown("topic", topic, known).into())
+    commands.chain(pages).collect()
 }
 
 /// A page, laid out for the terminal if there is one.
@@ -91,6 +95,8 @@ pub fn completions(args: &Completions) -> Result<String> {
     let all = Cli::command();
     // Those for Evenkeel's own use would be offered, too.
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let topics = topics(&all);
+    let shown = shown.map(|command| names::known(command, &topics, args.shell));
     let root = clap::Command::new("evenkeel").disable_help_subcommand(true);
     let mut root = root.args(all.get_arguments().cloned()).subcommands(shown);
     let mut script = Vec::new();

@@ -36,6 +36,11 @@ fn bash_completes_commands_options_and_their_values() {
     assert_eq!(completed(&["evenkeel", "sw"]), ["sweep"]);
     assert_eq!(completed(&["evenkeel", "sweep", "--sh"]), ["--shard"]);
     assert_eq!(completed(&["evenkeel", "sim", "--format", "j"]), ["json"]);
+    assert_eq!(completed(&["evenkeel", "sim", "--policy", "cola"]), ["colab"]);
+    assert_eq!(completed(&["evenkeel", "sim", "--machine", "rk"]), ["rk3588"]);
+    assert_eq!(completed(&["evenkeel", "sim", "Sync-2"]), ["Sync-2"]);
+    assert_eq!(completed(&["evenkeel", "help", "swe"]), ["sweep", "sweeps"]);
+    assert_eq!(completed(&["evenkeel", "reproduce", "col"]), ["colab"]);
     // What is for Evenkeel's own use is not offered.
     assert!(completed(&["evenkeel", "g"]).is_empty());
 }
