@@ -964,7 +964,8 @@ def merge(
 ) -> Sweep:
     """Makes one table of the tables of parts: what one machine would have written.
 
-    With ``incomplete`` runs may be missing. What ``path`` has and no part has is an error, or with ``drop`` is dropped.
+    With ``incomplete`` runs may be missing. What ``path`` has and no part has is an error, or
+    with ``drop`` is dropped.
     """
 
 def is_done(grid: Grid, path: _Path, *, drop: bool, max_events: int | None) -> bool:
