@@ -10,8 +10,10 @@ const LONGEST: u16 = 24;
 /// How wide a column is.
 #[derive(Clone, Copy, Default)]
 struct Needed {
-    /// With every cell on one line.
+    /// With every cell on one line, the heading included.
     whole: u16,
+    /// With every cell on one line, and the heading broken between words.
+    cells: u16,
     /// With texts broken between words, and spreads below their numbers.
     least: u16,
 }
@@ -27,10 +29,17 @@ pub fn fit(table: &mut Table) {
         needed.iter().zip(&numbers).map(|(needed, number)| if *number { needed.whole } else { needed.least }).collect();
     let mut gap = GAP;
     let room = |gap: u16| terminal.saturating_sub(gap * needed.len().saturating_sub(1) as u16);
-    while widths.iter().sum::<u16>() > room(gap) {
-        let narrower = |at: &usize| widths[*at] - needed[*at].least;
+    loop {
+        let excess = widths.iter().sum::<u16>().saturating_sub(room(gap));
+        // Headings first, and no more than they must be.
+        let narrowest = |at: &usize| match widths[*at] {
+            width if width > needed[*at].cells => needed[*at].cells.max(width.saturating_sub(excess)),
+            _ => needed[*at].least,
+        };
+        let narrower = |at: &usize| widths[*at] - narrowest(at);
         match (0..widths.len()).max_by_key(narrower).filter(|at| narrower(at) > 0) {
-            Some(widest) => widths[widest] = needed[widest].least,
+            _ if excess == 0 => break,
+            Some(widest) => widths[widest] = narrowest(&widest),
             None if gap > 1 => gap -= 1,
             None => break,
         }
@@ -64,7 +73,9 @@ fn needed(table: &Table, numbers: &[bool]) -> Vec<Needed> {
                 }
                 false => longest(&mut content.split_whitespace()).min(LONGEST),
             };
-            needed.whole = needed.whole.max(longest(&mut content.lines()));
+            let whole = longest(&mut content.lines());
+            needed.whole = needed.whole.max(whole);
+            needed.cells = needed.cells.max(if head { least } else { whole });
             needed.least = needed.least.max(least);
         }
     }
@@ -108,5 +119,10 @@ colab:takeover=any   2.260  -3.4 ±14.1 %    0.5275  all that
                                                     of it
 ";
         assert_eq!(compared(60), narrow);
+        let mut counted = table::new(&["policy", ">not told apart in"]);
+        counted.set_width(20);
+        counted.add_row(["gts", "1"]);
+        let counted = table::text(&counted).replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+        assert_eq!(counted, "policy      not told\n            apart in\ngts                1\n");
     }
 }
