@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::LazyLock;
 
 use evenkeel_experiment::Control;
-use evenkeel_sweep::{Grid, Request, Summary, merge, sweep};
+use evenkeel_sweep::{Grid, Merging, Request, Summary, merge, sweep};
 use tempfile::TempDir;
 
 const GRID: &str = "machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\", \"colab\"]\nseeds = 1\n\
@@ -38,7 +38,7 @@ libfuzzer_sys::fuzz_target!(|edits: &[u8]| {
     let [path, merged] = ["edited.parquet", "merged.parquet"].map(|name| folder.path().join(name));
     fs::write(&path, &bytes).expect("there is room for files");
     if Summary::read(&path).is_ok() {
-        let _ = merge(&[path], &merged, true);
+        let _ = merge(&[path], &merged, Merging { incomplete: true, drop: true });
         let _ = fs::remove_file(&merged);
     }
 });
