@@ -5,17 +5,20 @@ use comfy_table::{ColumnConstraint, Table, Width};
 use crate::table::{GAP, NUMBER};
 
 /// Longer words, such as paths, may be broken.
-const LONGEST: u16 = 24;
+const LONGEST: usize = 24;
+
+/// What is wider, such as a name of a megabyte, is broken anywhere: the library adds up widths in 16 bits.
+const WIDEST: usize = 10_000;
 
 /// How wide a column is.
 #[derive(Clone, Copy, Default)]
 struct Needed {
     /// With every cell on one line, the heading included.
-    whole: u16,
+    whole: usize,
     /// With every cell on one line, and the heading broken between words.
-    cells: u16,
+    cells: usize,
     /// With texts broken between words, and spreads below their numbers.
-    least: u16,
+    least: usize,
 }
 
 /// Has a table fit in the terminal, if it is printed on one: texts are broken between words. Where that does not do, spreads stand below
@@ -25,12 +28,12 @@ pub fn fit(table: &mut Table) {
     let Some(terminal) = table.width() else { return };
     let numbers: Vec<bool> = table.column_iter().map(|column| column.constraint() == Some(&NUMBER)).collect();
     let needed = needed(table, &numbers);
-    let mut widths: Vec<u16> =
+    let mut widths: Vec<usize> =
         needed.iter().zip(&numbers).map(|(needed, number)| if *number { needed.whole } else { needed.least }).collect();
-    let mut gap = GAP;
-    let room = |gap: u16| terminal.saturating_sub(gap * needed.len().saturating_sub(1) as u16);
+    let (terminal, mut gap) = (usize::from(terminal), usize::from(GAP));
+    let room = |gap: usize| terminal.saturating_sub(gap * needed.len().saturating_sub(1));
     loop {
-        let excess = widths.iter().sum::<u16>().saturating_sub(room(gap));
+        let excess = widths.iter().sum::<usize>().saturating_sub(room(gap));
         // Headings first, and no more than they must be.
         let narrowest = |at: &usize| match widths[*at] {
             width if width > needed[*at].cells => needed[*at].cells.max(width.saturating_sub(excess)),
@@ -45,12 +48,13 @@ pub fn fit(table: &mut Table) {
         }
     }
     // The last column's gap is beyond the end of the line.
-    let all = widths.iter().sum::<u16>() + gap * widths.len() as u16;
-    table.set_width(all.max(terminal + gap));
-    for ((column, width), number) in table.column_iter_mut().zip(widths).zip(numbers) {
-        column.set_padding((0, gap));
-        let width = Width::Fixed(width + gap);
-        column.set_constraint(if number {
+    let all = widths.iter().sum::<usize>() + gap * widths.len();
+    let bounded = |width: usize| width.min(WIDEST) as u16;
+    table.set_width(bounded(all.max(terminal + gap)));
+    for (((column, width), number), needed) in table.column_iter_mut().zip(widths).zip(numbers).zip(&needed) {
+        column.set_padding((0, bounded(gap)));
+        let width = Width::Fixed(bounded(width + gap));
+        column.set_constraint(if number || needed.whole > WIDEST {
             ColumnConstraint::Absolute(width)
         } else {
             ColumnConstraint::LowerBoundary(width)
@@ -60,8 +64,7 @@ pub fn fit(table: &mut Table) {
 
 fn needed(table: &Table, numbers: &[bool]) -> Vec<Needed> {
     let mut needed = vec![Needed::default(); numbers.len()];
-    let longest =
-        |parts: &mut dyn Iterator<Item = &str>| parts.map(|part| part.chars().count()).max().unwrap_or(0) as u16;
+    let longest = |parts: &mut dyn Iterator<Item = &str>| parts.map(|part| part.chars().count()).max().unwrap_or(0);
     let heads = table.header().into_iter().map(|row| (row, true));
     for (row, head) in heads.chain(table.row_iter().map(|row| (row, false))) {
         for ((cell, needed), number) in row.cell_iter().zip(&mut needed).zip(numbers) {
@@ -69,7 +72,8 @@ fn needed(table: &Table, numbers: &[bool]) -> Vec<Needed> {
             let least = match *number && !head {
                 // Two, of which the second begins with the sign.
                 true => {
-                    longest(&mut content.lines().flat_map(|line| line.split(" ±"))) + u16::from(content.contains(" ±"))
+                    longest(&mut content.lines().flat_map(|line| line.split(" ±")))
+                        + usize::from(content.contains(" ±"))
                 }
                 false => longest(&mut content.split_whitespace()).min(LONGEST),
             };
@@ -107,6 +111,10 @@ mod tests {
             assert!(widest <= usize::from(width) || width < 60, "{width}: {widest}\n{text}");
         }
         assert_eq!(compared(200).lines().count(), 3);
+        // Nor does it end in a panic where a cell is wider than a terminal can be.
+        let mut wide = table::new(&["policy", ">H_ANTT"]);
+        wide.set_width(80).add_row(["x".repeat(70_000), "9".repeat(70_000)]);
+        assert!(table::text(&wide).contains("999"));
         assert!(compared(80).contains("-3.4 ±14.1 %"), "{}", compared(80));
         let narrow = "\
 policy              H_ANTT                makespan  why
