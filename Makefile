@@ -34,6 +34,7 @@ lint: ## checks format, lints and the documentation of the code
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	cargo clippy --manifest-path bench/Cargo.toml --target-dir target --locked --quiet -- --deny warnings
 	cargo clippy --manifest-path crates/rayon-core/Cargo.toml --target-dir target --all-targets --locked --quiet -- --deny warnings
+	cargo check --manifest-path fuzz/Cargo.toml --target-dir target --locked --quiet
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
 	RUSTDOCFLAGS="--deny warnings" cargo doc --manifest-path crates/rayon-core/Cargo.toml --target-dir target --no-deps --locked --quiet
 

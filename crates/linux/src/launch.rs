@@ -276,20 +276,23 @@ pub fn ended(end: BorrowedFd<'_>) -> io::Result<bool> {
 /// The hidden command that runs [`tie`].
 pub const TIED: &str = "__tied";
 
-/// A command that the kernel kills when this thread ends, however it ends.
-pub fn tied(program: impl AsRef<OsStr>) -> Command {
+/// A command that the kernel sends a signal when this thread ends, however it ends.
+pub fn tied(program: impl AsRef<OsStr>, signal: Signal) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg(TIED).arg(std::process::id().to_string()).arg(program);
+    command.arg(TIED).args([signal.as_raw().to_string(), std::process::id().to_string()]).arg(program);
     command
 }
 
-/// What a tied process does first: arranges to be killed with its parent, then becomes the command. Returns only if it cannot:
+/// What a tied process does first: arranges to get the signal with its parent's end, then becomes the command. Returns only if it cannot:
 /// the exit status that says so, and why.
 pub fn tie(args: &[OsString]) -> (u8, String) {
     let mut parts = args.iter();
-    let (parent, program) = (parts.next().and_then(|pid| pid.to_str()?.parse::<i32>().ok()), parts.next());
-    let Some(program) = program else { return (OWN_FAILURE, "expected a process and a command".into()) };
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+    let mut number = || parts.next().and_then(|word| word.to_str()?.parse::<i32>().ok());
+    let (signal, parent) = (number().and_then(Signal::from_named_raw), number());
+    let (Some(signal), Some(program)) = (signal, parts.next()) else {
+        return (OWN_FAILURE, "expected a signal, a process and a command".into());
+    };
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(signal)) {
         return (OWN_FAILURE, format!("cannot be tied to its parent: {error}"));
     }
     // The parent may have gone before that.

@@ -8,24 +8,33 @@ use anyhow::{Context, Result};
 use clap::CommandFactory;
 use evenkeel_experiment::catalog;
 use evenkeel_report::table;
+use evenkeel_sched::policy::POLICIES;
 use flate2::read::ZlibDecoder;
 
 use crate::args::{Cli, Completions, Help, Man};
 use crate::names;
 use crate::page_text::laid_out;
 
+macro_rules! packed {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".z"))
+    };
+}
 macro_rules! pages {
     ($($name:literal: $what:literal),* $(,)?) => {
         /// Name, subject and packed text of the guide's pages.
-        const PAGES: &[(&str, &str, &[u8])] =
-            &[$(($name, $what, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".z")))),*];
+        const PAGES: &[(&str, &str, &[u8])] = &[$(($name, $what, packed!($name))),*];
     };
 }
+/// Packed text of the pages that describe policies, with a section for each.
+const ON_POLICIES: [&[u8]; 6] =
+    [packed!("linux"), packed!("big-little"), packed!("wash"), packed!("colab"), packed!("bias"), packed!("oracle")];
 pages! {
     "guide": "problems, and what solves them",
     "install": "which package to take, the unit for the scheduler inside the kernel",
     "run": "running a program under a policy",
     "openmp": "loops split by how fast cores are",
+    "policies": "which policy to try, and which pages describe them",
     "kernel": "policies inside the kernel",
     "top": "watching a scheduler at work",
     "machines": "machines and their files, governors",
@@ -53,34 +62,56 @@ pub fn run(args: &Help) -> Result<String> {
         for (name, what, _) in PAGES {
             let _ = writeln!(text, "  {name:14} {what}");
         }
+        text +=
+            "  POLICY         what a policy decides, where it wins and where it loses, such as `evenkeel help colab`\n";
         return Ok(text);
     };
+    if POLICIES.iter().any(|policy| policy.name == topic) {
+        return on_policy(topic);
+    }
     if let Some((.., text)) = PAGES.iter().find(|(name, ..)| name == topic && root.find_subcommand(name).is_none()) {
-        return shown(text);
+        return Ok(shown(unpacked(text)?));
     }
     root.build();
     if let Some(command) = root.find_subcommand_mut(topic).filter(|command| !command.is_hide_set()) {
         let mut text = command.render_long_help().ansi().to_string();
         if let Some((.., page)) = PAGES.iter().find(|(name, ..)| name == topic) {
-            let _ = write!(text, "\n{}", shown(page)?);
+            let _ = write!(text, "\n{}", shown(unpacked(page)?));
         }
         return Ok(text);
     }
     Err(catalog::unknown("topic", topic, topics(&root)).into())
 }
 
-/// What there is help for: commands, then pages.
+/// What the guide says of a policy: the section under its name.
+fn on_policy(name: &str) -> Result<String> {
+    let level = |line: &str| line.find(|letter| letter != '#').filter(|level| *level > 0);
+    let mut section = String::new();
+    for page in ON_POLICIES {
+        let page = unpacked(page)?;
+        let is_heading = |line: &&str| line.trim_start_matches('#').strip_prefix(' ') == Some(name);
+        let mut lines = page.lines().skip_while(|line| level(line).is_none() || !is_heading(line));
+        let Some(heading) = lines.next() else { continue };
+        let ends = |line: &&str| level(line).is_some_and(|level_there| Some(level_there) <= level(heading));
+        for line in [heading].into_iter().chain(lines.take_while(|line| !ends(line))) {
+            section += line;
+            section.push('\n');
+        }
+    }
+    Ok(shown(section))
+}
+
+/// What there is help for: commands, pages, then policies.
 fn topics(root: &clap::Command) -> Vec<&str> {
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name());
     let pages = PAGES.iter().map(|(name, ..)| *name).filter(|page| root.find_subcommand(page).is_none());
-    commands.chain(pages).collect()
+    commands.chain(pages).chain(POLICIES.iter().map(|policy| policy.name)).collect()
 }
 
 /// A page, laid out for the terminal if there is one.
-fn shown(packed: &[u8]) -> Result<String> {
-    let page = unpacked(packed)?;
+fn shown(page: String) -> String {
     // As wide as tables are there.
-    Ok(table::new(&[]).width().map(|width| laid_out(&page, width.into())).unwrap_or(page))
+    table::new(&[]).width().map(|width| laid_out(&page, width.into())).unwrap_or(page)
 }
 
 /// A page as build.rs found it.

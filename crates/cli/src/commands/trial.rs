@@ -3,6 +3,7 @@
 mod report;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -145,10 +146,9 @@ fn options(cores: &Cores) -> Vec<String> {
     all.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value.clone()?])).flatten().collect()
 }
 
-/// Whether a program that has this in its memory has loops that can be split.
-fn splits(maps: &str) -> bool {
-    let mut files = maps.lines().filter_map(|line| line.rsplit_once('/'));
-    files.any(|(_, file)| SPLIT.iter().any(|library| file.starts_with(library)))
+/// Whether a program that has these files in its memory has loops that can be split.
+fn splits(loaded: &BTreeSet<String>) -> bool {
+    loaded.iter().any(|file| SPLIT.iter().any(|library| file.starts_with(library)))
 }
 
 impl Scheduler {
@@ -214,7 +214,7 @@ impl<'a> Job<'a> {
 
     /// The first run, which does not count.
     fn warm(&self, stock: &Scheduler) -> Result<Ended> {
-        self.turn(stock).map_err(|error| match error.is::<Signalled>() {
+        self.turn(stock, true).map_err(|error| match error.is::<Signalled>() {
             true => Interrupted { report: String::new(), reached: "no round".into() }.into(),
             false => error,
         })
@@ -255,15 +255,15 @@ impl<'a> Job<'a> {
         let mut ran = Vec::new();
         for &one in order {
             bar.set_message(schedulers[one].name.clone());
-            ran.push((one, self.turn(&schedulers[one])?.measured));
+            ran.push((one, self.turn(&schedulers[one], false)?.measured));
             bar.inc(1);
         }
         Ok(ran)
     }
 
     /// Runs something, unless a signal wants the end.
-    fn once(&self, command: &[OsString], asks_for_loaded: bool) -> Result<Ended> {
-        let turn = Turn { command, shows: self.shows, counters: &self.counters, without: &[VARIABLE] };
+    fn once(&self, command: &[OsString], hosted: bool, asks_for_loaded: bool) -> Result<Ended> {
+        let turn = Turn { command, shows: self.shows, counters: &self.counters, without: &[VARIABLE], hosted };
         let ended = turn.run(&self.signals, asks_for_loaded).context("cannot start a process")?;
         if ended.signal.is_some() {
             bail!(Signalled);
@@ -271,9 +271,9 @@ impl<'a> Job<'a> {
         Ok(ended)
     }
 
-    fn turn(&self, scheduler: &Scheduler) -> Result<Ended> {
+    fn turn(&self, scheduler: &Scheduler, asks_for_loaded: bool) -> Result<Ended> {
         if let Some(prepare) = self.prepare {
-            let status = self.once(&["sh".into(), "-c".into(), prepare.to_owned()], false)?.status;
+            let status = self.once(&["sh".into(), "-c".into(), prepare.to_owned()], false, false)?.status;
             if !status.success() {
                 bail!("--prepare {}: it failed, with exit code {}", prepare.display(), exit_code(status));
             }
@@ -285,7 +285,7 @@ impl<'a> Job<'a> {
             command.extend(["--quiet", "--"].map(OsString::from));
         }
         command.extend_from_slice(self.command);
-        let ended = self.once(&command, scheduler.words.is_empty())?;
+        let ended = self.once(&command, !scheduler.words.is_empty(), asks_for_loaded)?;
         let code = exit_code(ended.status);
         let usual = *self.usual.get_or_init(|| code);
         // Where Evenkeel itself fails, the command may never have run.

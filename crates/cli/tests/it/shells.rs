@@ -5,6 +5,8 @@
 use std::fs;
 use std::process::{Command, Output};
 
+use evenkeel_sched::policy::POLICIES;
+
 fn evenkeel(args: &[&str]) -> Output {
     Command::new(assert_cmd::cargo::cargo_bin!("evenkeel")).args(args).output().unwrap()
 }
@@ -74,6 +76,13 @@ fn help_knows_commands_and_pages() {
     // A command and a page of one name are one topic.
     let both = stdout(&["help", "machines"]);
     assert!(both.contains("Usage: evenkeel machines") && both.contains("# Machines"), "{both}");
+    // Each policy has a section, and a page may have several.
+    for policy in POLICIES {
+        let section = stdout(&["help", policy.name]);
+        let heading = section.lines().next().unwrap().trim_start_matches('#').trim_start();
+        assert!(heading == policy.name && section.contains("**Decides**"), "{section}");
+        assert_eq!(section.matches("**Decides**").count(), 1, "{section}");
+    }
     let nothing = String::from_utf8(evenkeel(&["help", ""]).stderr).unwrap();
     let (_, known) = nothing.trim_end().split_once("known are ").unwrap();
     let mut names: Vec<&str> = known.split(", ").collect();

@@ -1,7 +1,7 @@
 //! One run of a program, with the time that it takes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::{ExitStatus, Stdio};
@@ -12,7 +12,9 @@ use signal_hook::consts::SIGINT;
 
 use super::{Counters, Measured};
 use crate::clock::clock;
+use crate::event::Tid;
 use crate::launch::{Signals, end_of, tied};
+use crate::process::{children, text};
 use crate::wait::poll;
 
 /// How often it is looked whether there is a signal, or what the program has loaded; sooner at first, as programs load libraries then.
@@ -27,6 +29,8 @@ pub struct Turn<'a> {
     pub shows: bool,
     /// Variables that its environment is without.
     pub without: &'a [&'a str],
+    /// Whether it is one of Evenkeel's hosts: one that is killed lets its program run on, one that is asked to end has it end first.
+    pub hosted: bool,
     /// What counts energy.
     pub counters: &'a Counters,
 }
@@ -40,19 +44,19 @@ pub struct Ended {
     pub status: ExitStatus,
     /// The signal that has ended it, and is to end this program, too.
     pub signal: Option<i32>,
-    /// Files that it had in its memory when it was looked at last, if that was asked for.
-    pub loaded: String,
+    /// The names of the files that it, and what it started, were seen to have in memory, if that was asked for.
+    pub loaded: BTreeSet<String>,
 }
 
 impl Turn<'_> {
-    /// Makes it. What the program reads is empty. Signals that end this program are passed on. If this thread is killed, so is the process that it
-    /// has started, but not what that has started in turn.
+    /// Makes it. What the program reads is empty. Signals that end this program are passed on. If this thread is killed, the process that it has
+    /// started ends, but not what that has started in turn, except by a host.
     ///
     /// # Errors
     /// No process can be started.
     pub fn run(&self, signals: &Signals, asks_for_loaded: bool) -> io::Result<Ended> {
         let [program, words @ ..] = self.command else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let mut command = tied(program);
+        let mut command = tied(program, if self.hosted { Signal::TERM } else { Signal::KILL });
         command.args(words).stdin(Stdio::null());
         if !self.shows {
             command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -65,7 +69,7 @@ impl Turn<'_> {
         let mut child = command.spawn()?;
         let end = end_of(child.id())?;
         let mut passed = None;
-        let mut loaded = String::new();
+        let mut loaded = BTreeSet::new();
         let mut interval = FIRST;
         let status = loop {
             poll(&[end.as_fd()], interval)?;
@@ -73,8 +77,8 @@ impl Turn<'_> {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            if asks_for_loaded && let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", child.id())) {
-                loaded = maps;
+            if asks_for_loaded {
+                look_at(child.id(), &mut loaded);
             }
             for signal in signals.take() {
                 passed = Some(signal);
@@ -89,5 +93,15 @@ impl Turn<'_> {
         // One of the terminal's may have ended it at once.
         let signal = passed.or_else(|| signals.take().last());
         Ok(Ended { measured, status, signal, loaded })
+    }
+}
+
+/// Adds the names of the files that a process, and all that it has started, have in memory: a program is often started by a script.
+fn look_at(process: Tid, loaded: &mut BTreeSet<String>) {
+    let mut processes = vec![process];
+    while let Some(process) = processes.pop() {
+        processes.extend(children(process));
+        let maps = text(format!("/proc/{process}/maps")).unwrap_or_default();
+        loaded.extend(maps.lines().filter_map(|line| Some(line.rsplit_once('/')?.1.to_owned())));
     }
 }

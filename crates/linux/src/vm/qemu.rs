@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
+
 use super::guest;
 use super::kernel;
 use super::options::Accelerator;
@@ -84,7 +86,7 @@ impl Machine<'_> {
         }
         let (cores, mb) = (self.spec.cores().to_string(), self.memory_mb.to_string());
         // Dies with its parent, whatever happens to that.
-        let mut command = crate::launch::tied(&self.emulator.program);
+        let mut command = crate::launch::tied(&self.emulator.program, Signal::KILL);
         command.args(self.emulator.firmware.iter().flat_map(|folder| [Path::new("-L"), folder]));
         command.args(["-accel", &accelerator, "-cpu", cpu, "-smp", &cores, "-m", &mb]);
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
@@ -102,7 +104,7 @@ impl Machine<'_> {
 
     /// The process that shares the host's files with the guest.
     pub fn file_server(&self, virtiofsd: &Path) -> Command {
-        let mut command = crate::launch::tied(virtiofsd);
+        let mut command = crate::launch::tied(virtiofsd, Signal::KILL);
         command.arg(format!("--socket-path={}", self.files().display()));
         command.args(["-o", "source=/", "-o", caching(virtiofsd), "-o", "sandbox=chroot"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
