@@ -1,7 +1,7 @@
 //! OpenMP programs on a big and a little core, an emulated one at a third of the speed: how long they take if slow cores are given less of their loops, and
-//! if the kernel, the program or another policy sees to that.
+//! if the kernel, the program or another policy sees to that. Some are compiled here, others are real ones that are installed.
 //!
-//!     loops --evenkeel FILE --library FILE [--rounds N] [--format json]
+//!     loops --evenkeel FILE --library FILE [--programs NAMES] [--rounds N] [--format json]
 //!
 //! In each round all take turns, and each time is divided by that of the program as it is, in the same round.
 
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, ValueEnum};
 use evenkeel_bench::spread;
 use serde_json::{Value, json};
@@ -25,6 +26,9 @@ struct Args {
     /// The library that is preloaded.
     #[arg(long)]
     library: PathBuf,
+    /// Only these programs.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(COMPILED.iter().chain(&INSTALLED)))]
+    programs: Vec<String>,
     /// Rounds, of which the median is shown with the least and the most.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -38,7 +42,10 @@ enum Format {
     Json,
 }
 
-const PROGRAMS: [&str; 4] = ["stencil", "spmv", "cg", "lu"];
+/// Their sources are in `bench/loops`.
+const COMPILED: [&str; 4] = ["stencil", "spmv", "cg", "lu"];
+/// What runs them is in `bench/installed`.
+const INSTALLED: [&str; 4] = ["gromacs", "imagemagick", "lightgbm", "scikit-learn"];
 const COMPILERS: [&str; 2] = ["clang", "gcc"];
 /// How a loop is scheduled.
 const STATIC: &str = "static";
@@ -67,6 +74,43 @@ const ALL: [(How, &str); 5] = [
     (How::Openmp, "--openmp"),
 ];
 
+/// A program that can be run.
+struct Program {
+    name: &'static str,
+    /// What it was compiled by, or that it is installed.
+    from: &'static str,
+    plain: PathBuf,
+    /// The same with its loops dynamic, if that can be had.
+    dynamic: Option<PathBuf>,
+    /// Where it is run.
+    folder: PathBuf,
+}
+
+impl Program {
+    fn compiled(folder: &Path, compiler: &'static str, name: &'static str) -> Result<Self, Error> {
+        let plain = compiled(folder, compiler, name, STATIC)?;
+        let dynamic = Some(compiled(folder, compiler, name, DYNAMIC)?);
+        Ok(Self { name, from: compiler, plain, dynamic, folder: folder.to_owned() })
+    }
+
+    /// One that is installed, with its input in a folder of its own.
+    fn installed(folder: &Path, name: &'static str) -> Result<Self, Error> {
+        let folder = folder.join(name);
+        std::fs::create_dir_all(&folder)?;
+        let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("installed").join(name);
+        let prepared = Command::new(&plain).arg("prepare").current_dir(&folder).stdout(Stdio::null()).output()?;
+        if !prepared.status.success() {
+            let said = String::from_utf8_lossy(&prepared.stderr);
+            return Err(format!("{name}: {}", said.lines().last().unwrap_or("it cannot be prepared")).into());
+        }
+        Ok(Self { name, from: "installed", plain, dynamic: None, folder })
+    }
+
+    fn command(&self, how: How) -> Option<&Path> {
+        if how == How::Dynamic { self.dynamic.as_deref() } else { Some(&self.plain) }
+    }
+}
+
 /// Compiles a program, in a folder that is thrown away.
 fn compiled(folder: &Path, compiler: &str, program: &str, schedule: &str) -> Result<PathBuf, Error> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("loops").join(program).with_extension("c");
@@ -78,7 +122,7 @@ fn compiled(folder: &Path, compiler: &str, program: &str, schedule: &str) -> Res
 }
 
 /// Runs a program; returns how long that took, in s, and what it printed.
-fn run(args: &Args, how: How, program: &Path) -> Result<(f64, String), Error> {
+fn run(args: &Args, how: How, program: &Path, folder: &Path) -> Result<(f64, String), Error> {
     let mut command = Command::new(&args.evenkeel);
     // Fine slices, of which a region has many.
     command.args(["emulate", "--quiet", "--period", "300us", MACHINE, "--"]);
@@ -89,7 +133,11 @@ fn run(args: &Args, how: How, program: &Path) -> Result<(f64, String), Error> {
         How::Openmp => _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--openmp"]).args(CORES).arg("--"),
     }
     // A thread that spins while it waits holds up the timers of an emulated core.
-    command.arg(program).env("OMP_WAIT_POLICY", "passive").env("EVENKEEL_OMP_LIBRARY", &args.library);
+    command
+        .arg(program)
+        .current_dir(folder)
+        .env("OMP_WAIT_POLICY", "passive")
+        .env("EVENKEEL_OMP_LIBRARY", &args.library);
     let begin = Instant::now();
     let output = command.stderr(Stdio::inherit()).output()?;
     let took = begin.elapsed().as_secs_f64();
@@ -99,20 +147,20 @@ fn run(args: &Args, how: How, program: &Path) -> Result<(f64, String), Error> {
     Ok((took, String::from_utf8(output.stdout)?))
 }
 
-/// What came of a program, as compiled by one compiler.
-fn measured(args: &Args, folder: &Path, compiler: &str, program: &str) -> Result<Value, Error> {
-    let [plain, dynamic] =
-        [compiled(folder, compiler, program, STATIC)?, compiled(folder, compiler, program, DYNAMIC)?];
+/// What came of a program.
+fn measured(args: &Args, program: &Program) -> Result<Value, Error> {
     let mut seconds = Vec::new();
     let mut ratios = vec![Vec::new(); ALL.len()];
     for round in 0..=args.rounds {
         let (mut stock, mut expected) = (0.0, String::new());
         for (nth, (how, name)) in ALL.into_iter().enumerate() {
-            let (took, said) = run(args, how, if how == How::Dynamic { &dynamic } else { &plain })?;
+            let Some(command) = program.command(how) else { continue };
+            let (took, said) = run(args, how, command, &program.folder)?;
             if how == How::Stock {
                 (stock, expected) = (took, said);
             } else if said != expected {
-                return Err(format!("{program} by {compiler}, {name}: {said:?} instead of {expected:?}").into());
+                let Program { name: what, from, .. } = program;
+                return Err(format!("{what} ({from}), {name}: {said:?} instead of {expected:?}").into());
             }
             // The first round brings files into memory.
             if round > 0 {
@@ -127,19 +175,25 @@ fn measured(args: &Args, folder: &Path, compiler: &str, program: &str) -> Result
         let spread = spread(values);
         json!({ "median": spread.median, "min": spread.min, "max": spread.max })
     };
+    let measured = ALL.into_iter().zip(ratios).skip(1).filter(|(_, values)| !values.is_empty());
     let ratios: serde_json::Map<String, Value> =
-        ALL.into_iter().zip(ratios).skip(1).map(|((_, name), values)| (name.to_owned(), against(values))).collect();
-    Ok(json!({ "program": program, "compiler": compiler, "stock_s": against(seconds), "against_stock": ratios }))
+        measured.map(|((_, name), values)| (name.to_owned(), against(values))).collect();
+    Ok(json!({ "program": program.name, "from": program.from, "stock_s": against(seconds), "against_stock": ratios }))
 }
 
 fn row(found: &Value) -> String {
     let number = |at: &Value| at.as_f64().unwrap_or(f64::NAN);
     let text = |at: &Value| at.as_str().unwrap_or_default().to_owned();
-    let mut row = format!("{:<9} {:<9}", text(&found["program"]), text(&found["compiler"]));
+    let mut row = format!("{:<12} {:<9}", text(&found["program"]), text(&found["from"]));
     row += &format!("{:>7.2} s", number(&found["stock_s"]["median"]));
     for (_, name) in ALL.into_iter().skip(1) {
         let of = &found["against_stock"][name];
-        row += &format!("  {:>5.2} ({:.2}-{:.2})", number(&of["median"]), number(&of["min"]), number(&of["max"]));
+        row += &match of.is_null() {
+            true => format!("  {:>5} {:11}", "", ""),
+            false => {
+                format!("  {:>5.2} ({:.2}-{:.2})", number(&of["median"]), number(&of["min"]), number(&of["max"]))
+            }
+        };
     }
     row
 }
@@ -154,25 +208,31 @@ fn main() -> ExitCode {
             println!(
                 "OpenMP programs on {MACHINE}, time against that of the program as it is (all cores could do {IDEAL})"
             );
-            print!("{:<9} {:<9}{:>9}", "program", "compiler", "stock");
+            print!("{:<12} {:<9}{:>9}", "program", "from", "stock");
             for (_, name) in ALL.into_iter().skip(1) {
                 print!("  {name:<17}");
             }
             println!();
         }
+        let wanted = |name: &&str| args.programs.is_empty() || args.programs.iter().any(|one| one == name);
+        let compiled =
+            COMPILERS.into_iter().flat_map(|by| COMPILED.into_iter().filter(wanted).map(move |name| (by, name)));
+        let compiled = compiled.map(|(by, name)| Program::compiled(&folder, by, name));
+        let installed = INSTALLED.into_iter().filter(wanted).map(|name| Program::installed(&folder, name));
         let mut all = Vec::new();
-        for compiler in COMPILERS {
-            if let Err(why) = compiled(&folder, compiler, PROGRAMS[0], STATIC) {
-                eprintln!("skipped: {why}");
-                continue;
-            }
-            for program in PROGRAMS {
-                let found = measured(&args, &folder, compiler, program)?;
-                if text {
-                    println!("{}", row(&found));
+        for program in compiled.chain(installed) {
+            let program = match program {
+                Ok(program) => program,
+                Err(why) => {
+                    eprintln!("skipped: {why}");
+                    continue;
                 }
-                all.push(found);
+            };
+            let found = measured(&args, &program)?;
+            if text {
+                println!("{}", row(&found));
             }
+            all.push(found);
         }
         if !text {
             println!(
