@@ -7,12 +7,13 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use crate::pool::Pool;
 use crate::region::{Access, Lend, Region, RegionUse};
 use crate::scope::{Scope, ScopeRef};
-use crate::task::{Body, GraphTask, RunsOn};
+use crate::task::{RunsOn, TaskRef, Tasks};
 use crate::worker::Worker;
 
 /// Tasks that are created and have not ended, for each worker, by default: as in Nanos++, and in the simulator.
@@ -22,10 +23,13 @@ const WINDOW: usize = 500;
 pub struct Graph<'g, 'env: 'g> {
     scope: Scope<'g>,
     worker: Worker<'g>,
+    tasks: RefCell<Tasks>,
     regions: RefCell<Vec<RegionHistory>>,
     /// What the task that is being created uses: kept for its memory.
     uses: RefCell<Vec<RegionUse>>,
     window: Cell<usize>,
+    /// Tasks that the scope counts already, and that may be created before it has to be asked how many have not ended: workers change that number all the time.
+    room: Cell<usize>,
     /// A task runs [`now`](Creation::now): waiting for all tasks would include this one.
     in_task: Cell<bool>,
     _env: PhantomData<&'env mut &'env ()>,
@@ -34,25 +38,26 @@ pub struct Graph<'g, 'env: 'g> {
 /// The tasks that touched a region last.
 #[derive(Default)]
 struct RegionHistory {
-    writer: Option<Arc<GraphTask>>,
+    writer: Option<TaskRef>,
     /// Since that one.
-    readers: Vec<Arc<GraphTask>>,
+    readers: SmallVec<[TaskRef; 2]>,
 }
 
 impl RegionHistory {
-    fn add(&mut self, task: &Arc<GraphTask>, writes: bool) {
-        if let (Some(writer), true) = (&self.writer, self.readers.is_empty() || !writes) {
+    /// Adds a task, which waits for those that it must not run with.
+    fn add(&mut self, task: TaskRef, writes: bool) {
+        if let (Some(writer), true) = (self.writer, self.readers.is_empty() || !writes) {
             task.follow(writer);
         }
         if writes {
-            self.readers.drain(..).for_each(|reader| task.follow(&reader));
-            self.writer = Some(Arc::clone(task));
+            self.readers.drain(..).for_each(|reader| task.follow(reader));
+            self.writer = Some(task);
             return;
         }
         if self.readers.len() == self.readers.capacity() {
             self.readers.retain(|reader| !reader.is_done());
         }
-        self.readers.push(Arc::clone(task));
+        self.readers.push(task);
     }
 }
 
@@ -142,13 +147,16 @@ where
     let graph = Graph {
         scope: Scope::new(worker),
         worker,
+        tasks: RefCell::default(),
         regions: RefCell::default(),
         uses: RefCell::default(),
         window: Cell::new(WINDOW * worker.shared().slots.len()),
+        room: Cell::new(0),
         in_task: Cell::new(false),
         _env: PhantomData,
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| f(&graph)));
+    graph.close();
     graph.scope.end(worker, outcome)
 }
 
@@ -171,6 +179,7 @@ impl<'g, 'env> Graph<'g, 'env> {
     /// If a task has panicked, and in a task that runs [`now`](Creation::now).
     pub fn wait(&'g self) {
         self.check_outside();
+        self.close();
         self.scope.wait(self.worker, 0);
         if let Some(panic) = self.scope.take_panic() {
             resume_unwind(panic);
@@ -180,6 +189,7 @@ impl<'g, 'env> Graph<'g, 'env> {
     /// A bound on the tasks that are created and have not ended: with as many the creating thread works until half are left. Default: 500 for each
     /// worker. Zero counts as one.
     pub fn window(&'g self, tasks: usize) {
+        self.close();
         self.window.set(tasks.max(1));
     }
 
@@ -196,19 +206,39 @@ impl<'g, 'env> Graph<'g, 'env> {
         let twice = uses.windows(2).any(|pair| pair[0].region == pair[1].region && pair[1].writes);
         assert!(!twice, "a task that writes a region accesses it once");
 
-        let window = self.window.get();
-        if self.scope.unfinished() >= window && !self.in_task.get() {
-            self.scope.wait(self.worker, window / 2);
+        if self.room.get() == 0 {
+            self.make_room();
         }
+        self.room.set(self.room.get() - 1);
     }
 
-    /// Makes the task that was admitted, with its edges. It still has to be [created](GraphTask::created).
-    fn link(&self, runs_on: RunsOn, body: Option<Body>) -> Arc<GraphTask> {
-        // SAFETY: `graph` waits for all tasks of its scope.
-        let task = unsafe { GraphTask::new(ScopeRef::new(&self.scope), runs_on, body) };
+    #[cold]
+    fn make_room(&self) {
+        let window = self.window.get();
+        let mut unfinished = self.scope.unfinished();
+        if unfinished >= window && !self.in_task.get() {
+            self.scope.wait(self.worker, window / 2);
+            unfinished = window / 2;
+        }
+        self.room.set(window.saturating_sub(unfinished).max(1));
+        self.scope.enter_many(self.room.get());
+    }
+
+    /// Gives back the room: it is waited for tasks that are there.
+    fn close(&self) {
+        self.scope.take_back(self.room.take());
+    }
+
+    /// Makes the task that was admitted, with its edges. It still has to be [created](TaskRef::created).
+    ///
+    /// # Safety
+    /// What the body borrows lives until the graph ends.
+    unsafe fn link<F: FnOnce() + Send>(&self, runs_on: RunsOn, body: Option<F>) -> TaskRef {
+        // SAFETY: `graph` waits for all tasks of its scope, and then drops this.
+        let task = unsafe { self.tasks.borrow_mut().add(ScopeRef::new(&self.scope), runs_on, body) };
         let mut regions = self.regions.borrow_mut();
         for one in &*self.uses.borrow() {
-            regions[one.region].add(&task, one.writes);
+            regions[one.region].add(task, one.writes);
         }
         task
     }
@@ -239,12 +269,11 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
     {
         let Creation { graph, accesses, priority } = self;
         graph.admit(&accesses.0);
-        // SAFETY: a task is run when those have ended that it must not run with.
-        let body: Box<dyn FnOnce() + Send + 'g> = Box::new(move || unsafe { accesses.call(f) });
-        // SAFETY: what is borrowed for `'g` lives until the graph ends, which waits for the task; and tasks drop their bodies before they end.
-        let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'g>, Body>(body) };
         graph.worker.count_spawn();
-        graph.link(RunsOn::AnyWorker { priority }, Some(body)).created(graph.worker);
+        // SAFETY: a task is run when those have ended that it must not run with.
+        let body = move || unsafe { accesses.call(f) };
+        // SAFETY: what is borrowed for `'g` lives until the graph ends.
+        unsafe { graph.link(RunsOn::AnyWorker { priority }, Some(body)) }.created(graph.worker);
     }
 
     /// Runs it here, as soon as what it depends on has ended, and returns what it gives: for data on which the program's next step depends. Works meanwhile.
@@ -259,8 +288,9 @@ impl<'g, A: Access + 'g> Creation<'g, '_, A> {
         graph.check_outside();
         let worker = graph.worker;
         graph.admit(&accesses.0);
-        let task = graph.link(RunsOn::Creator, None);
-        Arc::clone(&task).created(worker);
+        // SAFETY: there is no body.
+        let task = unsafe { graph.link(RunsOn::Creator, None::<fn()>) };
+        task.created(worker);
         graph.scope.wait_for_open(worker);
         if task.is_hopeless() {
             task.end(Ok(()), worker);

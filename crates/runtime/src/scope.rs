@@ -30,6 +30,7 @@ pub struct Scope<'scope> {
 }
 
 /// A scope, for a task of it.
+#[derive(Clone, Copy)]
 pub(crate) struct ScopeRef<'scope>(*const Scope<'scope>);
 
 // SAFETY: scopes are `Sync`.
@@ -101,7 +102,17 @@ impl<'scope> Scope<'scope> {
 
     /// Counts a task, which has to [leave](ScopeRef::leave).
     pub(crate) fn enter(&self) {
-        self.open.fetch_add(1, Relaxed);
+        self.enter_many(1);
+    }
+
+    /// Counts as many tasks as will be spawned, or [taken back](Self::take_back).
+    pub(crate) fn enter_many(&self, tasks: usize) {
+        self.open.fetch_add(tasks, Relaxed);
+    }
+
+    /// Counts no more so many of the tasks that were to be spawned. For the body.
+    pub(crate) fn take_back(&self, tasks: usize) {
+        self.open.fetch_sub(tasks, Relaxed);
     }
 
     /// Tasks that have not ended. For the body.

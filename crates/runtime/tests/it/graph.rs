@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -458,5 +459,77 @@ fn tasks_of_a_graph_are_counted() {
             }
         });
         assert_eq!(pool.stats().iter().map(|stats| stats.spawns).sum::<u64>(), 100);
+    }
+}
+
+/// What a body holds lies in the task where it fits, and is dropped once, whether it is run or not.
+#[test]
+fn bodies_of_any_size_are_run_and_dropped_once() {
+    struct Held<'a>(&'a AtomicUsize);
+    impl Drop for Held<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    #[repr(align(128))]
+    struct Aligned(u64);
+    let dropped = AtomicUsize::new(0);
+    let rounds = few(200);
+    for pool in pools() {
+        dropped.store(0, Ordering::Relaxed);
+        let mut sums = [0_u64; 3];
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            pool.graph(|g| {
+                g.window(8);
+                let [small, large, aligned] = sums.each_mut().map(|sum| g.region(sum));
+                for i in 0..rounds as u64 {
+                    let held = Held(&dropped);
+                    g.task(small.write()).spawn(move |sum| {
+                        let _held = held;
+                        *sum += i;
+                    });
+                    let (held, numbers) = (Held(&dropped), [i; 40]);
+                    g.task(large.write()).spawn(move |sum| {
+                        let _held = held;
+                        *sum += numbers.iter().sum::<u64>();
+                    });
+                    let (held, number) = (Held(&dropped), Aligned(i));
+                    g.task(aligned.write()).spawn(move |sum| {
+                        let _held = held;
+                        assert!(ptr::from_ref(&number).addr().is_multiple_of(128));
+                        *sum += number.0;
+                    });
+                }
+                g.task((small.write(), large.write())).spawn(|_| resume_unwind(Box::new("what comes is not run")));
+                let held = Held(&dropped);
+                g.task(large.write()).spawn(move |_| drop(held));
+            });
+        }));
+        assert!(panicked.is_err());
+        let all = (rounds * (rounds - 1) / 2) as u64;
+        assert_eq!((sums, dropped.load(Ordering::Relaxed)), ([all, 40 * all, all], 3 * rounds + 1));
+    }
+}
+
+/// More tasks than have room in the memory of one wait for one, and one waits for as many.
+#[test]
+fn any_number_waits_for_any_number() {
+    for pool in pools() {
+        let (mut shared, mut seen) = (0_u64, vec![0; few(100)]);
+        pool.graph(|g| {
+            let shared = g.region(&mut shared);
+            let seen: Vec<_> = seen.iter_mut().map(|one| g.region(one)).collect();
+            for round in 1..4 {
+                g.task(shared.write()).spawn(move |shared| *shared += 1);
+                for one in &seen {
+                    g.task((shared.read(), one.write())).spawn(move |(shared, one)| {
+                        assert_eq!(*shared, round);
+                        *one += shared;
+                    });
+                }
+            }
+            g.task((shared.write(), seen.clone().into_iter().map(|one| one.read()).collect::<Vec<_>>()))
+                .spawn(|(_, seen)| assert!(seen.iter().all(|one| **one == 1 + 2 + 3)));
+        });
     }
 }
