@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::guard::Guard;
-use evenkeel_linux::host::{self, Followed, Plan, SeenInside, Short, Summary, Target, ThreadSummary};
+use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadSummary};
 use evenkeel_linux::mask;
 use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
@@ -175,13 +175,10 @@ impl<'a> Account<'a> {
         }
         fact("ready", summary.delay.to_string(), "of all threads: could run, and had no core".into());
         let inside = summary.inside();
-        if let Some(SeenInside { waited, idle, .. }) = inside {
+        if let Some((waited, _)) = inside {
             fact("waits", waited.to_string(), "of all threads, for locks, barriers, queues (futex)".into());
-            if idle > Ns::ZERO {
-                fact("idle", idle.to_string(), "of threads that waited there for something to do".into());
-            }
         }
-        let preempted = inside.map_or_else(String::new, |inside| format!("{} by preemption", inside.preempted));
+        let preempted = inside.map_or_else(String::new, |(_, preempted)| format!("{preempted} by preemption"));
         fact("switches", summary.switches.to_string(), preempted);
         fact("moves", summary.moves.to_string(), "to another core type".into());
         if summary.binds > 0 {
@@ -232,10 +229,7 @@ impl<'a> Account<'a> {
                 let show = |time: fn(&Inside) -> Ns| thread.inside.as_ref().map_or(Ns::ZERO, time).to_string();
                 row.extend([show(|inside| inside.waited), show(|inside| inside.blame)]);
             }
-            let remarks = [(thread.kind == ThreadKind::Service, "service"), (thread.idle(), "idle")];
-            row.push(
-                remarks.into_iter().filter_map(|(holds, word)| holds.then_some(word)).collect::<Vec<_>>().join(", "),
-            );
+            row.push(if thread.kind == ThreadKind::Service { "service".into() } else { String::new() });
             threads.add_row(row);
         }
         table::text(&threads)
@@ -263,7 +257,6 @@ impl<'a> Account<'a> {
             process: thread.process,
             name: &thread.name,
             service: thread.kind == ThreadKind::Service,
-            idle: thread.idle(),
             run_s: by_type(&thread.run),
             delay_s: seconds(&thread.delay),
             waited_s: thread.inside.map(|inside| seconds(&inside.waited)),
@@ -292,10 +285,9 @@ impl<'a> Account<'a> {
                 delay_s: seconds(&summary.short.delay),
             },
             delay_s: seconds(&summary.delay),
-            waited_s: inside.map(|inside| seconds(&inside.waited)),
-            idle_s: inside.map(|inside| seconds(&inside.idle)),
+            waited_s: inside.map(|(waited, _)| seconds(&waited)),
             switches: summary.switches,
-            preemptions: inside.map(|inside| inside.preempted),
+            preemptions: inside.map(|(_, preempted)| preempted),
             moves: summary.moves,
             binds: summary.binds,
             refused: summary.refused,

@@ -54,8 +54,6 @@ needs! {
     stress_ng: || installed("stress-ng");
     /// clang with its OpenMP library.
     libomp: openmp;
-    /// A Java virtual machine, with a compiler.
-    java: || installed("javac");
     /// Chromium, a browser that draws pages.
     chromium: || installed("chromium");
     /// Python with what its package is tested with. Those tests are in Python: `scripts/python` skips them, or fails.

@@ -32,5 +32,5 @@ pub use rates::Rates;
 pub use service::kind;
 pub use session::{Error, Followed, Target, follow};
 pub use simulated::Simulated;
-pub use summary::{SeenInside, Short, Summary, ThreadSummary};
+pub use summary::{Short, Summary, ThreadSummary};
 pub use timeline::{Move, Slice, Timeline};

@@ -28,8 +28,6 @@ pub struct Followed<'a> {
     /// Time that all threads together waited in the futex system call: for locks, barriers, conditions, queues, in seconds; `null`
     /// without eBPF.
     pub waited_s: Option<f64>,
-    /// Time that idle threads waited there, which is not in `waited_s`, in seconds; `null` without eBPF.
-    pub idle_s: Option<f64>,
     /// How often a thread left a CPU, or came onto one, which is at most one more for each thread.
     pub switches: u64,
     /// How often a thread left a CPU though it was runnable; `null` without eBPF.
@@ -91,9 +89,6 @@ pub struct FollowedThread<'a> {
     pub name: &'a str,
     /// Whether it serves a language's runtime system, as threads of a Java virtual machine do.
     pub service: bool,
-    /// Whether it waited in the futex system call for something to do, and not for what others did: for a hundred times as long as it ran, or as one that is `service`. Such
-    /// waits are in no entry of `waits`, and in no thread's `blame_s`.
-    pub idle: bool,
     /// Time that it ran on each core type, in seconds.
     pub run_s: Vec<f64>,
     /// Time that it was ready and did not run, in seconds.
