@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
 use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
@@ -26,7 +25,7 @@ const LISTED_PAIRS: usize = 8;
 
 /// This machine as it is, or as the user says that it is: the CPUs that this process may use.
 pub fn topology(cores: &Cores) -> Result<Topology> {
-    let found = Topology::read(Path::new("/")).map_err(Error::msg)?;
+    let found = Topology::of_this_machine().map_err(Error::msg)?;
     let chosen = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
     let usable = mask::own().context("cannot read which CPUs this process may use")?;
     let barred = chosen.ids().into_iter().find(|cpu| !usable.contains(cpu));

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -50,7 +49,7 @@ fn look() -> Option<Cores> {
     let before = sched_getaffinity(None).ok()?;
     let allowed = |cpu: &(u16, f64)| usize::from(cpu.0) < CpuSet::MAX_CPU && before.is_set(usize::from(cpu.0));
     let known = switch::cores().or_else(|| {
-        let topology = Topology::read(Path::new("/")).ok()?;
+        let topology = Topology::of_this_machine().ok()?;
         let speed = |kind: usize| f64::from(topology.kinds[kind].capacity);
         Some(topology.cpus.iter().map(|cpu| (cpu.id, speed(cpu.kind))).collect())
     });

@@ -81,8 +81,9 @@ impl PoolPlan {
         let Some(topology) = self.cores.clone().or_else(|| (self.threads > 1).then(own).flatten()) else {
             return (None, Vec::new());
         };
-        // The files of cpufreq belong to the parent.
-        let files = self.lifetime == Lifetime::Scoped && !Process::is_child();
+        // The files of cpufreq belong to the parent. Those of an emulated machine end with it, so that nothing has to be put back.
+        let temporary = self.lifetime == Lifetime::Scoped || evenkeel_topology::elsewhere();
+        let files = temporary && !Process::is_child();
         asymmetry::asymmetry(AsymmetryOptions {
             topology: &topology,
             workers: self.threads,

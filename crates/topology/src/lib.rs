@@ -17,6 +17,7 @@ mod hwloc;
 mod machine;
 mod of_node;
 mod power;
+mod root;
 mod sustained;
 mod sysfs;
 mod volts;
@@ -25,6 +26,7 @@ use evenkeel_model::{Hz, Watts};
 
 pub use kinds::CpuType;
 pub use machine::Overheads;
+pub use root::{SYSFS, elsewhere, root};
 
 /// How many times slower a slower kind of core is where nothing says it.
 pub const UNKNOWN_RATIO: f64 = 2.0;

@@ -124,13 +124,15 @@ impl Topology {
                 (true, _) => "assumed: no frequency is known".to_owned(),
                 (false, None) => format!("frequencies: {}; voltages assumed", self.clock),
                 (false, Some(power)) => {
-                    format!(
-                        "frequencies: {}; voltages: {power}, sqrt(power / frequency), 1 V at the highest",
-                        self.clock
-                    )
+                    let how = if core.leakage > 0.0 { "fitted with the leakage" } else { "sqrt(power / frequency)" };
+                    format!("frequencies: {}; voltages: {power}, {how}, 1 V at the highest", self.clock)
                 }
             };
             let (activity, leakage) = match power {
+                Some(power) if core.leakage > 0.0 => (
+                    format!("{power}: fitted, at IPC 2 x extract"),
+                    "fitted: a cycle takes less energy at a higher frequency",
+                ),
                 Some(power) => {
                     (format!("{power}: power at the highest frequency, at IPC 2 x extract"), "included in activity")
                 }

@@ -1,7 +1,6 @@
 //! `evenkeel topology`: what a machine is, and what can be seen and controlled on it.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use anyhow::{Context, Error, Result};
 use evenkeel_linux::probe::{self, Capability};
@@ -19,7 +18,7 @@ pub fn run(args: &Arguments) -> Result<String> {
     let save = Target::open_some(args.save.as_ref())?;
     let found = match &args.file {
         Some(file) => Topology::from_file(file),
-        None => Topology::read(Path::new("/")),
+        None => Topology::of_this_machine(),
     };
     let found = found.map_err(Error::msg)?;
     let cores = &args.cores;

@@ -1,7 +1,5 @@
 //! The asymmetry of a pool on this machine, and the names of what the machine does not allow.
 
-use std::path::Path;
-
 use evenkeel_model::CoreTypeId;
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
@@ -42,7 +40,7 @@ pub(crate) fn asymmetry(wanted: AsymmetryOptions<'_>) -> (Option<Asymmetry>, Vec
     let uneven = uneven(
         wanted,
         Box::new(KernelAffinity),
-        |topology| dvfs::find(wanted.files.then_some(Path::new("/")), topology),
+        |topology| dvfs::find(wanted.files.then(evenkeel_topology::root).as_deref(), topology),
         &mut missing,
     );
     if let Some(on_missing) = wanted.on_missing {
@@ -102,11 +100,14 @@ pub(super) fn uneven(
 
 /// This machine, as far as this process may use it: what [`PoolBuilder::cores`](crate::PoolBuilder::cores) uses by default.
 ///
+/// Where `EVENKEEL_SYSFS` names a folder with a folder `sys`, that is read instead of `/sys`, and pools set frequencies through its files of cpufreq.
+/// `evenkeel emulate --dvfs` sets it for its command. It is read once.
+///
 /// # Errors
 /// The kernel does not say what it is.
 pub fn this_machine() -> Result<Topology, String> {
     static MACHINE: PerProcess<Result<Topology, String>> = PerProcess::new();
-    let topology = MACHINE.get_or_make(|parent| parent.cloned().unwrap_or_else(|| Topology::read(Path::new("/"))));
+    let topology = MACHINE.get_or_make(|parent| parent.cloned().unwrap_or_else(Topology::of_this_machine));
     let topology = topology.as_ref().map_err(String::clone)?;
     let allowed = KernelAffinity.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);

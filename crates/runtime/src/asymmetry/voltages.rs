@@ -87,16 +87,20 @@ pub(crate) struct Voltages {
 }
 
 impl Voltages {
-    /// The table of a machine. A core's frequency outside of the regions that have techniques, nominal here, is the highest that the backend finds.
+    /// The table of a machine. A core's frequency outside of the regions that have techniques, nominal here, is the one that it has without this.
     pub fn new(machine: &Machine, cpus: &[u16], options: VoltageOptions, dvfs: Box<dyn Dvfs>) -> Self {
         let VoltageOptions { techniques, target, limit } = options;
         let mut system = System::of(machine, |kind| kind.highest_opp().voltage);
         for (id, group) in system.groups.iter_mut().enumerate() {
-            let of = machine.cores.iter().zip(cpus).filter(|(core, _)| core.core_type.index() == id);
-            let ceiling = of.filter_map(|(_, cpu)| dvfs.ceiling(*cpu)).max_by_key(|hz| hz.0);
-            group.nominal = ceiling.map_or(group.nominal, |hz| group.voltage_for(hz.0 as f64));
+            let highest = |of: &dyn Fn(u16) -> Option<Hz>| {
+                let cores = machine.cores.iter().zip(cpus).filter(|(core, _)| core.core_type.index() == id);
+                let highest = cores.filter_map(|(_, cpu)| of(*cpu)).max_by_key(|hz| hz.0);
+                highest.map_or(group.nominal, |hz| group.voltage_for(hz.0 as f64))
+            };
+            let (nominal, ceiling) = (highest(&|cpu| dvfs.nominal(cpu)), highest(&|cpu| dvfs.ceiling(cpu)));
+            group.nominal = nominal;
             if limit == Limit::Ceiling {
-                group.highest = group.nominal;
+                group.highest = ceiling;
             }
         }
         let target = target.map_or_else(|| system.target(), |target| target.watts(&system));

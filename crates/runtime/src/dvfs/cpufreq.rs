@@ -25,6 +25,8 @@ struct CpufreqPolicy {
     /// What the file said before, to be written back.
     before: String,
     ceiling: Hz,
+    /// What the governor `userspace` was told; else the ceiling.
+    nominal: Hz,
     /// What can be set, ascending; a range from the first to the last if `steps` is false.
     frequencies: Vec<u64>,
     steps: bool,
@@ -47,6 +49,10 @@ impl Cpufreq {
             }
         }
         Ok(Self { policies })
+    }
+
+    fn policy(&self, cpu: u16) -> Option<&CpufreqPolicy> {
+        self.policies.iter().find(|policy| policy.shares_with(cpu))
     }
 }
 
@@ -71,8 +77,9 @@ impl CpufreqPolicy {
         }
         let path = folder.join(file);
         fs::OpenOptions::new().write(true).open(&path)?;
-        let ceiling = Hz(khz("scaling_max_freq")?.saturating_mul(1000));
-        Ok(Self { cpus, before: text(file)?, file: path, ceiling, frequencies, steps, now: None })
+        let hz = |file: &str| Ok::<_, io::Error>(Hz(khz(file)?.saturating_mul(1000)));
+        let (ceiling, nominal) = (hz("scaling_max_freq")?, hz(file)?);
+        Ok(Self { cpus, before: text(file)?, file: path, ceiling, nominal, frequencies, steps, now: None })
     }
 
     fn shares_with(&self, cpu: u16) -> bool {
@@ -101,7 +108,11 @@ impl CpufreqPolicy {
 
 impl Dvfs for Cpufreq {
     fn ceiling(&self, cpu: u16) -> Option<Hz> {
-        self.policies.iter().find(|policy| policy.shares_with(cpu)).map(|policy| policy.ceiling)
+        self.policy(cpu).map(|policy| policy.ceiling)
+    }
+
+    fn nominal(&self, cpu: u16) -> Option<Hz> {
+        self.policy(cpu).map(|policy| policy.nominal)
     }
 
     fn set(&mut self, settings: &[Setting]) -> io::Result<()> {
@@ -164,6 +175,7 @@ mod tests {
         let root = tree("schedutil");
         let mut clocks = Cpufreq::open(root.path(), &[0, 1, 2]).unwrap();
         assert_eq!((clocks.ceiling(1), clocks.ceiling(9)), (Some(Hz(1_600_000_000)), None));
+        assert_eq!(clocks.nominal(1), clocks.ceiling(1));
         clocks.set(&[at(0, 300), at(1, 1300), at(2, 1234)]).unwrap();
         // CPU 1 needs more than CPU 0, whose clock it is.
         assert_eq!(read(root.path(), 0, "scaling_max_freq"), "1200000");
@@ -180,6 +192,7 @@ mod tests {
     fn the_governor_userspace_is_told_a_speed() {
         let root = tree("userspace");
         let mut clocks = Cpufreq::open(root.path(), &[2]).unwrap();
+        assert_eq!((clocks.nominal(2), clocks.ceiling(2)), (Some(Hz(800_000_000)), Some(Hz(1_600_000_000))));
         clocks.set(&[at(2, 1000)]).unwrap();
         assert_eq!(read(root.path(), 2, "scaling_setspeed"), "1000000");
         assert_eq!(read(root.path(), 2, "scaling_max_freq"), "1600000");

@@ -31,6 +31,11 @@ pub(crate) trait Dvfs: Send {
     /// The highest frequency that a CPU has unless this sets another; `None` for one that cannot be set.
     fn ceiling(&self, cpu: u16) -> Option<Hz>;
 
+    /// The frequency that a CPU has unless this sets another: the ceiling, below which a governor chooses, unless a user has chosen.
+    fn nominal(&self, cpu: u16) -> Option<Hz> {
+        self.ceiling(cpu)
+    }
+
     /// Sets all cores. Called whenever a worker begins or ceases to wait, so what is already so must cost nothing.
     ///
     /// # Errors

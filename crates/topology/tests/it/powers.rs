@@ -298,3 +298,30 @@ proptest! {
         round_trip(&read(&(crate::sysfs::text("hikey960") + &known)));
     }
 }
+
+/// A core with leakage that its powers cannot hide: where a cycle takes less energy at a higher frequency, its voltage is not `sqrt(power / frequency)`.
+#[test]
+fn a_core_that_leaks_is_the_core_of_its_machine_file() {
+    let paper = evenkeel_model::machines::by_name("aaws-4B4L").unwrap();
+    let mut files = "sys/devices/system/cpu/online = 0-1\n".to_owned();
+    for (cpu, kind) in paper.core_types.iter().enumerate() {
+        let khz: Vec<String> = kind.opps.iter().map(|opp| (opp.frequency.0 / 1000).to_string()).collect();
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+        files += &format!("{folder}/cpu_capacity = {}\n", 1024 >> cpu);
+        files += &format!("{folder}/cpufreq/scaling_available_frequencies = {}\n", khz.join(" "));
+    }
+    let topology = read(&files).with_powers(&paper).unwrap();
+    let machine = topology.machine("x").unwrap().0;
+    for (found, kind) in machine.core_types.iter().zip(&paper.core_types) {
+        for (here, there) in found.opps.iter().zip(&kind.opps) {
+            let share = there.voltage.0 / kind.highest_opp().voltage.0;
+            assert!((here.voltage.0 - share).abs() < 0.002, "{here:?} instead of {share}");
+        }
+        // At its highest voltage, which counts as 1 V here.
+        let leaked = kind.leakage * kind.highest_opp().voltage.0;
+        assert!((found.leakage / leaked - 1.0).abs() < 0.01, "{} instead of {leaked}", found.leakage);
+    }
+    let toml = topology.to_toml("x").unwrap();
+    assert_eq!(toml.matches("fitted with the leakage").count(), 2, "{toml}");
+    round_trip(&topology);
+}

@@ -1,11 +1,13 @@
 //! Frequencies on a machine whose powers are known.
 
-use evenkeel_model::Watts;
+use evenkeel_model::marginal::{System, Table};
+use evenkeel_model::{CoreTypeId, Volts, Watts, machines};
 
 use super::super::setup::{self, AsymmetryOptions};
 use super::super::target::Target;
-use super::super::voltages::Change;
+use super::super::voltages::{Change, Load};
 use super::*;
+use crate::dvfs::Cpufreq;
 
 /// What a core of the machine with powers uses: `C f V^2`, in W, with C in W/GHz/V^2 and a voltage that is linear in the frequency.
 fn watts(kind: usize, mhz: u64) -> f64 {
@@ -237,4 +239,64 @@ fn frequencies_are_set_by_default_where_powers_and_what_is_sustained_are_known()
     assert_eq!(made(&some, Some(Techniques::BASE_PSM)), (vec![], true, true));
     let without = Techniques { serial_sprinting: false, ..Techniques::BASE_M };
     assert_eq!(made(&all, Some(without)), (vec![], false, false));
+}
+
+/// What `evenkeel emulate --dvfs` offers: the governor `userspace`, base frequencies, and the powers of the paper's cores, which leak.
+#[test]
+fn the_papers_cores_get_the_frequencies_of_the_papers_table() {
+    let paper = machines::by_name("aaws-4B4L").unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: String, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("sys/devices/system/cpu/online".into(), "0-3");
+    let khz: Vec<String> = paper.core_types[0].opps.iter().map(|opp| (opp.frequency.0 / 1000).to_string()).collect();
+    for cpu in 0..4 {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+        write(format!("{folder}/cpu_capacity"), ["1024", "512"][cpu / 2]);
+        let files = [
+            ("scaling_governor", "userspace"),
+            ("scaling_available_frequencies", &khz.join(" ")),
+            ("cpuinfo_min_freq", "111600"),
+            ("cpuinfo_max_freq", "554400"),
+            ("scaling_max_freq", "554400"),
+            ("base_frequency", "333000"),
+            ("scaling_setspeed", "333000"),
+        ];
+        files.into_iter().for_each(|(name, text)| write(format!("{folder}/cpufreq/{name}"), text));
+    }
+    let topology = Topology::read(root.path()).unwrap().with_powers(&paper).unwrap();
+    let (machine, cpus) = topology.machine("x").unwrap();
+    // The same two big and two little cores by the machine file, with its voltages and its leakage.
+    let mut system = System::of(&paper, |_| Volts(1.0));
+    system.groups.iter_mut().for_each(|group| group.cores = 2);
+    let table = Table::new(&system);
+    let steps: Vec<u64> = khz.iter().map(|khz| khz.parse().unwrap()).collect();
+    for active in [[2, 2], [2, 0], [1, 1], [0, 1], [1, 2]] {
+        let options = VoltageOptions {
+            techniques: Techniques::BASE_PSM,
+            target: Target::of(&topology).ok(),
+            limit: Limit::Highest,
+        };
+        let dvfs = Box::new(Cpufreq::open(root.path(), &cpus).unwrap());
+        let voltages = Voltages::new(&machine, &cpus, options, dvfs);
+        let load = |worker: usize| Load {
+            cpu: worker as u16,
+            kind: CoreTypeId((worker / 2) as u8),
+            thread: None,
+            active: worker % 2 < active[worker / 2],
+        };
+        voltages.follow(Change::All, || (0..4).map(load).collect()).unwrap();
+        for worker in 0..4 {
+            let (kind, set) = (worker / 2, worker % 2 < active[worker / 2]);
+            let wanted = if set { system.groups[kind].frequency(table.volts(&active)[kind]) / 1e3 } else { 111_600.0 };
+            let nearest =
+                steps.iter().min_by(|a, b| (**a as f64 - wanted).abs().total_cmp(&(**b as f64 - wanted).abs()));
+            let file = root.path().join(format!("sys/devices/system/cpu/cpu{worker}/cpufreq/scaling_setspeed"));
+            let found = fs::read_to_string(file).unwrap();
+            assert_eq!(found.trim().parse().ok().as_ref(), nearest, "{active:?}, worker {worker}: {wanted} kHz");
+        }
+    }
 }
