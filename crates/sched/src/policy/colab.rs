@@ -206,7 +206,7 @@ impl Policy for Colab {
         }
         let takes = s.big.contains(core) && self.takeover != Takeover::None;
         let most = takes.then(|| self.max_block_running(s, core)).flatten();
-        match most.filter(|thread| self.takeover == Takeover::Any || self.labels(*thread).high_block) {
+        match most.filter(|thread| self.takeover == Takeover::Any || self.urgency(*thread) > 0.0) {
             Some(thread) => Pick::Running(thread),
             None => Pick::Idle,
         }
