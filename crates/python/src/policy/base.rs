@@ -44,7 +44,7 @@ pub fn with_seed<T>(seed: u64, make: impl FnOnce() -> T) -> T {
 }
 
 /// The hooks, by their names.
-pub const HOOKS: [&str; 20] = [
+pub const HOOKS: [&str; 21] = [
     "accepts",
     "period",
     "predictor",
