@@ -142,7 +142,8 @@ fn other_users() -> Probe {
 
 /// Sets the governor to what it is.
 fn governors() -> Probe {
-    let policies = fs::read_dir("/sys/devices/system/cpu/cpufreq").into_iter().flatten().flatten();
+    let policies =
+        fs::read_dir(evenkeel_topology::root().join("sys/devices/system/cpu/cpufreq")).into_iter().flatten().flatten();
     let mut policies: Vec<PathBuf> =
         policies.map(|entry| entry.path()).filter(|path| path.join("scaling_governor").exists()).collect();
     policies.sort();

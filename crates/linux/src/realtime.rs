@@ -25,7 +25,16 @@ const EMPTY: libc::sched_attr = libc::sched_attr {
 /// # Errors
 /// This user may not, or there is no such thread.
 pub fn fifo(tid: Tid) -> io::Result<()> {
-    set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: 1, ..EMPTY })
+    fifo_at(tid, 1)
+}
+
+/// The same before all that [`fifo`] does.
+pub(crate) fn before_fifo(tid: Tid) -> io::Result<()> {
+    fifo_at(tid, 2)
+}
+
+fn fifo_at(tid: Tid, priority: u32) -> io::Result<()> {
+    set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: priority, ..EMPTY })
 }
 
 /// This thread runs before all ordinary work until this is dropped.

@@ -188,7 +188,7 @@ mod linux {
 
     pub fn emulation() -> Result<(), String> {
         let spec: Spec = "1B1L:2".parse()?;
-        let plan = Plan::of(&spec, Ns::from_ms(10)).map_err(|error| error.to_string())?;
+        let plan = Plan::of(&spec, Ns::from_ms(10), None).map_err(|error| error.to_string())?;
         Emulation::start(&plan).map(|emulation| _ = emulation.finish()).map_err(|error| error.to_string())
     }
 

@@ -3,15 +3,16 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use evenkeel_linux::emulate::duty::Account;
-use evenkeel_linux::emulate::{Emulation, Outcome, Plan};
+use evenkeel_linux::emulate::dvfs::{ClockAccount, Clocks};
+use evenkeel_linux::emulate::{self, Emulation, Outcome, Plan};
 use evenkeel_linux::host::{self, Followed, Summary};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
-use evenkeel_topology::{Topology, list};
+use evenkeel_topology::{SYSFS, Topology, list};
 
 use crate::args::{Cores, Emulate, Format};
 use crate::failed::Own;
@@ -31,7 +32,8 @@ pub fn run(args: &Emulate) -> Result<u8> {
     shared_cores(&plan);
     // First, so that a refusal starts nothing.
     let emulation = Emulation::start(&plan)?;
-    let (code, summary) = launch(&plan, host.as_ref(), &args.command)?;
+    let root = emulation.root().map(|root| (SYSFS, root.as_os_str().to_owned()));
+    let (code, summary) = launch(&plan, host.as_ref(), &args.command, root.as_slice())?;
     let outcome = emulation.finish();
     if let (Some(host), Some(summary)) = (&host, &summary) {
         live::write(&live::Account::new(host, summary).text(args.format.format)?, None, args.quiet)?;
@@ -43,14 +45,28 @@ pub fn run(args: &Emulate) -> Result<u8> {
 }
 
 fn plan(args: &Emulate) -> Result<Plan> {
+    let clocks = args.dvfs.as_ref().map(|machine| clocks(machine)).transpose()?;
     if let Some(machine) = &args.machine {
         let spec: Spec = machine.parse().map_err(anyhow::Error::msg)?;
-        return Ok(Plan::of(&spec, args.period)?);
+        if clocks.is_some() && machine.contains(':') {
+            bail!(
+                "{machine:?} says how many times faster big cores are, which --dvfs takes from its machine: expected cores alone, \
+                 such as {}B{}L",
+                spec.big,
+                spec.little
+            );
+        }
+        return Ok(Plan::of(&spec, args.period, clocks)?);
     }
     let (machine, cpus) = live::machine(&args.cores)?;
     let of = |cores: evenkeel_model::CoreSet| cores.iter().map(|core| cpus[core.index()]).collect::<Vec<_>>();
-    let ratio = args.cores.ratio.unwrap_or(RATIO);
-    Ok(Plan { big: of(machine.big()), little: of(machine.little()), ratio, period: args.period })
+    let ratio = clocks.as_ref().map_or(args.cores.ratio.unwrap_or(RATIO), Clocks::ratio);
+    Ok(Plan { big: of(machine.big()), little: of(machine.little()), ratio, period: args.period, clocks })
+}
+
+/// What cores can be set to: those of a machine, by its name or from a file.
+fn clocks(machine: &str) -> Result<Clocks> {
+    Ok(Clocks::of(&catalog::machine(machine)?, emulate::slowest())?)
 }
 
 /// How a policy schedules the command on that machine.
@@ -63,9 +79,14 @@ fn host(plan: &Plan, policy: &str) -> Result<host::Plan> {
 }
 
 /// In this process, so that whatever ends it ends the policy too.
-fn launch(plan: &Plan, host: Option<&host::Plan>, command: &[OsString]) -> Result<(u8, Option<Summary>)> {
+fn launch(
+    plan: &Plan,
+    host: Option<&host::Plan>,
+    command: &[OsString],
+    variables: &[(&str, OsString)],
+) -> Result<(u8, Option<Summary>)> {
     let mut guard = live::guard()?;
-    let mut launched = Launched::new(command)?;
+    let mut launched = Launched::with(command, variables)?;
     plan.confine(launched.pid(), &mut guard).context(Own("cannot confine the command to the machine's CPUs"))?;
     if let Some(host) = host {
         let Followed { status, summary } = live::follow(host, host::Target::Command(&mut launched), guard)?;
@@ -95,15 +116,37 @@ struct Report<'a> {
     outcome: &'a Outcome,
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
     fn warn(&self) {
         for (cpu, account) in self.outcome.cores.iter().filter(|(_, account)| account.cycles >= SETTLED) {
-            let reached = account.ratio().unwrap_or(f64::INFINITY);
-            if (reached / self.plan.ratio - 1.0).abs() > TOLERANCE {
-                let why = self.why(*cpu);
+            // Of the speed that it should have had: the inverse of the ratio, or the mean of what frequencies meant.
+            let reached = account.reached().unwrap_or(1.0);
+            if (reached - 1.0).abs() <= TOLERANCE {
+                continue;
+            }
+            let why = self.why(*cpu);
+            match self.plan.clocks {
+                Some(_) => {
+                    messages::warning(format_args!("CPU {cpu} had {reached:.3} of the speed that was set: {why}"))
+                }
+                None => {
+                    let (found, ratio) = (account.ratio().unwrap_or(f64::INFINITY), self.plan.ratio);
+                    messages::warning(format_args!("CPU {cpu} was slower by {found:.3} instead of {ratio}: {why}"));
+                }
+            }
+        }
+        for clock in &self.outcome.clocks {
+            let ClockAccount { cpu, ignored, clamped, .. } = clock;
+            if *ignored > 0 {
                 messages::warning(format_args!(
-                    "CPU {cpu} was slower by {reached:.3} instead of {}: {why}",
-                    self.plan.ratio
+                    "scaling_setspeed of CPU {cpu}: texts that are no frequency and changed nothing: {ignored}; expected kHz, \
+                     such as {}",
+                    clock.mean.0 / 1000
+                ));
+            }
+            if *clamped > 0 {
+                messages::warning(format_args!(
+                    "scaling_setspeed of CPU {cpu}: frequencies beyond the lowest or the highest, of which that was set instead: {clamped}"
                 ));
             }
         }
@@ -133,7 +176,12 @@ impl Report<'_> {
 
     fn table(&self) -> String {
         let plan = self.plan;
-        let heading = format!("evenkeel emulate: big {}, little {}", list::text(&plan.big), list::text(&plan.little));
+        let mut heading =
+            format!("evenkeel emulate: big {}, little {}", list::text(&plan.big), list::text(&plan.little));
+        if let Some(clocks) = &plan.clocks {
+            heading += &format!(" of {}", clocks.machine);
+            return format!("\n{}{}", table::heading(&heading), self.clocks());
+        }
         let mut cores = table::new(&["little CPU", ">ratio", ">reached", ">cycles", ">longest away"]);
         for (cpu, account) in &self.outcome.cores {
             let reached = account.ratio().map_or("-".into(), |ratio| format!("{ratio:.3}"));
@@ -143,7 +191,25 @@ impl Report<'_> {
         format!("\n{}{}", table::heading(&heading), table::text(&cores))
     }
 
-    fn json(&self) -> json::Emulated<'_> {
+    fn clocks(&self) -> String {
+        let columns = ["CPU", "core", ">mean MHz", ">changes", ">busy", ">energy", ">power", ">speed reached"];
+        let mut cores = table::new(&columns);
+        for (clock, (_, account)) in self.outcome.clocks.iter().zip(&self.outcome.cores) {
+            cores.add_row([
+                clock.cpu.to_string(),
+                clock.core.clone(),
+                format!("{:.1}", clock.mean.0 as f64 / 1e6),
+                clock.changes.to_string(),
+                clock.busy.to_string(),
+                format!("{:.4} J", clock.energy.0),
+                format!("{:.4} W", clock.power().0),
+                account.reached().map_or("-".into(), |reached| format!("{reached:.3}")),
+            ]);
+        }
+        table::text(&cores)
+    }
+
+    fn json(&self) -> json::Emulated<'a> {
         let seconds = |ns: Ns| ns.0 as f64 / 1e9;
         let core = |(cpu, account): &(u16, Account)| json::LittleCpu {
             cpu: *cpu,
@@ -153,11 +219,26 @@ impl Report<'_> {
             away_s: seconds(account.taken),
             longest_away_s: seconds(account.longest),
         };
+        let clock = |(clock, (_, account)): (&'a ClockAccount, &(u16, Account))| json::ClockedCpu {
+            cpu: clock.cpu,
+            core: &clock.core,
+            elapsed_s: seconds(clock.elapsed),
+            busy_s: seconds(clock.busy),
+            mean_hz: clock.mean.0,
+            changes: clock.changes,
+            energy_j: clock.energy.0,
+            power_w: clock.power().0,
+            reached: account.reached(),
+            ignored: clock.ignored,
+            clamped: clock.clamped,
+        };
         json::Emulated {
             big: &self.plan.big,
             ratio: self.plan.ratio,
             period_s: seconds(self.plan.period),
-            little: self.outcome.cores.iter().map(core).collect(),
+            little: self.outcome.cores.iter().filter(|(cpu, _)| self.plan.little.contains(cpu)).map(core).collect(),
+            machine: self.plan.clocks.as_ref().map(|clocks| clocks.machine.as_str()),
+            clocks: self.outcome.clocks.iter().zip(&self.outcome.cores).map(clock).collect(),
         }
     }
 }

@@ -38,7 +38,10 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     assert!(refused(&["2x2"]).contains("2B2S:3"));
     assert!(refused(&[]).contains("MACHINE"));
     assert!(refused(&["1B1L:3", "--big", "0"]).contains("--big"));
-    assert!(refused(&["1B1L:3", "--period", "1s"]).contains("200.000 us to 100.000 ms"));
+    assert!(refused(&["1B1L:3", "--dvfs"]).contains("such as 1B1L"));
+    assert!(refused(&["1B1L", "--dvfs=arduino"]).contains("arduino"));
+    assert!(refused(&["--big", "0", "--ratio", "2", "--dvfs"]).contains("--ratio"));
+    assert!(refused(&["1B1L:3", "--period", "1s"]).contains("50.000 us to 100.000 ms"));
 }
 
 #[test(two_cpus)]
@@ -78,7 +81,7 @@ fn the_account_is_there_for_programs_too() {
     let page = include_str!("../../../../docs/json.md");
     let core = &report["little"][0];
     for (object, expected) in [
-        (&report, &["big", "ratio", "period_s", "little"][..]),
+        (&report, &["big", "ratio", "period_s", "little", "machine", "clocks"][..]),
         (core, &["cpu", "reached", "elapsed_s", "cycles", "away_s", "longest_away_s"][..]),
     ] {
         let mut found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
@@ -92,6 +95,72 @@ fn the_account_is_there_for_programs_too() {
     assert!(number("elapsed_s") >= 0.5 && number("cycles") >= 1.0);
     let reached = number("elapsed_s") / (number("elapsed_s") - number("away_s"));
     assert!((number("reached") / reached - 1.0).abs() < 1e-6, "the account agrees with itself: {core}");
+}
+
+/// Sets the frequency of a CPU, if it is one that the machine has, and waits until its files say so.
+const SET: &str = "at() { cd $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu$1/cpufreq && echo $2 > scaling_setspeed && \
+                   while [ $(cat scaling_cur_freq) != $3 ]; do :; done; }";
+
+/// By the emulation's own account, which knows what it has occupied.
+#[test(emulation)]
+fn what_is_written_to_scaling_setspeed_is_how_fast_the_core_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clocks.json");
+    // The last writes: one that is no frequency, and one beyond the highest.
+    let script =
+        format!("{SET}; at $1 111600 111600; sleep 0.6; echo fast > scaling_setspeed; at $2 999999 554400; sleep 0.6");
+    let run = |spec: &[&str], cpus: [&str; 2]| {
+        let file =
+            ["--format", "json", "-o", path.to_str().unwrap(), "--", "sh", "-c", &script, "sh", cpus[0], cpus[1]];
+        let output = emulate(&[spec, &["--dvfs"], &file].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        (report, text(&output.stderr))
+    };
+    let cpus = emulate(&[
+        "1B1L",
+        "--dvfs",
+        "-q",
+        "--",
+        "sh",
+        "-c",
+        "cat $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu*/topology/core_id",
+    ]);
+    let cpus = text(&cpus.stdout);
+    let cpus: Vec<&str> = cpus.lines().collect();
+    let (report, said) = run(&["1B1L"], [cpus[0], cpus[1]]);
+    assert_eq!((&report["machine"], &report["ratio"]), (&"aaws-4B4L".into(), &2.0.into()));
+    let [big, little] = &report["clocks"].as_array().unwrap()[..] else { panic!("{report}") };
+    let number = |of: &Value, field: &str| of[field].as_f64().unwrap();
+    assert_eq!((big["core"].as_str(), little["core"].as_str()), (Some("aaws-big"), Some("aaws-little")));
+    for (clock, ignored, clamped) in [(big, 1, 0), (little, 0, 1)] {
+        assert_eq!((&clock["changes"], &clock["ignored"]), (&1.into(), &ignored.into()), "{clock}");
+        assert_eq!(clock["clamped"], clamped, "{clock}");
+        assert!((number(clock, "energy_j") / number(clock, "elapsed_s") - number(clock, "power_w")).abs() < 1e-9);
+        assert!(number(clock, "busy_s") <= number(clock, "elapsed_s"), "{clock}");
+    }
+    assert!(said.contains("changed nothing: 1") && said.contains("was set instead: 1"), "{said}");
+    // Half of the time or more at the frequency that was set, after 333 MHz.
+    assert!((111.6e6..250e6).contains(&number(big, "mean_hz")), "{big}");
+    assert!((333e6..554.4e6).contains(&number(little, "mean_hz")), "{little}");
+}
+
+#[test(emulation)]
+fn a_program_finds_the_emulated_machine_instead_of_this_one() {
+    let evenkeel = assert_cmd::cargo::cargo_bin!("evenkeel").to_str().unwrap();
+    let output = emulate(&["1B1L", "--dvfs", "-q", "--", evenkeel, "topology", "--format", "json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["model"], "aaws-4B4L, emulated", "{report}");
+    let left = |beginning: &str| {
+        let all = std::fs::read_dir("/tmp").unwrap().flatten();
+        all.filter(|entry| entry.file_name().to_string_lossy().starts_with(beginning)).count()
+    };
+    // One that was killed leaves its folder to the next.
+    let killed = emulate(&["1B1L", "--dvfs", "-q", "--", "sh", "-c", "echo $EVENKEEL_SYSFS; kill -9 $PPID"]);
+    let folder = text(&killed.stdout);
+    assert!(left("evenkeel-dvfs-") >= 1 && std::path::Path::new(folder.trim()).exists(), "{folder}");
+    assert!(emulate(&["1B1L", "--dvfs", "-q", "--", "true"]).status.success());
+    assert!(!std::path::Path::new(folder.trim()).exists(), "{folder}");
 }
 
 #[test(emulation)]

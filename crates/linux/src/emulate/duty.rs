@@ -15,12 +15,14 @@ const LEAST_LEFT: f64 = 0.25;
 /// Decides when to occupy a CPU and for how long.
 #[derive(Clone, Debug)]
 pub struct Duty {
-    /// The share of the time to occupy.
-    share: f64,
+    /// How many times slower the core is.
+    ratio: f64,
     period: Ns,
-    /// What others are left in each cycle, whatever is owed.
-    least_left: Ns,
+    /// The share of each cycle that may be occupied.
+    most: f64,
     began: Ns,
+    /// The cycle that has begun last.
+    cycle: Option<u64>,
     /// Up to when everything is accounted for.
     seen: Ns,
     /// Nanoseconds of occupation still to come, by what should have been until `seen`; negative after too much.
@@ -44,6 +46,8 @@ pub struct Account {
     pub elapsed: Ns,
     /// How much of that the CPU was occupied.
     pub taken: Ns,
+    /// How much of it the CPU should have been.
+    pub due: Ns,
     /// How many cycles there were.
     pub cycles: u64,
     /// The longest span in which the CPU was occupied.
@@ -56,29 +60,52 @@ impl Account {
         let left = self.elapsed.since(self.taken);
         (left > Ns::ZERO).then(|| self.elapsed.0 as f64 / left.0 as f64)
     }
+
+    /// What was left to others over what should have been; `None` if nothing should.
+    pub fn reached(&self) -> Option<f64> {
+        let wanted = self.elapsed.since(self.due);
+        (wanted > Ns::ZERO).then(|| self.elapsed.since(self.taken).0 as f64 / wanted.0 as f64)
+    }
 }
 
 impl Duty {
     /// A core that is slower by `ratio`, 1 or more, in cycles of `period`, of which at most the share `most` may be
     /// occupied. The first cycle begins at `began`.
     pub fn new(ratio: f64, period: Ns, most: f64, began: Ns) -> Self {
-        let share = 1.0 - 1.0 / ratio;
-        let least_left = (LEAST_LEFT / ratio).max(1.0 - most) * period.0 as f64;
         let account = Account::default();
-        Self { share, period, least_left: Ns(least_left as u64), began, seen: began, owed: 0.0, account }
+        Self { ratio, period, most, began, cycle: None, seen: began, owed: 0.0, account }
     }
 
-    /// It is `now`, and since the last call the CPU was occupied for `taken`.
-    pub fn wake(&mut self, now: Ns, taken: Ns) -> Span {
+    /// The share of the time to occupy.
+    fn share(&self) -> f64 {
+        1.0 - 1.0 / self.ratio
+    }
+
+    /// What others are left in each cycle, whatever is owed.
+    fn least_left(&self) -> Ns {
+        Ns(((LEAST_LEFT / self.ratio).max(1.0 - self.most) * self.period.0 as f64) as u64)
+    }
+
+    /// It is `now`, and since the last call the CPU was occupied for `taken`. From now on the core is slower by `ratio`.
+    pub fn wake(&mut self, now: Ns, taken: Ns, ratio: f64) -> Span {
         self.account(now, taken);
+        self.ratio = ratio;
         let cycle = now.since(self.began).0 / self.period.0 + 1;
         let next = Ns(self.began.0 + cycle * self.period.0);
         let rest = next.since(now);
-        let due = self.owed + self.share * rest.0 as f64;
-        let room = rest.since(self.least_left);
+        let due = self.owed + self.share() * rest.0 as f64;
+        let room = rest.since(self.least_left());
         let span = Ns(due.max(0.0) as u64).min(room);
-        self.account.cycles += 1;
+        // A change of the ratio may have come within a cycle.
+        if self.cycle.replace(cycle) != Some(cycle) {
+            self.account.cycles += 1;
+        }
         Span { until: now + span, next }
+    }
+
+    /// How much of the CPU was occupied so far.
+    pub fn taken(&self) -> Ns {
+        self.account.taken
     }
 
     /// As [`Self::wake`], for the last time.
@@ -90,10 +117,12 @@ impl Duty {
     fn account(&mut self, now: Ns, taken: Ns) {
         let passed = now.since(self.seen);
         self.seen = self.seen.max(now);
-        let owed = self.owed + self.share * passed.0 as f64 - taken.0 as f64;
+        let due = self.share() * passed.0 as f64;
+        let owed = self.owed + due - taken.0 as f64;
         self.owed = owed.clamp(-MOST_OWED, MOST_OWED);
         self.account.elapsed += passed;
         self.account.taken += taken;
+        self.account.due += Ns(due.round() as u64);
         self.account.longest = self.account.longest.max(taken);
     }
 }
@@ -151,7 +180,7 @@ mod tests {
         let mut duty = Duty::new(ratio, PERIOD, MOST, Ns::ZERO);
         let (mut taken, mut sum, mut trace) = (Ns::ZERO, Ns::ZERO, Vec::new());
         while cpu.now < Ns::from_secs(20) {
-            let span = duty.wake(cpu.now, taken);
+            let span = duty.wake(cpu.now, taken, ratio);
             taken = cpu.carry_out(span);
             sum += taken;
             trace.push((cpu.now, sum));
@@ -206,16 +235,16 @@ mod tests {
     fn after_a_long_stall_the_past_is_forgotten() {
         let mut cpu = Cpu::exact();
         let mut duty = Duty::new(3.0, PERIOD, MOST, Ns::ZERO);
-        duty.wake(Ns::ZERO, Ns::ZERO);
-        duty.wake(Ns::from_secs(10), Ns::ZERO);
+        duty.wake(Ns::ZERO, Ns::ZERO, 3.0);
+        duty.wake(Ns::from_secs(10), Ns::ZERO, 3.0);
         cpu.now = Ns::from_secs(10);
         let mut taken = Ns::ZERO;
         for _ in 0..250 {
-            let span = duty.wake(cpu.now, taken);
+            let span = duty.wake(cpu.now, taken, 3.0);
             taken = cpu.carry_out(span);
         }
         let now = cpu.now;
-        let span = duty.wake(now, taken);
+        let span = duty.wake(now, taken, 3.0);
         assert!(span.until.since(now) < Ns::from_us(2_700), "back to two thirds of 4 ms after a second: {span:?}");
     }
 
@@ -224,7 +253,7 @@ mod tests {
         let mut duty = Duty::new(3.0, PERIOD, MOST, Ns::ZERO);
         let mut now = Ns::ZERO;
         for _ in 0..1000 {
-            let span = duty.wake(now, Ns::from_ms(1));
+            let span = duty.wake(now, Ns::from_ms(1), 3.0);
             now = span.next;
         }
         let reached = duty.end(now, Ns::from_ms(1)).ratio().unwrap();
@@ -232,6 +261,30 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_ratio_that_changes_within_cycles_is_kept_on_the_whole(
+            spans in proptest::collection::vec((1.0..10.0f64, 100_000u64..30_000_000), 1..100),
+        ) {
+            let mut duty = Duty::new(1.0, PERIOD, MOST, Ns::ZERO);
+            let (mut now, mut taken, mut due) = (Ns::ZERO, Ns::ZERO, 0.0);
+            for (ratio, length) in spans {
+                let end = now + Ns(length);
+                due += (1.0 - 1.0 / ratio) * length as f64;
+                // A change ends what the thread does, be it spinning or sleeping.
+                while now < end {
+                    let span = duty.wake(now, taken, ratio);
+                    let (until, next) = (span.until.min(end), span.next.min(end));
+                    taken = until.since(now);
+                    now = next;
+                }
+            }
+            let account = duty.end(now, taken);
+            prop_assert!((account.due.0 as f64 - due).abs() < 10_000.0, "{account:?}, due {due}");
+            // At most what a cycle still owes or has been occupied ahead of time.
+            let off = account.taken.0.abs_diff(account.due.0);
+            prop_assert!(off <= PERIOD.0, "off by {off} ns: {account:?}");
+        }
+
         #[test]
         fn others_always_get_something_and_the_grid_is_kept(
             ratio in 1.0..19.0f64,
@@ -242,7 +295,7 @@ mod tests {
             let mut now = began;
             for (passed, taken) in calls {
                 now += Ns(passed);
-                let span = duty.wake(now, Ns(taken.min(passed)));
+                let span = duty.wake(now, Ns(taken.min(passed)), ratio);
                 prop_assert!(span.next > now && span.next.since(now) <= PERIOD);
                 prop_assert_eq!(span.next.since(began).0 % PERIOD.0, 0);
                 prop_assert!(span.until >= now);

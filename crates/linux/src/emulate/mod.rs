@@ -1,15 +1,18 @@
 //! Makes this machine asymmetric for a while: on each little core a real-time thread takes as much of the time as makes
 //! the core as slow as it should be. Nothing is changed that would have to be undone: when this process ends, however it
-//! ends, its threads end with it.
+//! ends, its threads end with it. With [`dvfs`] all cores have such a thread, and how slow each is follows from its frequency.
 
 pub mod duty;
+pub mod dvfs;
 
+mod control;
 mod neighbours;
 mod occupy;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -26,14 +29,16 @@ use crate::event::Tid;
 use crate::guard::{Change, Guard};
 use crate::spec::Spec;
 use crate::{mask, process};
+use control::Control;
 use duty::{Account, Duty};
+use dvfs::{ClockAccount, Clocked, Clocks, CoreClock, Watcher};
 use neighbours::Neighbours;
 
 /// How long a cycle is. A slower core is slow all the time, an emulated one in slices, so short cycles are nearer to the
 /// truth; but each costs others two switches and cold caches, of which the account has an estimate only.
 pub const PERIOD: Ns = Ns::from_ms(4);
 /// Cycles may be this long: shorter ones are mostly switches, longer ones reach the limit of real-time time.
-pub const PERIODS: std::ops::RangeInclusive<Ns> = Ns::from_us(200)..=Ns::from_ms(100);
+pub const PERIODS: std::ops::RangeInclusive<Ns> = Ns::from_us(50)..=Ns::from_ms(100);
 /// The kernel leaves ordinary threads 5 % of every second: by the limit of real-time time, which can be lifted, or since
 /// 6.12 by a server for them, which that limit does not bind.
 const MOST: f64 = 0.95;
@@ -51,6 +56,8 @@ pub struct Plan {
     pub ratio: f64,
     /// How long a cycle is.
     pub period: Ns,
+    /// What frequencies mean, if they can be set; then the ratio is that at nominal frequencies, and all cores are as slow as theirs says.
+    pub clocks: Option<Clocks>,
 }
 
 /// Why a machine cannot be made asymmetric.
@@ -90,6 +97,22 @@ pub enum Error {
         /// The share that can be occupied.
         most: f64,
     },
+    /// A core type that would be too slow at all of its operating points.
+    #[error(
+        "machine {machine}: {core} would be more than {slowest:.1} times slower than the fastest core at its highest frequency, \
+         which cannot be emulated; choose another machine"
+    )]
+    TooSlow {
+        /// The machine.
+        machine: String,
+        /// The core type.
+        core: String,
+        /// How many times slower a core can be made.
+        slowest: f64,
+    },
+    /// No files for frequencies.
+    #[error("cannot make the files that set frequencies, in /tmp: {0}")]
+    Files(io::Error),
     /// No privilege.
     #[error(
         "cannot occupy CPU {cpu}: this process may not use SCHED_FIFO; expected CAP_SYS_NICE (root has it) or \
@@ -118,12 +141,12 @@ impl Plan {
     ///
     /// # Errors
     /// Too few CPUs, or no little one.
-    pub fn of(spec: &Spec, period: Ns) -> Result<Self, Error> {
-        Self::among(spec, period, allowed()?)
+    pub fn of(spec: &Spec, period: Ns, clocks: Option<Clocks>) -> Result<Self, Error> {
+        Self::among(spec, period, clocks, allowed()?)
     }
 
-    fn among(spec: &Spec, period: Ns, allowed: Vec<u16>) -> Result<Self, Error> {
-        if spec.little == 0 {
+    fn among(spec: &Spec, period: Ns, clocks: Option<Clocks>, allowed: Vec<u16>) -> Result<Self, Error> {
+        if spec.little == 0 && clocks.is_none() {
             return Err(Error::NoLittle);
         }
         if allowed.len() < usize::from(spec.cores()) {
@@ -131,7 +154,8 @@ impl Plan {
         }
         let (big, rest) = allowed.split_at(usize::from(spec.big));
         let little = rest[..usize::from(spec.little)].to_vec();
-        Ok(Self { big: big.to_vec(), little, ratio: spec.ratio, period })
+        let ratio = clocks.as_ref().map_or(spec.ratio, Clocks::ratio);
+        Ok(Self { big: big.to_vec(), little, ratio, period, clocks })
     }
 
     /// All CPUs of the machine, ascending.
@@ -157,8 +181,18 @@ impl Plan {
         Ok(sched_setaffinity(pid, &after)?)
     }
 
+    /// The CPUs that a thread occupies: those that are slower, or can be made so.
+    fn occupied(&self) -> Vec<(u16, f64, Option<&CoreClock>)> {
+        let Some(clocks) = &self.clocks else {
+            return self.little.iter().map(|cpu| (*cpu, self.ratio, None)).collect();
+        };
+        let big = self.big.iter().map(|cpu| (cpu, &clocks.big));
+        let all = big.chain(self.little.iter().map(|cpu| (cpu, &clocks.little)));
+        all.map(|(cpu, clock)| (*cpu, clock.points[clock.nominal].ratio, Some(clock))).collect()
+    }
+
     fn check(&self, most: f64) -> Result<(), Error> {
-        if self.little.is_empty() {
+        if self.little.is_empty() && self.clocks.is_none() {
             return Err(Error::NoLittle);
         }
         let allowed = allowed()?;
@@ -195,10 +229,15 @@ fn highest(most: f64) -> f64 {
     1.0 / (1.0 - (most - RESERVE).max(0.0))
 }
 
+/// How many times slower than another a core can be made.
+pub fn slowest() -> f64 {
+    highest(most())
+}
+
 /// A machine that is asymmetric until this is dropped.
 pub struct Emulation {
-    stop: Arc<AtomicBool>,
-    threads: Vec<(u16, JoinHandle<Account>)>,
+    threads: Vec<(u16, Arc<Control>, JoinHandle<Account>)>,
+    watcher: Option<Watcher>,
     neighbours: Option<Neighbours>,
     /// Set when this process continues after it was stopped.
     continued: Arc<AtomicBool>,
@@ -207,8 +246,10 @@ pub struct Emulation {
 /// How slow the little cores were, and what came in between.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The account of each little CPU.
+    /// The account of each CPU that was occupied: the little ones, or all whose frequencies could be set.
     pub cores: Vec<(u16, Account)>,
+    /// What came of the frequencies of these, in the same order, if they could be set.
+    pub clocks: Vec<ClockAccount>,
     /// Other Evenkeels that slowed a CPU down at the same time.
     pub neighbours: BTreeSet<(u16, Tid)>,
     /// This process was stopped for a while, by Ctrl-Z or SIGSTOP, and with it the threads that slow CPUs down.
@@ -225,47 +266,61 @@ impl Emulation {
         plan.check(most)?;
         let continued = Arc::default();
         let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&continued));
-        let neighbours = Neighbours::of(&plan.little).ok();
-        let mut emulation = Self { stop: Arc::default(), threads: Vec::new(), neighbours, continued };
+        let occupied = plan.occupied();
+        let cpus: Vec<u16> = occupied.iter().map(|(cpu, _, _)| *cpu).collect();
+        let neighbours = Neighbours::of(&cpus).ok();
+        let mut emulation = Self { threads: Vec::new(), watcher: None, neighbours, continued };
         let began = clock();
-        for (number, cpu) in (0..).zip(&plan.little) {
-            // Little cores are not to be away all at the same time.
-            let began = began + Ns(number * plan.period.0 / plan.little.len() as u64);
-            emulation.slow_down(*cpu, Duty::new(plan.ratio, plan.period, most, began))?;
+        let mut clocked = Vec::new();
+        for (number, (cpu, ratio, core)) in (0..).zip(&occupied) {
+            // Cores are not to be away all at the same time.
+            let began = began + Ns(number * plan.period.0 / occupied.len() as u64);
+            let control = emulation.slow_down(*cpu, Duty::new(*ratio, plan.period, most, began), *ratio)?;
+            clocked.extend(core.map(|core| Clocked { cpu: *cpu, clock: core.clone(), control }));
+        }
+        if let Some(clocks) = &plan.clocks {
+            emulation.watcher = Some(Watcher::start(&clocks.machine, clocked).map_err(Error::Files)?);
         }
         Ok(emulation)
     }
 
-    fn slow_down(&mut self, cpu: u16, duty: Duty) -> Result<(), Error> {
+    fn slow_down(&mut self, cpu: u16, duty: Duty, ratio: f64) -> Result<Arc<Control>, Error> {
         let (ready, prepared) = mpsc::channel();
-        let stop = self.stop.clone();
+        let control = Arc::new(Control::new(ratio));
+        let told = control.clone();
         let body = move || {
             let state = occupy::prepare(cpu);
             let prepared = state.is_ok();
             let heard = ready.send(state).is_ok();
-            if prepared && heard { occupy::occupy(duty, &stop) } else { Account::default() }
+            if prepared && heard { occupy::occupy(duty, &told) } else { Account::default() }
         };
         let thread = thread::Builder::new().name(format!("slow-cpu{cpu}")).spawn(body);
-        self.threads.push((cpu, thread.map_err(|error| Error::Thread { cpu, error })?));
+        self.threads.push((cpu, control.clone(), thread.map_err(|error| Error::Thread { cpu, error })?));
         match prepared.recv() {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => Ok(control),
             Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::Forbade { cpu }),
             Ok(Err(error)) => Err(Error::Thread { cpu, error }),
             Err(_) => Err(Error::Thread { cpu, error: io::ErrorKind::BrokenPipe.into() }),
         }
     }
 
+    /// Where the files are that set frequencies, if they can be set: a folder like `/`.
+    pub fn root(&self) -> Option<&Path> {
+        self.watcher.as_ref().map(Watcher::root)
+    }
+
     /// Gives the machine back, and returns how slow each little CPU was.
     pub fn finish(mut self) -> Outcome {
+        let clocks = self.watcher.take().map(Watcher::finish).unwrap_or_default();
         let cores = self.end();
         let neighbours = self.neighbours.take().map(Neighbours::finish).unwrap_or_default();
-        Outcome { cores, neighbours, stopped: self.continued.load(Ordering::Relaxed) }
+        Outcome { cores, clocks, neighbours, stopped: self.continued.load(Ordering::Relaxed) }
     }
 
     fn end(&mut self) -> Vec<(u16, Account)> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.threads.iter().for_each(|(_, control, _)| control.stop());
         let threads = std::mem::take(&mut self.threads);
-        threads.into_iter().map(|(cpu, thread)| (cpu, thread.join().unwrap_or_default())).collect()
+        threads.into_iter().map(|(cpu, _, thread)| (cpu, thread.join().unwrap_or_default())).collect()
     }
 }
 
@@ -285,18 +340,18 @@ mod tests {
 
     #[test]
     fn the_first_cpus_become_big() {
-        let plan = Plan::among(&spec("1B2S:3"), PERIOD, vec![1, 4, 5, 9]).unwrap();
+        let plan = Plan::among(&spec("1B2S:3"), PERIOD, None, vec![1, 4, 5, 9]).unwrap();
         assert_eq!((plan.big.as_slice(), plan.little.as_slice()), ([1].as_slice(), [4, 5].as_slice()));
         assert_eq!(plan.cpus(), [1, 4, 5]);
     }
 
     #[test]
     fn what_cannot_be_says_what_could() {
-        let message = |word, allowed| Plan::among(&spec(word), PERIOD, allowed).unwrap_err().to_string();
+        let message = |word, allowed| Plan::among(&spec(word), PERIOD, None, allowed).unwrap_err().to_string();
         let few = message("2B2S:3", vec![0, 1]);
         assert!(few.contains("2B2S:3 needs 4 CPUs, and this process may use 2 (0-1)"), "{few}");
         assert!(message("2B", vec![0, 1]).contains("1B1L:3"));
-        let plan = Plan { big: vec![], little: allowed().unwrap(), ratio: 25.0, period: PERIOD };
+        let plan = Plan { big: vec![], little: allowed().unwrap(), ratio: 25.0, period: PERIOD, clocks: None };
         let high = plan.check(0.95).unwrap_err().to_string();
         assert!(high.contains("96.0 %") && high.contains("95.0 %") && high.contains("19.0 at most"), "{high}");
         let plan = Plan { little: vec![1023], ratio: 3.0, ..plan };
@@ -315,7 +370,7 @@ mod tests {
     #[test]
     fn a_cpu_gets_as_slow_as_it_should_be() {
         let cpu = *allowed().unwrap().last().unwrap();
-        let plan = Plan { big: vec![], little: vec![cpu], ratio: 3.0, period: PERIOD };
+        let plan = Plan { big: vec![], little: vec![cpu], ratio: 3.0, period: PERIOD, clocks: None };
         let mut reached = Vec::new();
         // A stall of the whole machine at the very end cannot be made up for; not so every time.
         while reached.len() < 10 {

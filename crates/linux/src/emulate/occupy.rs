@@ -1,12 +1,13 @@
 //! The thread that keeps others from a CPU.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::num::NonZeroU64;
 
 use evenkeel_model::Ns;
-use rustix::thread::{clock_nanosleep_absolute, sched_setaffinity};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::thread::{sched_setaffinity, set_current_timer_slack};
+use rustix::time::{ClockId, clock_gettime};
 
+use super::control::Control;
 use super::duty::{Account, Duty};
 use crate::clock::clock;
 use crate::mask;
@@ -15,14 +16,16 @@ use crate::realtime;
 /// Binds this thread to a CPU and puts it before all ordinary work there.
 pub fn prepare(cpu: u16) -> io::Result<()> {
     sched_setaffinity(None, &mask::of([cpu]))?;
-    realtime::fifo(0)
+    realtime::fifo(0)?;
+    // Kernels before 6.13 let the timers of real-time threads be late, too, where they wait on a futex.
+    Ok(set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
 /// Getting a thread onto its CPU takes no longer than this, even in a virtual machine; what does has other reasons.
 const LONGEST_SWITCH: Ns = Ns::from_us(50);
 
-/// Occupies this thread's CPU as `duty` says, until `stop`.
-pub fn occupy(mut duty: Duty, stop: &AtomicBool) -> Account {
+/// Occupies this thread's CPU as `duty` says, at the ratio that `control` says, until that says to stop.
+pub fn occupy(mut duty: Duty, control: &Control) -> Account {
     let mut before = Usage::now();
     // What others did not get since the clock was last read although this thread has not used it.
     let mut lost = Ns::ZERO;
@@ -31,18 +34,20 @@ pub fn occupy(mut duty: Duty, stop: &AtomicBool) -> Account {
         // The time since then has the end of the last span as well: leaving the CPU is occupation, too.
         let (now, usage) = (clock(), Usage::now());
         let taken = usage.cpu.since(before.cpu) + lost;
-        if stop.load(Ordering::Relaxed) {
+        let told = control.told();
+        if control.stopped() {
             return duty.end(now, taken);
         }
-        let span = duty.wake(now, taken);
+        let span = duty.wake(now, taken, control.ratio());
+        control.note(duty.taken());
         // To an absolute time: whatever interrupts this does not make it longer.
-        while clock() < span.until {
+        while clock() < span.until && control.told() == told {
             std::hint::spin_loop();
         }
         lost = usage.stolen(now);
         before = usage;
         if clock() < span.next {
-            sleep(span.next);
+            control.sleep(told, span.next);
             let late = clock().since(span.next);
             // From the timer's interrupt to the first instruction here the CPU does nothing for others either. The least
             // that this ever took is that; the rest of a longer delay may have been theirs.
@@ -88,10 +93,4 @@ fn displaced() -> i64 {
         usage
     };
     usage.ru_nivcsw
-}
-
-/// Sleeps until then, or until a signal arrives: the caller reads the clock anyway.
-fn sleep(until: Ns) {
-    let until = Timespec { tv_sec: (until.0 / 1_000_000_000) as i64, tv_nsec: (until.0 % 1_000_000_000) as i64 };
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
 }

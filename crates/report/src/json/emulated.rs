@@ -7,14 +7,18 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Emulated<'a> {
-    /// The CPUs that stayed as they are.
+    /// The big CPUs, which stayed as they are, unless their frequencies could be set.
     pub big: &'a [u16],
-    /// How many times slower little cores were to be.
+    /// How many times slower little cores were to be; if frequencies could be set, at nominal ones.
     pub ratio: f64,
     /// How long a cycle is, in seconds.
     pub period_s: f64,
     /// One entry a CPU that was made slower.
     pub little: Vec<LittleCpu>,
+    /// The machine whose cores and powers these were; `null` without `--dvfs`.
+    pub machine: Option<&'a str>,
+    /// One entry a CPU whose frequency could be set; none without `--dvfs`.
+    pub clocks: Vec<ClockedCpu<'a>>,
 }
 
 /// A CPU that was made slower.
@@ -33,4 +37,32 @@ pub struct LittleCpu {
     pub away_s: f64,
     /// The longest span for which it was occupied, in seconds.
     pub longest_away_s: f64,
+}
+
+/// A CPU whose frequency could be set.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ClockedCpu<'a> {
+    /// Its number.
+    pub cpu: u16,
+    /// The core type that it was.
+    pub core: &'a str,
+    /// For how long, in seconds.
+    pub elapsed_s: f64,
+    /// How much of that time the core was busy, in seconds; what the emulation occupied is no part of it, but makes what runs there take longer.
+    pub busy_s: f64,
+    /// Its mean frequency, in Hz.
+    pub mean_hz: u64,
+    /// How often the frequency changed.
+    pub changes: u64,
+    /// What the core would have used, in joules.
+    pub energy_j: f64,
+    /// The same over the time, in watts.
+    pub power_w: f64,
+    /// How much of the CPU was left to others over how much should have been; `null` if nothing should have been.
+    pub reached: Option<f64>,
+    /// How many writes were no frequency and changed nothing.
+    pub ignored: u64,
+    /// How many writes were beyond the lowest or the highest frequency and set that.
+    pub clamped: u64,
 }

@@ -20,7 +20,7 @@ mod watched;
 
 use serde::Serialize;
 
-pub use emulated::{Emulated, LittleCpu};
+pub use emulated::{ClockedCpu, Emulated, LittleCpu};
 pub use followed::{Followed, FollowedShort, FollowedThread, LaterPolicy, Waits};
 pub use guest::{
     Bench, BenchAccuracy, BenchDifference, BenchErrors, BenchLatency, BenchMachine, BenchRow, BenchTotal, Guest,
