@@ -98,7 +98,7 @@ fn the_account_is_there_for_programs_too() {
 }
 
 /// Sets the frequency of a CPU, if it is one that the machine has, and waits until its files say so.
-const SET: &str = "set() { cd $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu$1/cpufreq && echo $2 > scaling_setspeed && \
+const SET: &str = "at() { cd $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu$1/cpufreq && echo $2 > scaling_setspeed && \
                    while [ $(cat scaling_cur_freq) != $3 ]; do :; done; }";
 
 /// By the emulation's own account, which knows what it has occupied.
@@ -107,9 +107,8 @@ fn what_is_written_to_scaling_setspeed_is_how_fast_the_core_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("clocks.json");
     // The last writes: one that is no frequency, and one beyond the highest.
-    let script = format!(
-        "{SET}; set $1 111600 111600; sleep 0.6; echo fast > scaling_setspeed; set $2 999999 554400; sleep 0.6"
-    );
+    let script =
+        format!("{SET}; at $1 111600 111600; sleep 0.6; echo fast > scaling_setspeed; at $2 999999 554400; sleep 0.6");
     let run = |spec: &[&str], cpus: [&str; 2]| {
         let file =
             ["--format", "json", "-o", path.to_str().unwrap(), "--", "sh", "-c", &script, "sh", cpus[0], cpus[1]];
