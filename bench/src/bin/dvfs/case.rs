@@ -28,6 +28,9 @@ pub const CASES: [Case; 6] = [
     Case::Kernel { name: "cilksort", scale: 20.0, runs: 12 },
 ];
 
+/// Runs a workload on a pool.
+pub type Run = Box<dyn Fn(&Pool)>;
+
 impl Case {
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -37,7 +40,7 @@ impl Case {
     }
 
     /// Returns what runs it on a pool, once everything that it needs is there; `steps` is the work of a coarse task.
-    pub fn ready(self, steps: u64) -> Result<Box<dyn Fn(&Pool)>, String> {
+    pub fn ready(self, steps: u64) -> Result<Run, String> {
         match self {
             Self::Regions { serial, tasks, work, .. } => Ok(Box::new(move |pool| {
                 for _ in 0..REPEATS {
