@@ -104,10 +104,11 @@ fresh: ## `make test` and `make run` on a Debian 12 made for it, as a newcomer h
 	@scripts/setup fresh
 	@scripts/fresh test run
 
-bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, chili, oneTBB, libfork and citor, each in one run, with spread; OpenMP programs with and without help; frames of a timeline
+bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, chili, oneTBB, libfork and citor, each in one run, with spread; frequencies that are set; OpenMP programs with and without help; frames of a timeline
 	@scripts/setup bench
 	@bench/run
 	@bench/uneven
+	@bench/dvfs
 	@bench/openmp
 	@cargo bench --locked --quiet --package evenkeel-report --bench timeline
 
