@@ -9,6 +9,9 @@ pub const REPEATS: u32 = 4;
 /// Pieces of a loop.
 pub const PIECES: u32 = 2000;
 
+/// Runs a case on a pool.
+pub type Run = Box<dyn Fn(&Pool)>;
+
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Case {
@@ -27,9 +30,6 @@ pub const CASES: [Case; 6] = [
     Case::Kernel { name: "radix-2", scale: 20.0, runs: 12 },
     Case::Kernel { name: "cilksort", scale: 20.0, runs: 12 },
 ];
-
-/// Runs a workload on a pool.
-pub type Run = Box<dyn Fn(&Pool)>;
 
 impl Case {
     /// Its name.
