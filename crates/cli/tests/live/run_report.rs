@@ -116,19 +116,24 @@ fn the_page_says_the_label_of_a_thread() {
     assert!(
         std::process::Command::new("cc").args(["-pthread", "-o"]).arg(&program).arg(source).status().unwrap().success()
     );
-    let mut run = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
-    run.args(["run", "--policy", "colab", "--big", "0", "--little", "1", "--ratio", "2", "--quiet", "--html"]);
-    run.arg(&page).arg("--").arg(&program).assert().success();
-    let text = std::fs::read_to_string(&page).unwrap();
-    let (_, data) = text.split_once("<script type=\"application/json\">").unwrap();
-    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
-    let threads = data["runs"][0]["threads"].as_array().unwrap();
     let fact = |thread: &Value, name: &str| {
         let facts = thread["facts"].as_array().into_iter().flatten();
         facts.filter(|fact| fact[0] == name).find_map(|fact| fact[1].as_str().map(str::to_owned))
     };
+    let threads_of_a_run = || -> Vec<Value> {
+        let mut run = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        run.args(["run", "--policy", "colab", "--big", "0", "--little", "1", "--ratio", "2", "--quiet", "--html"]);
+        run.arg(&page).arg("--").arg(&program).assert().success();
+        let text = std::fs::read_to_string(&page).unwrap();
+        let (_, data) = text.split_once("<script type=\"application/json\">").unwrap();
+        let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+        data["runs"][0]["threads"].as_array().unwrap().clone()
+    };
+    let labelled = |threads: &Vec<Value>| threads.iter().any(|thread| fact(thread, "label").is_some());
+    // The program lasts a tenth of a second: on a busy machine it may be over before there is a label.
+    let threads = (0..10).map(|_| threads_of_a_run()).find(labelled).expect("no label in ten runs");
     let critical: Vec<&Value> = threads.iter().filter(|thread| fact(thread, "label").is_some()).collect();
-    assert!(!critical.is_empty() && critical.len() < threads.len(), "{threads:?}");
+    assert!(critical.len() < threads.len(), "{threads:?}");
     for thread in critical {
         assert_eq!(fact(thread, "label").as_deref(), Some("critical, at the end"), "{thread}");
         assert_ne!(
