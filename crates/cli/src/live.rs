@@ -242,7 +242,7 @@ impl<'a> Account<'a> {
             Hook::Slice => Some("the length of slices"),
             Hook::Charge => Some("the order of threads that wait for the same core"),
             Hook::Preempts => Some("preemption at wake-ups"),
-            Hook::Admit | Hook::Place | Hook::Pick | Hook::Balance | Hook::Refresh => None,
+            Hook::Admit | Hook::Place | Hook::Pick | Hook::Balance | Hook::Turned | Hook::Refresh => None,
         };
         self.plan.policy.description().hooks().filter_map(text).collect()
     }

@@ -599,6 +599,9 @@ class Policy:
     def balances_always(self) -> bool:
         """Whether `balance` may name a thread for an idle core before an interval is over."""
 
+    def turned(self, s: State, thread: int, changes: Changes, /) -> None:
+        """A thread has become ready, begun to wait, or ended: what cannot wait for the next `refresh`."""
+
     def refresh(self, s: State, changes: Changes, /) -> None:
         """Once a period: changes where threads may run, or how fast."""
 
@@ -882,7 +885,7 @@ class Span:
 
 @final
 class Changes:
-    """What a policy changes in a refresh."""
+    """What a policy changes in `refresh` or `turned`."""
 
     def affinity(self, thread: int, cores: Sequence[int]) -> None:
         """The thread may run on these cores, within what its program allows."""

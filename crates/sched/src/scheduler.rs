@@ -157,7 +157,8 @@ impl Scheduler {
             self.check_preemption(thread, core);
         }
         self.follow_usage(core);
-        core
+        self.turned(thread);
+        self.state.thread(thread).core
     }
 
     /// A core has nothing to run: what next?
@@ -255,6 +256,7 @@ impl Scheduler {
         let core = t.core;
         self.state.touch(thread);
         self.follow_usage(core);
+        self.turned(thread);
     }
 
     /// A thread is gone, wherever it was.
@@ -264,6 +266,7 @@ impl Scheduler {
         self.state.threads[thread.index()].run = Run::Absent;
         self.state.touch(thread);
         self.follow_usage(self.state.thread(thread).core);
+        self.turned(thread);
     }
 
     /// Ends the reports of a thread that has exited, whose number may be that of the next one. A host that runs for long calls
@@ -313,13 +316,7 @@ impl Scheduler {
         self.update_speedups();
         let mut changes = std::mem::take(&mut self.changes);
         self.policy.refresh(&self.state, &mut changes);
-        for (thread, cores) in changes.affinities.drain(..) {
-            self.set_affinity(thread, cores);
-        }
-        for (cluster, frequency) in changes.frequencies.drain(..) {
-            self.set_frequency(cluster, frequency);
-        }
-        self.changes = changes;
+        self.make(changes);
         for thread in &mut self.state.threads {
             thread.window.on_type.fill(OnType::default());
         }
@@ -352,6 +349,24 @@ impl Scheduler {
         self.note(core);
         self.state.touch(thread);
         self.leave_forbidden_core(thread);
+    }
+
+    /// A thread has become ready, begun to wait, or ended.
+    fn turned(&mut self, thread: ThreadId) {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.policy.turned(&self.state, thread, &mut changes);
+        self.make(changes);
+    }
+
+    /// Makes a policy's changes.
+    fn make(&mut self, mut changes: Changes) {
+        for (thread, cores) in changes.affinities.drain(..) {
+            self.set_affinity(thread, cores);
+        }
+        for (cluster, frequency) in changes.frequencies.drain(..) {
+            self.set_frequency(cluster, frequency);
+        }
+        self.changes = changes;
     }
 
     fn may_run(&self, thread: ThreadId, core: CoreId) -> bool {

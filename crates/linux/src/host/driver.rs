@@ -94,7 +94,7 @@ impl Driver {
             sched: Scheduler::new(machine, policy.make(), None),
             now,
             moves: changes(&[Hook::Place, Hook::Pick, Hook::Balance]),
-            binds: changes(&[Hook::Admit, Hook::Refresh]),
+            binds: changes(&[Hook::Admit, Hook::Turned, Hook::Refresh]),
             core_of: CoreOf::new(cpus),
             tracked: BTreeMap::new(),
             tids: Vec::new(),

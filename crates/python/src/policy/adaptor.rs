@@ -446,6 +446,15 @@ impl Scheduling for Adaptor {
         self.balances_always
     }
 
+    fn turned(&mut self, s: &Scheduler, thread: ThreadId, changes: &mut policy::Changes) {
+        let call = |hook: Hook<'_, '_>| {
+            let made = Bound::new(hook.py(), Changes::default())?;
+            hook.call((thread.0, made.clone()))?;
+            made.borrow().make(s, changes)
+        };
+        self.decide("turned", s, call, || ());
+    }
+
     fn refresh(&mut self, s: &Scheduler, changes: &mut policy::Changes) {
         let call = |hook: Hook<'_, '_>| {
             let made = Bound::new(hook.py(), Changes::default())?;

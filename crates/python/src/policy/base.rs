@@ -44,7 +44,7 @@ pub fn with_seed<T>(seed: u64, make: impl FnOnce() -> T) -> T {
 }
 
 /// The hooks, by their names.
-pub const HOOKS: [&str; 20] = [
+pub const HOOKS: [&str; 21] = [
     "accepts",
     "period",
     "predictor",
@@ -64,6 +64,7 @@ pub const HOOKS: [&str; 20] = [
     "busy_factor",
     "knows_capacities",
     "balances_always",
+    "turned",
     "refresh",
 ];
 
@@ -167,6 +168,9 @@ impl Policy {
     fn balances_always(&self) -> bool {
         false
     }
+
+    /// A thread has become ready, begun to wait, or ended: what cannot wait for the next `refresh`, and changes the same.
+    fn turned(&self, s: &State, thread: u32, changes: &Changes) {}
 
     /// Once a period: sees what the threads did and changes where they may run, or how fast.
     fn refresh(&self, s: &State, changes: &Changes) {}

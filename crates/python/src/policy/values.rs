@@ -170,7 +170,7 @@ pub fn counted<'py>(py: Python<'py>, counters: &evenkeel_model::Counters) -> PyR
     Ok(named)
 }
 
-/// What a policy changes in a refresh.
+/// What a policy changes in `refresh` or `turned`.
 #[pyclass(module = "evenkeel")]
 #[derive(Default)]
 pub struct Changes {

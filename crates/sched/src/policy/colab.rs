@@ -8,7 +8,7 @@
 //! Where the paper is silent or contradicts itself: the table in `docs/policies/colab.md`. Since vruntime is scaled when it is
 //! charged, the check at a wake-up (`wakeup_preempt_entity`) compares scaled values, and is Linux's own.
 
-use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId, ThreadKind};
 
 use super::description::{Description, Guarantee, Knob, Reads, Value};
 use super::hooks::{Changes, Group, Policy, Standing};
@@ -16,6 +16,7 @@ use super::in_kernel::InKernel;
 use super::parts::fair;
 use super::parts::faster_first::scaled;
 use super::parts::running::Running;
+use super::parts::services::{GC, Services, services};
 use crate::action::{Pick, Why};
 use crate::span::Span;
 use crate::state::State;
@@ -47,12 +48,13 @@ pub(super) static DESCRIPTION: Description = Description {
             summary: "which waiting a thread is blamed for: recent, halved each period, or all since it began (4.1)",
             value: Value::Word(&["recent", "all"]),
         },
+        GC,
     ],
     guarantees: &[Guarantee::TakesOver],
     in_kernel: Some(InKernel { choices: &["takeover", "deal"], ..InKernel::new(6) }),
     ..Description::of::<Colab>("colab", |setup| {
         let (takeover, deal) = (Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal")));
-        Box::new(Colab::new(takeover, deal, Blame::named(setup.word("blame"))))
+        Box::new(Colab::new(takeover, deal, Blame::named(setup.word("blame")), Services::of(setup)))
     })
 };
 
@@ -118,6 +120,7 @@ pub struct Colab {
     takeover: Takeover,
     deal: Deal,
     blame: Blame,
+    services: Services,
     labels: Vec<Labels>,
     /// The selector's priority of each thread, apart from the labels, since a core without a queue compares many: only threads
     /// with the label differ by how much they block.
@@ -136,8 +139,21 @@ struct Labels {
     /// For how long others waited for the thread, in ns ([`Blame`]).
     block: f64,
     high_block: bool,
+    /// Comes before all others: a service thread while the world is stopped.
+    critical: bool,
     /// The thread's blame at the last labelling.
     blame_then: Ns,
+}
+
+impl Labels {
+    /// The selector's priority.
+    fn urgency(&self) -> f64 {
+        match self {
+            Self { critical: true, .. } => f64::MAX,
+            Self { high_block: true, block, .. } => *block,
+            _ => 0.0,
+        }
+    }
 }
 
 /// By group of cores: where the search for the next core to deal to begins.
@@ -190,7 +206,7 @@ impl Policy for Colab {
         }
         let takes = s.big.contains(core) && self.takeover != Takeover::None;
         let most = takes.then(|| self.max_block_running(s, core)).flatten();
-        match most.filter(|thread| self.takeover == Takeover::Any || self.labels(*thread).high_block) {
+        match most.filter(|thread| self.takeover == Takeover::Any || self.urgency(*thread) > 0.0) {
             Some(thread) => Pick::Running(thread),
             None => Pick::Idle,
         }
@@ -239,9 +255,23 @@ impl Policy for Colab {
         Pick::Idle
     }
 
+    /// A stop of the world is over before labels are given again.
+    fn turned(&mut self, s: &State, thread: ThreadId, changes: &mut Changes) {
+        let Some(group) = self.services.turned(s, thread) else { return };
+        let threads = s.threads.len().max(self.labels.len());
+        self.labels.resize(threads, Labels::default());
+        self.urgencies.resize(threads, 0.0);
+        for service in services(s, s.thread(thread).program) {
+            self.label_service(service, group);
+            changes.affinity(service, self.services.cores(s, service, group, s.little));
+            self.urgencies[service.index()] = self.labels[service.index()].urgency();
+        }
+        s.little.iter().for_each(|core| self.rank(s, core));
+    }
+
     /// The multi-factor labeller (Figure 3): "periodically labeling ready threads", and running ones, since they may be taken over (3.2).
     /// A thread that slept throughout the period keeps its labels.
-    fn refresh(&mut self, s: &State, _changes: &mut Changes) {
+    fn refresh(&mut self, s: &State, changes: &mut Changes) {
         self.labels.resize(s.threads.len(), Labels::default());
         for thread in s.living() {
             let labels = &mut self.labels[thread.index()];
@@ -267,8 +297,13 @@ impl Policy for Colab {
                 _ => Group::Either,
             };
         }
+        for thread in s.living().filter(|thread| s.thread(*thread).kind == ThreadKind::Service) {
+            let group = self.services.group(s, s.thread(thread).program);
+            self.label_service(thread, group);
+            changes.affinity(thread, self.services.cores(s, thread, group, s.little));
+        }
         self.urgencies.clear();
-        self.urgencies.extend(self.labels.iter().map(|labels| if labels.high_block { labels.block } else { 0.0 }));
+        self.urgencies.extend(self.labels.iter().map(Labels::urgency));
         s.little.iter().for_each(|core| self.rank(s, core));
     }
 
@@ -278,16 +313,26 @@ impl Policy for Colab {
 }
 
 impl Colab {
-    fn new(takeover: Takeover, deal: Deal, blame: Blame) -> Self {
+    fn new(takeover: Takeover, deal: Deal, blame: Blame, services: Services) -> Self {
         Self {
             takeover,
             deal,
             blame,
+            services,
             labels: Vec::new(),
             urgencies: Vec::new(),
             round_robin: RoundRobin::default(),
             on_little: Running::default(),
         }
+    }
+
+    /// The labels of a service thread follow from where it belongs: how long the program waited for the last collection says nothing of
+    /// the present.
+    fn label_service(&mut self, thread: ThreadId, group: Group) {
+        let labels = &mut self.labels[thread.index()];
+        labels.group = group;
+        labels.critical = self.services.critical(group);
+        labels.high_block &= !self.services.yield_to_all(group);
     }
 
     fn labels(&self, thread: ThreadId) -> Labels {

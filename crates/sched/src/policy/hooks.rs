@@ -115,6 +115,9 @@ pub trait Policy: Send {
         false
     }
 
+    /// A thread has become ready, begun to wait, or ended: what cannot wait for the next [`Policy::refresh`], and changes the same.
+    fn turned(&mut self, _s: &State, _thread: ThreadId, _changes: &mut Changes) {}
+
     /// Once a period: sees what the threads did and changes where they may run, or how fast.
     fn refresh(&mut self, _s: &State, _changes: &mut Changes) {}
 
@@ -195,7 +198,7 @@ pub enum Group {
     Either,
 }
 
-/// What a policy changes in a refresh.
+/// What a policy changes in a refresh, or at once ([`Policy::turned`]).
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub(crate) affinities: Vec<(ThreadId, CoreSet)>,
@@ -231,14 +234,25 @@ pub enum Hook {
     Preempts,
     /// [`Policy::balance`]: which threads change cores.
     Balance,
+    /// [`Policy::turned`]: affinities at once.
+    Turned,
     /// [`Policy::refresh`]: affinities and frequencies.
     Refresh,
 }
 
 impl Hook {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Admit, Self::Place, Self::Pick, Self::Slice, Self::Charge, Self::Preempts, Self::Balance, Self::Refresh];
+    pub const ALL: [Self; 9] = [
+        Self::Admit,
+        Self::Place,
+        Self::Pick,
+        Self::Slice,
+        Self::Charge,
+        Self::Preempts,
+        Self::Balance,
+        Self::Turned,
+        Self::Refresh,
+    ];
 
     /// The method of [`Policy`] that it is.
     pub fn method(self) -> &'static str {
@@ -250,6 +264,7 @@ impl Hook {
             Self::Charge => "charge",
             Self::Preempts => "preempts",
             Self::Balance => "balance",
+            Self::Turned => "turned",
             Self::Refresh => "refresh",
         }
     }

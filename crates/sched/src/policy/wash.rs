@@ -5,8 +5,8 @@
 //! them once a quantum and binds the top ones to the big cores; everything else is left to the operating system (CFS).
 //! This file is Algorithm 1, with what the text says beyond it as knobs. Where both are silent: in mixes all application
 //! threads together are `T_A` (COLAB 5.1, "we use it for controlling all application threads"), and contended time is
-//! time blocked on futexes. The defaults are those of COLAB's use of WASH; the paper's own is
-//! `wash:quantum=40ms:fallback:rebind:homogeneous`.
+//! time blocked on futexes. The defaults are those of COLAB's use of WASH, and `gc`, which is no paper's; the paper's own is
+//! `wash:quantum=40ms:fallback:rebind:homogeneous:gc=little`.
 
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
@@ -14,7 +14,7 @@ use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
 use super::description::{Description, Knob, Reads, Setup, Value};
 use super::hooks::{Changes, Policy};
 use super::in_kernel::InKernel;
-use super::parts::services::FIRST_PROGRAM;
+use super::parts::services::{FIRST_PROGRAM, GC, Services, services};
 use crate::state::State;
 use crate::thread::Run;
 use evenkeel_hooks::hooks;
@@ -65,6 +65,7 @@ const KNOBS: &[Knob] = &[
         summary: "of what the threads that others wait for longest are to make up the big cores' share: of all waiting, or of the contended threads (6)",
         value: Value::Word(&["waiting", "threads"]),
     },
+    GC,
     FIRST_PROGRAM,
 ];
 
@@ -94,6 +95,10 @@ pub struct Wash {
     /// Whether threads of a scalable program must be alike.
     homogeneous: bool,
     lock_rank: LockRank,
+    /// Where service threads belong.
+    services: Services,
+    /// The cores that service threads have while their program runs, since the last quantum; none before the first.
+    rest: Option<CoreSet>,
     /// By thread.
     histories: Vec<History>,
     ranked: Vec<(f64, ThreadId)>,
@@ -117,6 +122,8 @@ impl Wash {
             rebind: setup.switch("rebind"),
             homogeneous: setup.switch("homogeneous"),
             lock_rank: if setup.word("lock-rank") == "threads" { LockRank::Threads } else { LockRank::Waiting },
+            services: Services::of(setup),
+            rest: None,
             histories: Vec::new(),
             ranked: Vec::new(),
             chosen: Vec::new(),
@@ -178,7 +185,10 @@ impl Policy for Wash {
         match s.thread(thread).kind {
             _ if !self.sets.priority || !self.sets.known(s, thread) => s.machine.all(),
             ThreadKind::Application => s.big,
-            ThreadKind::Service => s.little,
+            ThreadKind::Service => {
+                let group = self.services.group(s, s.thread(thread).program);
+                self.services.cores(s, thread, group, s.little)
+            }
         }
     }
 
@@ -188,18 +198,31 @@ impl Policy for Wash {
         }
     }
 
+    /// A stop of the world is over long before a quantum is.
+    fn turned(&mut self, s: &State, thread: ThreadId, changes: &mut Changes) {
+        if !self.sets.priority || !self.sets.known(s, thread) {
+            return;
+        }
+        if let Some(group) = self.services.turned(s, thread) {
+            let rest = self.rest.unwrap_or(s.little);
+            for service in services(s, s.thread(thread).program) {
+                changes.affinity(service, self.services.cores(s, service, group, rest));
+            }
+        }
+    }
+
     /// Algorithm 1 for every thread.
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         self.observe(s);
         let (all, sets) = (s.machine.all(), self.sets);
-        let (applications, services) = (|| sets.applications(s), || sets.services(s));
+        let applications = || sets.applications(s);
         if applications().count() <= s.big.len() {
             let in_use = in_use(s, applications());
             applications().for_each(|thread| changes.affinity(thread, in_use));
-            services().for_each(|thread| changes.affinity(thread, all.minus(in_use)));
+            self.bind_services(s, all.minus(in_use), changes);
             return;
         }
-        services().for_each(|thread| changes.affinity(thread, s.little));
+        self.bind_services(s, s.little, changes);
         self.chosen.clear();
         self.fallen_behind(s);
         if !self.chosen.is_empty() || !self.is_scalable(s) {
@@ -252,6 +275,15 @@ impl Wash {
             let ran = thread.window.on_type.iter().any(|window| window.time > Ns::ZERO);
             let blocked = !ran && matches!(thread.run, Run::Blocked(_));
             history.blocked = if blocked { (history.blocked + 1).min(2) } else { 0 };
+        }
+    }
+
+    /// Binds the service threads, with the cores that they have while their program runs.
+    fn bind_services(&mut self, s: &State, rest: CoreSet, changes: &mut Changes) {
+        self.rest = Some(rest);
+        for thread in self.sets.services(s) {
+            let group = self.services.group(s, s.thread(thread).program);
+            changes.affinity(thread, self.services.cores(s, thread, group, rest));
         }
     }
 

@@ -7,4 +7,5 @@ mod common;
 mod eevdf;
 mod forget;
 mod pages;
+mod stopped_world;
 mod wash_algorithm_1;

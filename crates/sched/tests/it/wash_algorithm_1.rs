@@ -62,7 +62,7 @@ fn cores(sched: &Scheduler, thread: ThreadId) -> CoreSet {
 #[test]
 fn the_productive_and_the_one_that_others_wait_for_get_the_big_core() {
     let machine = common::machine(1, 3);
-    let sched = after_one_quantum(&machine, "wash", true);
+    let sched = after_one_quantum(&machine, "wash:gc=little", true);
     assert_eq!(cores(&sched, PRODUCER), machine.big(), "ExecRank: two fifths of all that is retired, and more");
     assert_eq!(cores(&sched, HOLDER), machine.big(), "LockRank: a quarter of all waiting, and more");
     for waiter in WAITERS {
@@ -74,9 +74,9 @@ fn the_productive_and_the_one_that_others_wait_for_get_the_big_core() {
 #[test]
 fn who_is_waited_for_is_what_lock_ranks_are_about() {
     let machine = common::machine(1, 3);
-    let blameless = after_one_quantum(&machine, "wash", false);
+    let blameless = after_one_quantum(&machine, "wash:gc=little", false);
     assert_eq!(cores(&blameless, HOLDER), machine.all());
-    let without = after_one_quantum(&machine, "wash:no-locks", true);
+    let without = after_one_quantum(&machine, "wash:gc=little:no-locks", true);
     assert_eq!(cores(&without, HOLDER), machine.all(), "no lock (8.5)");
     assert_eq!(cores(&without, PRODUCER), machine.big());
 }
@@ -85,7 +85,7 @@ fn who_is_waited_for_is_what_lock_ranks_are_about() {
 #[test]
 fn big_cores_are_neither_over_nor_undersubscribed() {
     let machine = common::machine(2, 2);
-    let sched = after_work(&machine, "wash:no-locks", true, |_| 1_000_000);
+    let sched = after_work(&machine, "wash:gc=little:no-locks", true, |_| 1_000_000);
     let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
     assert_eq!(bound.count(), 3);
 }
@@ -94,7 +94,7 @@ fn big_cores_are_neither_over_nor_undersubscribed() {
 #[test]
 fn lock_ranks_share_out_waiting_and_not_threads() {
     let machine = common::machine(2, 2);
-    let sched = after_one_quantum(&machine, "wash", true);
+    let sched = after_one_quantum(&machine, "wash:gc=little", true);
     for (thread, bound) in [(PRODUCER, true), (HOLDER, true), (WAITERS[0], false), (WAITERS[1], false)] {
         assert_eq!(cores(&sched, thread) == machine.big(), bound, "{thread:?}");
     }
@@ -105,6 +105,6 @@ fn lock_ranks_share_out_waiting_and_not_threads() {
 #[test]
 fn the_worst_bottleneck_is_chosen_however_few_contend() {
     let machine = common::machine(1, 7);
-    let sched = after_one_quantum(&machine, "wash", true);
+    let sched = after_one_quantum(&machine, "wash:gc=little", true);
     assert_eq!(cores(&sched, HOLDER), machine.big(), "an eighth of all waiting");
 }

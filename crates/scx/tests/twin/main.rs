@@ -21,9 +21,10 @@ use evenkeel_workload::{Workload, by_name};
 use library::{Library, Pelt};
 use twin::{Differences, Twin};
 
-/// What is played: locks, pipelines, barriers, data-parallel work, and mixes of programs of two and four.
-const WORKLOADS: [&str; 8] =
-    ["blackscholes:4", "fluidanimate:8", "ferret:6", "dedup:6", "bodytrack:4", "Sync-2", "Comp-3", "Rand-7"];
+/// What is played: locks, pipelines, barriers, data-parallel work, a virtual machine with its service threads, and mixes of programs of two
+/// and four.
+const WORKLOADS: [&str; 9] =
+    ["blackscholes:4", "fluidanimate:8", "ferret:6", "dedup:6", "bodytrack:4", "fop", "Sync-2", "Comp-3", "Rand-7"];
 /// Recorded in a guest of two big and two little cores by `evenkeel vm bench --recordings`: barriers and neighbours that wait for each
 /// other in nine threads, pipelines and a queue in sixteen.
 const RECORDED: [(&str, &str); 2] =

@@ -224,6 +224,10 @@ impl Policy for Twin {
         self.inner.balances_always()
     }
 
+    fn turned(&mut self, s: &State, thread: ThreadId, changes: &mut Changes) {
+        self.inner.turned(s, thread, changes);
+    }
+
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         self.inner.refresh(s, changes);
     }

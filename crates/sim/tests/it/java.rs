@@ -8,10 +8,10 @@ use evenkeel_sched::policy::Changes;
 use evenkeel_sched::policy::{Description, hooks};
 use evenkeel_sched::{Policy, Setup, State, ThreadKind};
 use evenkeel_sim::{Event, Observer, Options, Outcome, run};
-use evenkeel_workload::program::{Spread, Start, ThreadIndex};
+use evenkeel_workload::program::{Barrier, BarrierId, Spread, Start, ThreadIndex};
 use evenkeel_workload::{Op, Thread, Workload, by_name};
 
-const OWN: &str = "wash:quantum=40ms:fallback:rebind";
+const OWN: &str = "wash:quantum=40ms:fallback:rebind:gc=little";
 
 fn phenom(name: &str) -> Machine {
     machines::by_name(&format!("phenom-{name}")).expect("a bundled machine")
@@ -123,7 +123,7 @@ fn threads_wait_for_locks_where_a_program_does_not_scale() {
 /// 8.1: "both WASH and bindVM will schedule the thread to the big core and VM threads to the small cores".
 #[test]
 fn a_single_thread_keeps_the_big_core_and_services_stay_away() {
-    for policy in ["bind-vm", "wash", OWN] {
+    for policy in ["bind-vm", "wash:gc=little", OWN] {
         for name in ["bloat", "chart", "fop", "jython", "luindex"] {
             let (outcome, _) = play(&phenom("1B5S"), &by_name(name).expect("bundled"), policy);
             assert_eq!(time_on(&outcome, "main").1, 0.0, "{name} under {policy}");
@@ -229,6 +229,49 @@ fn threads_younger_than_a_quantum_stay_on_the_big_cores() {
     assert_eq!(time_on(&kept, "young").1, 0.0);
     let (moved, affinities) = play(&machine, &w, "wash:quantum=40ms");
     assert_eq!(affinities.last(4), Some(machine.all()), "{:?}", moved.threads[4]);
+}
+
+/// More application threads than cores compute and then wait until the collectors have collected, 40 times. Beside them a compiler works now
+/// and then.
+fn stops_its_world(collectors: u32) -> Workload {
+    let (begins, ends) = (BarrierId(0), BarrierId(1));
+    let times = |body: Vec<Op>| vec![Op::Repeat { times: Some(40), body }];
+    let application = |i| thread(&format!("t{i}"), times(vec![compute(8), Op::Barrier(begins), Op::Barrier(ends)]));
+    let collects = times(vec![Op::Barrier(begins), compute(6), Op::Barrier(ends)]);
+    let mut threads: Vec<Thread> = (0..6).map(application).collect();
+    threads.extend((0..collectors).map(|i| service(thread(&format!("collector{i}"), collects.clone()))));
+    let pause = Op::Sleep { span: Ns::from_ms(1), spread: Spread::None };
+    threads.push(service(thread("compiler", vec![Op::Repeat { times: None, body: vec![compute(1), pause] }])));
+    let mut p = program("p", threads);
+    p.barriers = ["begins", "ends"].map(|name| Barrier { name: name.into(), parties: 6 + collectors }).into();
+    workload(vec![p])
+}
+
+/// Collectors are critical while the world is stopped, and little else: neither little nor big cores are right all the time.
+#[test]
+fn collectors_are_fastest_where_they_belong() {
+    let machine = machine(2, 2);
+    for (policy, collectors) in [("wash", 1), ("wash", 2), ("wash", 4), ("colab", 1), ("colab", 2), ("colab", 4)] {
+        let times = ["auto", "little", "big"].map(|gc| {
+            let (outcome, _) = play(&machine, &stops_its_world(collectors), &format!("{policy}:gc={gc}"));
+            outcome.makespan
+        });
+        let [auto, little, big] = times;
+        assert!(auto < little && auto < big, "{policy}, {collectors}: {times:?}");
+    }
+}
+
+/// Nothing depends on the knob where there are no service threads.
+#[test]
+fn programs_without_services_do_not_notice() {
+    for (policy, name) in [("wash", "ferret:6"), ("colab", "ferret:6"), ("wash", "Sync-2"), ("colab", "Sync-2")] {
+        let workload = by_name(name).expect("bundled");
+        let machine = machines::by_name("2B2S").expect("bundled");
+        let [auto, little, big] =
+            ["auto", "little", "big"].map(|gc| play(&machine, &workload, &format!("{policy}:gc={gc}")));
+        assert_eq!((&auto.0, &auto.1.0), (&little.0, &little.1.0), "{policy} on {name}");
+        assert_eq!(auto.0, big.0, "{policy} on {name}");
+    }
 }
 
 #[test]
