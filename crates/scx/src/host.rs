@@ -283,6 +283,7 @@ impl<O: Orders> Driver<O> {
         self.now = self.now.max(now);
         self.account_running(|_, _| {});
         self.measure();
+        self.read_names();
         if self.sched.period().is_some() {
             protocol::refresh(self);
             self.drain();

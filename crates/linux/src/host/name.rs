@@ -24,6 +24,11 @@ impl Name {
         Self { text: text.unwrap_or_default(), since: now, read: 0 }
     }
 
+    /// A name that a thread is known to have when it is seen for the first time.
+    pub fn known(text: &str, now: Ns) -> Self {
+        Self { text: text.to_owned(), since: now, read: 0 }
+    }
+
     /// Reads it again, if it is time for that. Returns whether it did.
     pub fn read_again(&mut self, process: Tid, tid: Tid, now: Ns) -> bool {
         if READ_AGAIN.get(self.read).is_none_or(|age| now.since(self.since) < *age) {

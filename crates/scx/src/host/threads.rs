@@ -1,7 +1,7 @@
 //! Threads that come and go, and the cores that their programs allow them.
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::{Rates, kind};
+use evenkeel_linux::host::{Name, Rates, kind};
 use evenkeel_linux::sample::MAX_TYPES;
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Ns, ThreadId};
 use evenkeel_sched::NewThread;
@@ -15,6 +15,7 @@ use crate::speedups::Measured;
 pub(super) struct Thread {
     pub(super) tid: Tid,
     pub(super) process: Tid,
+    pub(super) name: Name,
     pub(super) location: Location,
     /// A core was told to run it because it had waited for too long.
     pub(super) rescued: bool,
@@ -51,6 +52,7 @@ impl<O: Orders> Driver<O> {
         let thread = Thread {
             tid: event.tid,
             process: described.process,
+            name: Name::known(&described.name, self.now),
             location: Location::Blocked,
             rescued: false,
             begun: false,
@@ -70,6 +72,16 @@ impl<O: Orders> Driver<O> {
         }
         self.by_tid.insert(event.tid, id);
         self.figures.threads += 1;
+    }
+
+    /// Many threads get their names only after they have started, those that serve a runtime system among them.
+    pub(super) fn read_names(&mut self) {
+        for id in self.by_tid.values() {
+            let Thread { process, tid, name, .. } = &mut self.threads[id.index()];
+            if name.read_again(*process, *tid, self.now) {
+                self.sched.set_kind(*id, kind(name.as_str()));
+            }
+        }
     }
 
     /// A thread has exited, or is another scheduler's.

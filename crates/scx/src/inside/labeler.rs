@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::{Rates, ThreadCounters, kind};
+use evenkeel_linux::host::{Name, Rates, ThreadCounters, kind};
 use evenkeel_linux::monitor::{State, ThreadNow};
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Group, Standing};
@@ -56,6 +56,9 @@ pub(crate) struct Labeler {
     threads: u64,
     /// Whether the policy does anything at refreshes.
     labels: bool,
+    /// Whether the policy decides by stops of a world, which last less than a period, and whether a thread came that serves one.
+    stops: bool,
+    serves: bool,
     pub(super) speedups: Speedups,
 }
 
@@ -63,6 +66,7 @@ struct Known {
     id: ThreadId,
     tid: Tid,
     process: Tid,
+    name: Name,
     begun: bool,
     runnable: bool,
     seen: Seen,
@@ -78,6 +82,8 @@ impl Labeler {
             by_slot: BTreeMap::new(),
             programs: Programs::default(),
             threads: 0,
+            stops: policy.description().knobs.iter().any(|knob| knob.name == "gc") && policy.word("gc") == "auto",
+            serves: false,
             labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
             speedups: Speedups::default(),
         }
@@ -90,7 +96,12 @@ impl Labeler {
 
     /// What is not counted, and why.
     pub(crate) fn missing(&self) -> Option<String> {
-        self.speedups.missing()
+        let late = (self.stops && self.serves).then(|| {
+            "Inside the kernel gc=auto is decided once a period, and most stops of a virtual machine are shorter: `--path daemon` decides at once."
+                .to_owned()
+        });
+        let missing: Vec<String> = self.speedups.missing().into_iter().chain(late).collect();
+        (!missing.is_empty()).then(|| missing.join(" "))
     }
 
     pub(crate) fn state(&self) -> &evenkeel_sched::State {
@@ -156,11 +167,13 @@ impl Labeler {
             clamp: Clamp::default(),
         });
         self.threads += 1;
+        self.serves |= kind(&described.name) == ThreadKind::Service;
         let (rates, _) = self.speedups.begin(tid, self.sched.state().machine.core_types.len());
         let known = Known {
             id,
             tid,
             process: described.process,
+            name: Name::known(&described.name, self.sched.state().now),
             begun: false,
             runnable: false,
             seen: Seen::default(),
@@ -197,6 +210,12 @@ impl Labeler {
         let Some(known) = self.by_slot.get_mut(&slot) else { return };
         if !self.labels && !self.speedups.measured() {
             return;
+        }
+        // Many threads get their names only after they have started.
+        if known.name.read_again(known.process, known.tid, now) {
+            let kind = kind(known.name.as_str());
+            self.serves |= kind == ThreadKind::Service;
+            self.sched.set_kind(known.id, kind);
         }
         // Most threads sleep.
         if known.begun && !known.runnable && *seen == known.seen {
@@ -379,6 +398,22 @@ mod tests {
         assert_eq!(speedup(25, 10, 0), None, "on both: how much of it on which is not known");
         assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
         assert_eq!(labeler.missing(), None);
+    }
+
+    /// What may be late is said where it matters.
+    #[test]
+    fn stops_of_a_world_are_seen_once_a_period() {
+        for (policy, name, said) in [
+            ("colab", "GC Thread#0", true),
+            ("colab:gc=little", "GC Thread#0", false),
+            ("wash", "worker", false),
+            ("pfs", "VM Thread", false),
+        ] {
+            let mut labeler = labeler(policy);
+            let described = Described { process: 7, mask: [0xf; 16], name: name.into(), ..Described::default() };
+            labeler.begin(1, 1, 1024, &described, &CPUS);
+            assert_eq!(labeler.missing().is_some_and(|text| text.contains("gc=auto")), said, "{policy}, {name}");
+        }
     }
 
     /// The kernel's part itself keeps to what the program allows, also where labels are not written again.
