@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::guard::Guard;
-use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadSummary};
+use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadSummary, Waits};
 use evenkeel_linux::mask;
 use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
@@ -131,7 +131,8 @@ impl<'a> Account<'a> {
         if summary.threads.len() > LISTED {
             let _ = writeln!(text, "... and {} more; --format json has all", summary.threads.len() - LISTED);
         }
-        if let Some(pairs) = summary.pairs.as_ref().filter(|pairs| !pairs.is_empty()) {
+        let pairs: Vec<&PairWaits> = summary.waiting_pairs().collect();
+        if !pairs.is_empty() {
             let mut waits = table::new(&["waiter", "waker", ">how long", ">times"]);
             for pair in pairs.iter().take(LISTED_PAIRS) {
                 waits.add_row([
@@ -174,11 +175,12 @@ impl<'a> Account<'a> {
             fact("short-lived", summary.short.total().to_string(), remark);
         }
         fact("ready", summary.delay.to_string(), "of all threads: could run, and had no core".into());
-        let inside = summary.inside();
-        if let Some((waited, _)) = inside {
-            fact("waits", waited.to_string(), "of all threads, for locks, barriers, queues (futex)".into());
+        if let Some(Waits { waited, idle }) = summary.waits {
+            fact("waits", waited.to_string(), "of all threads for others: locks, barriers, queues (futex)".into());
+            let remark = "of threads that waited for work or time: service threads, and those that did next to nothing";
+            fact("idle", idle.to_string(), remark.into());
         }
-        let preempted = inside.map_or_else(String::new, |(_, preempted)| format!("{preempted} by preemption"));
+        let preempted = summary.preempted().map_or_else(String::new, |preempted| format!("{preempted} by preemption"));
         fact("switches", summary.switches.to_string(), preempted);
         fact("moves", summary.moves.to_string(), "to another core type".into());
         if summary.binds > 0 {
@@ -229,7 +231,11 @@ impl<'a> Account<'a> {
                 let show = |time: fn(&Inside) -> Ns| thread.inside.as_ref().map_or(Ns::ZERO, time).to_string();
                 row.extend([show(|inside| inside.waited), show(|inside| inside.blame)]);
             }
-            row.push(if thread.kind == ThreadKind::Service { "service".into() } else { String::new() });
+            row.push(match thread.kind {
+                ThreadKind::Service => "service".into(),
+                ThreadKind::Application if thread.idles => "idle".into(),
+                ThreadKind::Application => String::new(),
+            });
             threads.add_row(row);
         }
         table::text(&threads)
@@ -257,6 +263,7 @@ impl<'a> Account<'a> {
             process: thread.process,
             name: &thread.name,
             service: thread.kind == ThreadKind::Service,
+            idles: summary.pairs.as_ref().map(|_| thread.idles),
             run_s: by_type(&thread.run),
             delay_s: seconds(&thread.delay),
             waited_s: thread.inside.map(|inside| seconds(&inside.waited)),
@@ -270,7 +277,6 @@ impl<'a> Account<'a> {
             waited_s: seconds(&pair.waited),
             times: pair.times,
         };
-        let inside = summary.inside();
         json::Followed {
             policy: self.plan.policy.name(),
             policies: later(&summary.policies),
@@ -285,9 +291,10 @@ impl<'a> Account<'a> {
                 delay_s: seconds(&summary.short.delay),
             },
             delay_s: seconds(&summary.delay),
-            waited_s: inside.map(|(waited, _)| seconds(&waited)),
+            waited_s: summary.waits.map(|waits| seconds(&waits.waited)),
+            idle_s: summary.waits.map(|waits| seconds(&waits.idle)),
             switches: summary.switches,
-            preemptions: inside.map(|(_, preempted)| preempted),
+            preemptions: summary.preempted(),
             moves: summary.moves,
             binds: summary.binds,
             refused: summary.refused,

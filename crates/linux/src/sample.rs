@@ -41,7 +41,7 @@ pub struct Inside {
     pub preempted: u64,
     /// All time that it waited in the futex system call.
     pub waited: Ns,
-    /// All time that others waited there until it woke them.
+    /// All time that others waited there for it ([`PairWaits`]).
     pub blame: Ns,
 }
 
@@ -84,12 +84,13 @@ pub struct Blame {
     pub waited: Ns,
 }
 
-/// The sum of all waits of one thread for another.
+/// The sum of all waits of one thread for another: for the one that ended a wait, since that one's own last wait was over, and before that
+/// for the one that ended that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairWaits {
     /// The thread that waited.
     pub waiter: Tid,
-    /// The thread that ended the waits.
+    /// The thread that was waited for.
     pub waker: Tid,
     /// The sum of the waits.
     pub waited: Ns,

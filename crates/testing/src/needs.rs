@@ -52,6 +52,8 @@ needs! {
     pkg_config: || installed("pkg-config");
     /// `stress-ng`.
     stress_ng: || installed("stress-ng");
+    /// A JDK, whose virtual machine is HotSpot.
+    jdk: || installed("javac");
     /// clang with its OpenMP library.
     libomp: openmp;
     /// Chromium, a browser that draws pages.

@@ -74,17 +74,18 @@ fn cores(account: &Account<'_>) -> String {
 }
 
 fn blame(account: &Account<'_>, threads: &[Shown]) -> Markup {
-    let Some(pairs) = &account.summary.pairs else {
+    if account.summary.pairs.is_none() {
         return html! { p.soft { "Not seen: that needs eBPF, and so root." } };
-    };
+    }
+    let pairs: Vec<&PairWaits> = account.summary.waiting_pairs().collect();
     match threads::blame(threads) {
-        Some(blamed) => html! { (blamed) (graph(account, pairs)) },
+        Some(blamed) => html! { (blamed) (graph(account, &pairs)) },
         None => html! { p.soft { "No thread waited for another one (in the futex system call)." } },
     }
 }
 
 /// Which thread waited for which.
-fn graph(account: &Account<'_>, pairs: &[PairWaits]) -> Markup {
+fn graph(account: &Account<'_>, pairs: &[&PairWaits]) -> Markup {
     let threads: BTreeMap<Tid, &ThreadSummary> =
         account.summary.threads.iter().map(|thread| (thread.tid, thread)).collect();
     let tids: BTreeSet<Tid> = pairs.iter().flat_map(|pair| [pair.waiter, pair.waker]).collect();

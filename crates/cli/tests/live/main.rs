@@ -6,6 +6,7 @@ extern crate evenkeel_testing_macros;
 mod emulate;
 mod fields;
 mod files;
+mod java;
 mod openmp;
 mod record;
 mod rt_app;

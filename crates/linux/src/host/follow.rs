@@ -226,6 +226,9 @@ impl Follow {
         let name = Name::of(sample.process, sample.tid, now, first);
         let started = process::started(sample.tid).unwrap_or_default();
         self.processes.entry(sample.process).or_insert(now);
+        if kind(name.as_str()) == ThreadKind::Service {
+            self.sampler.serves(sample.tid);
+        }
         let known = Known { name, started, last: *sample, judgement: Judgement::default() };
         self.known.insert(sample.tid, known);
     }
@@ -271,7 +274,7 @@ impl Follow {
         self.summary.missing = [barred].into_iter().chain(self.missing()).chain([renewed]).flatten().collect();
         self.summary.pairs = self.sampler.pairs();
         self.summary.timeline = self.timeline;
-        self.summary.finish(self.used.total(living));
+        self.summary.finish(self.used.total(living), self.driver.machine().cores.len());
         self.summary
     }
 
@@ -310,7 +313,11 @@ impl Follow {
             let Some(known) = self.known.get_mut(&sample.tid) else { continue };
             known.last = *sample;
             if known.name.read_again(sample.process, sample.tid, now) {
-                self.driver.set_kind(sample.tid, kind(known.name.as_str()));
+                let kind = kind(known.name.as_str());
+                self.driver.set_kind(sample.tid, kind);
+                if kind == ThreadKind::Service {
+                    self.sampler.serves(sample.tid);
+                }
             }
         }
     }
@@ -352,7 +359,7 @@ impl Known {
     fn summary(self, tid: Tid) -> ThreadSummary {
         let Sample { process, run, delay, switches, inside, .. } = self.last;
         let (name, judgement) = (self.name.as_str().to_owned(), self.judgement);
-        ThreadSummary { tid, process, kind: kind(&name), name, run, delay, switches, inside, judgement }
+        ThreadSummary { tid, process, kind: kind(&name), name, run, delay, switches, inside, idles: false, judgement }
     }
 }
 

@@ -19,6 +19,7 @@ mod simulated;
 mod summary;
 mod timeline;
 mod used;
+mod waits;
 mod watched;
 
 pub use crate::claim::Error as Claimed;
@@ -34,3 +35,4 @@ pub use session::{Error, Followed, Target, follow};
 pub use simulated::Simulated;
 pub use summary::{Short, Summary, ThreadSummary};
 pub use timeline::{Move, Slice, Timeline};
+pub use waits::Waits;

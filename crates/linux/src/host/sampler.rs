@@ -56,6 +56,13 @@ impl Sampler {
         }
     }
 
+    /// A thread serves a language's runtime system.
+    pub fn serves(&mut self, tid: Tid) {
+        if let Self::Watch { watch, .. } = self {
+            watch.serves(tid);
+        }
+    }
+
     /// The mask that the program has given one of its threads, or is about to, if this has not returned it before.
     pub fn wish(&mut self, tid: Tid) -> Option<CpuSet> {
         match self {

@@ -1,10 +1,13 @@
 //! What a followed program did, and what following it cost.
 
+use std::collections::BTreeSet;
+
 use evenkeel_model::Ns;
 use evenkeel_sched::ThreadKind;
 use evenkeel_sched::policy::Judgement;
 
 use super::timeline::Timeline;
+use super::waits::{self, Waits};
 use crate::event::Tid;
 use crate::sample::{Inside, MAX_TYPES, PairWaits, Sample};
 
@@ -31,6 +34,8 @@ pub struct Summary {
     pub switches: u64,
     /// Which thread waited for which in the futex system call, the longest waits first; `None` if it could not be seen.
     pub pairs: Option<Vec<PairWaits>>,
+    /// How long all threads together waited there, and for what; `None` if it could not be seen.
+    pub waits: Option<Waits>,
     /// The policies that have taken over in the middle, and when, in order.
     pub policies: Vec<(Ns, String)>,
     /// How often a thread was moved to another core type.
@@ -106,8 +111,10 @@ pub struct ThreadSummary {
     pub delay: Ns,
     /// How often it left a CPU, or came onto one.
     pub switches: u64,
-    /// What only eBPF sees.
+    /// What only eBPF sees. The blame is for what threads waited that do not idle.
     pub inside: Option<Inside>,
+    /// Whether what it waits for is work, not another thread ([`Waits::idle`]).
+    pub idles: bool,
     /// What was thought of it at its last sample, if the plan wants a timeline.
     pub judgement: Judgement,
 }
@@ -120,17 +127,21 @@ impl ThreadSummary {
 }
 
 impl Summary {
-    /// What all threads together waited in the futex system call, and how often they were preempted; `None` if it could not
-    /// be seen.
-    pub fn inside(&self) -> Option<(Ns, u64)> {
+    /// How often all threads together were preempted; `None` if it could not be seen.
+    pub fn preempted(&self) -> Option<u64> {
         self.pairs.as_ref()?;
-        let seen = || self.threads.iter().filter_map(|thread| thread.inside);
-        let waited = Ns(seen().map(|inside| inside.waited.0).sum()) + self.short.waited;
-        Some((waited, seen().map(|inside| inside.preempted).sum::<u64>() + self.short.preempted))
+        let seen = self.threads.iter().filter_map(|thread| thread.inside);
+        Some(seen.map(|inside| inside.preempted).sum::<u64>() + self.short.preempted)
     }
 
-    /// Sums up and sorts, given the CPU time that the program has used by the kernel's account.
-    pub(crate) fn finish(&mut self, used: Ns) {
+    /// [`Self::pairs`] without those that waited for work.
+    pub fn waiting_pairs(&self) -> impl Iterator<Item = &PairWaits> {
+        let idle: BTreeSet<Tid> = self.threads.iter().filter(|thread| thread.idles).map(|thread| thread.tid).collect();
+        self.pairs.iter().flatten().filter(move |pair| !idle.contains(&pair.waiter))
+    }
+
+    /// Sums up and sorts, given the CPU time that the program has used by the kernel's account, and how many cores there are.
+    pub(crate) fn finish(&mut self, used: Ns, cores: usize) {
         self.threads.sort_by_key(|thread| (std::cmp::Reverse(thread.total()), thread.tid));
         if let Some(pairs) = &mut self.pairs {
             pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.waited), pair.waiter, pair.waker));
@@ -143,6 +154,7 @@ impl Summary {
                 *sum += run;
             }
         }
+        waits::tell_apart(self, cores);
         let seen = Ns(self.run.iter().map(|run| run.0).sum());
         (self.used, self.unseen) = (used.max(seen), used.since(seen));
     }

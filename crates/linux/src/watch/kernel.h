@@ -82,8 +82,13 @@ struct sched_ext_entity {
 	__u64 slice;
 };
 
+struct signal_struct {
+	unsigned int flags;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct signal_struct *signal;
 	unsigned int flags;
 	int exit_state;
 	int prio;

@@ -236,6 +236,13 @@ impl Watch {
         Ok(true)
     }
 
+    /// From now on no thread is blamed for what this one waits for: it serves a language's runtime system, and waits for work.
+    pub fn serves(&mut self, tid: Tid) {
+        if let Some(slot) = self.slot(tid) {
+            self.records.serves(slot);
+        }
+    }
+
     /// Samples every followed thread. `gone` gets the last sample of those that have exited since.
     pub fn sample(&mut self, now: Ns, living: &mut Vec<Sample>, gone: &mut Vec<Sample>) {
         let Some(memory) = self.skeleton.maps.bss_data.as_deref() else { return };

@@ -104,6 +104,17 @@ impl Records {
         place.is_some()
     }
 
+    /// The thread of a record serves a language's runtime system.
+    pub fn serves(&mut self, slot: usize) {
+        if let Some(place) = self.place(slot) {
+            // SAFETY: as in `write`; only this field is written, which the kernel's part only reads.
+            #[allow(unsafe_code)]
+            unsafe {
+                (&raw mut (*place.as_ptr()).serves).write_volatile(1);
+            }
+        }
+    }
+
     /// The thread of a record has begun to exit, which the kernel's part has not seen.
     pub fn exits(&mut self, slot: usize) {
         if let Some(place) = self.place(slot) {

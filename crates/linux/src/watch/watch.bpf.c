@@ -20,6 +20,8 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_PAIRS 16384
 #define MAX_CPUS 1024
 #define MAX_TYPES 8
+/* Threads that waited for one another are followed back over so many: in longer queues the last of them is blamed for the rest (assumed). */
+#define LINKS 16
 
 enum state { FREE, READY, RUNNING, IN_FUTEX, BLOCKED, EXITED };
 enum kind {
@@ -54,6 +56,11 @@ struct record {
 	__u64 delay;
 	__u64 waited;
 	__u64 blame;
+	/* When its last wait in the futex call ended, if a followed thread ended it, and which. */
+	__u64 woken;
+	__u32 woken_by;
+	/* By the host: whether it serves a language's runtime system. What it waits for is work. */
+	__u32 serves;
 	__u32 tid;
 	__u32 tgid;
 	__u32 state;
@@ -72,7 +79,7 @@ struct record {
 	__u64 own[MAX_CPUS / 64];
 };
 
-/* One thread that waited, and one that ended its waits. */
+/* One thread that waited, and one that it waited for. */
 struct pair {
 	__u32 waiter;
 	__u32 waker;
@@ -399,6 +406,29 @@ static __always_inline __u64 ago(__u64 now, __u64 then)
 	return now > then ? now - then : 0;
 }
 
+/* Blames those that a thread waited for. The one that woke it, for the time since it was woken itself: until then it waited, too, and the
+ * thread that woke it is the one to blame. Else those that pass a lock on would be blamed for all the time that one before
+ * them held it, each for the wait of the next in the queue. */
+static void blame(struct record *waiter, struct record *by, __u64 now)
+{
+	__u64 from = waiter->since, to = now, began;
+
+	for (int step = 0; step < LINKS && by && to > from; step++) {
+		began = step < LINKS - 1 && by->woken > from && by->woken < to ? by->woken : from;
+		if (!waiter->serves)
+			__sync_fetch_and_add(&by->blame, to - began);
+		waited_for(waiter->tid, by->tid, to - began);
+		to = began;
+		by = record_of(by->woken_by);
+	}
+}
+
+/* Whether the whole process is being ended, by exit_group or a signal (SIGNAL_GROUP_EXIT): that releases no thread from its wait. */
+static bool is_ending(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, flags) & 4;
+}
+
 static void runnable(struct task_struct *task)
 {
 	struct record *record = record_of(task->pid);
@@ -421,10 +451,12 @@ static void runnable(struct task_struct *task)
 	waited = ago(now, record->since);
 	if (record->state == IN_FUTEX) {
 		record->waited += waited;
-		if (by) {
-			__sync_fetch_and_add(&by->blame, waited);
-			waited_for(task->pid, waker->pid, waited);
-		}
+		if (by && is_ending(task))
+			by = 0;
+		if (by)
+			blame(record, by, now);
+		record->woken = by ? now : 0;
+		record->woken_by = by ? by->tid : 0;
 	}
 	record->state = READY;
 	record->since = now;

@@ -25,9 +25,11 @@ pub struct Followed<'a> {
     pub short: FollowedShort,
     /// Time that all threads together were ready and did not run, because others had their CPU, in seconds.
     pub delay_s: f64,
-    /// Time that all threads together waited in the futex system call: for locks, barriers, conditions, queues, in seconds; `null`
-    /// without eBPF.
+    /// Time that all threads together waited in the futex system call until another thread of the program ended the wait: for locks,
+    /// barriers, conditions, queues, in seconds; `null` without eBPF. Threads that idle (`idles`) are not counted.
     pub waited_s: Option<f64>,
+    /// The rest of the time that threads waited there: for work, for time, or until the program ended, in seconds; `null` without eBPF.
+    pub idle_s: Option<f64>,
     /// How often a thread left a CPU, or came onto one, which is at most one more for each thread.
     pub switches: u64,
     /// How often a thread left a CPU though it was runnable; `null` without eBPF.
@@ -50,8 +52,8 @@ pub struct Followed<'a> {
     pub missing: &'a [String],
     /// One entry a thread that was seen alive, those that ran longest first.
     pub threads: Vec<FollowedThread<'a>>,
-    /// Which thread waited for which in the futex system call, the longest waits first; `null` without eBPF. Waits that a timer, a
-    /// device or a thread outside of the program ended are in `waited_s` and in no entry.
+    /// Which thread waited for which in the futex system call, those that idle included, the longest waits first; `null` without eBPF.
+    /// Waits that a timer, a device, a thread outside of the program or its end ended are in `idle_s` and in no entry.
     pub waits: Option<Vec<Waits>>,
 }
 
@@ -89,13 +91,16 @@ pub struct FollowedThread<'a> {
     pub name: &'a str,
     /// Whether it serves a language's runtime system, as threads of a Java virtual machine do.
     pub service: bool,
+    /// Whether what it waits for is taken for work, not for another thread: it serves a runtime system, or does less than 2 % of the
+    /// program's work divided by the number of cores; `null` without eBPF.
+    pub idles: Option<bool>,
     /// Time that it ran on each core type, in seconds.
     pub run_s: Vec<f64>,
     /// Time that it was ready and did not run, in seconds.
     pub delay_s: f64,
     /// Time that it waited in the futex system call, in seconds; `null` without eBPF.
     pub waited_s: Option<f64>,
-    /// Time that others waited there until it woke them, in seconds; `null` without eBPF.
+    /// Time that others, apart from those that idle, waited there for it, in seconds; `null` without eBPF.
     pub blame_s: Option<f64>,
     /// How often it left a CPU.
     pub switches: u64,
@@ -103,13 +108,14 @@ pub struct FollowedThread<'a> {
     pub preemptions: Option<u64>,
 }
 
-/// The waits of one thread that another one ended.
+/// The waits of one thread for another.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waits {
     /// The number of the thread that waited.
     pub waiter: u32,
-    /// The number of the thread that ended the waits.
+    /// The number of the thread that it waited for: the one that ended the wait, for the time since that one's own last wait was over, and
+    /// before that the one that ended that wait.
     pub waker: u32,
     /// How long the waits were, together, in seconds.
     pub waited_s: f64,
