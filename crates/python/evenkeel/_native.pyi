@@ -600,7 +600,7 @@ class Policy:
         """Whether `balance` may name a thread for an idle core before an interval is over."""
 
     def turned(self, s: State, thread: int, changes: Changes, /) -> None:
-        """A thread has become ready, begun to wait, or ended: what cannot wait for the next `refresh`."""
+        """A thread has become ready, begun to wait, or ended: what cannot wait for `refresh`."""
 
     def refresh(self, s: State, changes: Changes, /) -> None:
         """Once a period: changes where threads may run, or how fast."""

@@ -25,7 +25,7 @@ impl Programs {
         for name in ["bash", "cat", "dirname", "env", "grep", "head", "id", "sed", "sort"] {
             symlink(which(name), programs.path(name)).unwrap();
         }
-        for name in ["cc", "c++", "chromium", "clang", "pkg-config", "python3"] {
+        for name in ["cc", "c++", "chromium", "clang", "javac", "pkg-config", "python3"] {
             programs.add(name, "");
         }
         programs.add("cargo", "echo cargo 1.999.0");
