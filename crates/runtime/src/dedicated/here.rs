@@ -31,13 +31,7 @@ impl Here<'_> {
         RA: Send,
         RB: Send,
     {
-        let first = || {
-            let left = a(false);
-            // Loops of Rayon push at their beginning and are busy then: a thief that comes later would have to take by a heavy fence, which can last longer than the loop.
-            self.0.serve_thief();
-            left
-        };
-        join_in(self.0, first, b)
+        join_in(self.0, || a(false), b)
     }
 
     /// Runs `f`, which may spawn tasks in this worker's pool, and waits until all have ended.
