@@ -25,7 +25,7 @@ const BEING_CREATED: usize = usize::MAX / 2;
 const EDGES: usize = 3;
 /// Nor does what the body of a task holds, if it is not larger: four regions.
 const INLINE: usize = 64;
-/// How many places are looked at for one that is free.
+/// How many places are looked at for one that is free (assumed): a full window is emptied to a half, so that one in two is.
 const TRIES: usize = 4;
 
 /// A job that runs when all that it depends on has ended.
