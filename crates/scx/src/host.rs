@@ -200,8 +200,8 @@ impl<O: Orders> Driver<O> {
             }
             (What::Online, _) => self.switch(event.cpu, true),
             (What::Offline, _) => self.switch(event.cpu, false),
-            (&What::Refused(number), _) => self.refused(event.cpu, number, false),
-            (&What::Keeps(number), _) => self.refused(event.cpu, number, true),
+            (&What::Refused(number), _) => self.refused(event.cpu, number, known, false),
+            (&What::Keeps(number), _) => self.refused(event.cpu, number, known, true),
             (What::Disabled { .. }, Some(id)) => self.end(id, event.ran),
             (&What::Renamed(before), first) => self.rename(before, event.tid, first),
             (&What::Ready { woken, by, waited, yielded }, Some(id)) => {

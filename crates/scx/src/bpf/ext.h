@@ -91,6 +91,8 @@ extern __s32 scx_bpf_create_dsq(__u64, __s32) __ksym;
 extern void scx_bpf_dsq_insert(struct task_struct *, __u64, __u64, __u64) __ksym;
 extern void scx_bpf_dsq_insert_vtime(struct task_struct *, __u64, __u64, __u64, __u64) __ksym;
 extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, __u64, __u64) __ksym;
+extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *, struct task_struct *, __u64, __u64) __ksym;
+extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *, __u64) __ksym;
 extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, __u64) __ksym;
 extern bool scx_bpf_dsq_move_to_local(__u64) __ksym;
 extern __s32 scx_bpf_dsq_nr_queued(__u64) __ksym;

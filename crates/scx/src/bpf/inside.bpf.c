@@ -24,6 +24,7 @@
 #include "inside/use.h"
 #include "inside/slots.h"
 #include "inside/governed.h"
+#include "inside/crowd.h"
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"
@@ -177,7 +178,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		own->moves_since = 0;
 	t->vruntime = hook_enter(slot, core, why);
 	join_queue(slot, core, now);
-	scx_bpf_dsq_insert_vtime(p, core, SLICE, t->vruntime, flags & ~SCX_ENQ_REENQ);
+	wait_for(p, core, t->vruntime, flags & ~SCX_ENQ_REENQ);
 	if (flags & SCX_ENQ_REENQ)
 		kick_idle_for(slot);
 	else if (why == NEW || why == WOKEN || (core != from && why != TAKEN))
@@ -363,7 +364,7 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 	if (must_leave(slot))
 		refill(p, 0);
 	/* A thread waits here while a core sleeps. */
-	first = core_at(core)->queued && any_idle() ? first_waiting(core) : 0;
+	first = first_waiting(core);
 	if (first)
 		kick_idle_for(first);
 }
@@ -409,6 +410,7 @@ void BPF_PROG(inside_cpu_offline, __s32 cpu)
 	if (core == NO_CORE)
 		return;
 	give_up_bound(core, cpu);
+	give_up_bound(behind(core), cpu);
 	kick(core, SCX_KICK_PREEMPT);
 }
 
@@ -420,6 +422,8 @@ __s32 BPF_PROG(inside_init)
 
 	bpf_for(core, 0, machine.cores) {
 		error = scx_bpf_create_dsq(core, -1);
+		if (!error)
+			error = scx_bpf_create_dsq(behind(core), -1);
 		if (error)
 			return error;
 	}

@@ -152,6 +152,14 @@ static bool may_use(struct task_struct *p, __u32 cpu)
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
+/* Sends a thread of the queue that is iterated over to a CPU, which chooses just now, unless it has left the queue. Whether it is there: the
+ * kernel says that it has moved a thread, too, if it has put it where any CPU may take it, since this one was not online in that moment. Each one
+ * is not for a moment when any is switched off or on (rq_attach_root). Where the thread is then is known when it runs. */
+static __always_inline bool send(struct bpf_iter_scx_dsq *iterator, struct task_struct *p, __s32 cpu)
+{
+	return may_use(p, cpu) && scx_bpf_dsq_move(iterator, p, SCX_DSQ_LOCAL, 0) && scx_bpf_task_cpu(p) == cpu;
+}
+
 static void refill(struct task_struct *p, __u64 slice)
 {
 	if (bpf_ksym_exists(scx_bpf_task_set_slice))

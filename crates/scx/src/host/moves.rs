@@ -1,6 +1,6 @@
 //! Where threads go: what the kernel says of each, against what the scheduler had decided about it.
 
-use evenkeel_model::{CoreId, Ns, ThreadId};
+use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Progress};
 use evenkeel_sched::{Action, Run, Scheduler, Wait, Why};
 
@@ -11,7 +11,7 @@ impl<O: Orders> Driver<O> {
     pub(super) fn ready(&mut self, id: ThreadId, why: Why, ran: Ns) {
         let thread = &mut self.threads[id.index()];
         let before = std::mem::replace(&mut thread.location, Location::Waiting);
-        (thread.begun, thread.rescued) = (true, false);
+        (thread.begun, thread.rescued, thread.refused) = (true, None, CoreSet::default());
         if !matches!(before, Location::Waiting | Location::Sent(_)) {
             thread.since = self.now;
         }
@@ -74,7 +74,7 @@ impl<O: Orders> Driver<O> {
             self.runs_elsewhere(id, Some(core));
             // Older entries are out of date.
             self.elsewhere.retain(|(_, thread)| *thread != id);
-            let list = if self.threads[id.index()].rescued { &mut self.rescued } else { &mut self.elsewhere };
+            let list = if self.threads[id.index()].rescued.is_some() { &mut self.rescued } else { &mut self.elsewhere };
             list.push((cpu, id));
             self.cores[core.index()].elsewhere = Some(id);
         }
@@ -88,9 +88,12 @@ impl<O: Orders> Driver<O> {
     }
 
     /// A core could not run the thread that it was sent.
-    pub(super) fn refused(&mut self, cpu: u16, number: u32, waits: bool) {
+    pub(super) fn refused(&mut self, cpu: u16, number: u32, told: Option<ThreadId>, waits: bool) {
         let Some(core) = self.core(cpu) else { return };
         let place = &mut self.cores[core.index()];
+        if let Some(id) = told.filter(|id| waits && self.threads[id.index()].rescued == Some(core)) {
+            self.threads[id.index()].refused.insert(core);
+        }
         // It may have been about an older assignment.
         let Some(id) = place.sent.filter(|_| place.number == number && place.unsent.is_none()) else { return };
         place.sent = None;

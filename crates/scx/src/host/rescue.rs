@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
+use super::threads::Thread;
 use super::{Assignment, Driver, Location, Orders, TICK};
 
 /// A thread that has waited for so long, or would have by its turn after those that have waited longer, runs for a tick, whatever the
@@ -21,7 +22,7 @@ impl<O: Orders> Driver<O> {
         let waiting = self.by_tid.values().copied().filter(waits);
         let mut waiting: Vec<(Ns, CoreSet, ThreadId)> = waiting
             .map(|id| (&self.threads[id.index()], id))
-            .map(|(thread, id)| (self.now.since(thread.since), self.usable(thread.mask), id))
+            .map(|(thread, id)| (self.now.since(thread.since), self.reachable(thread), id))
             .collect();
         waiting.sort_by_key(|(waits, ..)| Reverse(*waits));
         for core in self.online.iter().collect::<Vec<_>>().into_iter().rev() {
@@ -40,6 +41,13 @@ impl<O: Orders> Driver<O> {
         }
     }
 
+    /// The cores that a thread may use, but for those that the kernel did not let it have lately; all of them if that leaves none.
+    fn reachable(&self, thread: &Thread) -> CoreSet {
+        let usable = self.usable(thread.mask);
+        let left = usable.minus(thread.refused);
+        if left.is_empty() { usable } else { left }
+    }
+
     /// What a core runs that could be stopped.
     fn stoppable(&self, core: CoreId) -> Option<ThreadId> {
         let place = &self.cores[core.index()];
@@ -51,7 +59,7 @@ impl<O: Orders> Driver<O> {
     fn run_instead(&mut self, core: CoreId, running: ThreadId, id: ThreadId) {
         let place = &mut self.cores[core.index()];
         place.number = place.number.wrapping_add(1);
-        self.threads[id.index()].rescued = true;
+        self.threads[id.index()].rescued = Some(core);
         let assignment = Assignment { tid: self.threads[id.index()].tid, slice: self.patience, number: place.number };
         self.orders.send(self.cpus[core.index()], assignment);
         self.orders.stop(self.cpus[core.index()], self.threads[running.index()].tid);

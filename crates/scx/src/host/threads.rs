@@ -17,8 +17,10 @@ pub(super) struct Thread {
     pub(super) process: Tid,
     pub(super) name: Name,
     pub(super) location: Location,
-    /// A core was told to run it because it had waited for too long.
-    pub(super) rescued: bool,
+    /// The core that was told last to run it because it had waited for too long, and those that the kernel did not let it have for that: it
+    /// must not migrate now.
+    pub(super) rescued: Option<CoreId>,
+    pub(super) refused: CoreSet,
     pub(super) begun: bool,
     pub(super) weight: u32,
     pub(super) mask: CoreSet,
@@ -54,7 +56,8 @@ impl<O: Orders> Driver<O> {
             process: described.process,
             name: Name::known(&described.name, self.now),
             location: Location::Blocked,
-            rescued: false,
+            rescued: None,
+            refused: CoreSet::default(),
             begun: false,
             weight: event.weight,
             mask,

@@ -54,7 +54,7 @@ static enum delivered deliver(__u32 cpu, __u32 tid, __u64 slice)
 		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
 			if (p->pid == tid) {
 				scx_bpf_dsq_move_set_slice(&iterator, slice < SLICE ? slice : SLICE);
-				found = may_use(p, cpu) && scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0) ? MOVED : KEPT;
+				found = send(&iterator, p, cpu) ? MOVED : KEPT;
 				break;
 			}
 		}
@@ -74,8 +74,7 @@ static bool take_from(__u32 queue, __u32 cpu)
 	if (!bpf_iter_scx_dsq_new(&iterator, queue, 0)) {
 		while (!taken && (p = bpf_iter_scx_dsq_next(&iterator))) {
 			thread = of(p);
-			taken = thread && thread->type == type_of[cpu] && may_use(p, cpu) &&
-				scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL, 0);
+			taken = thread && thread->type == type_of[cpu] && send(&iterator, p, cpu);
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&iterator);

@@ -2,8 +2,6 @@
 /* Decisions carried out: threads stopped, fetched and moved. */
 #pragma once
 
-/* A running thread that no other one comes before is checked again after so long, in ns: the kernel's SCX_SLICE_DFL. */
-#define SLICE 20000000
 /* After so many intervals in vain a running thread is moved: `PATIENCE` of sched/src/policy/parts/fair.rs. */
 #define IN_VAIN 3
 
@@ -86,12 +84,35 @@ static __always_inline bool is_on_its_way(__u32 slot, __u32 core)
 	return __sync_fetch_and_add(&t->claims, 0) == core + 1 || (t->run == RUNNING && t->core == core);
 }
 
-/* Sends a thread of the queue that is iterated over to a core, which chooses just now, unless it has left the queue. Whether it is there: the
- * kernel says that it has moved a thread, too, if it has put it where any core may take it, since this one was not online in that moment. Each one
- * is not for a moment when any is switched off or on (rq_attach_root). Where the thread is then is known when it runs. */
-static __always_inline bool send(struct bpf_iter_scx_dsq *iterator, struct task_struct *p, __u32 core)
+/* Sends a thread that waits in a queue to a core, if it still does. */
+DECISION int send_from(__u64 queue, __u32 slot, __u32 core)
 {
-	return may_use(p, cpu_of(core)) && scx_bpf_dsq_move(iterator, p, SCX_DSQ_LOCAL, 0) && scx_bpf_task_cpu(p) == cpu_of(core);
+	struct bpf_iter_scx_dsq iterator;
+	struct task_struct *p;
+	int sent = 0;
+	bool found = false;
+
+	if (!bpf_iter_scx_dsq_new(&iterator, queue, 0)) {
+		p = bpf_iter_scx_dsq_next(&iterator);
+		if (p) {
+			found = slot_of(p) == slot;
+			sent = found && send(&iterator, p, cpu_of(core));
+		}
+		p = found ? 0 : bpf_task_from_pid(thread_at(slot)->tid);
+		if (p) {
+			found = slot_of(p) == slot;
+			sent = found && send(&iterator, p, cpu_of(core));
+			bpf_task_release(p);
+		}
+		/* One that exits gives its number back before it runs for the last time, or another thread of its process, which called exec,
+		 * has taken it over: the whole queue is searched for those. */
+		while (!found && (p = bpf_iter_scx_dsq_next(&iterator))) {
+			found = slot_of(p) == slot;
+			sent = found && send(&iterator, p, cpu_of(core));
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&iterator);
+	return sent;
 }
 
 /* Gives a core, which had this thread or none, one that waits, if it still does. Returns whether the core has one: this one, or one
@@ -99,44 +120,20 @@ static __always_inline bool send(struct bpf_iter_scx_dsq *iterator, struct task_
 DECISION int move(__u32 slot, __u32 core, __u32 had)
 {
 	struct thread *t = thread_at(slot);
-	struct bpf_iter_scx_dsq iterator;
-	struct task_struct *p;
 	__u32 from = t->core;
-	int moved = 0;
-	bool found = false;
 	__s64 vruntime = from == core ? t->vruntime : hook_enter(slot, core, TAKEN);
 
 	if (__sync_val_compare_and_swap(&core_at(core)->current, had, slot) != had)
 		return true;
-	if (!bpf_iter_scx_dsq_new(&iterator, from, 0)) {
-		p = bpf_iter_scx_dsq_next(&iterator);
-		if (p) {
-			found = slot_of(p) == slot;
-			moved = found && send(&iterator, p, core);
-		}
-		p = found ? 0 : bpf_task_from_pid(t->tid);
-		if (p) {
-			found = slot_of(p) == slot;
-			moved = found && send(&iterator, p, core);
-			bpf_task_release(p);
-		}
-		/* One that exits gives its number back before it runs for the last time, or another thread of its process, which called exec,
-		 * has taken it over: the whole queue is searched for those. */
-		while (!found && (p = bpf_iter_scx_dsq_next(&iterator))) {
-			found = slot_of(p) == slot;
-			moved = found && send(&iterator, p, core);
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&iterator);
-	if (moved) {
+	if (send_from(from, slot, core) || (is_crowded(from) && send_from(behind(from), slot, core))) {
 		leave_queue(slot);
 		t->vruntime = vruntime;
 		begins(slot, core, NOW);
-	} else {
-		__sync_val_compare_and_swap(&core_at(core)->current, slot, had);
-		__sync_fetch_and_add(&figures.stale, 1);
+		return true;
 	}
-	return moved;
+	__sync_val_compare_and_swap(&core_at(core)->current, slot, had);
+	__sync_fetch_and_add(&figures.stale, 1);
+	return false;
 }
 
 /* By core: the thread that comes next there, whatever the policy picks; 0 if there is none. */

@@ -4,6 +4,8 @@
 
 /* How often idle cores balance, and the process is checked, in ns: a tick of Debian's kernels (250 Hz). */
 #define BEAT 4000000
+/* A running thread that no other one comes before is checked again after so long, in ns: the kernel's SCX_SLICE_DFL. */
+#define SLICE 20000000
 
 /* Set before loading: the core that each CPU is, plus 1. */
 const volatile __u16 core_of_cpu[MAX_CPUS];
@@ -107,18 +109,6 @@ static __always_inline __s32 cpu_of(__u32 core)
 static __always_inline void kick(__u32 core, __u64 how)
 {
 	scx_bpf_kick_cpu(cpu_of(core), how);
-}
-
-/* Whether some core has nothing to run, and nothing waits for it. */
-DECISION int any_idle(void)
-{
-	__u32 core;
-
-	FOR(core, 0, machine.cores) {
-		if (idle(core))
-			return true;
-	}
-	return false;
 }
 
 /* Has an idle core fetch a thread that waits for another one. */

@@ -2,10 +2,6 @@
 /* Threads that wait for too long, and cores that lack work which they could do. */
 #pragma once
 
-/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host/rescue.rs. */
-#define PATIENCE 1000000000ULL
-/* How long a tick lasts, in ns: `TICK` of src/host.rs. */
-#define TICK 4000000ULL
 /* How often a core's queue is searched for one, in ns (assumed: a quarter of that), until one is found. */
 #define SEARCH (PATIENCE / 4)
 /* So many pairs of cores are checked a beat for work that one of them lacks: all of 64 cores. */
@@ -23,21 +19,34 @@ static __u64 misplaced_since[CORES];
  * tick: if one has waited for PATIENCE, or those that have waited for half of it take the other half, or all of them all of it. */
 DECISION __u32 overdue(__u32 core)
 {
-	__u32 i = core & (CORES - 1), slot, longest = ANY(0);
-	__u64 now = NOW, waits, most = ANY(0ULL), half = ANY(0ULL);
+	__u32 i = core & (CORES - 1), slot, longest = ANY(0), rest = first_behind(core);
+	__u64 now = NOW, waits, most = ANY(0ULL), second = ANY(0ULL), half = ANY(0ULL);
 
+	searched[i] = now;
+	if (rest && thread_at(rest)->since <= ordered_since[i]) {
+		note_wait(since(now, thread_at(rest)->since));
+		late[i] = true;
+		return rest;
+	}
 	FOR_WAITING(slot, core) {
 		waits = since(now, thread_at(slot)->since);
 		half += waits >= PATIENCE / 2;
-		if ((longest && waits <= most) || !may_use(p_slot, cpu_of(core)))
+		if (!may_use(p_slot, cpu_of(core)))
 			continue;
+		if (longest && waits <= most) {
+			second = waits > second ? waits : second;
+			continue;
+		}
+		second = most;
 		most = waits;
 		longest = slot;
 	}
 	/* It may wait for longer still, or not run any more. */
 	note_wait(most);
-	late[i] = longest && (most >= PATIENCE || half * TICK >= PATIENCE / 2 || core_at(core)->queued * TICK >= PATIENCE);
-	searched[i] = now;
+	ordered_since[i] = now - second;
+	late[i] = rest || (longest && (most >= PATIENCE || half * TICK >= PATIENCE / 2 || core_at(core)->queued * TICK >= PATIENCE));
+	if (rest && (!longest || thread_at(rest)->since < now - most))
+		return rest;
 	return late[i] ? longest : 0;
 }
 
@@ -62,7 +71,10 @@ DECISION int waits_too_long(__u32 core)
 /* The same where a core chooses: if one has waited for too long, more may have, and ticks alone would be too few for them. */
 static __always_inline __u32 take_overdue(__u32 core)
 {
-	return late[core & (CORES - 1)] && core_at(core)->queued ? overdue(core) : 0;
+	if (!late[core & (CORES - 1)] || !core_at(core)->queued)
+		return 0;
+	close_up(core);
+	return overdue(core);
 }
 
 /* Whether a thread waits for a core that is away. It comes next on this one, since not every policy fetches what waits elsewhere
@@ -82,6 +94,9 @@ DECISION int waits_in_vain(__u32 core)
 				break;
 			}
 		}
+		slot = found ? found : first_behind(other);
+		if (slot && may_run_on(slot, core))
+			found = slot;
 		if (found)
 			break;
 	}

@@ -53,6 +53,26 @@ fn no_thread_waits_for_long_whatever_the_policy_decides() {
     }
 }
 
+/// The kernel lets a thread that must not migrate have its last core alone. It is helped there, not sent to another one at each tick.
+#[test]
+fn who_must_not_migrate_is_helped_where_it_is() {
+    let mut driver = driver("cfs");
+    for tid in 100..108 {
+        driver.orders.begin(tid, u64::MAX);
+        driver.orders.threads.get_mut(&tid).unwrap().weight = if tid < 107 { 88761 } else { 15 };
+        driver.orders.ready(tid, 0, true);
+    }
+    driver.orders.held.insert(107, 0);
+    let mut ran = false;
+    for _ in 0..1_000 {
+        listen(&mut driver, true, true);
+        (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+        ran |= driver.orders.cpu_of(107).is_some();
+        driver.orders.now += Ns::from_ms(2);
+    }
+    assert!(ran && driver.figures().longest_wait < Ns::from_secs(2), "{ran}, {}", driver.figures().longest_wait);
+}
+
 /// Many threads, half of them with the lowest weight. Each of four cores runs one for a tick, and what its policy wants for another: 75 threads a core
 /// take less than a second (1.2 s where a policy has two of the cores only), and help begins early enough; 225 take 1.8 s.
 #[test]

@@ -13,6 +13,8 @@ pub(super) struct Kernel {
     pub events: VecDeque<Event>,
     /// Cores that were told of their assignment, and whether to stop for it.
     pub kicks: Vec<(u16, bool)>,
+    /// Where threads are that must not migrate now, which the process is not told.
+    pub held: BTreeMap<Tid, usize>,
     /// What the governor of frequencies was told last.
     pub levels: BTreeMap<u16, u32>,
     pub now: Ns,
@@ -152,7 +154,7 @@ impl Kernel {
     }
 
     pub fn may_use(&self, tid: Tid, cpu: usize) -> bool {
-        self.threads[&tid].mask >> cpu & 1 == 1
+        self.threads[&tid].mask >> cpu & 1 == 1 && self.held.get(&tid).is_none_or(|held| *held == cpu)
     }
 
     /// What a core does when it is kicked, or its thread's slice is over. If the process is late, it helps itself.

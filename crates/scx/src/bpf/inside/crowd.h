@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where very many threads wait for a core. Only how long they have waited counts then, so that those behind the first of a long queue wait
+ * in the order in which they came, and no decision goes through all of them. The policy sees the first ones, which are in the order of vruntime. */
+#pragma once
+
+/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host/rescue.rs. */
+#define PATIENCE 1000000000ULL
+/* How long a tick lasts, in ns: `TICK` of src/host.rs. */
+#define TICK 4000000ULL
+/* So many threads wait in the order of vruntime: as many as have a tick each before the last one has waited for PATIENCE. */
+#define ORDERED (PATIENCE / TICK)
+/* How many come up from behind at a time (assumed: no core is left for longer than a millisecond by that). */
+#define CLOSE_UP 8
+
+/* By core: none in its ordered queue has waited since before that. */
+static __u64 ordered_since[CORES];
+
+/* The queue of those behind the ordered ones. */
+static __always_inline __u64 behind(__u32 core)
+{
+	return core + CORES;
+}
+
+static __always_inline bool is_crowded(__u32 core)
+{
+	return scx_bpf_dsq_nr_queued(behind(core)) > 0;
+}
+
+/* Puts a thread, which is counted already, where it waits for a core. */
+static __always_inline void wait_for(struct task_struct *p, __u32 core, __s64 vruntime, __u64 flags)
+{
+	if (core_at(core)->queued > ORDERED && scx_bpf_dsq_nr_queued(core) >= ORDERED)
+		scx_bpf_dsq_insert(p, behind(core), SLICE, flags);
+	else
+		scx_bpf_dsq_insert_vtime(p, core, SLICE, vruntime, flags);
+}
+
+/* The first of those behind that can run on the core; 0 if there is none. */
+DECISION __u32 first_behind(__u32 core)
+{
+	__u32 slot;
+
+	if (!is_crowded(core))
+		return 0;
+	FOR_WAITING(slot, behind(core)) {
+		if (may_use(p_slot, cpu_of(core)))
+			return slot;
+	}
+	return 0;
+}
+
+/* Some of those behind come into the ordered queue when half of it is gone: others fetch from there. Called where a core chooses. */
+DECISION int close_up(__u32 core)
+{
+	struct bpf_iter_scx_dsq iterator;
+	struct task_struct *p;
+	__u64 *oldest = &ordered_since[core & (CORES - 1)];
+	__u32 step, slot;
+
+	if (!is_crowded(core) || scx_bpf_dsq_nr_queued(core) >= ORDERED / 2)
+		return 0;
+	if (!bpf_iter_scx_dsq_new(&iterator, behind(core), 0)) {
+		bpf_for(step, 0, CLOSE_UP) {
+			p = bpf_iter_scx_dsq_next(&iterator);
+			slot = p ? slot_of(p) : 0;
+			if (!slot)
+				break;
+			if (thread_at(slot)->since < *oldest)
+				*oldest = thread_at(slot)->since;
+			scx_bpf_dsq_move_set_vtime(&iterator, thread_at(slot)->vruntime);
+			scx_bpf_dsq_move_vtime(&iterator, p, core, 0);
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&iterator);
+	return 0;
+}
