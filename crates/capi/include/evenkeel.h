@@ -66,6 +66,11 @@ typedef enum {
    * The options say something about cores, and this system does not tell which it has.
    */
   EK_MACHINE = 11,
+  /**
+   * The options or the environment variable EVENKEEL_POWERS name no machine whose powers cores can have here: there is none, its file has a mistake, it has
+   * not one core type for each kind of core, or none of its frequencies is one of this machine.
+   */
+  EK_POWERS = 12,
 } ek_status;
 
 /**
@@ -146,6 +151,11 @@ typedef struct {
    * 0: where tasks are mugged, tasks that cannot be split do not take turns on the big cores besides.
    */
   int turns;
+  /**
+   * What cores use, where the machine does not say it: a machine file, or the name of a machine that comes with evenkeel, with a type for each kind of
+   * core. Two hardware threads count as two cores. Null: what EVENKEEL_POWERS names, or else as the machine says.
+   */
+  const char *powers;
 } ek_options;
 
 /**
@@ -217,7 +227,7 @@ ek_options ek_options_default(void);
  *
  * `options` may be null: the default.
  *
- * Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`, `EK_CORES`, `EK_TECHNIQUES`, `EK_MACHINE`; `*pool` is null then.
+ * Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`, `EK_CORES`, `EK_TECHNIQUES`, `EK_MACHINE`, `EK_POWERS`; `*pool` is null then.
  *
  * # Safety
  * `options` and `pool` are null or point to what their types say.

@@ -81,6 +81,7 @@ struct options {
     double ratio = 0;                  ///< how many times faster a big core is; 0: as the machine says
     const char *techniques = nullptr;  ///< as in "base+m"; null: all that the machine allows
     bool turns = true;                 ///< whether tasks that cannot be split take turns on the big cores
+    const char *powers = nullptr;      ///< a machine file that says what cores use; null: EVENKEEL_POWERS, or as the machine says
 
     explicit operator ek_options() const {
         ek_options raw = ek_options_default();
@@ -92,6 +93,7 @@ struct options {
         raw.ratio = ratio;
         raw.techniques = techniques;
         raw.turns = turns;
+        raw.powers = powers;
         return raw;
     }
 };
@@ -99,7 +101,8 @@ struct options {
 /// A pool of workers. What is not run in one uses the global pool.
 class pool {
 public:
-    /// Throws `error`: too many threads, a wrong EVENKEEL_THREADS, cores that are not there, or techniques that do not exist.
+    /// Throws `error`: too many threads, a wrong EVENKEEL_THREADS, cores that are not there, techniques that do not exist, or
+    /// powers of no such machine.
     explicit pool(const options &wanted = {}) {
         const ek_options raw(wanted);
         detail::check(ek_pool_new(&raw, &raw_));

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 
 use evenkeel_runtime::{PoolBuilder, Topology, this_machine};
-use evenkeel_topology::list;
+use evenkeel_topology::{POWERS, list};
 
 use crate::status::ek_status;
 
@@ -34,6 +34,9 @@ pub struct ek_options {
     pub techniques: *const c_char,
     /// 0: where tasks are mugged, tasks that cannot be split do not take turns on the big cores besides.
     pub turns: c_int,
+    /// What cores use, where the machine does not say it: a machine file, or the name of a machine that comes with evenkeel, with a type for each kind of
+    /// core. Two hardware threads count as two cores. Null: what EVENKEEL_POWERS names, or else as the machine says.
+    pub powers: *const c_char,
 }
 
 /// The default of each option.
@@ -48,6 +51,7 @@ pub extern "C" fn ek_options_default() -> ek_options {
         ratio: 0.0,
         techniques: ptr::null(),
         turns: 1,
+        powers: ptr::null(),
     }
 }
 
@@ -83,19 +87,40 @@ unsafe fn cores(options: &ek_options) -> Result<Option<Topology>, ek_status> {
     // SAFETY: the caller's promise.
     let list = |list| unsafe { text(list, ek_status::EK_CORES) };
     let (wanted, big, little) = (list(options.cores)?, list(options.big)?, list(options.little)?);
+    // SAFETY: as above.
+    let powers = unsafe { text(options.powers, ek_status::EK_POWERS) }?;
     let ratio = (options.ratio != 0.0).then_some(options.ratio);
-    if wanted.or(big).or(little).is_none() && ratio.is_none() {
+    if wanted.or(big).or(little).or(powers).is_none() && ratio.is_none() {
         return Ok(None);
     }
-    let mut machine = this_machine().map_err(|_| ek_status::EK_MACHINE)?;
-    if let Some(wanted) = wanted {
-        let cpus = list::parse(wanted).map_err(|_| ek_status::EK_CORES)?;
-        if cpus.is_empty() || cpus.iter().any(|cpu| machine.cpu(*cpu).is_none()) {
-            return Err(ek_status::EK_CORES);
-        }
-        machine = machine.within(&cpus);
+    let machine = this_machine().map_err(|wrong| match wrong.starts_with(POWERS) {
+        true => ek_status::EK_POWERS,
+        false => ek_status::EK_MACHINE,
+    })?;
+    let chosen = |machine: &Topology| {
+        let machine = match wanted {
+            Some(wanted) => some_of(machine, wanted)?,
+            None => machine.clone(),
+        };
+        machine.with(big, little, ratio).map_err(|_| ek_status::EK_CORES)
+    };
+    let Some(powers) = powers else { return chosen(&machine).map(Some) };
+    // A type for each kind that the machine states, or else that the options do.
+    let powered = |machine: &Topology| machine.with_powers_of(powers).map_err(|_| ek_status::EK_POWERS);
+    match powered(&machine) {
+        Ok(machine) => chosen(&machine),
+        Err(_) => powered(&chosen(&machine)?),
     }
-    machine.with(big, little, ratio).map(Some).map_err(|_| ek_status::EK_CORES)
+    .map(Some)
+}
+
+/// The CPUs of a list, all of which must be there.
+fn some_of(machine: &Topology, list: &str) -> Result<Topology, ek_status> {
+    let cpus = list::parse(list).map_err(|_| ek_status::EK_CORES)?;
+    if cpus.is_empty() || cpus.iter().any(|cpu| machine.cpu(*cpu).is_none()) {
+        return Err(ek_status::EK_CORES);
+    }
+    Ok(machine.within(&cpus))
 }
 
 /// # Safety

@@ -20,7 +20,7 @@ pub struct ek_pool(Pool);
 ///
 /// `options` may be null: the default.
 ///
-/// Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`, `EK_CORES`, `EK_TECHNIQUES`, `EK_MACHINE`; `*pool` is null then.
+/// Fails with `EK_NULL`, `EK_TOO_MANY_THREADS`, `EK_ENVIRONMENT`, `EK_NAME`, `EK_CORES`, `EK_TECHNIQUES`, `EK_MACHINE`, `EK_POWERS`; `*pool` is null then.
 ///
 /// # Safety
 /// `options` and `pool` are null or point to what their types say.

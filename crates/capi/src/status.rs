@@ -34,6 +34,9 @@ pub enum ek_status {
     EK_TECHNIQUES = 10,
     /// The options say something about cores, and this system does not tell which it has.
     EK_MACHINE = 11,
+    /// The options or the environment variable EVENKEEL_POWERS name no machine whose powers cores can have here: there is none, its file has a mistake, it has
+    /// not one core type for each kind of core, or none of its frequencies is one of this machine.
+    EK_POWERS = 12,
 }
 
 impl From<BuildError> for ek_status {
@@ -41,6 +44,7 @@ impl From<BuildError> for ek_status {
         match error {
             BuildError::Environment(_) => ek_status::EK_ENVIRONMENT,
             BuildError::GlobalExists => ek_status::EK_GLOBAL_EXISTS,
+            BuildError::Powers(_) => ek_status::EK_POWERS,
             BuildError::Name(_) => ek_status::EK_NAME,
             // Zero is the default here, so the other end is left.
             _ => ek_status::EK_TOO_MANY_THREADS,
@@ -48,7 +52,7 @@ impl From<BuildError> for ek_status {
     }
 }
 
-const TEXTS: [&CStr; 12] = [
+const TEXTS: [&CStr; 13] = [
     c"done",
     c"a pointer is null that must not be",
     c"too many threads for a pool, which has at most 8192",
@@ -61,6 +65,7 @@ const TEXTS: [&CStr; 12] = [
     c"cores are wrong: expected lists of CPUs that this process may use, such as 0-3,6, none both big and little, one at least big, and a ratio of 1 to 100",
     c"no such techniques: expected none or base, then + and letters of p, s and m, as in base+psm",
     c"this system does not tell which cores it has, so none can be chosen",
+    c"powers are wrong: expected the options or EVENKEEL_POWERS to name a machine with a core type for each kind of core; `EVENKEEL_POWERS=NAME evenkeel topology` says what is wrong",
 ];
 
 /// A status in words: English, without a full stop, never null, never to be freed.

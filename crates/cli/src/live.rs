@@ -25,8 +25,8 @@ const LISTED_PAIRS: usize = 8;
 
 /// This machine as it is, or as the user says that it is: the CPUs that this process may use.
 pub fn topology(cores: &Cores) -> Result<Topology> {
-    let found = Topology::of_this_machine().map_err(Error::msg)?;
-    let chosen = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    let chosen = Topology::of_this_machine_with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio);
+    let chosen = chosen.map_err(Error::msg)?;
     let usable = mask::own().context("cannot read which CPUs this process may use")?;
     let barred = chosen.ids().into_iter().find(|cpu| !usable.contains(cpu));
     if let Some(cpu) = barred.filter(|_| cores.big.is_some() || cores.little.is_some()) {

@@ -6,6 +6,7 @@ use std::thread;
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
 
+use crate::asymmetry;
 use crate::error::{BuildError, MAX_THREADS};
 use crate::fork::PerProcess;
 use crate::missing::Missing;
@@ -121,25 +122,25 @@ impl PoolBuilder {
     /// Makes the pool.
     ///
     /// # Errors
-    /// A number of threads or a name that cannot be, here or in the environment. If the system refuses threads the pool works with those it got, and
+    /// A number of threads or a name that cannot be, here or in the environment, or powers that cannot be there. If the system refuses threads the pool works with those it got, and
     /// [`Pool::shortage`] returns why.
     pub fn build(&self) -> Result<Pool, BuildError> {
         self.build_for(Lifetime::Scoped)
     }
 
     fn build_for(&self, lifetime: Lifetime) -> Result<Pool, BuildError> {
-        let threads = match self.threads {
-            Some(threads) => threads,
-            None => from_environment(env::var_os("EVENKEEL_THREADS"))?.unwrap_or_else(|| self.count()),
-        };
-        let plan = self.plan(threads, lifetime)?;
+        let plan = self.plan(self.thread_count()?, lifetime)?;
         let workers = plan.start();
         Ok(Pool::from_parts(plan, workers))
     }
 
-    /// The default number of threads.
-    fn count(&self) -> usize {
-        self.cores.as_ref().map_or_else(cores, |cores| cores.cpus.len().clamp(1, MAX_THREADS))
+    /// As many threads as requested, else as the environment says, else as there are cores.
+    fn thread_count(&self) -> Result<usize, BuildError> {
+        if let Some(threads) = self.threads {
+            return Ok(threads);
+        }
+        let count = || self.cores.as_ref().map_or_else(cores, |cores| cores.cpus.len().clamp(1, MAX_THREADS));
+        Ok(from_environment(env::var_os("EVENKEEL_THREADS"))?.unwrap_or_else(count))
     }
 
     /// Makes the global pool, before anything has used it.
@@ -157,9 +158,12 @@ impl PoolBuilder {
     /// For the global pool that was not configured, where no caller could get an error.
     fn build_anyway(&self) -> Pool {
         self.build_for(Lifetime::Process).unwrap_or_else(|error| {
-            let cores = cores();
-            eprintln!("evenkeel: {error}; using {cores}");
-            let plan = PoolPlan { threads: cores, lifetime: Lifetime::Process, ..PoolPlan::default() };
+            let (threads, instead) = match (&error, self.thread_count()) {
+                (BuildError::Powers(_), Ok(threads)) => (threads, "using what the machine states".to_owned()),
+                _ => (cores(), format!("using {}", cores())),
+            };
+            eprintln!("evenkeel: {error}; {instead}");
+            let plan = PoolPlan { threads, lifetime: Lifetime::Process, ..PoolPlan::default() };
             let workers = plan.start();
             Pool::from_parts(plan, workers)
         })
@@ -170,6 +174,12 @@ impl PoolBuilder {
             0 => return Err(BuildError::ZeroThreads),
             1..=MAX_THREADS => {}
             _ => return Err(BuildError::TooManyThreads(threads)),
+        }
+        if threads > 1
+            && self.cores.is_none()
+            && let Some(wrong) = asymmetry::wrong_powers()
+        {
+            return Err(BuildError::Powers(wrong));
         }
         let name = self.name.clone().unwrap_or_else(|| PoolPlan::default().name);
         if name.contains('\0') {

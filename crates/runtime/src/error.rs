@@ -17,6 +17,9 @@ pub enum BuildError {
     /// `EVENKEEL_THREADS` does not say how many.
     #[error("EVENKEEL_THREADS is `{0}`: expected a number of threads, at least 1")]
     Environment(String),
+    /// `EVENKEEL_POWERS` names no machine with a core type for each kind of core here. Begins with the variable.
+    #[error("{0}")]
+    Powers(String),
     /// The system knows no such name for a thread.
     #[error("{0:?} cannot be the name of threads: it has a null character")]
     Name(String),

@@ -11,6 +11,19 @@ const DEVICETREE: [u8; 4] = 0xd00d_feed_u32.to_be_bytes();
 /// More than any description of a machine has.
 const MOST: u64 = 64 << 20;
 
+/// What is in a file that describes a machine.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let name = path.display();
+    let mut bytes = Vec::new();
+    // A device or a pipe does not say how much is in it.
+    let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("cannot read {name}: {error}"))?;
+    if bytes.len() as u64 > MOST {
+        return Err(format!("{name} has more than {} MB; no description of a machine has", MOST >> 20));
+    }
+    Ok(bytes)
+}
+
 impl Topology {
     /// Reads hwloc's XML, a flattened devicetree, or a folder with a saved copy of `sys`.
     ///
@@ -18,17 +31,11 @@ impl Topology {
     /// A file that cannot be read, or is none of these, or does not describe a machine.
     pub fn from_file(path: &Path) -> Result<Self, String> {
         let name = path.display();
-        let unreadable = |error| format!("cannot read {name}: {error}");
-        let found = fs::metadata(path).map_err(unreadable)?;
+        let found = fs::metadata(path).map_err(|error| format!("cannot read {name}: {error}"))?;
         if found.is_dir() {
             return Self::read(path);
         }
-        // A device or a pipe does not say how much is in it.
-        let mut bytes = Vec::new();
-        File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
-        if bytes.len() as u64 > MOST {
-            return Err(format!("{name} has more than {} MB; no description of a machine has", MOST >> 20));
-        }
+        let bytes = read(path)?;
         if bytes.starts_with(&DEVICETREE) {
             return Self::from_devicetree(&bytes).map_err(|error| format!("{name}: {error}"));
         }

@@ -24,6 +24,7 @@ mod volts;
 
 use evenkeel_model::{Hz, Watts};
 
+pub use given_powers::POWERS;
 pub use kinds::CpuType;
 pub use machine::Overheads;
 pub use root::{SYSFS, elsewhere, root};

@@ -83,6 +83,33 @@ fn cores_and_techniques_that_cannot_be() {
 }
 
 #[test]
+fn powers_that_cannot_be() {
+    let with = |powers: &CStr, big: Option<&CStr>| {
+        let big = big.map_or(null(), CStr::as_ptr);
+        let options = ek_options { powers: powers.as_ptr(), big, ..ek_options_default() };
+        let mut pool = null_mut();
+        // SAFETY: both are there, strings are strings.
+        let status = unsafe { ek_pool_new(&options, &mut pool) };
+        // SAFETY: null, or a pool that is freed once.
+        unsafe { ek_pool_free(pool) };
+        status
+    };
+    for wrong in [c"", c"no-such-machine", c"/dev/null", c"\xff"] {
+        assert_eq!(with(wrong, None), ek_status::EK_POWERS, "{wrong:?}");
+    }
+    // Its core types are two, for two kinds of cores, which the machine or the options state.
+    let machine = this_machine().unwrap();
+    if let [first, _, ..] = machine.ids()[..]
+        && machine.kinds.len() == 1
+        && machine.cpus.iter().all(|cpu| cpu.frequencies.is_empty())
+    {
+        assert_eq!(with(c"aaws-4B4L", None), ek_status::EK_POWERS);
+        let big = CString::new(first.to_string()).unwrap();
+        assert_eq!(with(c"aaws-4B4L", Some(&big)), ek_status::EK_OK);
+    }
+}
+
+#[test]
 fn there_is_a_worker_for_each_core_that_is_named() {
     let cpus = this_machine().unwrap().ids();
     for count in 1..=cpus.len().min(4) {
@@ -239,7 +266,7 @@ fn every_status_has_a_text() {
         // SAFETY: texts are strings that stay.
         unsafe { CStr::from_ptr(ek_status_text(status)) }.to_str().unwrap_or_default().to_owned()
     };
-    for status in 0..=ek_status::EK_MACHINE as i32 {
+    for status in 0..=ek_status::EK_POWERS as i32 {
         assert!(!text(status).starts_with("no status"), "{status}");
     }
     assert_eq!(text(ek_status::EK_NAME as i32), "a name is not UTF-8");

@@ -16,6 +16,7 @@ Examples:
   evenkeel sim Sync-2 --machine ./board.toml --policy colab
 
 Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.
+EVENKEEL_POWERS=FILE says what this machine's cores use, as a machine file has it.
 Read on: docs/machines.md, and docs/json.md for the fields of --format json.";
 
 /// Arguments of `topology`.

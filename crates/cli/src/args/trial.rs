@@ -1,6 +1,7 @@
 //! Arguments of `try`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Args;
 use evenkeel_model::Ns;
@@ -15,6 +16,7 @@ Examples:
   evenkeel try --policy pfs,colab --prepare 'make clean' -- make -j8
   evenkeel emulate 1B1L:3 -- evenkeel try --big 0 --little 1 --ratio 3 -- ./app --threads 2
   evenkeel try --scx --format json -- ./app
+  evenkeel try --html schedulers.html -- ./app
 
 Exit code: 0 measured; 2 the request cannot be carried out, or a run has failed; 130 interrupted,
 with what is known by then.
@@ -55,6 +57,9 @@ pub struct Try {
     /// Show what the command prints
     #[arg(long)]
     pub show_output: bool,
+    /// Write a page to this file: what to use, and each scheduler against the kernel's own with its interval
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
     /// The command, with its arguments

@@ -126,6 +126,10 @@ impl<'a> Report<'a> {
             }
             let why = self.why(*cpu);
             match self.plan.clocks {
+                // What the other has taken counts here as the program's, so that no number would be right.
+                Some(_) if !self.others(*cpu).is_empty() => messages::warning(format_args!(
+                    "CPU {cpu} did not have the speed that was set, and its energy and power are not those of its frequencies: {why}"
+                )),
                 Some(_) => {
                     messages::warning(format_args!("CPU {cpu} had {reached:.3} of the speed that was set: {why}"))
                 }
@@ -152,10 +156,14 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// The processes of other Evenkeels that slowed a CPU down.
+    fn others(&self, cpu: u16) -> Vec<String> {
+        self.outcome.neighbours.iter().filter(|(on, _)| *on == cpu).map(|(_, pid)| pid.to_string()).collect()
+    }
+
     /// Why a CPU was not as slow as it should have been.
     fn why(&self, cpu: u16) -> String {
-        let others: Vec<String> =
-            self.outcome.neighbours.iter().filter(|(on, _)| *on == cpu).map(|(_, pid)| pid.to_string()).collect();
+        let others = self.others(cpu);
         if !others.is_empty() {
             return format!("another `evenkeel emulate` slowed it down as well (process {})", others.join(", "));
         }

@@ -7,7 +7,7 @@ use evenkeel_linux::probe::{self, Capability};
 use evenkeel_linux::{mask, overheads};
 use evenkeel_model::Hz;
 use evenkeel_report::table;
-use evenkeel_topology::{Cpu, CpuType, Shared, Topology, list};
+use evenkeel_topology::{Cpu, CpuType, Shared, Topology, list, root};
 
 use crate::args::{Format, Topology as Arguments};
 use crate::files::{Target, Unwritten};
@@ -16,13 +16,12 @@ use crate::json;
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<String> {
     let save = Target::open_some(args.save.as_ref())?;
-    let found = match &args.file {
-        Some(file) => Topology::from_file(file),
-        None => Topology::of_this_machine(),
+    let (big, little, ratio) = (args.cores.big.as_deref(), args.cores.little.as_deref(), args.cores.ratio);
+    let topology = match &args.file {
+        Some(file) => Topology::from_file(file).and_then(|found| found.with(big, little, ratio)),
+        None => Topology::of_this_machine_with(big, little, ratio),
     };
-    let found = found.map_err(Error::msg)?;
-    let cores = &args.cores;
-    let mut topology = found.with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio).map_err(Error::msg)?;
+    let mut topology = topology.map_err(Error::msg)?;
     let mut written = Ok(());
     if let (Some(target), Some(path)) = (save, &args.save) {
         if args.file.is_none() {
@@ -32,7 +31,11 @@ pub fn run(args: &Arguments) -> Result<String> {
         let name = path.file_stem().map_or("machine".into(), |stem| stem.to_string_lossy());
         written = target.write(topology.to_toml(&name).map_err(Error::msg)?.as_bytes());
     }
-    let capabilities = args.file.is_none().then(|| probe::all(&found.ids()));
+    let capabilities = match &args.file {
+        Some(_) => None,
+        // Of all CPUs, those that --big and --little leave out among them.
+        None => Some(probe::all(&Topology::read(&root()).map_err(Error::msg)?.ids())),
+    };
     let report = match args.output.format {
         Format::Json => json::print(&document(&topology, capabilities.as_deref()))?,
         Format::Table => {

@@ -1,5 +1,6 @@
 //! `evenkeel try`: which scheduler a program is fastest under here, and `evenkeel run --ab`, which asks it of one.
 
+mod page;
 mod report;
 
 use std::cell::OnceCell;
@@ -19,6 +20,7 @@ use indicatif::{HumanDuration, ProgressBar};
 use self::report::Report;
 use crate::args::{Cores, Run, Try};
 use crate::config::VARIABLE;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::Interrupted;
 use crate::{catalog, live, messages, openmp, progress};
 
@@ -38,6 +40,7 @@ struct Scheduler {
 
 /// Runs the command.
 pub fn run(args: &Try) -> Result<String> {
+    let html = Target::open_some(args.html.as_ref())?;
     let job = Job {
         prepare: args.prepare.as_deref(),
         ignores_failure: args.ignore_failure,
@@ -83,7 +86,7 @@ pub fn run(args: &Try) -> Result<String> {
         about(round),
         rules.most
     ));
-    job.measure(&schedulers, rules)
+    job.measure(&schedulers, rules, html)
 }
 
 /// `evenkeel run --ab`: so many rounds with the policy and without. Returns the account.
@@ -101,7 +104,7 @@ pub fn ab(args: &Run, rounds: u32) -> Result<String> {
     let schedulers = [Scheduler { name: "stock".into(), words: Vec::new() }, Scheduler::new(&words, &options)];
     job.warm(&schedulers[STOCK])?;
     // Every difference counts where one is asked for.
-    job.measure(&schedulers, Rules::exactly(rounds, 0.0))
+    job.measure(&schedulers, Rules::exactly(rounds, 0.0), None)
 }
 
 /// A time for people, in seconds.
@@ -220,7 +223,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn measure(&self, schedulers: &[Scheduler], rules: Rules) -> Result<String> {
+    /// Returns the report, and writes the page, also of what was measured until a signal came.
+    fn measure(&self, schedulers: &[Scheduler], rules: Rules, html: Option<Target>) -> Result<String> {
         let began = clock();
         let mut trial = Trial::new(schedulers.len() - 1, rules);
         let bar = progress::slow_bar("trying", (rules.most as usize) * schedulers.len());
@@ -241,9 +245,17 @@ impl<'a> Job<'a> {
         bar.finish_and_clear();
         let report = Report { asked: self.asked, command: self.command, schedulers, trial: &trial, rules };
         let text = |report: &Report<'_>| if trial.done() == 0 { Ok(String::new()) } else { report.text(self.format) };
+        let page = || match html {
+            // A page of nothing is no reason to lose the one that is there.
+            Some(target) if trial.done() > 0 => target.write(page::page(&report).as_bytes()),
+            _ => Ok(()),
+        };
         match ended {
-            Ok(()) => text(&report),
+            Ok(()) => Ok(Unwritten::report(page(), text(&report)?)?),
             Err(error) if error.is::<Signalled>() => {
+                if let Err(unwritten) = page() {
+                    messages::warning(unwritten);
+                }
                 let reached = format!("{} of at most {} rounds", trial.done(), rules.most);
                 bail!(Interrupted { report: text(&report)?, reached })
             }

@@ -243,6 +243,19 @@ fn runs_that_cannot_end_say_what_they_hang_on() {
 #[test]
 fn machine_files_are_named_with_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();
+    let powers = |name: &str, args: &[&str]| {
+        let output = evenkeel(args).env("EVENKEEL_POWERS", name).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        message
+    };
+    for args in [&["topology"][..], &["run", "--", "true"]] {
+        let message = powers("/nowhere.toml", args);
+        assert!(message.contains("EVENKEEL_POWERS=/nowhere.toml: cannot read /nowhere.toml"), "{message}");
+        assert!(message.contains("expected a machine file"), "{message}");
+        let message = powers(&file(folder.path(), "board.toml", "cores = 4"), args);
+        assert!(message.contains("board.toml:1: "), "{message}");
+    }
     let sim = |machine: &str| refused(&["sim", "Sync-2", "--machine", machine, "--policy", "cfs"]);
     assert!(sim("./nowhere.toml").contains("cannot read ./nowhere.toml"));
     assert!(sim(&file(folder.path(), "broken.toml", "name = \n")).contains("broken.toml:1"));

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use evenkeel_sched::POLICIES;
@@ -372,6 +373,20 @@ fn a_predictor_file_gives_what_training_afresh_gives_and_must_fit_the_machine() 
     assert!(error.contains("evenkeel train --machine rk3588"), "{error}");
 }
 
+/// A machine with a big core, a little one, and frequencies of both.
+fn two_kinds(folder: &Path) -> PathBuf {
+    let cpus = folder.join("sys/devices/system/cpu");
+    for (cpu, capacity, khz) in [("cpu0", "1024", "666000"), ("cpu1", "512", "333000")] {
+        std::fs::create_dir_all(cpus.join(cpu).join("cpufreq")).unwrap();
+        std::fs::write(cpus.join(cpu).join("cpu_capacity"), capacity).unwrap();
+        for (file, khz) in [("cpuinfo_min_freq", "100000"), ("cpuinfo_max_freq", khz)] {
+            std::fs::write(cpus.join(cpu).join("cpufreq").join(file), khz).unwrap();
+        }
+    }
+    std::fs::write(cpus.join("online"), "0-1").unwrap();
+    folder.to_owned()
+}
+
 #[test]
 fn topology_prints_this_machine_or_another_and_saves_it() {
     let report = json(&["topology", "--format", "json"]);
@@ -396,6 +411,15 @@ fn topology_prints_this_machine_or_another_and_saves_it() {
     assert!(report["abilities"].is_null() && report["kinds"][1]["capacity"] == 398, "{report}");
     assert_eq!(report["cpus"][2]["powers"][1], serde_json::json!({"frequency_hz": 2_400_000_000_u64, "watts": 0.9984}));
     assert!(report["sustained"].is_null(), "{report}");
+    let tree = two_kinds(folder.path());
+    let powers = |args: &[&str]| {
+        let named = [("EVENKEEL_SYSFS", tree.to_str().unwrap()), ("EVENKEEL_POWERS", "aaws-4B4L")];
+        String::from_utf8(evenkeel(args).envs(named).output().unwrap().stdout).unwrap()
+    };
+    for args in [&["topology"][..], &["topology", "--big", "1", "--little", "0"]] {
+        let text = powers(args);
+        assert!(text.contains("a busy core uses: big ") && text.contains(" W (from machine file)"), "{text}");
+    }
     // What is saved is a machine of the simulator, and so is the file itself.
     let text = std::fs::read_to_string(&saved).unwrap();
     let machine = evenkeel_model::Machine::from_toml(&text, "board.toml").unwrap();

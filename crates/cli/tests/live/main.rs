@@ -4,6 +4,7 @@
 extern crate evenkeel_testing_macros;
 
 mod emulate;
+mod emulate_twice;
 mod fields;
 mod files;
 mod java;

@@ -31,7 +31,9 @@ fn schedulers_take_turns_and_only_the_result_is_printed() {
     let prepared = folder.path().join("prepared");
     let prepare = format!("echo once >>{}", prepared.display());
     let words = ["try", "--policy", "pfs,gts", "--rounds", "3", "--format", "json", "--prepare", &prepare];
-    let output = run(&[&words[..], &CORES, &["--", "sh", "-c", &script]].concat());
+    let page = folder.path().join("page.html");
+    let html = ["--html", page.to_str().unwrap()];
+    let output = run(&[&words[..], &html, &CORES, &["--", "sh", "-c", &script]].concat());
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("3 schedulers take turns") && !said.contains("wrong"), "{said}");
@@ -44,6 +46,8 @@ fn schedulers_take_turns_and_only_the_result_is_printed() {
     assert_eq!((all, runs()), (found["rounds"].as_u64().unwrap() * 3, all as usize + 1));
     assert_eq!(fs::read_to_string(prepared).unwrap().lines().count(), runs());
     assert_eq!(found["schedulers"][0]["verdict"], Value::Null);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<title>evenkeel try</title>") && page.contains("id=\"time\""), "{page}");
     assert!(found["schedulers"][1]["low"].as_f64() <= found["schedulers"][1]["against_stock"].as_f64(), "{found}");
     let line = ["evenkeel", "run", "--policy", "pfs", "--big", "0", "--little", "1", "--ratio", "3", "--", "sh", "-c"];
     let found: Vec<&str> =

@@ -19,7 +19,7 @@ pub use accounts::{Account, Spans};
 pub(crate) use activity::{Activity, Failures};
 pub(crate) use pool::Asymmetry;
 pub use setup::this_machine;
-pub(crate) use setup::{AsymmetryOptions, asymmetry};
+pub(crate) use setup::{AsymmetryOptions, asymmetry, usable, wrong_powers};
 pub(crate) use uneven::Uneven;
 
 #[cfg(all(test, not(loom)))]

@@ -101,15 +101,46 @@ pub(super) fn uneven(
 /// This machine, as far as this process may use it: what [`PoolBuilder::cores`](crate::PoolBuilder::cores) uses by default.
 ///
 /// Where `EVENKEEL_SYSFS` names a folder with a folder `sys`, that is read instead of `/sys`, and pools set frequencies through its files of cpufreq.
-/// `evenkeel emulate --dvfs` sets it for its command. It is read once.
+/// `evenkeel emulate --dvfs` sets it for its command. Where `EVENKEEL_POWERS` names a machine file, or a machine that comes with Evenkeel, the cores have its
+/// powers ([`Topology::with_powers_of`]). Both are read once.
 ///
 /// # Errors
-/// The kernel does not say what it is.
+/// The kernel does not say what it is, or `EVENKEEL_POWERS` names no machine with a core type for each kind of core.
 pub fn this_machine() -> Result<Topology, String> {
-    static MACHINE: PerProcess<Result<Topology, String>> = PerProcess::new();
-    let topology = MACHINE.get_or_make(|parent| parent.cloned().unwrap_or_else(Topology::of_this_machine));
-    let topology = topology.as_ref().map_err(String::clone)?;
+    match wrong_powers() {
+        Some(wrong) => Err(wrong),
+        None => usable(),
+    }
+}
+
+/// What is wrong with the powers that the environment names.
+pub(crate) fn wrong_powers() -> Option<String> {
+    found().as_ref().ok()?.wrong_powers.clone()
+}
+
+/// As [`this_machine`]; where the powers that the environment names are wrong, with those that the machine states.
+pub(crate) fn usable() -> Result<Topology, String> {
+    let topology = &found().as_ref().map_err(String::clone)?.topology;
     let allowed = KernelAffinity.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);
     if within.cpus.is_empty() { Err("no CPU of this machine may be used".into()) } else { Ok(within) }
+}
+
+/// All of this machine, and what is wrong with the powers that the environment names.
+#[derive(Clone)]
+struct Found {
+    topology: Topology,
+    wrong_powers: Option<String>,
+}
+
+fn found() -> &'static Result<Found, String> {
+    static MACHINE: PerProcess<Result<Found, String>> = PerProcess::new();
+    let read = || {
+        let topology = Topology::read(&evenkeel_topology::root())?;
+        Ok(match topology.with_powers_of_environment() {
+            Ok(topology) => Found { topology, wrong_powers: None },
+            Err(wrong) => Found { topology, wrong_powers: Some(wrong) },
+        })
+    };
+    MACHINE.get_or_make(|parent| parent.cloned().unwrap_or_else(read))
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_model::{Behaviour, CoreTypeId, Hz, Machine, Watts};
+use evenkeel_model::{Behaviour, CoreTypeId, Hz, Machine, Watts, machines};
 use evenkeel_topology::Topology;
 use proptest::prelude::*;
 
@@ -212,6 +212,24 @@ fn a_machine_file_says_it_of_machines_that_do_not() {
         .replace("min_freq = 903000", "min_freq = 800000");
     let slower = read(&slower).with_powers(&board).unwrap_err();
     assert!(slower.contains("frequency that CPU 4 can be set to"), "{slower}");
+}
+
+#[test]
+fn the_machine_file_is_named_as_for_other_commands() {
+    let here = read(&text("hikey960"));
+    let expected = here.with_powers(&machines::by_name("rk3588").unwrap()).unwrap();
+    assert_eq!(here.with_powers_of("RK3588").unwrap(), expected);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.toml");
+    fs::write(&path, machines::text("rk3588").unwrap()).unwrap();
+    assert_eq!(here.with_powers_of(&path).unwrap(), expected);
+    let refused = |name: &Path| here.with_powers_of(name).unwrap_err();
+    let none = refused(Path::new("hikey"));
+    assert!(none.starts_with("cannot read hikey: ") && none.contains("expected a machine file"), "{none}");
+    fs::write(&path, "cores = 4").unwrap();
+    assert!(refused(&path).contains("board.toml:1"), "{}", refused(&path));
+    fs::write(&path, [0xff]).unwrap();
+    assert!(refused(&path).contains("board.toml is no text"), "{}", refused(&path));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What is said of a trial.
 
 use std::ffi::OsString;
-use std::fmt::Write;
 
 use anyhow::Result;
 use evenkeel_experiment::Spread;
@@ -47,9 +46,29 @@ pub fn line(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
+/// A difference above this says nothing any more.
+pub const BEYOND: f64 = 10.0;
+
+/// What to do.
+pub enum Advice<'a> {
+    /// Use this scheduler.
+    Use {
+        /// Its name.
+        name: &'a str,
+        /// How much less time the program takes.
+        less: String,
+        /// What to type.
+        line: String,
+        /// Others that are as fast, as far as can be told.
+        as_fast: Vec<&'a str>,
+    },
+    /// Stay with the kernel's own scheduler, and why.
+    Stay(String),
+}
+
 /// The end of an interval; where it says nothing any more, that.
 fn at_most(high: f64) -> String {
-    if high > 10.0 { "beyond +1000 %".into() } else { table::percent(high) }
+    if high > BEYOND { "beyond +1000 %".into() } else { table::percent(high) }
 }
 
 fn mean(measured: impl Iterator<Item = Measured>, value: fn(&Measured) -> Option<f64>) -> Option<Spread> {
@@ -70,19 +89,19 @@ impl Report<'_> {
         }
     }
 
-    fn name(&self, one: usize) -> &str {
+    pub fn name(&self, one: usize) -> &str {
         &self.schedulers[one].name
     }
 
     /// What to do.
-    fn advice(&self) -> String {
+    pub fn advice(&self) -> Advice<'_> {
         let faster = self.trial.faster();
         let Some(&best) = faster.first() else {
             let open: Vec<&str> = (STOCK + 1..self.schedulers.len())
                 .filter(|one| self.trial.verdict(*one) == Verdict::Open)
                 .map(|one| self.name(one))
                 .collect();
-            return if open.is_empty() {
+            return Advice::Stay(if open.is_empty() {
                 "Stay with the kernel's own scheduler: no other is faster here.".into()
             } else {
                 format!(
@@ -91,63 +110,87 @@ impl Report<'_> {
                     open.join(", "),
                     self.rounds()
                 )
-            };
+            });
         };
         let less = self.trial.difference(best, STOCK).map_or(0.0, |difference| -difference.value);
-        let mut text = format!(
-            "Fastest: {:.1} % less time than under the kernel's own scheduler:\n  {}",
-            less * 100.0,
-            line(&words(&self.schedulers[best], self.command))
-        );
-        let as_fast: Vec<&str> = self.trial.as_fast().iter().map(|one| self.name(*one)).collect();
-        if !as_fast.is_empty() {
-            let _ = write!(text, "\nAs fast, as far as can be told: {}.", as_fast.join(", "));
+        Advice::Use {
+            name: self.name(best),
+            less: format!("{:.1} % less time than under the kernel's own scheduler", less * 100.0),
+            line: line(&words(&self.schedulers[best], self.command)),
+            as_fast: self.trial.as_fast().iter().map(|one| self.name(*one)).collect(),
         }
-        text
     }
 
-    fn rounds(&self) -> String {
+    pub fn rounds(&self) -> String {
         let done = self.trial.done();
         if done == 1 { "1 round".into() } else { format!("{done} rounds") }
     }
 
-    fn table(&self) -> String {
-        let energy = self.trial.runs(STOCK).any(|measured| measured.energy_j.is_some());
+    /// Whether energy is counted here.
+    pub fn counts_energy(&self) -> bool {
+        self.trial.runs(STOCK).any(|measured| measured.energy_j.is_some())
+    }
+
+    /// The headings of the table, those of numbers with a `>`.
+    pub fn columns(&self) -> Vec<&'static str> {
         let mut columns = vec!["scheduler", ">runs", ">seconds", ">to stock", ">interval", ""];
-        if energy {
+        if self.counts_energy() {
             columns.extend([">J", ">to stock"]);
         }
-        let mut rows = table::new(&columns);
-        for one in STOCK..self.schedulers.len() {
-            let time = mean(self.trial.runs(one), seconds);
-            let difference = self.trial.difference(one, STOCK).filter(|_| one != STOCK);
-            let interval = self.trial.interval(one).filter(|_| one != STOCK);
-            let mut cells = vec![
-                self.name(one).to_owned(),
-                self.trial.runs(one).count().to_string(),
-                time.map(|time| table::spread(time.mean, time.deviation)).unwrap_or_default(),
-                difference.map(|difference| table::percent(difference.value)).unwrap_or_default(),
-                interval.map(|(low, high)| format!("{} to {}", table::percent(low), at_most(high))).unwrap_or_default(),
-                if one == STOCK { String::new() } else { self.trial.verdict(one).name().into() },
-            ];
-            if energy {
-                let used = mean(self.trial.runs(one), |measured| measured.energy_j);
-                cells.push(used.map(|used| table::spread(used.mean, used.deviation)).unwrap_or_default());
-                let more = || evenkeel_report::number::effect(self.trial.energy_difference(one));
-                cells.push(if one == STOCK { String::new() } else { more() });
-            }
-            rows.add_row(cells);
+        columns
+    }
+
+    /// The table's row of a scheduler.
+    pub fn row(&self, one: usize) -> Vec<String> {
+        let time = mean(self.trial.runs(one), seconds);
+        let difference = self.trial.difference(one, STOCK).filter(|_| one != STOCK);
+        let interval = self.trial.interval(one).filter(|_| one != STOCK);
+        let mut cells = vec![
+            self.name(one).to_owned(),
+            self.trial.runs(one).count().to_string(),
+            time.map(|time| table::spread(time.mean, time.deviation)).unwrap_or_default(),
+            difference.map(|difference| table::percent(difference.value)).unwrap_or_default(),
+            interval.map(|(low, high)| format!("{} to {}", table::percent(low), at_most(high))).unwrap_or_default(),
+            if one == STOCK { String::new() } else { self.trial.verdict(one).name().into() },
+        ];
+        if self.counts_energy() {
+            let used = mean(self.trial.runs(one), |measured| measured.energy_j);
+            cells.push(used.map(|used| table::spread(used.mean, used.deviation)).unwrap_or_default());
+            let more = || evenkeel_report::number::effect(self.trial.energy_difference(one));
+            cells.push(if one == STOCK { String::new() } else { more() });
         }
+        cells
+    }
+
+    /// What the table's numbers are.
+    pub fn meaning(&self) -> String {
         let margin = match self.rules.margin {
             0.0 => String::new(),
             margin => format!(" Less than {:.1} % is no difference.", margin * 100.0),
         };
         format!(
-            "{}\n{}\nTo stock: time against the kernel's own scheduler in the same round. The intervals of\nall, however often they \
-             were looked at, hold with 95 %.{margin}\nTime begins with the process, so that what Evenkeel itself takes is in it.\n\n{}\n",
+            "To stock: time against the kernel's own scheduler in the same round. The intervals of\nall, however often they \
+             were looked at, hold with 95 %.{margin}\nTime begins with the process, so that what Evenkeel itself takes is in it."
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut rows = table::new(&self.columns());
+        for one in STOCK..self.schedulers.len() {
+            rows.add_row(self.row(one));
+        }
+        let advice = match self.advice() {
+            Advice::Stay(why) => why,
+            Advice::Use { less, line, as_fast, .. } if as_fast.is_empty() => format!("Fastest: {less}:\n  {line}"),
+            Advice::Use { less, line, as_fast, .. } => {
+                format!("Fastest: {less}:\n  {line}\nAs fast, as far as can be told: {}.", as_fast.join(", "))
+            }
+        };
+        format!(
+            "{}\n{}\n{}\n\n{advice}\n",
             table::heading(&format!("{}: {}", self.asked, self.rounds())),
             table::text(&rows),
-            self.advice()
+            self.meaning()
         )
     }
 

@@ -1,0 +1,127 @@
+//! The page of `evenkeel try --html`.
+
+use evenkeel_linux::trial::STOCK;
+use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame};
+use maud::{Markup, html};
+
+use super::report::{Advice, BEYOND, Report, line};
+use crate::args::command_line;
+
+/// A difference to the kernel's own scheduler, with its interval.
+type Effect = (f64, Option<(f64, f64)>);
+
+/// The page.
+pub fn page(report: &Report<'_>) -> String {
+    let command: Vec<String> = report.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let content = html! {
+        (advice(report))
+        p.note { (report.asked) ": " (report.rounds()) " of " code { (line(&command)) } }
+        div.panels {
+            (figure(report, "time", "Time", &|one| {
+                Some((report.trial.difference(one, STOCK)?.value, report.trial.interval(one)))
+            }))
+            @if report.counts_energy() {
+                (figure(report, "energy", "Energy", &|one| {
+                    let difference = report.trial.energy_difference(one)?;
+                    Some((difference.value, difference.interval))
+                }))
+            }
+        }
+        div.scroll { (numbers(report)) }
+        p.soft { (report.meaning()) }
+    };
+    let made = Made { command: &command_line(), remark: "Real programs differ from run to run." };
+    frame(report.asked, &content, made)
+}
+
+/// What to do, as the headline.
+fn advice(report: &Report<'_>) -> Markup {
+    match report.advice() {
+        Advice::Stay(why) => html! { h1 { (why) } },
+        Advice::Use { name, less, line, as_fast } => html! {
+            h1 { (name) ": " (less) }
+            p.soft { code { (line) } }
+            @if !as_fast.is_empty() { p.soft { "As fast, as far as can be told: " (as_fast.join(", ")) "." } }
+        },
+    }
+}
+
+/// A bar a scheduler, against the kernel's own. An interval that says nothing any more would leave no room for the bars.
+fn figure(report: &Report<'_>, id: &str, title: &str, effect: &dyn Fn(usize) -> Option<Effect>) -> Markup {
+    let fastest = report.trial.faster().first().copied();
+    let bar = |one: usize| {
+        let (value, interval) = effect(one)?;
+        Some(Bar {
+            label: report.name(one).to_owned(),
+            effect: Some(value),
+            interval: interval.filter(|(_, high)| *high <= BEYOND),
+            colour: (one - 1) % COLOURS,
+            best: fastest == Some(one),
+        })
+    };
+    let bars_of_all: Vec<Bar> = (STOCK + 1..report.schedulers.len()).filter_map(bar).collect();
+    if bars_of_all.is_empty() {
+        return html! {};
+    }
+    bars(id, title, "lower is better", &[Group { name: "against stock".into(), bars: bars_of_all }])
+}
+
+/// What the figures show, to be read.
+fn numbers(report: &Report<'_>) -> Markup {
+    let columns = report.columns();
+    let is_number = |column: usize| columns[column].starts_with('>');
+    html! {
+        table.rows {
+            tr { @for (column, name) in columns.iter().enumerate() { th.n[is_number(column)] { (name.trim_start_matches('>')) } } }
+            @for one in STOCK..report.schedulers.len() {
+                tr { @for (column, cell) in report.row(one).iter().enumerate() { td.n[is_number(column)] { (cell) } } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use evenkeel_linux::trial::{Measured, Rules, Trial};
+    use evenkeel_model::Ns;
+
+    use super::super::Scheduler;
+    use super::*;
+
+    /// The page of rounds, each with the seconds of the kernel's own scheduler and of another.
+    fn page_of(rounds: &[[f64; 2]], joules: Option<f64>) -> String {
+        let rules = Rules::exactly(rounds.len() as u32, 0.02);
+        let mut trial = Trial::new(1, rules);
+        for seconds in rounds {
+            let measured = |one: usize| Measured {
+                wall: Ns((seconds[one] * 1e9) as u64),
+                energy_j: joules.map(|joules| joules * seconds[one]),
+            };
+            trial.add(&[(0, measured(0)), (1, measured(1))]);
+        }
+        let other = Scheduler::new(&["run", "--policy", "pfs"], &[]);
+        let schedulers = [Scheduler { name: "stock".into(), words: Vec::new() }, other];
+        let command: Vec<OsString> = ["./app", "<b>"].map(OsString::from).into();
+        page(&Report { asked: "evenkeel try", command: &command, schedulers: &schedulers, trial: &trial, rules })
+    }
+
+    #[test]
+    fn what_to_do_is_the_headline() {
+        let page = page_of(&[[2.0, 1.0], [2.0, 1.02], [2.0, 0.98], [2.0, 1.0]], Some(10.0));
+        assert!(page.contains("<h1>pfs: 50.0 % less time than under the kernel's own scheduler</h1>"), "{page}");
+        assert!(page.contains("evenkeel run --policy pfs -- ./app '&lt;b&gt;'") && !page.contains("<b>'"), "{page}");
+        assert_eq!(page.matches("<figure").count(), 2, "{page}");
+        assert!(page.contains("path class=\"whisker\"") && page.contains("pfs -50.0 % (95 %: "), "{page}");
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_no_advice_and_what_is_not_counted_no_figure() {
+        let page = page_of(&[[1.0, 1.0], [1.0, 2.0]], None);
+        assert!(page.contains("<h1>No scheduler is known to be faster than the kernel's own; pfs"), "{page}");
+        // Of two rounds the interval reaches beyond every scale.
+        assert_eq!((page.matches("<figure").count(), page.matches("path class=\"whisker\"").count()), (1, 0), "{page}");
+        assert!(page.contains("beyond +1000 %"), "{page}");
+    }
+}

@@ -1,0 +1,77 @@
+//! The powers that the environment names. One test a process, because the environment is one for the whole process.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use evenkeel_runtime::{BuildError, Pool, PoolBuilder, Topology, this_machine};
+use evenkeel_topology::{POWERS, SYSFS};
+
+/// Says to this program that it was started by itself.
+const INNER: &str = "EVENKEEL_TEST_INNER";
+
+/// Runs one of these tests in a process of its own.
+fn alone(test: &str, environment: &[(&str, &Path)]) -> Output {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture"]).env(INNER, "1").env("EVENKEEL_THREADS", "2");
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+fn inner() -> bool {
+    env::var_os(INNER).is_some()
+}
+
+#[test]
+fn wrong_ones_are_an_error() {
+    if !inner() {
+        let output = alone("wrong_ones_are_an_error", &[(POWERS, Path::new("/nowhere.toml"))]);
+        // The global pool has no caller to return an error to.
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            said.matches("evenkeel: EVENKEEL_POWERS=/nowhere.toml: cannot read /nowhere.toml").count(),
+            1,
+            "{said}"
+        );
+        return;
+    }
+    let wrong = this_machine().unwrap_err();
+    assert!(wrong.starts_with("EVENKEEL_POWERS=/nowhere.toml: "), "{wrong}");
+    assert_eq!(PoolBuilder::new().threads(2).build().err(), Some(BuildError::Powers(wrong)));
+    // Neither needs them.
+    assert!(PoolBuilder::new().threads(1).build().is_ok());
+    assert!(PoolBuilder::new().threads(2).cores(Topology::read("/".as_ref()).unwrap()).build().is_ok());
+    assert_eq!(Pool::global().install(|| 1), 1);
+}
+
+#[test]
+fn cores_have_those_of_the_machine_file() {
+    let folder = tempfile::tempdir().unwrap();
+    if !inner() {
+        let cpus = folder.path().join("sys/devices/system/cpu");
+        for cpu in 0..64_u64 {
+            let cpufreq = cpus.join(format!("cpu{cpu}/cpufreq"));
+            fs::create_dir_all(&cpufreq).unwrap();
+            fs::write(cpus.join(format!("cpu{cpu}/cpu_capacity")), (1024 >> (cpu % 2)).to_string()).unwrap();
+            fs::write(cpufreq.join("cpuinfo_min_freq"), "100000").unwrap();
+            fs::write(cpufreq.join("cpuinfo_max_freq"), "666000").unwrap();
+        }
+        fs::write(cpus.join("online"), "0-63").unwrap();
+        let environment = [(SYSFS, folder.path()), (POWERS, Path::new("aaws-4B4L"))];
+        alone("cores_have_those_of_the_machine_file", &environment);
+        return;
+    }
+    let machine = match this_machine() {
+        // The tree has 64 CPUs, and this process may use others only.
+        Err(none) if none.contains("may be used") => return,
+        machine => machine.unwrap(),
+    };
+    assert_eq!(machine.power, Some("machine file"));
+    assert!(machine.cpus.iter().all(|cpu| !cpu.powers.is_empty()), "{machine:?}");
+    let pool = PoolBuilder::new().threads(2).build().unwrap();
+    assert_eq!(pool.install(|| 1), 1);
+}
