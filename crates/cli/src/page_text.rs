@@ -1,13 +1,43 @@
-//! A page of the guide as a terminal shows it best: paragraphs as wide as that is, tables in columns.
+//! A page of the guide without what is only for those who write it, and as a terminal shows it best: paragraphs as wide as that is, tables in
+//! columns, bold words bold.
 
 use std::mem::take;
 
+use anstream::adapter::strip_str;
+use anstyle::Style;
+use comfy_table::Cell;
 use evenkeel_report::table;
 
 /// Lines that are longer are hard to read.
 const WIDEST: usize = 100;
 
-/// A page, which is Markdown, as text for a terminal that is so wide.
+const BOLD: Style = Style::new().bold();
+
+/// A page, which is Markdown, without its comments: they tell generators where to write. Comments are lines of their own; those in blocks of
+/// code stay.
+pub fn without_comments(page: &str) -> String {
+    let mut out = String::new();
+    let (mut in_code, mut in_comment, mut after_comment) = (false, false, false);
+    for line in page.lines() {
+        let bare = line.trim();
+        in_code ^= bare.starts_with("```") && !in_comment;
+        in_comment |= bare.starts_with("<!--") && !in_code;
+        if in_comment {
+            in_comment = !bare.ends_with("-->");
+            after_comment = true;
+            continue;
+        }
+        // Empty lines before and after a comment would be two.
+        if !(after_comment && bare.is_empty() && (out.is_empty() || out.ends_with("\n\n"))) {
+            out += line;
+            out.push('\n');
+        }
+        after_comment = false;
+    }
+    out
+}
+
+/// A page, which is Markdown without comments, as text for a terminal that is so wide.
 pub fn laid_out(page: &str, width: usize) -> String {
     let mut text = Laid { out: String::new(), width: width.min(WIDEST), paragraph: String::new(), rows: Vec::new() };
     let mut in_code = false;
@@ -23,8 +53,8 @@ pub fn laid_out(page: &str, width: usize) -> String {
             text.rows.push(cells(line));
         } else if line.starts_with('#') {
             text.end();
-            text.out += &table::heading(&without_links(line.trim_start_matches('#').trim_start()));
-        } else if bare.is_empty() || bare.starts_with("<!--") {
+            text.out += &table::heading(&words(line.trim_start_matches('#').trim_start(), ["", ""]));
+        } else if bare.is_empty() {
             text.end();
             text.out += if text.out.ends_with("\n\n") { "" } else { "\n" };
         } else {
@@ -47,9 +77,42 @@ fn begins_item(line: &str) -> bool {
 }
 
 /// The cells of a row, whose bars may stand in code as `\|`.
-fn cells(row: &str) -> Vec<String> {
+fn cells(row: &str) -> Vec<Cell> {
     let row = row.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\0");
-    row.split('|').map(|cell| without_links(cell.trim()).replace('\0', "|")).collect()
+    row.split('|').map(|text| cell(&text.trim().replace('\0', "|"))).collect()
+}
+
+/// A cell, which is bold as a whole or not at all: the table measures its text.
+fn cell(text: &str) -> Cell {
+    let plain = words(text, ["", ""]);
+    if text.starts_with("**") && text.ends_with("**") { table::bold(plain) } else { Cell::new(plain) }
+}
+
+/// What a line says, with these marks around what is bold.
+fn words(text: &str, bold: [&str; 2]) -> String {
+    marked(&without_links(text), bold)
+}
+
+/// A text in which `**`, but for that in code, is replaced by marks where bold words begin and end.
+fn marked(text: &str, [begin, end]: [&str; 2]) -> String {
+    let mut out = String::new();
+    let mut bold = false;
+    for (number, part) in text.split('`').enumerate() {
+        out += if number > 0 { "`" } else { "" };
+        if number % 2 == 1 {
+            out += part;
+            continue;
+        }
+        let mut pieces = part.split("**");
+        out += pieces.next().unwrap_or_default();
+        for piece in pieces {
+            out += if bold { end } else { begin };
+            out += piece;
+            bold = !bold;
+        }
+    }
+    // One that has no other is no mark.
+    if bold { text.to_owned() } else { out }
 }
 
 /// `[words](place)` as the words: nothing in a terminal leads to the place.
@@ -77,7 +140,7 @@ struct Laid {
     width: usize,
     /// What is not written yet.
     paragraph: String,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Vec<Cell>>,
 }
 
 impl Laid {
@@ -85,24 +148,24 @@ impl Laid {
         self.end_paragraph();
         let rows = take(&mut self.rows);
         let Some((names, rows)) = rows.split_first() else { return };
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut table = table::new(&names);
+        let names: Vec<String> = names.iter().map(Cell::content).collect();
+        let mut table = table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
         // Below the names is a line of dashes.
         for row in rows.iter().skip(1) {
-            table.add_row(row);
+            table.add_row(row.iter().cloned());
         }
         self.out += &table::text(&table);
     }
 
     fn end_paragraph(&mut self) {
-        let text = without_links(&take(&mut self.paragraph));
+        let text = words(&take(&mut self.paragraph), [&BOLD.render().to_string(), &BOLD.render_reset().to_string()]);
         let mut words = text.split_whitespace();
         let Some(first) = words.next() else { return };
         let indent = text.len() - text.trim_start().len();
         let hanging = if begins_item(text.trim_start()) { indent + first.len() + 1 } else { indent };
         let mut line = format!("{}{first}", " ".repeat(indent));
         for word in words {
-            if line.chars().count() + 1 + word.chars().count() > self.width {
+            if columns(&line) + 1 + columns(word) > self.width {
                 self.out += &(take(&mut line) + "\n");
                 line = format!("{}{word}", " ".repeat(hanging));
             } else {
@@ -111,6 +174,11 @@ impl Laid {
         }
         self.out += &(line + "\n");
     }
+}
+
+/// How many columns a text takes, of which styles take none.
+fn columns(text: &str) -> usize {
+    strip_str(text).map(|part| part.chars().count()).sum()
 }
 
 #[cfg(test)]
@@ -150,5 +218,38 @@ key      what it is
 `a | b`  one of two
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn bold_words_are_bold_and_take_no_more_room() {
+        let page = "\
+**Wins** over `a/**/b` and **[all](x) others**
+| **1** | a **2** |
+| --- | --- |
+| **3** | a **4** |
+";
+        let text = laid_out(page, 22).replace("\u{1b}[1m", "<").replace("\u{1b}[0m", ">");
+        assert_eq!(text, "<Wins> over `a/**/b`\nand <all others>\n<1>  <a 2>\n<3>  a 4\n");
+        // A mark without another one is none.
+        assert_eq!(laid_out("**a** 2 ** 3", 22), "**a** 2 ** 3\n");
+    }
+
+    #[test]
+    fn comments_are_left_out_but_in_code() {
+        let page = "\
+# A
+
+<!-- from the code: a
+over lines -->
+
+text
+<!-- end -->
+```
+<!-- shown -->
+
+
+```
+";
+        assert_eq!(without_comments(page), "# A\n\ntext\n```\n<!-- shown -->\n\n\n```\n");
     }
 }

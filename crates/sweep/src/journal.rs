@@ -1,5 +1,5 @@
-//! What is done of a sweep, while it goes on: a file of JSON lines beside the table, one for each run, written as soon as the run
-//! is over. Whatever ends the process, at most the line that it was writing is lost.
+//! What is done of a sweep, while it is at work: a file beside the table with a line for each run, its checksum and its JSON, written as soon
+//! as the run is over. Whatever ends the process, at most the line that it was writing is lost.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -102,8 +102,7 @@ impl Journal {
     /// # Errors
     /// It cannot be written.
     pub(crate) fn add(&self, row: &Row) -> Result<u64> {
-        let mut line = serde_json::to_vec(row).map_err(|error| Error::table(&self.path, error))?;
-        line.push(b'\n');
+        let line = line_of(row).map_err(|error| Error::table(&self.path, error))?;
         let mut open = self.lock();
         let at = open.end;
         if let Err(error) = open.file.write_all(&line) {
@@ -149,8 +148,11 @@ impl Journal {
     }
 
     fn parse(&self, line: &[u8], place: &str) -> Result<Row> {
-        serde_json::from_slice(line).map_err(|error| {
-            let message = format!("no row of a sweep at {place} ({error}): remove the file to do its runs again");
+        let unchanged = unchanged(line).ok_or_else(|| "it is not what was written".to_owned());
+        unchanged.and_then(|json| serde_json::from_slice(json).map_err(|error| error.to_string())).map_err(|error| {
+            let message = format!(
+                "no row of a sweep at {place} ({error}): remove the line to do its run again, or the file to do all of them again"
+            );
             Error::table(&self.path, message)
         })
     }
@@ -175,6 +177,23 @@ pub fn beside(table: &Path) -> PathBuf {
     let mut name = table.as_os_str().to_owned();
     name.push(".journal");
     name.into()
+}
+
+/// A row as a line: the checksum of its JSON in hexadecimal digits, and the JSON. As in the table, what a disk or a hand has changed is no
+/// result.
+fn line_of(row: &Row) -> serde_json::Result<Vec<u8>> {
+    let json = serde_json::to_vec(row)?;
+    let mut line = format!("{} ", blake3::hash(&json)).into_bytes();
+    line.extend(json);
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The JSON of a line, if it is as [`line_of`] made it.
+fn unchanged(line: &[u8]) -> Option<&[u8]> {
+    let (checksum, rest) = line.split_at_checked(2 * blake3::OUT_LEN)?;
+    let json = rest.strip_prefix(b" ")?.strip_suffix(b"\n")?;
+    (blake3::Hash::from_hex(checksum).ok()? == blake3::hash(json)).then_some(json)
 }
 
 /// Whether an open file is the one of this name.
@@ -272,6 +291,17 @@ mod tests {
         journal.lock().file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let full = journal.add(&row(0)).unwrap_err();
         assert_eq!(full.to_string(), format!("cannot write {}", journal.path().display()));
+    }
+
+    #[test]
+    fn a_line_is_a_row_only_as_it_was_written() {
+        let line = String::from_utf8(line_of(&row(7)).unwrap()).unwrap();
+        assert!(unchanged(line.as_bytes()).is_some());
+        let other = String::from_utf8(line_of(&row(8)).unwrap()).unwrap();
+        let swapped = format!("{}{}", &other[..64], &line[64..]);
+        for changed in [&*line.replace("0.33", "0.34"), &line[65..], &line[1..], &line[..70], &swapped, "\n"] {
+            assert!(changed != line && unchanged(changed.as_bytes()).is_none(), "{changed}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use flate2::read::ZlibDecoder;
 
 use crate::args::{Cli, Completions, Help, Man};
 use crate::names;
-use crate::page_text::laid_out;
+use crate::page_text::{laid_out, without_comments};
 
 macro_rules! packed {
     ($name:literal) => {
@@ -70,13 +70,13 @@ pub fn run(args: &Help) -> Result<String> {
         return on_policy(topic);
     }
     if let Some((.., text)) = PAGES.iter().find(|(name, ..)| name == topic && root.find_subcommand(name).is_none()) {
-        return Ok(shown(unpacked(text)?));
+        return Ok(shown(&unpacked(text)?));
     }
     root.build();
     if let Some(command) = root.find_subcommand_mut(topic).filter(|command| !command.is_hide_set()) {
         let mut text = command.render_long_help().ansi().to_string();
         if let Some((.., page)) = PAGES.iter().find(|(name, ..)| name == topic) {
-            let _ = write!(text, "\n{}", shown(unpacked(page)?));
+            let _ = write!(text, "\n{}", shown(&unpacked(page)?));
         }
         return Ok(text);
     }
@@ -98,7 +98,7 @@ fn on_policy(name: &str) -> Result<String> {
             section.push('\n');
         }
     }
-    Ok(shown(section))
+    Ok(shown(&section))
 }
 
 /// What there is help for: commands, pages, then policies.
@@ -108,8 +108,9 @@ fn topics(root: &clap::Command) -> Vec<&str> {
     commands.chain(pages).chain(POLICIES.iter().map(|policy| policy.name)).collect()
 }
 
-/// A page, laid out for the terminal if there is one.
-fn shown(page: String) -> String {
+/// A page without comments, laid out for the terminal if there is one: elsewhere it is Markdown, for other programs to read.
+fn shown(page: &str) -> String {
+    let page = without_comments(page);
     // As wide as tables are there.
     table::new(&[]).width().map(|width| laid_out(&page, width.into())).unwrap_or(page)
 }

@@ -82,6 +82,12 @@ fn help_knows_commands_and_pages() {
         let heading = section.lines().next().unwrap().trim_start_matches('#').trim_start();
         assert!(heading == policy.name && section.contains("**Decides**"), "{section}");
         assert_eq!(section.matches("**Decides**").count(), 1, "{section}");
+        assert!(!section.contains("<!--"), "{section}");
+    }
+    // Where a generator wrote its part concerns no reader.
+    for page in ["complaints", "reproductions"] {
+        let text = stdout(&["help", page]);
+        assert!(text.contains("**") && !text.contains("<!--"), "{text}");
     }
     let nothing = String::from_utf8(evenkeel(&["help", ""]).stderr).unwrap();
     let (_, known) = nothing.trim_end().split_once("known are ").unwrap();

@@ -149,6 +149,30 @@ fn what_was_done_before_an_end_is_not_done_again() {
 }
 
 #[test]
+fn a_journal_that_was_edited_is_not_believed() {
+    let (_folder, path) = table();
+    let (grid, request) = (grid(GRID), Request::into(&path));
+    let after = After(9, AtomicUsize::new(0), Arc::default());
+    let control = Control { progress: &after, meter: Some(&after.2), ..Control::default() };
+    let Error::Stopped { done, .. } = sweep(&grid, &request, &control).unwrap_err() else { panic!("was not stopped") };
+    let journal = evenkeel_sweep::journal(&path);
+    let text = fs::read_to_string(&journal).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let edited = lines[2].replace("\"energy_j\":", "\"energy_j\":1");
+    assert!(edited != lines[2]);
+    lines[2] = &edited;
+    fs::write(&journal, lines.join("\n") + "\n").unwrap();
+    let error = sweep(&grid, &request, &Control::default()).unwrap_err().to_string();
+    assert!(
+        error.contains(".journal: no row of a sweep at line 3 (it is not what was written): remove the line"),
+        "{error}"
+    );
+    lines.remove(2);
+    fs::write(&journal, lines.join("\n") + "\n").unwrap();
+    assert_eq!(run(&grid, &request).computed, RUNS - done + 1, "as the error says");
+}
+
+#[test]
 fn a_grid_that_grows_keeps_its_runs_and_one_that_shrinks_drops_none_unasked() {
     let (_folder, path) = table();
     let small = grid(&GRID.replace("seeds = 3", "seeds = 2"));
