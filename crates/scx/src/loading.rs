@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use evenkeel_linux::{process, refusal};
+use evenkeel_linux::{clock, process, refusal};
 use evenkeel_model::Ns;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Enum64;
@@ -84,6 +84,13 @@ impl<S: Skeleton> Loaded<S> {
     /// Takes the events that have come, in order.
     pub(crate) fn events(&mut self) -> Vec<Event> {
         self.ring.events()
+    }
+
+    /// This process is at work, however long that still takes.
+    pub(crate) fn answer(&mut self) {
+        if let Some(memory) = self.skeleton.memory() {
+            long(memory.heard).store(clock::clock().0, Ordering::Release);
+        }
     }
 
     /// All events until then have been acted on. Returns why the kernel has given the machine back, if it has.

@@ -431,6 +431,21 @@ fn stress_ng_ends_under_every_policy() {
     stress_ng_ends(&others.iter().map(String::as_str).chain(["colab/daemon"]).collect::<Vec<_>>());
 }
 
+/// Far more threads wait for each core than are in order there. When every choice went through all of them, the kernel took the machine back in
+/// one of four runs under `colab`.
+#[test(slow, vm, reservations, stress_ng)]
+fn no_thread_of_a_crowd_is_starved_when_the_kernel_decides() {
+    let mut policies = policies_and_paths(&[]);
+    policies.retain(|policy| policy.ends_with("/kernel"));
+    let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let said = guest(folder.path(), "crowd", &policies);
+    for (told, policy) in accounts(&said, &policies).iter().zip(policies) {
+        assert!(told["longest_wait_s"].as_f64().unwrap() < ENOUGH, "{policy}: {told}");
+        assert!(told["threads"].as_u64().unwrap() > 1_000, "{policy}: {told}");
+    }
+}
+
 /// 10,000 threads that come and go; and more that never sleep than there are cores, beside one that does: it goes on, and of
 /// the others those that are nice have less.
 fn storms_and_hogs(policy: &str) {

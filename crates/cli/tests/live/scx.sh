@@ -261,6 +261,13 @@ stress)
 	done
 	;;
 
+# Up to 3,000 threads that wait for a core at a time.
+crowd)
+	for policy; do
+		under "$policy" -- stress-ng --temp-path /tmp --timeout 15s --cpu 2 --pthread 2 --pthread-max 1500 --fork 1 --switch 1
+	done
+	;;
+
 # Many threads that come and go, and more that never sleep than there are cores.
 storms)
 	under "$2" -- "$programs" storm 4 "$1"
