@@ -229,7 +229,7 @@ key      what it is
 | **3** | a **4** |
 ";
         let text = laid_out(page, 22).replace("\u{1b}[1m", "<").replace("\u{1b}[0m", ">");
-        assert_eq!(text, "<Wins> over `a/**/b`\nand <all others>\n<1>  <a 2>\n<3>  a 4\n");
+        assert_eq!(text, "<Wins> over `a/**/b` and\n<all others>\n<1>  <a 2>\n<3>  a 4\n");
         // A mark without another one is none.
         assert_eq!(laid_out("**a** 2 ** 3", 22), "**a** 2 ** 3\n");
     }

@@ -133,9 +133,9 @@ impl Report<'_> {
 
     /// The headings of the table, those of numbers with a `>`.
     pub fn columns(&self) -> Vec<&'static str> {
-        let mut columns = vec!["scheduler", ">runs", ">seconds", ">to stock", ">interval", ""];
+        let mut columns = vec!["scheduler", ">runs", ">seconds", ">time to stock", ">interval", ""];
         if self.counts_energy() {
-            columns.extend([">J", ">to stock"]);
+            columns.extend([">J", ">J to stock"]);
         }
         columns
     }
@@ -169,7 +169,7 @@ impl Report<'_> {
             margin => format!(" Less than {:.1} % is no difference.", margin * 100.0),
         };
         format!(
-            "To stock: time against the kernel's own scheduler in the same round. The intervals of\nall, however often they \
+            "To stock: against the kernel's own scheduler in the same round. The intervals of\nall, however often they \
              were looked at, hold with 95 %.{margin}\nTime begins with the process, so that what Evenkeel itself takes is in it."
         )
     }

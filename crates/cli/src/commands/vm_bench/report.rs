@@ -152,12 +152,12 @@ fn makespans(machine: &Measured) -> String {
         ">makespan s",
         ">ideal s",
         ">over ideal",
-        ">to stock",
+        ">time to stock",
         ">predicted s",
-        ">predicted",
+        ">predicted time to stock",
         ">H_ANTT",
-        ">to stock",
-        ">predicted",
+        ">H_ANTT to stock",
+        ">predicted H_ANTT to stock",
         ">H_STP",
     ];
     let mut rows = table::new(&columns);
@@ -188,7 +188,7 @@ fn makespans(machine: &Measured) -> String {
 
 /// How long woken threads waited to run, where that was measured.
 fn latencies(machine: &Measured) -> Option<String> {
-    let columns = ["wake-up to run", "policy", "host", ">p50 ms", ">to stock", ">p99 ms", ">to stock"];
+    let columns = ["wake-up to run", "policy", "host", ">p50 ms", ">p50 to stock", ">p99 ms", ">p99 to stock"];
     let mut rows = table::new(&columns);
     let mut previous = "";
     for row in &machine.rows {
@@ -239,4 +239,26 @@ pub fn legend(benches: &[Bench]) -> String {
              H_ANTT, H_STP: against each program alone on as many big cores.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_column_has_the_name_of_another() {
+        let nothing = Measured {
+            spec: "2B2S:3".parse().unwrap(),
+            shares: None,
+            rows: Vec::new(),
+            repetitions: 1,
+            wanted: 1,
+            totals: Vec::new(),
+            accuracy: Vec::new(),
+        };
+        let heading = makespans(&nothing);
+        let mut names: Vec<&str> = heading.trim().split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
+        names.sort_unstable();
+        assert!(names.len() == 13 && names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
 }
