@@ -24,23 +24,22 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const FIRST_LINE: f64 = 10.0;
 const BETWEEN_LINES: f64 = 60.0;
 
-/// A bar over so many `steps` with an estimate of the time left. It shows nothing when standard error is no terminal.
+/// A bar over so many `steps`, after which its prefix stands. It shows nothing when standard error is no terminal.
 fn bar(what: &'static str, steps: usize, of: &'static str) -> ProgressBar {
     if steps < BAR {
         return ProgressBar::hidden();
     }
-    counted_bar(what, steps, of)
+    counted_bar(what, steps, of, "{prefix}")
 }
 
-/// A bar as [`bar`] makes it, for runs that take seconds each.
+/// A bar over so many `steps` that take seconds each, with an estimate of the time left.
 pub fn slow_bar(what: &'static str, steps: usize) -> ProgressBar {
-    counted_bar(what, steps, "runs")
+    counted_bar(what, steps, "runs", ", {eta} left")
 }
 
-fn counted_bar(what: &'static str, steps: usize, of: &'static str) -> ProgressBar {
+fn counted_bar(what: &'static str, steps: usize, of: &'static str, left: &str) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{msg}} [{{bar:30}}] {{pos}}/{{len}} {of}, {{eta}} left"))
-    {
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{msg}} [{{bar:30}}] {{pos}}/{{len}} {of}{left}")) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(what);
@@ -73,8 +72,19 @@ struct Shown {
     began: Stopwatch,
     /// It has too few runs for a bar, and so far nothing is shown.
     quiet: bool,
+    /// What it is a part of.
+    whole: Option<Whole>,
+    /// It counts the runs of the whole.
+    counts: bool,
     /// The work is over.
     over: bool,
+}
+
+/// The runs of all stages together, where their number is known beforehand.
+#[derive(Clone, Copy)]
+struct Whole {
+    runs: usize,
+    done: usize,
 }
 
 impl Shown {
@@ -84,7 +94,34 @@ impl Shown {
 
     fn counted(label: &'static str, runs: usize, of: &'static str) -> Self {
         let bar = bar(label, runs, of);
-        Self { label, of, runs, done: 0, bar, began: Stopwatch::start(), quiet: runs < BAR, over: false }
+        let quiet = runs < BAR;
+        Self {
+            label,
+            of,
+            runs,
+            done: 0,
+            bar,
+            began: Stopwatch::start(),
+            quiet,
+            whole: None,
+            counts: false,
+            over: false,
+        }
+    }
+
+    /// The next stage with runs of a whole.
+    fn part(label: &'static str, whole: Whole) -> Self {
+        let part = Self { done: whole.done, whole: Some(whole), counts: true, ..Self::stage(label, whole.runs) };
+        part.bar.set_position(whole.done as u64);
+        part
+    }
+
+    fn advance(&mut self) {
+        self.done += 1;
+        self.bar.inc(1);
+        if let Some(whole) = self.whole.as_mut().filter(|_| self.counts) {
+            whole.done = self.done;
+        }
     }
 }
 
@@ -92,7 +129,15 @@ impl Work {
     /// Begins work; `what` names its runs in a bar. From now on Ctrl-C stops the runs, and a second Ctrl-C ends the command
     /// at once.
     pub fn begin(what: &'static str, max_events: u64) -> Self {
-        let work = Self::shown(what, max_events);
+        Self::interruptible(Self::shown(what, max_events, None))
+    }
+
+    /// As [`Self::begin`], for work with several stages of runs: their bar and the time left are of so many `runs`.
+    pub fn begin_of(what: &'static str, max_events: u64, runs: usize) -> Self {
+        Self::interruptible(Self::shown(what, max_events, Some(Whole { runs, done: 0 })))
+    }
+
+    fn interruptible(work: Self) -> Self {
         let stop = work.stages.meter.stop();
         // If a handler cannot be set, Ctrl-C ends the command at once.
         let _ = flag::register_conditional_default(SIGINT, Arc::clone(stop));
@@ -102,12 +147,12 @@ impl Work {
 
     /// Shows what is done before any run. Ctrl-C ends the command at once.
     pub fn before_runs() -> Self {
-        Self::shown("", 0)
+        Self::shown("", 0, None)
     }
 
-    fn shown(what: &'static str, max_events: u64) -> Self {
+    fn shown(what: &'static str, max_events: u64, whole: Option<Whole>) -> Self {
         let meter = Arc::new(Meter::default());
-        let shown = Mutex::new(Shown::stage(what, 1));
+        let shown = Mutex::new(Shown { whole, ..Shown::stage(what, 1) });
         let stages = Arc::new(Stages { what, meter, watch: Stopwatch::start(), shown });
         let shows = Arc::clone(&stages);
         let terminal = std::io::stderr().is_terminal();
@@ -158,6 +203,7 @@ impl Stages {
                 shown.bar = ProgressBar::new_spinner();
             }
             shown.bar.set_message(describe(&shown, &self.meter, seconds));
+            shown.bar.set_prefix(left(&shown, seconds));
         }
     }
 
@@ -172,7 +218,7 @@ impl Stages {
                 return;
             }
             if seconds >= at {
-                messages::note(format_args!("{}{}", describe(&shown, &self.meter, seconds), progress(&shown)));
+                messages::note(format_args!("{}{}", describe(&shown, &self.meter, seconds), progress(&shown, seconds)));
                 at = next_line(seconds);
             }
         }
@@ -184,17 +230,23 @@ fn next_line(seconds: f64) -> f64 {
     seconds + seconds.min(BETWEEN_LINES)
 }
 
-/// How many runs of a stage are done, and how long the others will take.
-fn progress(shown: &Shown) -> String {
-    let left = match shown.done {
-        0 => String::new(),
-        done => {
-            let seconds = shown.began.seconds() * shown.runs.saturating_sub(done) as f64 / done as f64;
-            format!(", about {} left", HumanDuration(Duration::from_secs(seconds as u64)))
-        }
-    };
+/// How many runs of a stage are done, and how long the others will take, after so many seconds of work.
+fn progress(shown: &Shown, seconds: f64) -> String {
     let Shown { done, runs, of, .. } = shown;
-    if *runs > 1 { format!(", {done} of {runs} {of} done{left}") } else { String::new() }
+    if *runs > 1 { format!(", {done} of {runs} {of} done{}", left(shown, seconds)) } else { String::new() }
+}
+
+/// How long a stage will take, or the whole that it is a part of, after so many seconds of work.
+fn left(shown: &Shown, seconds: f64) -> String {
+    let (seconds, done, runs) = match shown.whole {
+        Some(Whole { runs, done }) => (seconds, done, runs),
+        None => (shown.began.seconds(), shown.done, shown.runs),
+    };
+    if done == 0 {
+        return String::new();
+    }
+    let left = seconds * runs.saturating_sub(done) as f64 / done as f64;
+    format!(", about {} left", HumanDuration(Duration::from_secs(left as u64)))
 }
 
 /// How far a stage is, after so many seconds of work.
@@ -222,19 +274,21 @@ impl Progress for Stages {
             Stage::Runs => (self.what, "runs"),
             Stage::Writing => ("writing", "runs"),
         };
-        *self.shown() = Shown::counted(label, runs, of);
+        let mut shown = self.shown();
+        *shown = match shown.whole {
+            Some(whole) if stage == Stage::Runs => Shown::part(label, whole),
+            whole => Shown { whole, ..Shown::counted(label, runs, of) },
+        };
     }
 
     fn advance(&self) {
-        let mut shown = self.shown();
-        shown.done += 1;
-        shown.bar.inc(1);
+        self.shown().advance();
     }
 
     fn end(&self) {
         let mut shown = self.shown();
         shown.bar.finish_and_clear();
-        *shown = Shown::stage(self.what, 1);
+        *shown = Shown { whole: shown.whole, ..Shown::stage(self.what, 1) };
     }
 }
 
@@ -258,9 +312,31 @@ mod tests {
     #[test]
     fn a_line_says_how_much_is_left() {
         let stage = Shown { done: 3, ..Shown::stage("sweeping", 9) };
-        assert_eq!(progress(&stage), ", 3 of 9 runs done, about 0 seconds left");
-        assert_eq!(progress(&Shown::stage("sweeping", 9)), ", 0 of 9 runs done");
-        assert_eq!(progress(&Shown::stage("simulating", 1)), "");
+        assert_eq!(progress(&stage, 60.0), ", 3 of 9 runs done, about 0 seconds left");
+        assert_eq!(progress(&Shown::stage("sweeping", 9), 60.0), ", 0 of 9 runs done");
+        assert_eq!(progress(&Shown::stage("simulating", 1), 60.0), "");
+    }
+
+    #[test]
+    fn what_is_left_is_of_all_stages_where_their_runs_are_known() {
+        let work = Work::shown("reproducing", 0, Some(Whole { runs: 40, done: 0 }));
+        let stages = &work.stages;
+        let line = |seconds| progress(&stages.shown(), seconds);
+        stages.begin(Stage::References, 9);
+        stages.advance();
+        assert_eq!(line(5.0), ", 1 of 9 runs done");
+        stages.end();
+        stages.begin(Stage::Runs, 10);
+        (0..10).for_each(|_| stages.advance());
+        assert_eq!(line(20.0), ", 10 of 40 runs done, about 60 seconds left");
+        stages.end();
+        assert_eq!(line(20.0), "");
+        stages.begin(Stage::Training, 3);
+        assert_eq!(line(20.0), ", 0 of 3 runs done, about 60 seconds left");
+        stages.end();
+        stages.begin(Stage::Runs, 30);
+        (0..10).for_each(|_| stages.advance());
+        assert_eq!(line(20.0), ", 20 of 40 runs done, about 20 seconds left");
     }
 
     #[test]

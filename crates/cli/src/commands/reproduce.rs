@@ -19,7 +19,8 @@ pub fn run(args: &Reproduce) -> Result<String> {
     if args.oracle {
         paper::check_oracle(&experiments, &args.experiment)?;
     }
-    let work = Work::begin("reproducing", args.limit.max_events);
+    let runs = experiments.iter().map(Reproduction::runs_of).sum::<Result<_, _>>()?;
+    let work = Work::begin_of("reproducing", args.limit.max_events, runs);
     let mut cut_short = false;
     let mut reproductions = Vec::new();
     let mut seconds = Vec::new();

@@ -67,10 +67,7 @@ impl Reproduction {
         if oracle && experiment.knows_speedups() {
             experiment.title += ", with perfect knowledge of every speedup";
         }
-        let runner = |set: &Set| {
-            let place = || format!("set {} of {}", set.name, experiment.name);
-            Runner::new(plan(&experiment, set, oracle).map_err(|error| error.within(place()))?, control)
-        };
+        let runner = |set: &Set| Runner::new(plan(&experiment, set, oracle)?, control);
         let runners = experiment.sets.iter().map(runner).collect::<Result<Vec<_>>>()?;
         let mut events = 0;
         let (mut sets, mut reckoned) = (Vec::new(), Vec::new());
@@ -97,6 +94,22 @@ impl Reproduction {
         Ok(Self { experiment, sets, rows, null, separated, power, profiles, events })
     }
 
+    /// How many runs [`Self::run`] does of an experiment in [`Stage::Runs`](crate::Stage::Runs), all sets together.
+    ///
+    /// # Errors
+    /// The experiment's file names something that does not exist.
+    pub fn runs_of(experiment: &Experiment) -> Result<usize> {
+        let of_set = |set: &Set| {
+            let plan = plan(experiment, set, false)?;
+            Ok(match set.carrier {
+                Carrier::Threads => plan.jobs().len(),
+                Carrier::Workers(_) => workers::jobs(experiment, set, &plan)?.len(),
+                Carrier::Equations => 0,
+            })
+        };
+        experiment.sets.iter().map(of_set).sum()
+    }
+
     /// The counts of the rows.
     pub fn summary(&self) -> Summary {
         tally(&self.rows, &self.null)
@@ -116,6 +129,11 @@ impl Reproduction {
 
 /// The plan of a set that threads run; of sets with another carrier the machines only.
 fn plan(experiment: &Experiment, set: &Set, oracle: bool) -> Result<Plan> {
+    let place = || format!("set {} of {}", set.name, experiment.name);
+    named_in(experiment, set, oracle).map_err(|error| error.within(place()))
+}
+
+fn named_in(experiment: &Experiment, set: &Set, oracle: bool) -> Result<Plan> {
     let threads = matches!(set.carrier, Carrier::Threads);
     let names: Vec<&str> = set.workloads.iter().map(|member| member.name.as_str()).filter(|_| threads).collect();
     let tasks = Tasks { ready: set.tasks, main: set.main };

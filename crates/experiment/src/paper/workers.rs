@@ -37,6 +37,23 @@ pub struct ProfiledArm {
     pub profile: workers::Profile,
 }
 
+/// A run of a set: kernel, machine, techniques and seed.
+type Job<'a> = (&'static Kernel, &'a Machine, &'a str, u64);
+
+/// The runs of a set.
+pub fn jobs<'a>(experiment: &'a Experiment, set: &'a Set, plan: &'a Plan) -> Result<Vec<Job<'a>>> {
+    let mut jobs = Vec::new();
+    for member in &set.workloads {
+        let kernel = kernel(&member.name)?;
+        for machine in &plan.machines {
+            for policy in experiment.policies_of(set) {
+                jobs.extend(plan.seeds.iter().map(|seed| (kernel, machine, policy.as_str(), *seed)));
+            }
+        }
+    }
+    Ok(jobs)
+}
+
 /// Runs a set, spread over all cores. Also returns how many events the simulator processed.
 pub fn run(
     experiment: &Experiment,
@@ -45,15 +62,7 @@ pub fn run(
     plan: &Plan,
     control: &Control<'_>,
 ) -> Result<(Vec<Sample>, u64)> {
-    let mut jobs = Vec::new();
-    for member in &set.workloads {
-        let kernel = kernel(&member.name)?;
-        for machine in &plan.machines {
-            for policy in experiment.policies_of(set) {
-                jobs.extend(plan.seeds.iter().map(|seed| (kernel, machine, policy, *seed)));
-            }
-        }
-    }
+    let jobs = jobs(experiment, set, plan)?;
     let done = control.each(Stage::Runs, &jobs, |(kernel, machine, policy, seed)| {
         let options = options(conditions, policy, *seed, control)?;
         let outcome = play(machine, kernel, &options, control, &mut ())?;

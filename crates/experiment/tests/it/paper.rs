@@ -1,7 +1,9 @@
 //! An evaluation of the test's own, and what goes wrong with the files of such.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use evenkeel_experiment::paper::{Experiment, Reproduction, Verdict, check_oracle};
-use evenkeel_experiment::{Control, Error};
+use evenkeel_experiment::{Control, Error, Progress, Stage};
 
 const HEAD: &str = r#"
 name = "own"
@@ -74,6 +76,34 @@ fn every_row_has_its_number_from_the_samples_of_its_set() {
     let summary = reproduction.summary();
     assert_eq!((summary.results, summary.compared), (3, 1));
     assert_eq!(reproduction.ranking(), None);
+}
+
+/// Counts runs.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Progress for Counted {
+    fn begin(&self, stage: Stage, runs: usize) {
+        self.0.fetch_add(if stage == Stage::Runs { runs } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_number_of_runs_is_known_beforehand() {
+    const WORKERS: &str = r#"
+[[set]]
+name = "tasks"
+machines = ["aaws-4B4L"]
+policies = ["base", "base+m"]
+workloads = [{ name = "radix-2" }]
+seeds = 3
+host = { workers = { interrupt_cycles = 20, step_ns = 40 } }
+"#;
+    let experiment = Experiment::parse(&[HEAD, SETS, WORKERS, ROWS].concat()).unwrap();
+    let counted = Counted::default();
+    let known = Reproduction::runs_of(&experiment).unwrap();
+    Reproduction::run(experiment, false, &Control { progress: &counted, ..Control::default() }).unwrap();
+    assert_eq!((known, counted.0.into_inner()), (2 * 2 + 2 * 3, known));
 }
 
 #[test]
