@@ -91,6 +91,7 @@ impl Lanes<'_> {
             moments: &moments.collect::<Vec<_>>(),
             marks: self.policies.iter().map(|(at, policy)| (*at, policy.as_str())).collect(),
             facts: self.threads.iter().map(|thread| thread.facts.clone()).collect(),
+            colours: (0..COLOURS).collect(),
         };
         views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end)
     }

@@ -115,13 +115,14 @@ fn numbers(compared: &Comparison<'_>) -> Markup {
 }
 
 fn lanes(compared: &Comparison<'_>, timelines: &Timelines) -> Markup {
+    let colours = colours_of(&compared.policies);
     html! {
         @for (index, panel) in timelines.panels.iter().enumerate() {
             details open[index == 0] {
                 summary { (panel.workload) " on " (panel.machine.name) }
                 @let runs = compared.policies.iter().zip(&panel.histories);
-                @let runs: Vec<Drawn<'_>> =
-                    runs.map(|(policy, history)| Drawn::simulated(policy, history, &panel.machine)).collect();
+                @let runs = runs.map(|(policy, history)| Drawn::simulated(policy, history, &panel.machine));
+                @let runs: Vec<Drawn<'_>> = runs.map(|run| run.beside(&colours)).collect();
                 (timeline(&format!("timeline-{}", index + 1), TIMELINE, &runs, panel.horizon()))
                 (latencies(compared, panel, index + 1))
             }

@@ -107,6 +107,8 @@ fn colours_stand_out_and_so_does_text_on_them() {
             let text = f64::max(contrast("paper", &colour), contrast("ink", &colour));
             assert!(text >= 4.5, "text on {colour}, night: {night}: {text}");
         }
+        // Power and clocks.
+        assert!(contrast("soft", "idle") >= 3.0, "night: {night}");
         for text in ["ink", "soft", "good", "bad"] {
             assert!(contrast(text, "paper").min(contrast(text, "shade")) >= 4.5, "{text}, night: {night}");
         }

@@ -1,5 +1,7 @@
 //! What is in a figure does not hide what else is there.
 
+use std::collections::BTreeSet;
+
 use crate::pages;
 use evenkeel_testing::browser::{DESK, PHONE, Page};
 
@@ -41,6 +43,17 @@ fn published_and_simulated_have_a_colour_that_no_bar_has() {
     })";
     let shared: Vec<u64> = serde_json::from_value(page.ask(shared)).unwrap();
     assert!(!shared.is_empty() && shared.iter().all(|shared| *shared == 0), "{shared:?}");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn policies_and_programs_have_no_colour_in_common() {
+    let page = Page::open(&pages::comparison(), DESK);
+    page.drawn();
+    let named = "[...document.querySelectorAll('.legend span')].map(name => getComputedStyle(name).color)";
+    let colours: BTreeSet<String> = serde_json::from_value(page.ask(named)).unwrap();
+    // Three policies and two programs.
+    assert_eq!((colours.len(), page.number(&format!("{named}.length"))), (5, 5.0));
     page.is_content();
 }
 

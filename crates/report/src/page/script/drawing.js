@@ -194,8 +194,8 @@ function drawTrack(pen, item, y, box, view, colours) {
   const level = (value) => y + item.height - 1 - (value / most) * (item.height - 4);
   pen.text(item.name, box.x - 8, y + item.height / 2 - 6, colours.soft, { align: "right", room: box.x - 8 });
   pen.text(`to ${Number(most.toPrecision(3))} ${unit}`, box.x - 8, y + item.height / 2 + 7, colours.soft, { align: "right", room: box.x - 8 });
-  const colour = colours.of[item.track.colour % COLOURS];
-  const graph = pen.graph(box.x, y, box.width, item.height, colour);
+  // No program's colour, and no policy's: its name says what it is.
+  const graph = pen.graph(box.x, y, box.width, item.height, colours.soft);
   const end = Math.min(view.to, item.run.end);
   // A pixel for which there are several values shows their range, and the line its mean.
   const range = (column, low, high, mean) => graph.range(column, level(high), Math.max(level(high) + 0.5, level(low)), level(mean));

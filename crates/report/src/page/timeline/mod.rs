@@ -10,6 +10,7 @@ use evenkeel_sched::policy::Label;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
+use super::COLOURS;
 use super::groups::Groups;
 use columns::Columns;
 
@@ -29,6 +30,8 @@ pub struct Drawn<'a> {
     pub marks: Vec<(Ns, &'a str)>,
     /// What else is known of each thread: pairs of a name and a text.
     pub facts: Vec<Vec<(&'static str, String)>>,
+    /// The colours, in the order in which programs, or types of cores, have them.
+    pub colours: Vec<usize>,
 }
 
 impl<'a> Drawn<'a> {
@@ -44,7 +47,15 @@ impl<'a> Drawn<'a> {
             Ns::ZERO => Vec::new(),
             _ => vec![("blame", format!("others waited {blame} for it, all of them together"))],
         });
-        Self { title, history, machine, numbers: None, moments: &[], marks: Vec::new(), facts: facts.collect() }
+        let (facts, colours) = (facts.collect(), (0..COLOURS).collect());
+        Self { title, history, machine, numbers: None, moments: &[], marks: Vec::new(), facts, colours }
+    }
+
+    /// As it is, but in colours of its own as far as there are others than `taken`, which mean something else on the page.
+    #[must_use]
+    pub fn beside(mut self, taken: &[usize]) -> Self {
+        self.colours.sort_by_key(|colour| taken.iter().any(|other| other % COLOURS == *colour));
+        self
     }
 }
 
@@ -65,6 +76,8 @@ struct Run<'a> {
     threads: Vec<Thread<'a>>,
     /// What has one colour.
     groups: Vec<String>,
+    /// The colours, in the order of groups and types of cores.
+    colours: &'a [usize],
     reasons: Vec<String>,
     spans: Packed,
     judged: Packed,
@@ -154,6 +167,7 @@ fn run<'a>(drawn: &'a Drawn<'_>) -> Run<'a> {
             })
             .collect(),
         groups: groups.names,
+        colours: &drawn.colours,
         reasons: reasons(history),
         spans: spans(history, &position),
         judged: judged(history, machine),
