@@ -151,7 +151,8 @@ impl Journal {
         let unchanged = unchanged(line).ok_or_else(|| "it is not what was written".to_owned());
         unchanged.and_then(|json| serde_json::from_slice(json).map_err(|error| error.to_string())).map_err(|error| {
             let message = format!(
-                "no row of a sweep at {place} ({error}): remove the line to do its run again, or the file to do all of them again"
+                "no row of a sweep at {place} ({error}): remove the line to do its run again, or the file to do \
+                 all of them again"
             );
             Error::table(&self.path, message)
         })
