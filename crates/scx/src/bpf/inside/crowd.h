@@ -3,10 +3,8 @@
  * in the order in which they came, and no decision goes through all of them. The policy sees the first ones, which are in the order of vruntime. */
 #pragma once
 
-/* A thread that has waited for so long, in ns, runs for a tick, whatever the policy decides: `PATIENCE` of src/host/rescue.rs. */
-#define PATIENCE 1000000000ULL
-/* How long a tick lasts, in ns: `TICK` of src/host.rs. */
-#define TICK 4000000ULL
+#include "patience.h"
+
 /* So many threads wait in the order of vruntime: as many as have a tick each before the last one has waited for PATIENCE. */
 #define ORDERED (PATIENCE / TICK)
 /* How many come up from behind at a time (assumed: no core is left for longer than a millisecond by that). */
