@@ -125,14 +125,20 @@ impl Progress for After {
     }
 }
 
+/// A sweep that was stopped after so many runs, or a few more. Returns how many it has done.
+fn stopped_after(runs: u64, grid: &Grid, request: &Request) -> u64 {
+    let after = After(runs as usize, AtomicUsize::new(0), Arc::default());
+    let control = Control { progress: &after, meter: Some(&after.2), ..Control::default() };
+    let Error::Stopped { done, of } = sweep(grid, request, &control).unwrap_err() else { panic!("was not stopped") };
+    assert!((runs..RUNS).contains(&done) && of == RUNS, "{done} of {of}");
+    done
+}
+
 #[test]
 fn what_was_done_before_an_end_is_not_done_again() {
     let (folder, path) = table();
     let (grid, request) = (grid(GRID), Request::into(&path));
-    let after = After(100, AtomicUsize::new(0), Arc::default());
-    let control = Control { progress: &after, meter: Some(&after.2), ..Control::default() };
-    let Error::Stopped { done, of } = sweep(&grid, &request, &control).unwrap_err() else { panic!("was not stopped") };
-    assert!((100..RUNS).contains(&done) && of == RUNS, "{done} of {of}");
+    let done = stopped_after(100, &grid, &request);
     assert_eq!(names(folder.path()), ["out.parquet.journal"]);
     // A kill may cut the last line off.
     let journal = folder.path().join("out.parquet.journal");
@@ -152,9 +158,7 @@ fn what_was_done_before_an_end_is_not_done_again() {
 fn a_journal_that_was_edited_is_not_believed() {
     let (_folder, path) = table();
     let (grid, request) = (grid(GRID), Request::into(&path));
-    let after = After(9, AtomicUsize::new(0), Arc::default());
-    let control = Control { progress: &after, meter: Some(&after.2), ..Control::default() };
-    let Error::Stopped { done, .. } = sweep(&grid, &request, &control).unwrap_err() else { panic!("was not stopped") };
+    let done = stopped_after(9, &grid, &request);
     let journal = evenkeel_sweep::journal(&path);
     let text = fs::read_to_string(&journal).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
