@@ -64,14 +64,16 @@ enum How {
     Big,
     Pfs,
     Openmp,
+    DynamicOpenmp,
 }
 
-const ALL: [(How, &str); 5] = [
+const ALL: [(How, &str); 6] = [
     (How::Stock, "stock"),
     (How::Dynamic, "dynamic"),
     (How::Big, "big core"),
     (How::Pfs, "pfs"),
     (How::Openmp, "--openmp"),
+    (How::DynamicOpenmp, "dynamic --openmp"),
 ];
 
 /// A program that can be run.
@@ -107,7 +109,10 @@ impl Program {
     }
 
     fn command(&self, how: How) -> Option<&Path> {
-        if how == How::Dynamic { self.dynamic.as_deref() } else { Some(&self.plain) }
+        match how {
+            How::Dynamic | How::DynamicOpenmp => self.dynamic.as_deref(),
+            How::Stock | How::Big | How::Pfs | How::Openmp => Some(&self.plain),
+        }
     }
 }
 
@@ -130,7 +135,9 @@ fn run(args: &Args, how: How, program: &Path, folder: &Path) -> Result<(f64, Str
         How::Stock | How::Dynamic => {}
         How::Big => _ = command.args(["taskset", "-c", "0"]),
         How::Pfs => _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--policy", "pfs"]).args(CORES).arg("--"),
-        How::Openmp => _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--openmp"]).args(CORES).arg("--"),
+        How::Openmp | How::DynamicOpenmp => {
+            _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--openmp"]).args(CORES).arg("--")
+        }
     }
     // A thread that spins while it waits holds up the timers of an emulated core.
     command

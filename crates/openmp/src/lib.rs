@@ -9,6 +9,7 @@
 //! - `region`: the regions of a program, and the team of threads that is in one.
 //! - `tool`: learns of regions from libomp, by the interface that OpenMP has for tools (OpenMP 5.0, chapter 4).
 //! - `libomp`: answers, in libomp's stead, which iterations of a loop are a thread's.
+//! - `dynamic`: how large the parts are that threads take of a loop one after the other.
 //! - `real`: the functions of libomp in whose place this library's are called.
 //! - `shares`, `libgomp`: how many threads programs of GCC's have, and which core runs which.
 //! - `cores`: which cores there are, and threads bound to them.
@@ -22,6 +23,7 @@ pub mod split;
 
 mod clock;
 mod cores;
+mod dynamic;
 mod libgomp;
 mod libomp;
 mod real;

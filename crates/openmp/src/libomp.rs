@@ -22,7 +22,7 @@ pub struct Ident {
 
 /// A static loop without a chunk size, each thread one piece (`kmp_sch_static`), whatever its modifiers say of the order.
 const STATIC: i32 = 34;
-const MODIFIERS: i32 = 0b11 << 29;
+pub(crate) const MODIFIERS: i32 = 0b11 << 29;
 /// Flags of a construct that is no loop: `sections`, `distribute`.
 const OTHER: i32 = 0x400 | 0x800;
 
@@ -40,18 +40,18 @@ thread_local! {
 }
 
 /// The type of a loop's variable.
-trait Variable: Copy + TryFrom<i128> + Into<i128> {}
+pub(crate) trait Variable: Copy + TryFrom<i128> + Into<i128> {}
 impl<T: Copy + TryFrom<i128> + Into<i128>> Variable for T {}
 
 /// The bounds of a loop, both of which belong to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Bounds<T> {
-    lower: T,
-    upper: T,
+pub(crate) struct Bounds<T> {
+    pub(crate) lower: T,
+    pub(crate) upper: T,
 }
 
 /// How many iterations there are from a bound to the other; `None` if they cannot be counted.
-fn trips<T: Variable>(bounds: Bounds<T>, step: i128) -> Option<u64> {
+pub(crate) fn trips<T: Variable>(bounds: Bounds<T>, step: i128) -> Option<u64> {
     let span = bounds.upper.into() - bounds.lower.into();
     match step {
         0 => None,

@@ -36,7 +36,8 @@ struct Known {
 impl Known {
     /// Before it has run with so many threads.
     fn new(cores: &Cores, threads: usize) -> Self {
-        let speeds = cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds));
+        let speeds =
+            cores.speeds(threads).map_or_else(Speeds::default, |speeds| Speeds::known(&speeds.collect::<Vec<_>>()));
         Self { threads, speeds, ..Self::default() }
     }
 

@@ -204,22 +204,42 @@ pub struct Member<'a> {
     pub number: usize,
 }
 
-/// Does something with this thread's place in its team, if it is in a region whose loops may be split, and in a loop of this OpenMP library.
-pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T> {
-    let tool = TOOL.get().filter(|tool| tool.library == library)?;
+/// The team of the region that this thread is in, and how many threads it has; no team if its loops are not to be split. `None` outside of all regions,
+/// and where a thread is alone.
+///
+/// # Safety
+/// The thread stays in the region for as long as the team is used.
+unsafe fn region<'a>(tool: &Tool) -> Option<(Option<&'a Team>, usize)> {
     let (mut data, mut threads) = (ptr::null_mut::<Data>(), 0);
     // SAFETY: it writes to these places.
     let found = unsafe { (tool.parallel_info)(0, &mut data, &mut threads) };
     if found != 2 || data.is_null() || threads < 2 {
         return None;
     }
-    // SAFETY: libomp keeps it as long as a thread is in the region, which this one is until `then` returns; `begin` has put a team or null there.
-    let Some(team) = (unsafe { (*data).0.cast::<Team>().as_ref() }) else {
+    // SAFETY: libomp keeps it as long as a thread is in the region; `begin` has put a team or null there.
+    Some((unsafe { (*data).0.cast::<Team>().as_ref() }, threads as usize))
+}
+
+/// Does something with this thread's place in its team, if it is in a region whose loops may be split, and in a loop of this OpenMP library. The
+/// thread is where it belongs then.
+pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T> {
+    let tool = TOOL.get().filter(|tool| tool.library == library)?;
+    // SAFETY: until `then` returns it is in the region.
+    let (team, threads) = unsafe { region(tool) }?;
+    let Some(team) = team else {
         tool.cores.release();
         return None;
     };
     let number = usize::try_from((tool.thread_number)()).ok()?;
-    let threads = threads as usize;
     team.settle(number, threads);
     Some(then(Member { team, threads, number }))
+}
+
+/// Does something with the speeds of the cores that this thread's team may use, if it is in a region whose loops may be split, and in a loop of
+/// this OpenMP library.
+pub fn of_cores<T>(library: usize, then: impl FnOnce(&mut dyn Iterator<Item = f64>) -> T) -> Option<T> {
+    let tool = TOOL.get().filter(|tool| tool.library == library)?;
+    // SAFETY: the team is not used.
+    let (_, threads) = unsafe { region(tool) }.filter(|(team, _)| team.is_some())?;
+    Some(then(&mut tool.cores.speeds(threads)?))
 }

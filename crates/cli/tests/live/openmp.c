@@ -1,6 +1,7 @@
 // What OpenMP promises of loops, however they are split: each line says what came out, which must not depend on that.
 #include <omp.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,18 @@ int main(int argc, char **argv) {
         for (int i = 0; i < N; i++)
             done[i]++;
         bad |= once("dynamic", 1);
+#pragma omp parallel for schedule(dynamic, N / 6)
+        for (unsigned i = 0; i < N; i++)
+            done[i]++;
+        bad |= once("large chunks", 1);
+#pragma omp parallel for schedule(dynamic, N / 6)
+        for (long i = N - 1; i >= 0; i--)
+            done[i]++;
+        bad |= once("large chunks, downwards", 1);
+#pragma omp parallel for schedule(dynamic, N / 6)
+        for (unsigned long i = 0; i < N; i += 2)
+            done[i]++, done[i + 1]++;
+        bad |= once("large chunks, by twos", 1);
 #pragma omp parallel for schedule(guided)
         for (int i = 0; i < N; i++)
             done[i]++;
@@ -199,6 +212,29 @@ int main(int argc, char **argv) {
         }
         bad |= once("cancel", 1);
     }
+
+    // How large chunks are: each thread waits in its first one until two have one.
+    int begun = 0, chunk = N;
+#pragma omp parallel for schedule(monotonic : dynamic, 6)
+    for (int i = 0; i < 60; i++) {
+        static int here;
+#pragma omp threadprivate(here)
+        int all;
+        if (here)
+            continue;
+        here = 1;
+#pragma omp critical
+        if (i > 0 && i < chunk)
+            chunk = i;
+#pragma omp atomic
+        begun++;
+        do {
+            sched_yield();
+#pragma omp atomic read
+            all = begun;
+        } while (all < 2 && omp_get_num_threads() > 1);
+    }
+    fprintf(stderr, "chunks of 6 have %d iterations\n", chunk);
 
     // What the first thread was given, of a loop that takes long enough to be measured.
     int mine = 0;

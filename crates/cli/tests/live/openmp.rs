@@ -42,25 +42,32 @@ fn first(stderr: &str) -> u32 {
     line.split_whitespace().nth(6).unwrap().parse().unwrap()
 }
 
+/// How many iterations a chunk of six has in fact.
+fn chunk(stderr: &str) -> u32 {
+    let line = stderr.lines().find(|line| line.starts_with("chunks of 6 have")).unwrap();
+    line.split_whitespace().nth(4).unwrap().parse().unwrap()
+}
+
 #[test(libomp, two_cpus)]
 fn loops_that_are_split_by_speed_do_what_openmp_promises() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), "clang");
     let (plain, said) = run(&mut Command::new(&program));
-    assert_eq!(first(&said), 1 << 15);
+    assert_eq!((first(&said), chunk(&said)), (1 << 15, 6));
     let mut split =
         super::run::evenkeel(&["run", "--openmp", "--quiet", "--big", "0", "--little", "1", "--ratio", "3"]);
     split.env("EVENKEEL_OMP_LIBRARY", library());
     let (under, said) = run(split.arg("--").arg(&program).env("EVENKEEL_OMP", "report"));
     assert_eq!(under, plain);
     assert!(said.contains(" runs split; speeds of its cores: "), "{said}");
+    assert_eq!(chunk(&said), 2);
     // More threads than cores: left alone. So is a program that is told so.
     for (threads, switch) in [("5", "on"), ("2", "off")] {
         let mut alone = super::run::evenkeel(&["run", "--openmp", "--quiet", "--big", "0", "--little", "1"]);
         alone.env("EVENKEEL_OMP_LIBRARY", library());
         let (under, said) = run(alone.arg("--").arg(&program).arg(threads).env("EVENKEEL_OMP", switch));
         let own = run(Command::new(&program).arg(threads));
-        assert_eq!((under, first(&said)), (own.0, first(&own.1)));
+        assert_eq!((under, first(&said), chunk(&said)), (own.0, first(&own.1), 6));
     }
 }
 
@@ -119,11 +126,11 @@ fn programs_of_gcc_have_more_threads_where_cores_are_faster() {
         command
     };
     let (under, said) = run(&mut command());
-    assert_eq!((under, first(&said)), (plain.clone(), 1 << 14), "{said}");
+    assert_eq!((under, first(&said), chunk(&said)), (plain.clone(), 1 << 14, 2), "{said}");
     assert!(said.contains("the first of 4 threads") && said.contains(" runs split; speeds of its cores: "), "{said}");
     // A user who says how many threads there are has them.
     let (own, said) = run(command().env("OMP_NUM_THREADS", "2"));
-    assert_eq!((own, first(&said)), (plain.clone(), 1 << 15), "{said}");
+    assert_eq!((own, first(&said), chunk(&said)), (plain.clone(), 1 << 15, 6), "{said}");
     let (own, said) = run(command().env("EVENKEEL_OMP", "off").env("OMP_NUM_THREADS", "3"));
     assert!(own == plain && said.contains("the first of 3 threads"), "{said}");
     let (equal, said) = run(command().env("EVENKEEL_OMP_CORES", "0=1,1=1").env("OMP_NUM_THREADS", ""));

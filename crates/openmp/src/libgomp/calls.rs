@@ -6,9 +6,10 @@ use super::caller::with_caller;
 use super::{Code, Gomp, Set, TOLD, of};
 use crate::real::{Real, Replaced};
 
-/// Functions that begin a region: with its code, its data and how many threads it is to have (0: as many as there are), and more.
+/// Functions that begin a region: with its code, its data and how many threads it is to have (0: as many as there are), and more, of which one
+/// may be replaced.
 macro_rules! begins {
-    ($($name:ident($($more:ident: $type:ty),*) $(-> $result:ty)?;)*) => { $(
+    ($($name:ident($($more:ident: $type:ty),*) $(-> $result:ty)? $(, $replaced:ident: $by:expr)?;)*) => { $(
         /// In the place of libgomp's function of this name.
         ///
         /// # Safety
@@ -20,9 +21,11 @@ macro_rules! begins {
             type Function = unsafe extern "C" fn(Code, *mut c_void, c_uint, $($type),*) $(-> $result)?;
             // SAFETY: the type of the function of this name.
             let function = unsafe { real.function::<Function>() };
+            let gomp = of(real);
+            $(let $replaced = gomp.map_or($replaced, |gomp| ($by)(gomp, threads));)?
             // SAFETY: the caller's promise; code and data are the caller's own, or do what they do.
             let fork = |code, data| unsafe { function(code, data, threads, $($more),*) };
-            match of(real) {
+            match gomp {
                 Some(gomp) => gomp.region(code, data, fork),
                 None => fork(code, data),
             }
@@ -35,9 +38,11 @@ begins! {
     GOMP_parallel_reductions(flags: c_uint) -> c_uint;
     GOMP_parallel_sections(count: c_uint, flags: c_uint);
     GOMP_parallel_loop_static(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint),
+        chunk: |gomp: &Gomp, threads| gomp.chunk(threads, start, end, step, chunk);
     GOMP_parallel_loop_guided(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_nonmonotonic_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
+    GOMP_parallel_loop_nonmonotonic_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint),
+        chunk: |gomp: &Gomp, threads| gomp.chunk(threads, start, end, step, chunk);
     GOMP_parallel_loop_nonmonotonic_guided(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
     GOMP_parallel_loop_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
     GOMP_parallel_loop_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);

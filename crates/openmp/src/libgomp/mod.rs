@@ -13,10 +13,12 @@ mod calls;
 
 use std::cell::Cell;
 use std::env;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::sync::OnceLock;
 
 use crate::cores::{self, Cores};
+use crate::dynamic;
+use crate::libomp::{Bounds, trips};
 use crate::real::Real;
 use crate::region::{self, Team};
 use crate::shares::{apportion, core_of, team};
@@ -147,6 +149,21 @@ impl Gomp {
         // Threads and processes that this thread starts now inherit where it may run.
         self.cores.release();
         result
+    }
+
+    /// How many iterations the threads of a region that begins take at a time, of a loop that ends before `end`. The threads of a core are together
+    /// as fast as the core.
+    fn chunk(&self, threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long) -> c_long {
+        self.tell();
+        let own = threads == 0 && Self::ask(self.max_threads) == self.threads as c_int;
+        let first = Self::ask(self.level) == 0 && Self::ask(self.team_count) == 1;
+        let last = Bounds { lower: start, upper: end.saturating_sub(step.signum()) };
+        let smaller = || {
+            let asked = u64::try_from(chunk).ok().filter(|chunk| *chunk > 1 && own && first && begins_all())?;
+            let speeds = self.cores.all.iter().map(|core| core.1);
+            c_long::try_from(dynamic::chunk(trips(last, step.into())?, asked, speeds)).ok()
+        };
+        smaller().unwrap_or(chunk)
     }
 
     /// How many threads of a team each core runs.

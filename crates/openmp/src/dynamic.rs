@@ -1,0 +1,105 @@
+//! Loops of which threads take chunks, one after the other (`schedule(dynamic, n)`): how large these are.
+//!
+//! Problem: a slow core that takes one of the last chunks is late by most of the time that this takes it, and all others wait.
+//!
+//! Approach: where a loop has so few chunks that this would be seen, they are smaller: a slow core has one then for as long as a fast core would
+//! have the one that the program has asked for. Fast cores take more of them. They are the same for all threads, as OpenMP's libraries want it.
+//! `schedule(guided)` has small chunks at its end in any case. Where libomp has threads begin in parts of their own and steal chunks from others, which it
+//! does unless a loop is monotonic, the same holds for the last ones.
+#![allow(unsafe_code)]
+
+use crate::libomp::{Bounds, Ident, MODIFIERS, trips};
+use crate::real::{Replaced, as_c_str};
+use crate::tool::of_cores;
+
+/// `kmp_sch_dynamic_chunked` (openmp/runtime/src/kmp.h in LLVM), whatever its modifiers say of the order.
+const DYNAMIC: i32 = 35;
+/// A core may be late by so much of what the loop takes (assumed).
+const LATE: f64 = 0.02;
+
+/// How many iterations a chunk has, of a loop with `trips` of them in which the program asks for `chunk`, on cores of these speeds.
+pub fn chunk(trips: u64, chunk: u64, speeds: impl Iterator<Item = f64>) -> u64 {
+    let (mut slowest, mut fastest, mut all) = (f64::INFINITY, 0.0_f64, 0.0);
+    for speed in speeds {
+        (slowest, fastest, all) = (slowest.min(speed), fastest.max(speed), all + speed);
+    }
+    let (late, takes) = (chunk as f64 / slowest, trips as f64 / all);
+    if late <= LATE * takes { chunk } else { ((chunk as f64 * slowest / fastest).round() as u64).max(1) }
+}
+
+macro_rules! init {
+    ($($name:ident: $variable:ty, $step:ty;)*) => { $(
+        /// In the place of libomp's function of this name, which each thread calls before it takes chunks of a loop.
+        ///
+        /// # Safety
+        /// As for that function, which a compiler calls.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            at: *const Ident, thread: i32, schedule: i32, lower: $variable, upper: $variable, step: $step, size: $step,
+        ) {
+            type Function = unsafe extern "C" fn(*const Ident, i32, i32, $variable, $variable, $step, $step);
+            static REPLACED: Replaced = Replaced::new(const { as_c_str(concat!(stringify!($name), "\0")) });
+            let real = REPLACED.real(at.cast());
+            let smaller = || {
+                let asked = u64::try_from(size).ok().filter(|size| *size > 1 && schedule & !MODIFIERS == DYNAMIC)?;
+                let trips = trips(Bounds { lower, upper }, step.into())?;
+                let own = of_cores(real.library, |speeds| chunk(trips, asked, speeds))?;
+                <$step>::try_from(own).ok()
+            };
+            // SAFETY: the type of the function of this name, called with what this was given.
+            unsafe {
+                real.function::<Function>()(at, thread, schedule, lower, upper, step, smaller().unwrap_or(size));
+            }
+        }
+    )* };
+}
+
+init! {
+    __kmpc_dispatch_init_4: i32, i32;
+    __kmpc_dispatch_init_4u: u32, i32;
+    __kmpc_dispatch_init_8: i64, i64;
+    __kmpc_dispatch_init_8u: u64, i64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(trips: u64, asked: u64, speeds: &[f64]) -> u64 {
+        chunk(trips, asked, speeds.iter().copied())
+    }
+
+    /// When each core is done that takes chunks by turns, as part of what all could do.
+    fn ends(trips: u64, chunk: u64, speeds: &[f64]) -> f64 {
+        let (mut free, mut left) = (vec![0.0; speeds.len()], trips);
+        while left > 0 {
+            let next = (0..speeds.len()).min_by(|a, b| f64::total_cmp(&free[*a], &free[*b])).unwrap_or_default();
+            free[next] += chunk.min(left) as f64 / speeds[next];
+            left -= chunk.min(left);
+        }
+        free.into_iter().fold(0.0, f64::max) / (trips as f64 / speeds.iter().sum::<f64>())
+    }
+
+    #[test]
+    fn a_few_large_chunks_become_smaller_and_many_stay() {
+        assert_eq!(of(600, 100, &[3.0, 1.0]), 33);
+        assert_eq!(of(60_000, 100, &[3.0, 1.0]), 100);
+        assert_eq!(of(600, 100, &[1.0, 1.0]), 100);
+        assert_eq!(of(6, 2, &[3.0, 1.0]), 1, "one is the least");
+    }
+
+    #[test]
+    fn no_core_is_late_by_more_than_a_fast_one_would_be() {
+        for speeds in [&[3.0, 1.0][..], &[2.0, 1.0, 1.0], &[4.0, 4.0, 1.0, 1.0], &[5.0, 3.0, 1.0]] {
+            for chunks in 4..400 {
+                let (trips, asked) = (chunks * 1000, 1000);
+                let fast = speeds.iter().fold(0.0_f64, |most, speed| most.max(*speed));
+                let late = (asked as f64 / fast) / (trips as f64 / speeds.iter().sum::<f64>());
+                let own = ends(trips, of(trips, asked, speeds), speeds);
+                assert!(own <= 1.0 + late.max(LATE) + 1e-9, "{speeds:?}, {chunks}: {own}, {late}");
+            }
+        }
+        // Such as this, which takes 1.33 times as long as the program has it.
+        assert!(ends(6000, 1000, &[3.0, 1.0]) > 1.33 && ends(6000, of(6000, 1000, &[3.0, 1.0]), &[3.0, 1.0]) < 1.12);
+    }
+}
