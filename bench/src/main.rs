@@ -18,6 +18,7 @@ fn shared(bursts: u64) -> (Machine, Workload, &'static str) {
     let burst = Op::Compute { phase: PhaseId(0), work: Work::Time(Ns::from_ms(1)), spread: Spread::None };
     let thread = |index: u32| Thread {
         name: format!("thread{index}"),
+        process: 0,
         ops: vec![Op::Repeat { times: Some(bursts), body: vec![burst.clone(), Op::Yield] }],
         start: Start::At(Ns::ZERO),
         kind: ThreadKind::Application,

@@ -95,6 +95,7 @@ fn compute(us: u64, spread: Spread) -> Op {
 fn program(name: &str, bodies: Vec<Vec<Op>>) -> Program {
     let thread = |(number, body): (usize, Vec<Op>)| Thread {
         name: format!("thread{number}"),
+        process: 0,
         ops: vec![Op::Repeat { times: None, body }],
         start: Start::At(Ns::ZERO),
         kind: ThreadKind::Application,

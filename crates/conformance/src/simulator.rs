@@ -44,7 +44,7 @@ impl Arm for Simulator {
         let threads = scenario.threads.iter().enumerate().map(|(number, script)| {
             let (start, sched) = (Start::At(script.begins), params(script));
             let ops = script.steps.iter().map(op).collect();
-            Thread { name: number.to_string(), ops, start, kind: ThreadKind::Application, sched }
+            Thread { name: number.to_string(), process: 0, ops, start, kind: ThreadKind::Application, sched }
         });
         let workload = workload(threads.collect());
         let mut watch = Watch::new(scenario);

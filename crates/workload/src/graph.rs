@@ -268,6 +268,7 @@ mod tests {
     fn graph(ops: Vec<Op>) -> TaskGraph {
         let thread = Thread {
             name: "main".into(),
+            process: 0,
             ops,
             start: crate::program::Start::At(evenkeel_model::Ns::ZERO),
             kind: ThreadKind::Application,

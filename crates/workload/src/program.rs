@@ -98,6 +98,8 @@ pub struct Phase {
 pub struct Thread {
     /// Its name.
     pub name: String,
+    /// Which of the program's processes it belongs to: the threads of one use the same addresses.
+    pub process: u32,
     /// What it does, in order; it exits at the end.
     pub ops: Vec<Op>,
     /// When it begins.

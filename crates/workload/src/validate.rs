@@ -361,6 +361,7 @@ mod tests {
     fn with(ops: Vec<Op>) -> Program {
         let thread = Thread {
             name: "t".into(),
+            process: 0,
             ops,
             start: Start::At(evenkeel_model::Ns::ZERO),
             kind: ThreadKind::Application,

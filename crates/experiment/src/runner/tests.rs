@@ -61,6 +61,7 @@ fn workload(name: &str, calibration: Calibration) -> Workload {
     let compute = Op::Compute { phase: PhaseId(0), work: Work::Time(Ns::from_ms(30)), spread: Spread::None };
     let thread = Thread {
         name: "t".into(),
+        process: 0,
         ops: vec![compute],
         start: Start::At(Ns::ZERO),
         kind: ThreadKind::Application,

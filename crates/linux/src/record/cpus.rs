@@ -11,8 +11,8 @@ struct Cpu {
     running: Option<usize>,
     /// When a thread last left it.
     left: Ns,
-    /// The recorded thread that ran last.
-    last: Option<usize>,
+    /// The recorded thread that ran last, and its process.
+    last: Option<(usize, u32)>,
     /// The other hardware threads of its core, and how many times as long work takes beside one of them.
     siblings: Vec<u16>,
     longer: f64,
@@ -65,8 +65,8 @@ impl Cpus {
         self.list.get(usize::from(cpu)).and_then(|cpu| cpu.running)
     }
 
-    /// A thread begins to run. Returns how long its CPU is busy with the switch and with the thread's cold caches.
-    pub(super) fn put_on(&mut self, cpu: u16, thread: usize, before: Option<u16>, now: Ns) -> Ns {
+    /// A thread of a process begins to run. Returns how long its CPU is busy with the switch and with the thread's cold caches.
+    pub(super) fn put_on(&mut self, cpu: u16, thread: usize, process: u32, before: Option<u16>, now: Ns) -> Ns {
         let cluster = |cpu: u16| self.list.get(usize::from(cpu)).map(|cpu| cpu.cluster);
         let moved = match before {
             Some(before) if before == cpu => Ns::ZERO,
@@ -75,9 +75,12 @@ impl Cpus {
             None => Ns::ZERO,
         };
         let Some(on) = self.list.get_mut(usize::from(cpu)) else { return moved };
-        let switch = if on.last == Some(thread) { Ns::ZERO } else { self.costs.context_switch };
+        let switch = match on.last.replace((thread, process)) {
+            Some((last, _)) if last == thread => Ns::ZERO,
+            Some((_, last)) if last != process => self.costs.context_switch + self.costs.process_switch,
+            _ => self.costs.context_switch,
+        };
         on.running = Some(thread);
-        on.last = Some(thread);
         self.tell_siblings(cpu, now);
         switch + moved
     }

@@ -302,7 +302,8 @@ impl RecordingBuilder {
             }
             self.threads[before].state = RunState::Ready { since: at, woken: false };
         }
-        let overhead = self.cpus.put_on(cpu, thread, self.threads[thread].last_cpu, at);
+        let ThreadRecord { process, last_cpu, .. } = self.threads[thread];
+        let overhead = self.cpus.put_on(cpu, thread, process, last_cpu, at);
         self.threads[thread].last_cpu = Some(cpu);
         self.threads[thread].state = RunState::Running { since: began, overhead, beside: self.cpus.beside(cpu, at) };
     }

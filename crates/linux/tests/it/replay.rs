@@ -47,7 +47,7 @@ fn ops(act: Act) -> Vec<Op> {
 
 fn thread(name: &str, start: Start, ops: Vec<Op>) -> Thread {
     let (name, kind, sched) = (name.to_owned(), ThreadKind::Application, SchedParams::default());
-    Thread { name, ops, start, kind, sched }
+    Thread { name, process: 0, ops, start, kind, sched }
 }
 
 /// A main thread that spawns workers and waits for them. The workers do random things, meet at a barrier after each

@@ -11,6 +11,7 @@ use evenkeel_workload::{Op, Program, Thread, Workload};
 fn workload(threads: &[(u64, Option<Vec<u16>>)]) -> Workload {
     let thread = |(million, cpus): &(u64, Option<Vec<u16>>)| Thread {
         name: "t".into(),
+        process: 0,
         ops: vec![Op::Compute {
             phase: PhaseId(0),
             work: Work::Instructions(million * 1_000_000),

@@ -116,6 +116,8 @@ pub(crate) struct Extent {
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCode {
     pub program: usize,
+    /// Of the program.
+    pub process: u32,
     pub name: String,
     pub start: Start,
     pub kind: ThreadKind,

@@ -15,8 +15,8 @@ pub(crate) struct Core {
     /// When the scheduler's next tick is; never on an idle core.
     pub tick_at: Ns,
     pub last: Option<ThreadId>,
-    /// Of which program the last thread was.
-    pub program: Option<usize>,
+    /// Of which program the last thread was, and of which process of it.
+    pub process: Option<(usize, u32)>,
     /// When a thread last left it.
     pub left: Ns,
     pub busy: Ns,

@@ -309,7 +309,8 @@ impl<'a> Engine<'a> {
             self.context_switches += 1;
             c.stall += costs.context_switch;
             // An idle core keeps the translations of the program that ran last.
-            if c.program.replace(t.program).is_some_and(|last| last != t.program) {
+            let process = (t.program, self.code.threads[thread.index()].process);
+            if c.process.replace(process).is_some_and(|last| last != process) {
                 c.stall += costs.process_switch;
             }
         }

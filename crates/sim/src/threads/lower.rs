@@ -33,6 +33,7 @@ pub(crate) fn lower(workload: &Workload, machine: &Machine, calibrate: Calibrate
             code.instrs.push(Instr::Exit);
             code.threads.push(ThreadCode {
                 program: index,
+                process: thread.process,
                 name: thread.name.clone(),
                 start: thread.start,
                 kind: thread.kind,
@@ -71,6 +72,7 @@ mod tests {
         let drain = Op::Drain { queue: QueueId(0), body: vec![inner] };
         let thread = evenkeel_workload::Thread {
             name: "t".into(),
+            process: 0,
             ops: vec![Op::Repeat { times: Some(3), body: vec![drain] }],
             start: Start::Spawned,
             kind: ThreadKind::Application,

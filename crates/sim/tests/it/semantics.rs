@@ -84,6 +84,11 @@ fn a_switch_to_another_program_costs_more_than_one_within_a_program() {
     assert_eq!(end(&[&[1, 1, 1]]), after(3, 3, 0));
     // The first program on a core finds nothing of another one.
     assert_eq!(end(&[&[1], &[1]]), after(2, 1, 1));
+    // A recording is one program, of several processes.
+    let process = |process: u32| Thread { process, ..thread("t", vec![compute(1)]) };
+    let recording = program("p", vec![process(0), process(1)]);
+    let outcome = play(&machine, &workload(vec![recording]), "fcf", &Options::default());
+    assert_eq!(outcome.unwrap().makespan, after(2, 1, 1));
 }
 
 #[test]

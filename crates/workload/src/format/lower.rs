@@ -232,7 +232,7 @@ fn threads(
         lowering.ops(&mut member, &text.body, &mut ops)?;
         let name = if group.count == 1 { group.name.clone() } else { format!("{}-{i}", group.name) };
         let kind = if text.service { ThreadKind::Service } else { ThreadKind::Application };
-        out.push(Thread { name, ops, start, kind, sched: sched.clone() });
+        out.push(Thread { name, process: 0, ops, start, kind, sched: sched.clone() });
     }
     Ok(())
 }

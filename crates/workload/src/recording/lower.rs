@@ -58,7 +58,7 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
     let thread = |(position, (thread, name)): (usize, (&RecordedThread, &String))| {
         let ops = lowered(position, of_thread[position], &thread.steps);
         let (start, kind, sched) = (thread.start, thread.kind, SchedParams::default());
-        Thread { name: name.clone(), ops, start, kind, sched }
+        Thread { name: name.clone(), process: thread.process, ops, start, kind, sched }
     };
     let program = Program {
         name: name.to_owned(),

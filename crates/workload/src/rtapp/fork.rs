@@ -42,7 +42,7 @@ impl Threads {
             (format!("{name}-{index}"), Start::At(tasks[task].delay))
         };
         let (kind, sched) = (ThreadKind::Application, SchedParams::default());
-        self.list.push(Thread { name, ops: Vec::new(), start, kind, sched });
+        self.list.push(Thread { name, process: 0, ops: Vec::new(), start, kind, sched });
         self.origins.push(Origin { task, parent });
         Some(ThreadIndex(index as u32))
     }

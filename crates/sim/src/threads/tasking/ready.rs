@@ -72,6 +72,7 @@ pub(super) mod tests {
         };
         let main = Thread {
             name: "main".into(),
+            process: 0,
             ops: tasks.iter().map(op).collect(),
             start: Start::At(evenkeel_model::Ns::ZERO),
             kind: ThreadKind::Application,

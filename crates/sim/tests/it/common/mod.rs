@@ -25,6 +25,7 @@ pub fn compute(million: u64) -> Op {
 pub fn thread(name: &str, ops: Vec<Op>) -> Thread {
     Thread {
         name: name.into(),
+        process: 0,
         ops,
         start: Start::At(Ns::ZERO),
         kind: ThreadKind::Application,
