@@ -38,7 +38,7 @@ pub struct Run {
     #[arg(long, conflicts_with = "pid")]
     pub openmp: bool,
     /// Run the command so often under the policy, and as often without, in turns, and say how much time that makes; see `evenkeel try`
-    #[arg(long, value_name = "N", conflicts_with_all = ["pid", "html", "trace", "quiet"], value_parser = |text: &str| whole::<u32>(text, 2..=10_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["pid", "trace", "quiet"], value_parser = |text: &str| whole::<u32>(text, 2..=10_000))]
     pub ab: Option<u32>,
     /// Follow a process that runs already, until it ends or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = |text: &str| whole::<u32>(text, 1..=4_194_304))]
@@ -49,7 +49,7 @@ pub struct Run {
     /// Write the summary to this file instead of standard error
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a page to this file: which threads ran where and waited for which, and a timeline
+    /// Write a page to this file: which threads ran where and waited for which, and a timeline; with --ab what it has found
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write what ran where when, and what was moved, as a Perfetto trace

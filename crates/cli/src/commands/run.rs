@@ -11,7 +11,7 @@ use evenkeel_linux::launch::{self, Launched};
 use super::trial;
 use crate::args::Run;
 use crate::failed::Own;
-use crate::files::Target;
+use crate::files::{Target, Unwritten};
 use crate::interrupted::{Interrupted, STATUS};
 use crate::live::{self, Account};
 use crate::{catalog, messages, openmp, page, trace};
@@ -69,13 +69,19 @@ pub fn run(args: &Run) -> Result<u8> {
 
 /// With the policy and without: writes how they differ.
 fn compare(args: &Run, rounds: u32) -> Result<u8> {
-    if args.pid.is_some() || args.html.is_some() || args.trace.is_some() {
-        bail!("--ab {rounds} compares times: it goes with no --pid, --html or --trace");
+    if args.pid.is_some() || args.trace.is_some() {
+        bail!("--ab {rounds} compares times: it goes with no --pid or --trace");
     }
     let output = Target::open_some(args.output.as_ref())?;
-    match trial::ab(args, rounds) {
+    let html = Target::open_some(args.html.as_ref())?;
+    Target::distinct(&[&output, &html])?;
+    match trial::ab(args, rounds, html) {
         Ok(text) => live::write(&text, output, false).map(|()| 0),
-        Err(error) => {
+        Err(mut error) => {
+            if let Some(unwritten) = error.downcast_mut::<Unwritten>() {
+                live::write(&std::mem::take(&mut unwritten.report), output, false)?;
+                return Err(error);
+            }
             let interrupted = error.downcast::<Interrupted>()?;
             live::write(&interrupted.report, output, false)?;
             messages::error(&interrupted);

@@ -89,8 +89,8 @@ pub fn run(args: &Try) -> Result<String> {
     job.measure(&schedulers, rules, html)
 }
 
-/// `evenkeel run --ab`: so many rounds with the policy and without. Returns the account.
-pub fn ab(args: &Run, rounds: u32) -> Result<String> {
+/// `evenkeel run --ab`: so many rounds with the policy and without. Returns the account, and writes the page.
+pub fn ab(args: &Run, rounds: u32, html: Option<Target>) -> Result<String> {
     let job = Job::new(&args.command, args.format.format, "evenkeel run --ab")?;
     launch::find(&args.command[0])?;
     check(std::slice::from_ref(&args.policy), &args.cores)?;
@@ -104,7 +104,7 @@ pub fn ab(args: &Run, rounds: u32) -> Result<String> {
     let schedulers = [Scheduler { name: "stock".into(), words: Vec::new() }, Scheduler::new(&words, &options)];
     job.warm(&schedulers[STOCK])?;
     // Every difference counts where one is asked for.
-    job.measure(&schedulers, Rules::exactly(rounds, 0.0), None)
+    job.measure(&schedulers, Rules::exactly(rounds, 0.0), html)
 }
 
 /// A time for people, in seconds.

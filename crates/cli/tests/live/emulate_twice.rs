@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -23,7 +23,8 @@ impl Session {
     fn start(machine: &[&str], account: PathBuf) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
         command.arg("emulate").args(machine).args(["--dvfs", "--format", "json", "-o"]).arg(&account);
-        let pipes = command.args(["--", "sh"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let errors = File::create(account.with_extension("err")).unwrap();
+        let pipes = command.args(["--", "sh"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut evenkeel = pipes.spawn().unwrap();
         let (shell, said) = (evenkeel.stdin.take().unwrap(), BufReader::new(evenkeel.stdout.take().unwrap()));
         let mut session = Self { evenkeel, shell, said, root: PathBuf::new(), account };
@@ -110,6 +111,21 @@ fn what_is_written_in_one_changes_nothing_in_the_other() {
     other.set(big, 222_300);
     assert_eq!(other.khz(little), ["554400"; 2]);
     assert_eq!(other.finish(), [1, 1]);
+}
+
+/// Each slows the other's cores down, so that speeds and powers are of neither.
+#[test(emulation)]
+fn two_on_the_same_cpus_say_that_their_figures_are_of_neither() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |name: &str| Session::start(&["1B1L"], folder.path().join(name));
+    let (mut one, other) = (start("one.json"), start("other.json"));
+    let process = other.evenkeel.id();
+    assert_eq!(one.line("sleep 4; echo slept"), "slept");
+    one.finish();
+    other.finish();
+    let said = fs::read_to_string(folder.path().join("one.err")).unwrap();
+    let why = format!("another `evenkeel emulate` slowed it down as well (process {process})");
+    assert!(said.contains("its energy and power are not those of its frequencies") && said.contains(&why), "{said}");
 }
 
 #[test(emulation)]

@@ -59,11 +59,29 @@ fn schedulers_take_turns_and_only_the_result_is_printed() {
 fn one_policy_is_asked_about_in_short() {
     let folder = tempfile::tempdir().unwrap();
     let (script, runs) = counts(folder.path());
-    let output = run(&[&["run", "--ab", "2"], &CORES[..], &["--", "sh", "-c", &script]].concat());
+    let page = folder.path().join("page.html");
+    let words = ["run", "--ab", "2", "--html", page.to_str().unwrap()];
+    let output = run(&[&words[..], &CORES, &["--", "sh", "-c", &script]].concat());
     let said = text(&output.stderr);
     assert!(output.status.success() && output.stdout.is_empty(), "{said}");
     assert!(said.contains("stock") && said.contains("pfs") && said.contains("2 rounds"), "{said}");
     assert_eq!(runs(), 5);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("evenkeel run --ab") && page.contains("2 rounds"), "{page}");
+}
+
+#[test(two_cpus)]
+fn a_page_that_cannot_be_written_costs_no_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("gone/page.html");
+    fs::create_dir(page.parent().unwrap()).unwrap();
+    let account = folder.path().join("account");
+    let script = format!("rm -rf {}", page.parent().unwrap().display());
+    let words = ["run", "--ab", "2", "--html", page.to_str().unwrap(), "--output", account.to_str().unwrap()];
+    let output = run(&[&words[..], &CORES, &["--", "sh", "-c", &script]].concat());
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("cannot write") && said.contains("page.html"), "{said}");
+    assert!(fs::read_to_string(account).unwrap().contains("2 rounds"), "{said}");
 }
 
 #[test(two_cpus)]
@@ -101,7 +119,7 @@ fn a_failure_that_the_command_never_has_is_evenkeel_s() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("failed under pfs, with exit code 125"), "{said}");
     // A file's defaults conflict with nothing, so that the command says it.
-    let output = run(&["run", "--ab", "2", "--html", "x.html", "--", "true"]);
+    let output = run(&["run", "--ab", "2", "--trace", "x.pftrace", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "[run]\nab = 3\n").unwrap();

@@ -1,4 +1,4 @@
-//! The page of `evenkeel try --html`.
+//! The page of `evenkeel try --html`, and of `run --ab --html`.
 
 use evenkeel_linux::trial::STOCK;
 use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame};

@@ -43,7 +43,8 @@ impl<'a> Guest<'a> {
     /// Millions of steps that one big core does in a second.
     pub(super) fn rate<C: Caller>(&mut self, caller: &mut C) -> Result<f64, C::Error> {
         let line = format!("taskset -c 0 {} 1 {CALIBRATION}", programs::path(self.folder, CALIBRATED).display());
-        Ok(CALIBRATION as f64 / self.measure(&shell(&line), caller)?.time(CALIBRATED)?)
+        let output = self.measure("how fast a core is", &shell(&line), caller)?;
+        Ok(CALIBRATION as f64 / output.time(CALIBRATED)?)
     }
 
     /// The seconds that a program takes for a million steps, on this core or on all, warmed up as when it is measured.
@@ -57,7 +58,8 @@ impl<'a> Guest<'a> {
         let bench = Bench { name: member.to_string(), members: vec![member] };
         let bound = core.map_or(String::new(), |core| format!("taskset -cp {core} $$ >/dev/null; "));
         let line = format!("{bound}{}; {}", self.line(&bench, rate / WARM_UP), self.line(&bench, rate));
-        Ok(self.measure(&shell(&line), caller)?.time(member.program)? / self.steps(rate, &bench) as f64)
+        let output = self.measure(&bench.name, &shell(&line), caller)?;
+        Ok(output.time(member.program)? / self.steps(rate, &bench) as f64)
     }
 
     /// Records a bench under the guest's own scheduler, and has the recording played under each scheduler: the seconds of
@@ -71,7 +73,7 @@ impl<'a> Guest<'a> {
     ) -> Result<Vec<Vec<f64>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
-        self.measure(&command, caller)?;
+        self.measure(&format!("{} recorded", bench.name), &command, caller)?;
         let emulated = self.vm.as_ref().is_none_or(|vm| vm.accelerator() == Accelerator::Tcg);
         caller.predict(&file, schedulers, emulated)
     }
@@ -89,7 +91,8 @@ impl<'a> Guest<'a> {
         if !scheduler.is_stock() {
             command = caller.under(&self.spec, scheduler, &command)?;
         }
-        self.measure_for(if scheduler.host == Host::Peer { LOAD } else { 0.0 }, &command, caller)
+        let what = format!("{} under {scheduler}", bench.name);
+        self.measure_for(if scheduler.host == Host::Peer { LOAD } else { 0.0 }, &what, &command, caller)
     }
 
     /// Millions of steps for each program of a bench, so that all together take the wanted time at best.
@@ -114,12 +117,19 @@ impl<'a> Guest<'a> {
         format!("export OMP_WAIT_POLICY=passive; {} & wait", programs.join(" & "))
     }
 
-    fn measure<C: Caller>(&mut self, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
-        self.measure_for(0.0, command, caller)
+    /// Runs a command, which is `what` for people, and again in a new guest if this one dies.
+    fn measure<C: Caller>(&mut self, what: &str, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
+        self.measure_for(0.0, what, command, caller)
     }
 
     /// The same for a command that takes so many seconds before it begins.
-    fn measure_for<C: Caller>(&mut self, more: f64, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
+    fn measure_for<C: Caller>(
+        &mut self,
+        more: f64,
+        what: &str,
+        command: &[String],
+        caller: &mut C,
+    ) -> Result<Output, C::Error> {
         let timeout = Ns((((self.plan.seconds + 1.0) * PATIENCE + more) * 1e9) as u64);
         let mut boots = 0;
         loop {
@@ -145,9 +155,10 @@ impl<'a> Guest<'a> {
                 Err(error @ (vm::Error::Guest { .. } | vm::Error::Timeout(_))) => {
                     self.vm = None;
                     if boots == BOOTS {
+                        warn(&format!("{what}: {BOOTS} guests in a row have died of it"));
                         return Err(error.into());
                     }
-                    warn(&format!("{error}; booting the guest again"));
+                    warn(&format!("{what}: {error}; booting the guest again"));
                 }
                 Err(error) => return Err(error.into()),
             }
