@@ -551,6 +551,9 @@ class Policy:
     def predictor(self) -> Literal["best", "second-best", "inverted"]:
         """How good the predictor of speedups should be."""
 
+    def culprit(self) -> Literal["holders", "waker"]:
+        """Which threads are blamed for a wait."""
+
     def admit(self, s: State, thread: int, /) -> Sequence[int]:
         """The cores that a thread may use from its creation on."""
 

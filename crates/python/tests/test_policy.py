@@ -265,6 +265,7 @@ def returning(hook, value):
         ("period", 5, "at least 10 us"),
         ("accepts", "no such cores", "cannot schedule 2B2S: no such cores"),
         ("predictor", "good", "second-best"),
+        ("culprit", "none", "holders or waker"),
     ],
 )
 def test_what_cannot_be_carried_out_is_said(hook, value, message):

@@ -35,7 +35,7 @@ pub use run_queue::RunQueue;
 pub use scheduler::{Predict, Scheduler};
 pub use span::Span;
 pub use state::{Core, State};
-pub use thread::{Future, NewThread, OnType, Run, Thread, Wait, Window};
+pub use thread::{Future, NewThread, OnType, Release, Run, Thread, Wait, Window};
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -4,9 +4,10 @@
 //! empties after every report. See `docs/ARCHITECTURE.md` for what a host owes the scheduler.
 //!
 //! This file has the reports. What follows from them is in submodules: where threads wait (`queues`), which give way
-//! (`preemption`), what cores take from each other (`balance`), and how fast clusters run (`frequencies`).
+//! (`preemption`), what cores take from each other (`balance`), how fast clusters run (`frequencies`), and who made others wait (`blame`).
 
 mod balance;
+mod blame;
 mod frequencies;
 mod preemption;
 mod queues;
@@ -24,6 +25,7 @@ use crate::idle::IdleTurns;
 use crate::pelt::{self, Pelt};
 use crate::policy::description::Reads;
 use crate::policy::hooks::{Changes, Judgement, Label, Policy, Standing};
+use crate::policy::parts::culprit::Culprit;
 use crate::policy::parts::fair;
 use crate::span::Span;
 use crate::state::State;
@@ -44,6 +46,8 @@ pub struct Scheduler {
     /// When each cluster's frequency last followed its use.
     followed: Vec<Option<Ns>>,
     idle_turns: IdleTurns,
+    /// Which threads are blamed for waits.
+    culprit: Culprit,
 }
 
 impl Scheduler {
@@ -53,6 +57,7 @@ impl Scheduler {
             followed: vec![None; machine.clusters.len()],
             idle_turns: IdleTurns::default(),
             state: State::new(machine, policy.busy_factor()),
+            culprit: policy.culprit(),
             policy,
             predict,
             outbox: VecDeque::new(),
@@ -275,11 +280,6 @@ impl Scheduler {
         debug_assert!(!self.state.thread(thread).alive(), "a thread that lives is forgotten");
         self.policy.forget(thread);
         self.free.push(thread);
-    }
-
-    /// A thread's wait ended because `waker` released it: the waker made it wait for so long (COLAB 4.1).
-    pub fn blame(&mut self, waker: ThreadId, waited: Ns) {
-        self.state.threads[waker.index()].blame += waited;
     }
 
     /// A thread waited for others for so long: for a host that counts this itself and reports those waits as

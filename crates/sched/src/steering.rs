@@ -2,7 +2,7 @@
 
 use evenkeel_model::{Class, CoreId, CoreSet, Ns, ProgramId, ThreadId, ThreadKind};
 
-use crate::policy::Judgement;
+use crate::policy::{Culprit, Judgement};
 
 /// A thread, as it is seen from beside.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +40,11 @@ pub enum Order {
 
 /// What steers threads from beside their scheduler.
 pub trait Steering {
+    /// Which threads are to be blamed for a wait of another one ([`Seen::blame`]).
+    fn culprit(&self) -> Culprit {
+        Culprit::default()
+    }
+
     /// Looks at all threads that are there. Returns when it looks next, and how soon it does where a big core goes idle before.
     fn look(&mut self, now: Ns, threads: &[Seen<'_>]) -> (Ns, Ns);
 

@@ -1,6 +1,8 @@
 //! What the scheduler knows about a thread. The same fields in every host; what a host cannot read is `None`.
 
-use evenkeel_model::{Clamp, Class, CoreId, CoreSet, Counters, Instructions, Machine, Ns, ProgramId, ThreadKind};
+use evenkeel_model::{
+    Clamp, Class, CoreId, CoreSet, Counters, Instructions, Machine, Ns, ProgramId, ThreadId, ThreadKind,
+};
 
 use crate::masks::{Masks, Sets};
 use crate::pelt::Pelt;
@@ -85,6 +87,8 @@ pub struct Thread {
     pub contended: Ns,
     /// All time that others waited for it (COLAB 4.1, "bottleneck identification").
     pub blame: Ns,
+    /// How its last wait for others ended, if a thread ended it.
+    pub released: Option<Release>,
     /// Instructions retired, if the host can count them.
     pub instructions: Option<Instructions>,
     /// Since the last [`crate::Scheduler::refresh`].
@@ -93,6 +97,15 @@ pub struct Thread {
     pub speedup: Option<f64>,
     /// What is ahead of it, for policies that want it; `None` as well if nothing depends on what it does.
     pub future: Option<Future>,
+}
+
+/// The end of a thread's wait for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The thread that ended it. If it has exited, its number may be another one's.
+    pub by: ThreadId,
+    /// When.
+    pub at: Ns,
 }
 
 /// What is ahead of a thread. Only a simulator knows it, and only for a policy that wants it ([`crate::Description::foresight`]).
@@ -147,6 +160,7 @@ impl Thread {
             waited: Ns::ZERO,
             contended: Ns::ZERO,
             blame: Ns::ZERO,
+            released: None,
             instructions: None,
             window: Window { on_type: vec![OnType::default(); machine.core_types.len()] },
             speedup: None,

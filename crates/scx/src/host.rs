@@ -206,9 +206,10 @@ impl<O: Orders> Driver<O> {
             (&What::Renamed(before), first) => self.rename(before, event.tid, first),
             (&What::Ready { woken, by, waited, yielded }, Some(id)) => {
                 let by = by.and_then(|by| self.by_tid.get(&by).copied());
-                if let Some(by) = by.filter(|by| *by != id && waited > Ns::ZERO) {
-                    self.sched.blame(by, waited);
-                    self.figures.blamed += waited;
+                if waited > Ns::ZERO {
+                    let other = by.filter(|by| *by != id);
+                    self.sched.released(event.at, id, other, waited);
+                    self.figures.blamed += other.map_or(Ns::ZERO, |_| waited);
                 }
                 let why = match self.threads[id.index()].begun {
                     false => Why::New { by },

@@ -91,7 +91,12 @@ fn every_kernel_accepts_every_policy() {
 
 /// Every policy by every path, and knobs that are constants to the verifier, which skips what they switch off.
 fn policies_and_knobs() -> Vec<String> {
-    let knobs = ["colab:deal=load/kernel", "colab:takeover=blamed/kernel", "pfs:lag=10ms/kernel"];
+    let knobs = [
+        "colab:deal=load/kernel",
+        "colab:takeover=blamed/kernel",
+        "colab:culprit=holders/kernel",
+        "pfs:lag=10ms/kernel",
+    ];
     policies_and_paths(&[]).into_iter().chain(knobs.map(String::from)).collect()
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Machine, Ns, ProgramId, ThreadId};
-use evenkeel_sched::policy::{Hook, Judgement};
+use evenkeel_sched::policy::{Culprit, Hook, Judgement};
 use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
@@ -119,6 +119,11 @@ impl Driver {
     /// Whether speedups that are measured change what the policy does.
     pub fn wants_speedups(&self) -> bool {
         self.sched.wants_speedups()
+    }
+
+    /// Which threads are to be blamed for waits.
+    pub fn culprit(&self) -> Culprit {
+        self.sched.culprit()
     }
 
     /// The scheduler's id of a thread that has been seen and is still there.

@@ -95,11 +95,12 @@ impl Follow {
             type_of[usize::from(*cpu)] = core.core_type.0;
         }
         let big = plan.machine.big().iter().map(|core| plan.cpus[core.index()]).collect();
-        let sampler = Sampler::open(process, type_of.clone(), big)?;
+        let mut sampler = Sampler::open(process, type_of.clone(), big)?;
         // Opening it takes some ms, before the program runs.
         let now = clock();
         let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
         let driver = Driver::new(plan.machine.clone(), &plan.cpus, &plan.policy, now);
+        sampler.set_culprit(driver.culprit());
         let steers = driver.steers();
         Ok(Self {
             counts: driver.wants_speedups(),

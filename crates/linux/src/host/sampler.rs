@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use evenkeel_model::Ns;
+use evenkeel_sched::policy::Culprit;
 use rustix::thread::CpuSet;
 
 use super::proc::ProcSampler;
@@ -86,6 +87,13 @@ impl Sampler {
                 process::parent(process).filter(|parent| sampler.follows(*parent))
             }
             _ => None,
+        }
+    }
+
+    /// Which threads are blamed for waits from now on.
+    pub fn set_culprit(&mut self, culprit: Culprit) {
+        if let Self::Watch { watch, .. } = self {
+            watch.set_culprit(culprit);
         }
     }
 

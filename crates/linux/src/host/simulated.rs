@@ -2,7 +2,7 @@
 //! orders move. That programs are not moved while they start is left out.
 
 use evenkeel_model::{CoreSet, Machine, Ns, ThreadId};
-use evenkeel_sched::policy::Judgement;
+use evenkeel_sched::policy::{Culprit, Judgement};
 use evenkeel_sched::steering::{self, Seen, Steering};
 use evenkeel_sched::{Class, Setup, ThreadKind, Wait};
 
@@ -57,6 +57,10 @@ fn sample(seen: &Seen<'_>) -> Sample {
 }
 
 impl Steering for Simulated {
+    fn culprit(&self) -> Culprit {
+        self.driver.culprit()
+    }
+
     fn look(&mut self, now: Ns, threads: &[Seen<'_>]) -> (Ns, Ns) {
         let samples: Vec<Sample> = threads.iter().map(sample).collect();
         self.driver.step(now, &samples, |sample| {

@@ -97,6 +97,7 @@ impl Follow {
                 driver.take_over(now, sample, about, &self.driver);
             }
         }
+        self.sampler.set_culprit(driver.culprit());
         (self.counts, self.driver) = (driver.wants_speedups(), driver);
         self.watched.policy = setup.name().to_owned();
         self.summary.policies.push((now.since(self.began), setup.name().to_owned()));

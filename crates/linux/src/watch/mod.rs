@@ -21,6 +21,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use evenkeel_model::Ns;
+use evenkeel_sched::policy::Culprit;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, ProgramType, RingBuffer, RingBufferBuilder};
 use rustix::thread::CpuSet;
@@ -234,6 +235,13 @@ impl Watch {
             }
         }
         Ok(true)
+    }
+
+    /// From now on these are blamed for waits ([`Inside::blame`](crate::sample::Inside)). [`Self::pairs`] always has the holders.
+    pub fn set_culprit(&mut self, culprit: Culprit) {
+        if let Some(memory) = self.skeleton.maps.bss_data.as_deref_mut() {
+            memory.blames_waker = u32::from(culprit == Culprit::Waker);
+        }
     }
 
     /// From now on no thread is blamed for what this one waits for: it serves a language's runtime system, and waits for work.

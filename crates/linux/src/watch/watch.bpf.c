@@ -114,6 +114,9 @@ const volatile __u64 usable[MAX_CPUS / 64] = {};
 /* The thread of the host, whose masks are not the program's. */
 const volatile __u32 host = 0;
 
+/* By the host: who ends a wait is blamed for all of it. */
+__u32 blames_waker = 0;
+
 /* Read by the host. */
 __u32 used = 0;
 __u64 lost_events = 0;
@@ -406,17 +409,26 @@ static __always_inline __u64 ago(__u64 now, __u64 then)
 	return now > then ? now - then : 0;
 }
 
-/* Blames those that a thread waited for. The one that woke it, for the time since it was woken itself: until then it waited, too, and the
- * thread that woke it is the one to blame. Else those that pass a lock on would be blamed for all the time that one before
- * them held it, each for the wait of the next in the queue. */
+static void blame_for(struct record *waiter, struct record *by, __u64 waited)
+{
+	if (!waiter->serves)
+		__sync_fetch_and_add(&by->blame, waited);
+}
+
+/* Blames those that a thread waited for. The one that woke it, for all of it or for the time since it was woken itself: until then it waited, too,
+ * and the thread that woke it is the one to blame (the scheduler core's blame.rs). */
 static void blame(struct record *waiter, struct record *by, __u64 now)
 {
-	__u64 from = waiter->since, to = now, began;
+	__u64 from = waiter->since, to = now, began, last;
 
+	if (blames_waker)
+		blame_for(waiter, by, ago(to, from));
 	for (int step = 0; step < LINKS && by && to > from; step++) {
-		began = step < LINKS - 1 && by->woken > from && by->woken < to ? by->woken : from;
-		if (!waiter->serves)
-			__sync_fetch_and_add(&by->blame, to - began);
+		/* Once: its wait may be over again. */
+		last = *(volatile __u64 *)&by->woken;
+		began = step < LINKS - 1 && from < last && last < to ? last : from;
+		if (!blames_waker)
+			blame_for(waiter, by, to - began);
 		waited_for(waiter->tid, by->tid, to - began);
 		to = began;
 		by = record_of(by->woken_by);

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::parts::fair;
-use evenkeel_sched::policy::{self, Description, Guarantee, Pick as Choice, Reads};
+use evenkeel_sched::policy::{self, Culprit, Description, Guarantee, Pick as Choice, Reads};
 use evenkeel_sched::{Policy as Scheduling, Run, Setup, Span as Ran, State as Scheduler, Why as Reason};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use pyo3::types::{PyAny, PyTuple, PyType};
 
 use super::base::{self, HOOKS, Policy};
 use super::state::State;
-use super::values::{Changes, Pick, Span, Why, cores, quality};
+use super::values::{Changes, Pick, Span, Why, blamed, cores, quality};
 use crate::error::Error;
 use crate::machine::Machine as PyMachine;
 use crate::work::Faults;
@@ -165,6 +165,7 @@ struct Adaptor {
     knows_capacities: bool,
     balances_always: bool,
     predictor: Quality,
+    culprit: Culprit,
 }
 
 impl Adaptor {
@@ -184,6 +185,7 @@ impl Adaptor {
             )));
         }
         let predictor: String = made.call_method0("predictor")?.extract()?;
+        let culprit: String = made.call_method0("culprit")?.extract()?;
         Ok(Self {
             description,
             overrides: description.overrides.iter().copied().collect(),
@@ -195,6 +197,7 @@ impl Adaptor {
             knows_capacities: made.call_method0("knows_capacities")?.extract()?,
             balances_always: made.call_method0("balances_always")?.extract()?,
             predictor: quality(&predictor)?,
+            culprit: blamed(&culprit)?,
         })
     }
 
@@ -333,6 +336,10 @@ impl Scheduling for Adaptor {
 
     fn predictor(&self) -> Quality {
         self.predictor
+    }
+
+    fn culprit(&self) -> Culprit {
+        self.culprit
     }
 
     fn admit(&mut self, s: &Scheduler, thread: ThreadId) -> CoreSet {

@@ -44,10 +44,11 @@ pub fn with_seed<T>(seed: u64, make: impl FnOnce() -> T) -> T {
 }
 
 /// The hooks, by their names.
-pub const HOOKS: [&str; 21] = [
+pub const HOOKS: [&str; 22] = [
     "accepts",
     "period",
     "predictor",
+    "culprit",
     "admit",
     "place",
     "pick",
@@ -91,6 +92,12 @@ impl Policy {
     /// How good the predictor of speedups should be: `"best"`, `"second-best"` or `"inverted"`.
     fn predictor(&self) -> &'static str {
         "best"
+    }
+
+    /// Which threads are blamed for a wait: `"holders"`, where a lock or work was passed along each for the time that it had it, or `"waker"`, the one that
+    /// ended it, for all of it.
+    fn culprit(&self) -> &'static str {
+        "holders"
     }
 
     /// The cores that a thread may use from its creation on.

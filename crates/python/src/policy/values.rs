@@ -3,6 +3,7 @@
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Hz, ThreadId};
 use evenkeel_sched as sched;
+use evenkeel_sched::policy::Culprit;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -224,6 +225,15 @@ impl Changes {
 pub fn cores(s: &sched::State, given: &[u16]) -> Option<CoreSet> {
     let fine = !given.is_empty() && given.iter().all(|core| usize::from(*core) < s.cores.len());
     fine.then(|| given.iter().copied().map(CoreId).collect())
+}
+
+/// Which threads are blamed for a wait.
+pub fn blamed(word: &str) -> PyResult<Culprit> {
+    match word {
+        "holders" => Ok(Culprit::Holders),
+        "waker" => Ok(Culprit::Waker),
+        other => Err(Error::new_err(format!("culprit {other:?}: expected holders or waker"))),
+    }
 }
 
 /// How good the predictor of speedups should be.

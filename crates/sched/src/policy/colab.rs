@@ -13,6 +13,7 @@ use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId, ThreadKind};
 use super::description::{Description, Guarantee, Knob, Reads, Value};
 use super::hooks::{Changes, Group, Policy, Standing};
 use super::in_kernel::InKernel;
+use super::parts::culprit::{CULPRIT, Culprit};
 use super::parts::fair;
 use super::parts::faster_first::scaled;
 use super::parts::running::Running;
@@ -48,13 +49,14 @@ pub(super) static DESCRIPTION: Description = Description {
             summary: "which waiting a thread is blamed for: recent, halved each period, or all since it began (4.1)",
             value: Value::Word(&["recent", "all"]),
         },
+        CULPRIT,
         GC,
     ],
     guarantees: &[Guarantee::TakesOver],
     in_kernel: Some(InKernel { choices: &["takeover", "deal"], ..InKernel::new(6) }),
     ..Description::of::<Colab>("colab", |setup| {
         let (takeover, deal) = (Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal")));
-        Box::new(Colab::new(takeover, deal, Blame::named(setup.word("blame")), Services::of(setup)))
+        Box::new(Colab::new(takeover, deal, Blame::named(setup.word("blame")), Culprit::of(setup), Services::of(setup)))
     })
 };
 
@@ -120,6 +122,7 @@ pub struct Colab {
     takeover: Takeover,
     deal: Deal,
     blame: Blame,
+    culprit: Culprit,
     services: Services,
     labels: Vec<Labels>,
     /// The selector's priority of each thread, apart from the labels, since a core without a queue compares many: only threads
@@ -173,6 +176,10 @@ impl Policy for Colab {
     /// "updated only every 10 msec" (4.2).
     fn period(&self) -> Option<Ns> {
         Some(Ns::from_ms(10))
+    }
+
+    fn culprit(&self) -> Culprit {
+        self.culprit
     }
 
     /// The hierarchical core allocator (Algorithm 1, `_core_allocator_`).
@@ -313,11 +320,12 @@ impl Policy for Colab {
 }
 
 impl Colab {
-    fn new(takeover: Takeover, deal: Deal, blame: Blame, services: Services) -> Self {
+    fn new(takeover: Takeover, deal: Deal, blame: Blame, culprit: Culprit, services: Services) -> Self {
         Self {
             takeover,
             deal,
             blame,
+            culprit,
             services,
             labels: Vec::new(),
             urgencies: Vec::new(),

@@ -4,6 +4,7 @@ use evenkeel_model::predict::Quality;
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Machine, Ns, ThreadId};
 
 use super::description::Description;
+use super::parts::culprit::Culprit;
 use super::parts::fair;
 use crate::action::{Pick, Why};
 use crate::span::Span;
@@ -35,6 +36,11 @@ pub trait Policy: Send {
     /// How good the predictor of speedups should be, where one is trained.
     fn predictor(&self) -> Quality {
         Quality::Best
+    }
+
+    /// Which threads are blamed for a wait of another one ([`crate::Thread::blame`]).
+    fn culprit(&self) -> Culprit {
+        Culprit::default()
     }
 
     /// The cores that a thread may use from its creation on.

@@ -8,7 +8,8 @@ pub struct InKernel {
     /// Whether it reads how much threads and cores are used. The program counts that only if so.
     pub reads_usage: bool,
     /// The knobs that the program reads, switches and words, in its order ([`Setup::choice`](super::Setup::choice)). What other
-    /// knobs change reaches it by what this policy says of a thread ([`Standing`](super::Standing)).
+    /// knobs change reaches it by what this policy says of a thread ([`Standing`](super::Standing)), or of all
+    /// ([`Policy::culprit`](super::Policy::culprit)).
     pub choices: &'static [&'static str],
     /// The knob of time that the program reads.
     pub span: Option<&'static str>,

@@ -33,6 +33,7 @@ pub use description::{Description, Guarantee, Knob, Reads, Setup, SetupError, Va
 pub use evenkeel_hooks::hooks;
 pub use hooks::{Changes, Group, Hook, Judgement, Label, Overrides, Policy, Standing};
 pub use in_kernel::InKernel;
+pub use parts::culprit::Culprit;
 
 /// Every policy, in the order in which `evenkeel policies` lists them.
 pub static POLICIES: &[&Description] = &[

@@ -6,7 +6,7 @@
 //! This file is Algorithm 1, with what the text says beyond it as knobs. Where both are silent: in mixes all application
 //! threads together are `T_A` (COLAB 5.1, "we use it for controlling all application threads"), and contended time is
 //! time blocked on futexes. The defaults are those of COLAB's use of WASH, and `gc`, which is no paper's; the paper's own is
-//! `wash:quantum=40ms:fallback:rebind:homogeneous:gc=little`.
+//! `wash:quantum=40ms:fallback:rebind:homogeneous:culprit=holders:gc=little`.
 
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
@@ -14,6 +14,7 @@ use evenkeel_model::{CoreSet, CoreTypeId, Ns, ProgramId, ThreadId, ThreadKind};
 use super::description::{Description, Knob, Reads, Setup, Value};
 use super::hooks::{Changes, Policy};
 use super::in_kernel::InKernel;
+use super::parts::culprit::{CULPRIT, Culprit};
 use super::parts::services::{FIRST_PROGRAM, GC, Services, services};
 use crate::state::State;
 use crate::thread::Run;
@@ -65,6 +66,7 @@ const KNOBS: &[Knob] = &[
         summary: "of what the threads that others wait for longest are to make up the big cores' share: of all waiting, or of the contended threads (6)",
         value: Value::Word(&["waiting", "threads"]),
     },
+    CULPRIT,
     GC,
     FIRST_PROGRAM,
 ];
@@ -95,6 +97,7 @@ pub struct Wash {
     /// Whether threads of a scalable program must be alike.
     homogeneous: bool,
     lock_rank: LockRank,
+    culprit: Culprit,
     /// Where service threads belong.
     services: Services,
     /// The cores that service threads have while their program runs, since the last quantum; none before the first.
@@ -122,6 +125,7 @@ impl Wash {
             rebind: setup.switch("rebind"),
             homogeneous: setup.switch("homogeneous"),
             lock_rank: if setup.word("lock-rank") == "threads" { LockRank::Threads } else { LockRank::Waiting },
+            culprit: Culprit::of(setup),
             services: Services::of(setup),
             rest: None,
             histories: Vec::new(),
@@ -178,6 +182,10 @@ impl Policy for Wash {
 
     fn predictor(&self) -> Quality {
         self.predictor
+    }
+
+    fn culprit(&self) -> Culprit {
+        self.culprit
     }
 
     /// The fallback for threads without a history: application threads on big cores, service threads on small ones.

@@ -28,6 +28,7 @@
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"
+#include "inside/blame.h"
 #include "inside/beat.h"
 #include "inside/dump.h"
 
@@ -74,10 +75,11 @@ static void end_wait(__u32 slot, __u32 waker, __u64 now)
 	if (!waited)
 		return;
 	t->contended += waited;
-	if (waker && waker != slot) {
-		__sync_fetch_and_add(&thread_at(waker)->blame, waited);
+	if (waker == slot)
+		waker = 0;
+	released(slot, waker, waited, now);
+	if (waker)
 		__sync_fetch_and_add(&figures.blamed, waited);
-	}
 }
 
 SEC("struct_ops/select_cpu")

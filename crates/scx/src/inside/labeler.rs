@@ -9,7 +9,7 @@ use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Name, Rates, ThreadCounters, kind};
 use evenkeel_linux::monitor::{State, ThreadNow};
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
-use evenkeel_sched::policy::{Group, Standing};
+use evenkeel_sched::policy::{Culprit, Group, Standing};
 use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Described;
@@ -106,6 +106,11 @@ impl Labeler {
 
     pub(crate) fn state(&self) -> &evenkeel_sched::State {
         self.sched.state()
+    }
+
+    /// Which threads are to be blamed for waits.
+    pub(crate) fn culprit(&self) -> Culprit {
+        self.sched.culprit()
     }
 
     /// The time from one refresh to the next; `None` if the policy does nothing then, and no speedups are measured.

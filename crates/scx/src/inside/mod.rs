@@ -53,7 +53,7 @@ impl Inside {
         labeler.speedups.remember(learnt);
         let described = describe::described(labeler.state(), cpus, policy);
         let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
-        let mut part = Part::of(&described, reads_usage, &speeds, cpus, bounds, *partial)?;
+        let mut part = Part::of(&described, reads_usage, labeler.culprit(), &speeds, cpus, bounds, *partial)?;
         come_first(machine, cpus)?;
         part.take_over()?;
         let now = clock::clock();

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use evenkeel_linux::clock;
 use evenkeel_linux::event::Tid;
 use evenkeel_model::Ns;
+use evenkeel_sched::policy::Culprit;
 use libbpf_rs::{Link, MapMut};
 
 use super::labeler::{Labels, Seen, TYPES, number};
@@ -48,6 +49,7 @@ impl Part {
     pub(super) fn of(
         machine: &types::machine,
         reads_usage: bool,
+        culprit: Culprit,
         speeds: &Speeds,
         cpus: &[u16],
         bounds: &Bounds,
@@ -60,6 +62,7 @@ impl Part {
                 settings.gone_after = bounds.gone.0;
                 settings.decider = std::process::id();
                 settings.machine = *machine;
+                settings.blames_waker = culprit == Culprit::Waker;
                 settings.partial = partial;
                 settings.governed = !speeds.whole().is_empty();
                 settings.reads_usage = reads_usage || settings.governed;

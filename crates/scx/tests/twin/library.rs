@@ -249,4 +249,14 @@ impl Library {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(u32)>("twin_bind_elsewhere")(slot) }
     }
+
+    pub fn blame_waker(&self) {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn()>("twin_blame_waker")() }
+    }
+
+    pub fn released(&self, slot: u32, waker: u32, waited: u64, now: u64) {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32, u32, u64, u64)>("twin_released")(slot, waker, waited, now) }
+    }
 }

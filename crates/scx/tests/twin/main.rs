@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod blame;
 mod library;
 mod state;
 mod twin;

@@ -13,7 +13,7 @@ typedef _Bool bool;
 
 #include "hooks.h"
 
-/* What waits.h has from the headers that only a kernel can have. */
+/* What waits.h and blame.h have from the headers that only a kernel can have. */
 #define BEAT 4000000
 #define bpf_for(i, from, to) FOR(i, from, to)
 #define p_slot slot
@@ -59,6 +59,19 @@ static void close_up(__u32 core)
 #include "../inside/patience.h"
 #include "../inside/waits.h"
 
+static bool blames_waker;
+static struct own {
+	__u64 released;
+	__u32 released_by;
+} owns[THREADS];
+
+static struct own *own_at(__u32 slot)
+{
+	return &owns[slot];
+}
+
+#include "../inside/blame.h"
+
 struct machine machine;
 struct core cores[CORES];
 struct thread threads[THREADS];
@@ -103,6 +116,8 @@ void twin_begin(void)
 	__builtin_memset(next, 0, sizeof(next));
 	__builtin_memset(searched, 0, sizeof(searched));
 	__builtin_memset(bound_elsewhere, 0, sizeof(bound_elsewhere));
+	__builtin_memset(owns, 0, sizeof(owns));
+	blames_waker = false;
 }
 
 /* What no simulated move costs. */
@@ -184,4 +199,14 @@ __u32 twin_take_overdue(__u32 core)
 void twin_bind_elsewhere(__u32 slot)
 {
 	bound_elsewhere[slot] = true;
+}
+
+void twin_blame_waker(void)
+{
+	blames_waker = true;
+}
+
+void twin_released(__u32 slot, __u32 waker, __u64 waited, __u64 now)
+{
+	released(slot, waker, waited, now);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
-use evenkeel_sched::policy::{Changes, Pick, Standing};
+use evenkeel_sched::policy::{Changes, Culprit, Pick, Standing};
 use evenkeel_sched::{Description, Policy, Run, Setup, Span, State, Why};
 
 use crate::library::Library;
@@ -218,6 +218,10 @@ impl Policy for Twin {
         }
         self.compare(s, &format!("balance of {core:?} {chosen:?}"), pick(chosen), kernel);
         chosen
+    }
+
+    fn culprit(&self) -> Culprit {
+        self.inner.culprit()
     }
 
     fn balances_always(&self) -> bool {

@@ -67,7 +67,7 @@ impl Engine<'_> {
         }
         if let Some(by) = by {
             self.charge(by, self.machine.costs.futex);
-            self.sched.blame(by, waited);
+            self.sched.released(self.now, thread, Some(by), waited);
         }
         self.write_down(thread, by, waited);
         protocol::ready(self, thread, Why::Woken { by });

@@ -66,6 +66,7 @@ fn play(
     let mut engine = Engine::new(machine, machine, workload, sched, options, observer)?;
     engine.foresight = foresight;
     if let Some(steering) = steering {
+        engine.sched.set_culprit(steering.culprit());
         engine.beside = Some(Beside::new(steering));
         engine.calendar.push(Ns::ZERO, Entry::Look(Ns::ZERO));
     }

@@ -11,7 +11,7 @@ use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{Barrier, BarrierId, Spread, Start, ThreadIndex};
 use evenkeel_workload::{Op, Thread, Workload, by_name};
 
-const OWN: &str = "wash:quantum=40ms:fallback:rebind:gc=little";
+const OWN: &str = "wash:quantum=40ms:fallback:rebind:homogeneous:culprit=holders:gc=little";
 
 fn phenom(name: &str) -> Machine {
     machines::by_name(&format!("phenom-{name}")).expect("a bundled machine")

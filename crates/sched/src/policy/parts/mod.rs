@@ -1,5 +1,6 @@
 //! What policies are made of: what several of them share, and what would hide the paper in their own files.
 
+pub mod culprit;
 pub mod energy;
 pub mod fair;
 

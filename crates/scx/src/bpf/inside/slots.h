@@ -7,8 +7,9 @@
 /* A running thread that no other one comes before is checked again after so long, in ns: the kernel's SCX_SLICE_DFL. */
 #define SLICE 20000000
 
-/* Set before loading: the core that each CPU is, plus 1. */
+/* Set before loading: the core that each CPU is, plus 1, and whether the thread that ends a wait is blamed for all of it. */
 const volatile __u16 core_of_cpu[MAX_CPUS];
+const volatile bool blames_waker = false;
 
 /* Read by the process. */
 struct {
@@ -47,6 +48,9 @@ struct own {
 	__u32 waker;
 	/* Since when it has waited in a futex call. */
 	__u64 futex_since;
+	/* When its last wait in the futex call ended, if a thread ended it, and which. */
+	__u64 released;
+	__u32 released_by;
 	/* What the kernel had counted at the last account. */
 	__u64 counted;
 	/* Since when it is on its way to another core, if it is. */

@@ -62,7 +62,7 @@ void BPF_PROG(inside_enable, struct task_struct *p)
 	own = own_at(slot);
 	is_off(slot);
 	own->counted = p->se.sum_exec_runtime;
-	own->futex_since = own->moves_since = 0;
+	own->futex_since = own->moves_since = own->released = 0;
 	own->begun = false;
 	*its = slot;
 	describe(ENABLED, p, slot);
