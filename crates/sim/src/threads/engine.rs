@@ -310,7 +310,7 @@ impl<'a> Engine<'a> {
             c.stall += costs.context_switch;
             // An idle core keeps the translations of the program that ran last.
             let process = (t.program, self.code.threads[thread.index()].process);
-            if c.process.replace(process).is_some_and(|last| last != process) {
+            if c.process.replace(process).is_some_and(|last| last != process) && !std::mem::replace(&mut t.cold, true) {
                 c.stall += costs.process_switch;
             }
         }

@@ -39,6 +39,7 @@ impl Engine<'_> {
         c.overhead += overhead;
         c.busy += elapsed;
         let ran = elapsed - overhead;
+        t.cold &= ran == Ns::ZERO;
         let spin = t.phase == SPIN;
         let at = self.speeds.cell(t, cluster, self.running[core.index()]);
         let reference = self.speeds.reference(cluster);

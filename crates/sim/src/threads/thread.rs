@@ -68,6 +68,9 @@ pub(crate) struct Thread {
     pub polls: Option<On>,
     /// Overhead of its own operations that it has yet to sit out, when it next computes.
     pub owes: Ns,
+    /// A switch to its process has been charged, and it has not got on since: it is not charged again, or threads that are preempted before they have paid
+    /// would never get on.
+    pub cold: bool,
     /// Taken off its core for another one, where it has yet to run.
     pub taken: bool,
     pub exited: Option<Ns>,
@@ -106,6 +109,7 @@ impl Thread {
             woken: false,
             polls: None,
             owes: Ns::ZERO,
+            cold: false,
             taken: false,
             exited: None,
             on_type: vec![Ns::ZERO; core_types],

@@ -89,6 +89,11 @@ fn a_switch_to_another_program_costs_more_than_one_within_a_program() {
     let recording = program("p", vec![process(0), process(1)]);
     let outcome = play(&machine, &workload(vec![recording]), "fcf", &Options::default());
     assert_eq!(outcome.unwrap().makespan, after(2, 1, 1));
+    // Also where a turn is over before the switch is: each gets on in the next one.
+    machine.costs.process_switch = machine.costs.tick + machine.costs.tick;
+    let processes = program("p", vec![process(0), process(1), process(2)]);
+    let outcome = play(&machine, &workload(vec![processes]), "eevdf", &Options::default());
+    assert!(outcome.unwrap().makespan < Ns::from_ms(100));
 }
 
 #[test]
