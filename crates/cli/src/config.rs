@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::OsStr;
@@ -26,6 +27,13 @@ const MOST: u64 = 1 << 20;
 
 /// Commands that have no defaults, and that help to put a wrong file right.
 const WITHOUT: [&str; 3] = ["help", "completions", "man"];
+
+static READ: OnceLock<PathBuf> = OnceLock::new();
+
+/// The file that defaults have been read from.
+pub fn read() -> Option<&'static Path> {
+    READ.get().map(PathBuf::as_path)
+}
 
 /// Why there is no request.
 pub enum Failed {
@@ -52,7 +60,9 @@ pub fn parse(words: &[OsString]) -> Result<Cli, Failed> {
     };
     // A file that is not named on the command line would come as a surprise.
     let wrong = |error: anyhow::Error| Failed::File(if by_variable { error.context(VARIABLE) } else { error });
-    with(with_defaults(&path).map_err(wrong)?, words).map_err(|error| {
+    let defaults = with_defaults(&path).map_err(wrong)?;
+    let path = READ.get_or_init(|| path);
+    with(defaults, words).map_err(|error| {
         let invalid =
             |error: &clap::Error| matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
         let without = with(Cli::command(), words);

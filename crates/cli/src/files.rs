@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use evenkeel_experiment::files::NewFile;
 use tempfile::Builder;
 
+use crate::config;
+
 /// A file that is going to be written, whole or not at all. It is opened before the work begins, so that a folder that does
 /// not exist is no surprise at its end.
 pub struct Target {
@@ -54,6 +56,12 @@ impl Target {
         if words_with(path, env::args_os()) > 1 {
             bail!(
                 "{}: the command line names it twice: expected a file of its own for what is written",
+                path.display()
+            );
+        }
+        if config::read().is_some_and(|read| identity(read).is_some() && identity(read) == identity(path)) {
+            bail!(
+                "{}: the defaults of options are read from it: expected a file of its own for what is written",
                 path.display()
             );
         }
@@ -120,12 +128,16 @@ impl Target {
     }
 }
 
+/// Which file is at a path, if there is one.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| (file.dev(), file.ino()))
+}
+
 /// In how many words of a command line a file is named that is there: as a whole, or as one of several (`a.toml,b.toml`,
 /// `--machine=a.toml:2+2`). What follows `--` is another program's.
 fn words_with(path: &Path, words: impl Iterator<Item = OsString>) -> usize {
-    let file = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| (file.dev(), file.ino()));
-    let Some(wanted) = file(path) else { return 0 };
-    let is_it = |word: &str| !word.is_empty() && file(Path::new(word)) == Some(wanted);
+    let Some(wanted) = identity(path) else { return 0 };
+    let is_it = |word: &str| !word.is_empty() && identity(Path::new(word)) == Some(wanted);
     let names_it =
         |word: &OsString| word.to_str().is_some_and(|word| is_it(word) || word.split([',', '+', ':', '=']).any(is_it));
     words.skip(1).take_while(|word| word != "--").filter(names_it).count()

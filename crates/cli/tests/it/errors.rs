@@ -534,3 +534,20 @@ fn loops_are_split_only_with_the_library_and_in_a_program_that_is_started() {
     let running = refused(&["run", "--openmp", "--pid", "1"]);
     assert!(running.contains("'--openmp' cannot be used with '--pid <PID>'"), "{running}");
 }
+
+/// By whatever name it is known.
+#[test]
+fn the_file_that_defaults_come_from_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let defaults = file(folder.path(), "defaults.toml", "[sim]\nseed = 1\n");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&defaults, &link).unwrap();
+    for page in [Path::new(&defaults), &link] {
+        let mut command = evenkeel(&["sim", "blackscholes", "--machine", "2B2S", "--policy", "cfs", "--html"]);
+        let output = command.arg(page).env("EVENKEEL_CONFIG", &defaults).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("the defaults of options are read from it"), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(&defaults).unwrap(), "[sim]\nseed = 1\n");
+}

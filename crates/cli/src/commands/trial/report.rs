@@ -66,9 +66,10 @@ pub enum Advice<'a> {
     Stay(String),
 }
 
-/// The end of an interval; where it says nothing any more, that.
-fn at_most(high: f64) -> String {
-    if high > BEYOND { "beyond +1000 %".into() } else { table::percent(high) }
+/// An interval; where its ends say nothing any more, that.
+fn interval((low, high): (f64, f64)) -> String {
+    let end = |value: f64| if value > BEYOND { "beyond +1000 %".into() } else { table::percent(value) };
+    if low > BEYOND { end(low) } else { format!("{} to {}", table::percent(low), end(high)) }
 }
 
 fn mean(measured: impl Iterator<Item = Measured>, value: fn(&Measured) -> Option<f64>) -> Option<Spread> {
@@ -144,13 +145,13 @@ impl Report<'_> {
     pub fn row(&self, one: usize) -> Vec<String> {
         let time = mean(self.trial.runs(one), seconds);
         let difference = self.trial.difference(one, STOCK).filter(|_| one != STOCK);
-        let interval = self.trial.interval(one).filter(|_| one != STOCK);
+        let range = self.trial.interval(one).filter(|_| one != STOCK);
         let mut cells = vec![
             self.name(one).to_owned(),
             self.trial.runs(one).count().to_string(),
             time.map(|time| table::spread(time.mean, time.deviation)).unwrap_or_default(),
             difference.map(|difference| table::percent(difference.value)).unwrap_or_default(),
-            interval.map(|(low, high)| format!("{} to {}", table::percent(low), at_most(high))).unwrap_or_default(),
+            range.map(interval).unwrap_or_default(),
             if one == STOCK { String::new() } else { self.trial.verdict(one).name().into() },
         ];
         if self.counts_energy() {
@@ -233,6 +234,13 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_says_no_more_than_it_knows() {
+        assert_eq!(interval((-0.1, 0.25)), "-10.0 % to +25.0 %");
+        assert_eq!(interval((0.5, 40.0)), "+50.0 % to beyond +1000 %");
+        assert_eq!(interval((29.8, 40.0)), "beyond +1000 %");
+    }
 
     #[test]
     fn a_line_is_what_a_shell_takes() {
