@@ -69,7 +69,7 @@ pub struct WatchedThread<'a> {
     pub big: Option<f64>,
     /// Which part of the time it was ready without a core.
     pub ready: f64,
-    /// How long others waited for it in futex calls, in seconds a second; `null` without eBPF.
+    /// How long others waited for it in futex calls, in seconds a second, under `colab` and `wash` as the knob `culprit` has it; `null` without eBPF.
     pub blame: Option<f64>,
     /// The CPUs that it has been pinned to from `top`.
     pub pinned: &'a [u16],
