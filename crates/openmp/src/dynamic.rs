@@ -15,7 +15,7 @@ use crate::tool::of_cores;
 /// `kmp_sch_dynamic_chunked` (openmp/runtime/src/kmp.h in LLVM), whatever its modifiers say of the order.
 const DYNAMIC: i32 = 35;
 /// A core may be late by so much of what the loop takes. Where it would be less, smaller chunks cost as much as they gain (`bench/loops`: of the stencil, whose
-/// 87 chunks have a core late by 5 % at most, 3 to 8 % more on an emulated 1B1L:3).
+/// 87 chunks have a core late by 5 % at most, 1 to 11 % more in five of six pairs of runs on an emulated 1B1L:3).
 const LATE: f64 = 0.1;
 
 /// How many iterations a chunk has, of a loop with `trips` of them in which the program asks for `chunk`, on cores of these speeds.

@@ -14,6 +14,7 @@ use evenkeel_linux::record::BUFFER;
 use evenkeel_linux::sample::{Sample, ThreadState};
 use evenkeel_linux::watch::{Options, Watch};
 use evenkeel_model::Ns;
+use evenkeel_sched::policy::Culprit;
 use rustix::thread::{CpuSet, futex, gettid, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -100,6 +101,47 @@ fn a_thread_that_waits_for_another_is_told_from_one_that_sleeps() {
     let pair = watch.pairs().into_iter().find(|pair| pair.waiter == waiter).unwrap();
     assert!(pair.waker == own && pair.times >= 1 && pair.waited > Ns::ZERO, "{pair:?}");
     blocks(&mut watch, ThreadState::Blocked, || thread::sleep(Duration::from_millis(300)), || {});
+}
+
+/// A thread waits for a second one, which only passes on what it waits for itself: for how long this thread, for which both wait, and the second one
+/// are blamed.
+fn blamed_where_work_is_passed_on(culprit: Culprit) -> [Ns; 2] {
+    let mut watch = watch();
+    watch.set_culprit(culprit);
+    thread::scope(|scope| {
+        let ((begin, begun), (pass, passed), (end, ended)) = (mpsc::channel(), mpsc::channel(), mpsc::channel::<()>());
+        let ((tell_second, second), (tell_last, last)) = (mpsc::channel(), mpsc::channel());
+        scope.spawn(move || {
+            tell_second.send(own_tid()).unwrap();
+            begun.recv().unwrap();
+            pass.send(()).unwrap();
+            let _ = ended.recv();
+        });
+        scope.spawn(move || {
+            tell_last.send(own_tid()).unwrap();
+            passed.recv().unwrap();
+            tell_last.send(own_tid()).unwrap();
+        });
+        let (second, waits) = (second.recv().unwrap(), last.recv().unwrap());
+        for tid in [second, waits] {
+            once(&mut watch, tid, ThreadState::Futex);
+        }
+        thread::sleep(Duration::from_millis(300));
+        begin.send(()).unwrap();
+        last.recv().unwrap();
+        let samples = samples(&mut watch);
+        let blame = |tid: Tid| samples.iter().find(|sample| sample.tid == tid).unwrap().inside.unwrap().blame;
+        drop(end);
+        [blame(own_tid()), blame(second)]
+    })
+}
+
+#[test(ebpf)]
+fn those_are_blamed_that_the_policy_holds_to_be_at_fault() {
+    let [own, second] = blamed_where_work_is_passed_on(Culprit::Holders);
+    assert!(own > Ns::from_ms(500) && second < Ns(own.0 / 2), "{own}, {second}");
+    let [own, second] = blamed_where_work_is_passed_on(Culprit::Waker);
+    assert!(own > Ns::from_ms(250) && second > Ns::from_ms(250), "{own}, {second}");
 }
 
 #[test(ebpf)]

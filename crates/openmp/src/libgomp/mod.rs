@@ -128,10 +128,15 @@ impl Gomp {
         unsafe { (self.set_threads)(self.threads as c_int) };
     }
 
+    /// Whether a region that begins now is in no other one, nor in a league of teams.
+    fn is_outermost(&self) -> bool {
+        Self::ask(self.level) == 0 && Self::ask(self.team_count) == 1
+    }
+
     /// Has `fork` begin a region with this code and data, or with others that do the same with each thread on its core.
     fn region<T>(&self, code: Code, data: *mut c_void, fork: impl FnOnce(Code, *mut c_void) -> T) -> T {
         self.tell();
-        if Self::ask(self.level) != 0 || Self::ask(self.team_count) != 1 {
+        if !self.is_outermost() {
             return fork(code, data);
         }
         let mut team = begins_all().then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();
@@ -156,10 +161,10 @@ impl Gomp {
     fn chunk(&self, threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long) -> c_long {
         self.tell();
         let own = threads == 0 && Self::ask(self.max_threads) == self.threads as c_int;
-        let first = Self::ask(self.level) == 0 && Self::ask(self.team_count) == 1;
         let last = Bounds { lower: start, upper: end.saturating_sub(step.signum()) };
         let smaller = || {
-            let asked = u64::try_from(chunk).ok().filter(|chunk| *chunk > 1 && own && first && begins_all())?;
+            let asked =
+                u64::try_from(chunk).ok().filter(|chunk| *chunk > 1 && own && self.is_outermost() && begins_all())?;
             let speeds = self.cores.all.iter().map(|core| core.1);
             c_long::try_from(dynamic::chunk(trips(last, step.into())?, asked, speeds)).ok()
         };
