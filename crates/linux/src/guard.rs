@@ -33,6 +33,9 @@ pub const COMMAND: &str = "__guard";
 const ROUNDS: u32 = 6;
 const ROUND: Duration = Duration::from_millis(10);
 
+/// No session's number: that of a process which has gone. Not 0, which is every session's outside of a PID namespace.
+const NO_SESSION: Tid = Tid::MAX;
+
 /// A process that undoes what is on record if this process ends without doing so itself.
 pub struct Guard {
     /// Lives until it sees the end of its standard input.
@@ -124,7 +127,7 @@ impl Guard {
             self.slots += 1;
             self.slots - 1
         });
-        let session = process::session(change.process).unwrap_or_default();
+        let session = process::session(change.process).unwrap_or(NO_SESSION);
         self.records.write_all_at(&encode(&Record { change: *change, session, over: false }), place(slot))?;
         Ok(Slot(slot))
     }
@@ -195,7 +198,7 @@ pub fn watch() {
 
 /// Undoes a change now as the guard would, also for the threads that have inherited it since then.
 pub fn undo_now(change: &Change, since: Ns) {
-    let session = process::session(change.process).unwrap_or_default();
+    let session = process::session(change.process).unwrap_or(NO_SESSION);
     undo_all(&[Record { change: *change, session, over: false }], since);
 }
 
@@ -302,6 +305,13 @@ mod tests {
 
     use super::*;
 
+    /// A shell in a session of its own: what a test beside this one undoes must not be what this one is about.
+    fn apart(arguments: &[&str]) -> Child {
+        let mut command = Command::new("setsid");
+        command.arg("sh").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
     #[test]
     fn a_record_comes_back_as_it_was() {
         let (before, after) = (mask::of([0, 1, 1000]), mask::of([63, 64]));
@@ -323,8 +333,7 @@ mod tests {
         let first = own[0];
         let (before, after) = (mask::of(own), mask::of([first]));
         let line = "read go; sleep 60 & echo $!; read go; sleep 60 & echo $!; wait";
-        let mut shell =
-            Command::new("sh").args(["-c", line]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut shell = apart(&["-c", line]);
         let set = |of: Tid| rustix::thread::sched_getaffinity(Pid::from_raw(of as i32)).unwrap();
         rustix::thread::sched_setaffinity(Pid::from_raw(shell.id() as i32), &after).unwrap();
         let started = process::started(shell.id()).unwrap();
@@ -341,7 +350,7 @@ mod tests {
         let seen = crate::clock::clock();
         let late = child();
         let change = Change { tid: shell.id(), started, process: shell.id(), before, after, inherited: false };
-        undo_all(&[Record { change, session: 0, over: false }], seen);
+        undo_all(&[Record { change, session: NO_SESSION, over: false }], seen);
         assert!(set(shell.id()) == before && set(late) == before, "bound, and started by it");
         assert!(set(early) == after, "its own choice");
         for tid in [early, late, shell.id()] {
@@ -390,9 +399,7 @@ mod tests {
         let [first, second] = [own[0], own[1]];
         let (before, after) = (mask::of(own), mask::of([first]));
         let line = "read go; sleep 60 & sh -c 'sleep 60; :' & taskset -c $0 sleep 60 & echo; wait";
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).arg(second.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut shell = command.spawn().unwrap();
+        let mut shell = apart(&["-c", line, &second.to_string()]);
         let set = |of: Tid| rustix::thread::sched_getaffinity(Pid::from_raw(of as i32)).unwrap();
         rustix::thread::sched_setaffinity(Pid::from_raw(shell.id() as i32), &after).unwrap();
         let started = process::started(shell.id()).unwrap();
@@ -406,7 +413,7 @@ mod tests {
         }
         let change = Change { tid: shell.id(), started, process: shell.id(), before, after, inherited: true };
         let family = process::family(shell.id()).unwrap();
-        let undo = |change| undo(&Record { change, session: 0, over: false }, &family, |_| false);
+        let undo = |change| undo(&Record { change, session: NO_SESSION, over: false }, &family, |_| false);
         assert!(!undo(Change { started: started + 1, ..change }));
         assert_eq!(family.iter().filter(|tid| set(**tid) == after).count(), 4, "it was another thread of that number");
         assert!(undo(change) && !undo(change));
