@@ -1,4 +1,4 @@
-//! A command that Ctrl-C ended: what was reached is its result, marked as such.
+//! A command that Ctrl-C or a failure ended in the middle: what was reached is its result, marked as such.
 
 use std::fmt;
 
@@ -33,3 +33,22 @@ impl fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// The command failed in the middle.
+#[derive(Debug)]
+pub struct Broken {
+    /// What is printed: the results that there are.
+    pub report: String,
+    /// How far the work was.
+    pub reached: String,
+    /// Why.
+    pub error: anyhow::Error,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ended after {}: {:#}", self.reached, self.error)
+    }
+}
+
+impl std::error::Error for Broken {}

@@ -128,6 +128,9 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     if let Some(unwritten) = error.downcast_ref::<files::Unwritten>() {
         print(&unwritten.report);
     }
+    if let Some(broken) = error.downcast_ref::<interrupted::Broken>() {
+        print(&broken.report);
+    }
     match hints::hint(error) {
         Some(hint) => messages::error(format_args!("{error:#}; {hint}")),
         None => messages::error(format_args!("{error:#}")),

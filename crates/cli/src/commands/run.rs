@@ -12,7 +12,7 @@ use super::trial;
 use crate::args::Run;
 use crate::failed::Own;
 use crate::files::{Target, Unwritten};
-use crate::interrupted::{Interrupted, STATUS};
+use crate::interrupted::{Broken, Interrupted, STATUS};
 use crate::live::{self, Account};
 use crate::{catalog, messages, openmp, page, trace};
 
@@ -80,6 +80,10 @@ fn compare(args: &Run, rounds: u32) -> Result<u8> {
         Err(mut error) => {
             if let Some(unwritten) = error.downcast_mut::<Unwritten>() {
                 live::write(&std::mem::take(&mut unwritten.report), output, false)?;
+                return Err(error);
+            }
+            if let Some(broken) = error.downcast_mut::<Broken>() {
+                live::write(&std::mem::take(&mut broken.report), output, false)?;
                 return Err(error);
             }
             let interrupted = error.downcast::<Interrupted>()?;

@@ -21,7 +21,7 @@ use self::report::Report;
 use crate::args::{Cores, Run, Try};
 use crate::config::VARIABLE;
 use crate::files::{Target, Unwritten};
-use crate::interrupted::Interrupted;
+use crate::interrupted::{Broken, Interrupted};
 use crate::{catalog, live, messages, openmp, progress};
 
 /// Looks come after so many rounds at first: fewer say nothing of what is not twice as fast.
@@ -223,7 +223,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Returns the report, and writes the page, also of what was measured until a signal came.
+    /// Returns the report, and writes the page, also of what was measured until a signal came or the program failed.
     fn measure(&self, schedulers: &[Scheduler], rules: Rules, html: Option<Target>) -> Result<String> {
         let began = clock();
         let mut trial = Trial::new(schedulers.len() - 1, rules);
@@ -250,17 +250,21 @@ impl<'a> Job<'a> {
             Some(target) if trial.done() > 0 => target.write(page::page(&report).as_bytes()),
             _ => Ok(()),
         };
-        match ended {
-            Ok(()) => Ok(Unwritten::report(page(), text(&report)?)?),
-            Err(error) if error.is::<Signalled>() => {
-                if let Err(unwritten) = page() {
-                    messages::warning(unwritten);
-                }
-                let reached = format!("{} of at most {} rounds", trial.done(), rules.most);
-                bail!(Interrupted { report: text(&report)?, reached })
-            }
-            Err(error) => Err(error),
+        let error = match ended {
+            Ok(()) => return Ok(Unwritten::report(page(), text(&report)?)?),
+            Err(error) => error,
+        };
+        if let Err(unwritten) = page() {
+            messages::warning(unwritten);
         }
+        let (report, reached) = (text(&report)?, format!("{} of at most {} rounds", trial.done(), rules.most));
+        if error.is::<Signalled>() {
+            bail!(Interrupted { report, reached });
+        }
+        if trial.done() > 0 {
+            bail!(Broken { report, reached, error });
+        }
+        Err(error)
     }
 
     fn round(&self, schedulers: &[Scheduler], order: &[usize], bar: &ProgressBar) -> Result<Vec<(usize, Measured)>> {

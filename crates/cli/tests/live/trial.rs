@@ -110,6 +110,23 @@ fn what_fails_is_no_measure_unless_it_is_to_be() {
     }
 }
 
+/// What was measured before is not lost; the account of `run --ab` goes to standard error, as ever.
+#[test(two_cpus)]
+fn a_failure_in_a_later_round_says_what_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, runs) = counts(folder.path());
+    // The first run does not count, and a round has two.
+    let script = format!("{script}; [ $(wc -l <{}) -lt 5 ]", folder.path().join("runs").display());
+    for (words, to_output) in [(&["try", "--policy", "pfs"][..], true), (&["run", "--ab", "3"], false)] {
+        let output = run(&[words, &CORES, &["--", "sh", "-c", &script]].concat());
+        let (said, printed) = (text(&output.stderr), text(&output.stdout));
+        assert_eq!((output.status.code(), runs()), (Some(2), 5), "{said}");
+        assert!(said.contains("ended after 1 of at most") && said.contains("failed under"), "{said}");
+        assert!(if to_output { &printed } else { &said }.contains("to stock"), "{said}\n{printed}");
+        fs::remove_file(folder.path().join("runs")).unwrap();
+    }
+}
+
 #[test(two_cpus)]
 fn a_failure_that_the_command_never_has_is_evenkeel_s() {
     let script = "[ \"$(tr '\\0' ' ' </proc/$PPID/cmdline | cut -d' ' -f2)\" = run ] && exit 125; exit 3";
