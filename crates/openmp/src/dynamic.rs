@@ -8,6 +8,8 @@
 //! does unless a loop is monotonic, the same holds for the last ones.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::libomp::{Bounds, Ident, MODIFIERS, trips};
 use crate::real::{Replaced, as_c_str};
 use crate::tool::of_cores;
@@ -28,6 +30,30 @@ pub fn chunk(trips: u64, chunk: u64, speeds: impl Iterator<Item = f64>) -> u64 {
     if late <= LATE * takes { chunk } else { ((chunk as f64 * slowest / fastest).round() as u64).max(1) }
 }
 
+/// How often a thread has begun such a loop, and how often with smaller chunks.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+static SMALLER: AtomicU64 = AtomicU64::new(0);
+
+/// As [`chunk`], for a thread that begins the loop.
+pub fn begin(trips: u64, asked: u64, speeds: impl Iterator<Item = f64>) -> u64 {
+    let own = chunk(trips, asked, speeds);
+    BEGUN.fetch_add(1, Ordering::Relaxed);
+    SMALLER.fetch_add(u64::from(own < asked), Ordering::Relaxed);
+    own
+}
+
+/// A line about the chunks, if a thread has begun such a loop.
+pub fn report() -> String {
+    let (begun, smaller) = (BEGUN.load(Ordering::Relaxed), SMALLER.load(Ordering::Relaxed));
+    if begun == 0 {
+        return String::new();
+    }
+    format!(
+        "evenkeel: schedule(dynamic): smaller chunks in {smaller} of {begun} times that a thread began a loop that has more than one \
+         iteration in a chunk\n"
+    )
+}
+
 macro_rules! init {
     ($($name:ident: $variable:ty, $step:ty;)*) => { $(
         /// In the place of libomp's function of this name, which each thread calls before it takes chunks of a loop.
@@ -44,7 +70,7 @@ macro_rules! init {
             let smaller = || {
                 let asked = u64::try_from(size).ok().filter(|size| *size > 1 && schedule & !MODIFIERS == DYNAMIC)?;
                 let trips = trips(Bounds { lower, upper }, step.into())?;
-                let own = of_cores(real.library, |speeds| chunk(trips, asked, speeds))?;
+                let own = of_cores(real.library, |speeds| begin(trips, asked, speeds))?;
                 <$step>::try_from(own).ok()
             };
             // SAFETY: the type of the function of this name, called with what this was given.

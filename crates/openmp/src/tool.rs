@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cores::{self, Cores};
+use crate::dynamic;
 use crate::real;
 use crate::region::{self, Team};
 use crate::switch::{self, Switch};
@@ -137,7 +138,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
 
 unsafe extern "C" fn finalize(_data: *mut Data) {
     if TOOL.get().is_some_and(|tool| tool.report) {
-        switch::say(&region::report());
+        switch::say(&(region::report() + &dynamic::report()));
     }
 }
 

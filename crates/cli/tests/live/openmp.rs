@@ -61,6 +61,7 @@ fn loops_that_are_split_by_speed_do_what_openmp_promises() {
     assert_eq!(under, plain);
     assert!(said.contains(" runs split; speeds of its cores: "), "{said}");
     assert_eq!(chunk(&said), 2);
+    assert!(said.contains("schedule(dynamic): smaller chunks in "), "{said}");
     // More threads than cores: left alone. So is a program that is told so.
     for (threads, switch) in [("5", "on"), ("2", "off")] {
         let mut alone = super::run::evenkeel(&["run", "--openmp", "--quiet", "--big", "0", "--little", "1"]);

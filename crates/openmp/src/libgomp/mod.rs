@@ -69,7 +69,7 @@ extern "C" fn report() {
         );
     }
     if switch::read() == Switch::Report {
-        switch::say(&region::report());
+        switch::say(&(region::report() + &dynamic::report()));
     }
 }
 
@@ -166,7 +166,7 @@ impl Gomp {
             let asked =
                 u64::try_from(chunk).ok().filter(|chunk| *chunk > 1 && own && self.is_outermost() && begins_all())?;
             let speeds = self.cores.all.iter().map(|core| core.1);
-            c_long::try_from(dynamic::chunk(trips(last, step.into())?, asked, speeds)).ok()
+            c_long::try_from(dynamic::begin(trips(last, step.into())?, asked, speeds)).ok()
         };
         smaller().unwrap_or(chunk)
     }
