@@ -1,4 +1,4 @@
-//! How long the programs of a recorded run would take on the machine that it was made on, under each policy: to be held against
+//! How long the programs of a recorded run would take on the machine that it was made on, under a policy: to be held against
 //! what was measured.
 
 use std::collections::BTreeMap;
@@ -13,43 +13,44 @@ use crate::control::Stage;
 use crate::{Beside, Conditions, Control, Error, Plan, Result, Runner, catalog};
 
 /// Plays what programs measure of a recorded run, as [`Runner`] does: in both core orders, whose geometric mean counts, since a
-/// kernel that takes all cores for equal may begin with any of them. Returns by policy the seconds until each program was over,
+/// kernel that takes all cores for equal may begin with any of them. Returns the seconds until each program was over,
 /// that is each process, in the order in which they appeared, but for those that only start others. What is `beside` steers, as
-/// [`Conditions::beside`] says.
+/// [`Conditions::beside`] says. A switch between two threads takes what the recording says, if there is nothing else known of this policy's.
 ///
 /// # Errors
 /// The recording does not state its machine, or cannot be played.
 pub fn times(
     path: &str,
     mut recording: Recording,
-    policies: Vec<Setup>,
+    policy: Setup,
     beside: Option<Beside>,
-) -> Result<Vec<Vec<f64>>> {
+    switch: Option<Ns>,
+) -> Result<Vec<f64>> {
     leave_out_starts(&mut recording.threads);
     let programs = programs(&recording.threads);
     let found = catalog::recording(path, "recording", &recording)?;
     let unknown = |why: &str| Error::Machine { name: path.to_owned(), why: why.to_owned() };
-    let machine = found.recorded_on.ok_or_else(|| unknown("the recording does not state its machine"))?;
+    let mut machine = found.recorded_on.ok_or_else(|| unknown("the recording does not state its machine"))?;
+    machine.costs.context_switch = switch.unwrap_or(machine.costs.context_switch);
     let conditions = Conditions { beside, ..Conditions::default() };
-    let plan =
-        Plan { workloads: vec![found.workload], machines: vec![machine], policies, conditions, ..Plan::default() };
+    let plan = Plan {
+        workloads: vec![found.workload],
+        machines: vec![machine],
+        policies: vec![policy],
+        conditions,
+        ..Plan::default()
+    };
     let control = Control::default();
-    let repetitions = plan.repetitions();
     let runner = Runner::new(plan, &control)?;
     let runs = control.each(Stage::Runs, &runner.plan().jobs(), |job| {
         let mut exits = Exits(vec![None; recording.threads.len()]);
         let makespan = runner.run(*job, &mut exits)?.measurement.makespan;
         let over =
             |threads: &Vec<usize>| threads.iter().filter_map(|thread| exits.0[*thread]).max().unwrap_or(makespan);
-        Ok(programs.iter().map(|threads| over(threads).as_secs_f64()).collect())
+        Ok(programs.iter().map(|threads| over(threads).as_secs_f64()).collect::<Vec<f64>>())
     })?;
-    let mean = |runs: &[Vec<f64>], program: usize| {
-        geometric_mean(&runs.iter().map(|times| times[program]).collect::<Vec<f64>>())
-    };
-    Ok(runs
-        .chunks(repetitions)
-        .map(|runs| (0..programs.len()).filter_map(|program| mean(runs, program)).collect())
-        .collect())
+    let mean = |program: usize| geometric_mean(&runs.iter().map(|times| times[program]).collect::<Vec<f64>>());
+    Ok((0..programs.len()).filter_map(mean).collect())
 }
 
 /// When each thread of a recording exits, if it does.
@@ -109,19 +110,25 @@ mod tests {
 {"thread":4,"name":"short","process":2,"spawned":true,"ops":[["run",4000000],["wake",0]]}
 "#;
 
-    fn predict(machine: Option<&str>) -> Result<Vec<Vec<f64>>> {
+    fn predict(machine: Option<&str>, policy: &str, switch: Option<Ns>) -> Result<Vec<f64>> {
         let recording = Recording::from_text(RECORDED, "r.ek").unwrap();
-        let policies = ["eevdf", "pfs"].map(|name| catalog::policy(name).unwrap());
-        times("r.ek", Recording { machine: machine.map(str::to_owned), ..recording }, policies.into(), None)
+        let recording = Recording { machine: machine.map(str::to_owned), ..recording };
+        times("r.ek", recording, catalog::policy(policy).unwrap(), None, switch)
     }
 
     #[test]
     fn a_prediction_is_of_what_programs_measure() {
-        let times = predict(evenkeel_model::machines::text("2B2S")).unwrap();
-        let [stock, pfs] = &times[..] else { panic!("{times:?}") };
-        let [program, short] = pfs[..] else { panic!("{times:?}") };
+        let machine = evenkeel_model::machines::text("2B2S");
+        let (stock, pfs) = (predict(machine, "eevdf", None).unwrap(), predict(machine, "pfs", None).unwrap());
+        let [program, short] = pfs[..] else { panic!("{pfs:?}") };
         assert!((0.01..0.025).contains(&program) && (0.004..0.013).contains(&short), "{pfs:?}");
         assert!((0.01..0.045).contains(&stock[0]) && stock.len() == 2, "{stock:?}");
-        assert_eq!(predict(None).unwrap_err().to_string(), "r.ek: the recording does not state its machine");
+        let dear = predict(machine, "pfs", Some(Ns::from_ms(3))).unwrap();
+        // At least one switch to each of its threads.
+        assert!(dear[0] > program + 2e-3, "{dear:?}");
+        assert_eq!(
+            predict(None, "pfs", None).unwrap_err().to_string(),
+            "r.ek: the recording does not state its machine"
+        );
     }
 }

@@ -171,7 +171,7 @@ mod tests {
             rows: vec![row(&Scheduler::stock(), None), row(&scheduler, difference)],
             repetitions: 3,
             wanted: 3,
-            totals: vec![Total { scheduler, programs: difference, mixes: None }],
+            totals: vec![Total { scheduler, programs: difference, mixes: None, switch_s: None }],
             accuracy: Vec::new(),
         }
     }

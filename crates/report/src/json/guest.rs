@@ -135,6 +135,9 @@ pub struct BenchTotal {
     pub programs: Option<BenchDifference>,
     /// H_ANTT of the mixes of such programs against that of `stock`: the geometric mean over them.
     pub mixes: Option<BenchDifference>,
+    /// What a switch between two threads takes under it, as predictions charge it, in seconds: the mean of the boots; `null` where it
+    /// was not measured.
+    pub switch_s: Option<f64>,
 }
 
 /// How far the simulator's predictions were off under one host.

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
 use evenkeel_linux::vm::bench::{self, Bench, Caller, Host, Measured, Plan, Scheduler, Unknown};
 use evenkeel_linux::vm::{self, kernel};
+use evenkeel_model::Ns;
 use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
@@ -190,9 +191,17 @@ impl Caller for Command {
         }
     }
 
-    fn predict(&self, recording: &Path, schedulers: &[&Scheduler], emulated: bool) -> Result<Vec<Vec<f64>>> {
-        self.keep(recording)?;
-        predict::times(recording, schedulers, emulated)
+    fn measuring(&self, file: &Path) -> Result<Vec<String>> {
+        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        Ok([&program, Path::new("topology"), Path::new("--save"), file].map(|word| word.display().to_string()).into())
+    }
+
+    fn recorded(&self, recording: &Path) -> Result<()> {
+        self.keep(recording)
+    }
+
+    fn predict(&self, recording: &Path, scheduler: &Scheduler, switch: Option<Ns>, emulated: bool) -> Result<Vec<f64>> {
+        predict::times(recording, scheduler, switch, emulated)
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.
@@ -201,7 +210,9 @@ impl Caller for Command {
             return matches!(error, vm::Error::Timeout(_) | vm::Error::Guest { .. });
         }
         match error.downcast_ref::<bench::Error>() {
-            Some(error) => matches!(error, bench::Error::Failed { .. } | bench::Error::NoTime(_)),
+            Some(error) => {
+                matches!(error, bench::Error::Failed { .. } | bench::Error::NoTime(_) | bench::Error::Switches(_))
+            }
             // A recording that the simulator refuses.
             None => true,
         }

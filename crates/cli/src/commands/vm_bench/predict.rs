@@ -23,25 +23,13 @@ fn beside_emulated(machine: &Machine, policy: &Setup) -> Box<dyn Steering> {
     Box::new(Simulated::new(machine, policy, EMULATED_SAMPLE))
 }
 
-/// What the programs of a recorded run are predicted to take under each scheduler, in seconds.
-pub fn times(file: &Path, schedulers: &[&Scheduler], emulated: bool) -> Result<Vec<Vec<f64>>> {
+/// What the programs of a recorded run are predicted to take under a scheduler, in seconds. A switch takes as long as the recording says
+/// if it was not measured under this scheduler.
+pub fn times(file: &Path, scheduler: &Scheduler, switch: Option<Ns>, emulated: bool) -> Result<Vec<f64>> {
     let path = file.display().to_string();
     let text = fs::read_to_string(file).with_context(|| format!("{path}: cannot be read"))?;
-    let runs = |scheduler: &&Scheduler| scheduler.host == Host::Run;
-    let mut found = vec![Vec::new(); schedulers.len()];
-    let beside: Beside = if emulated { beside_emulated } else { beside };
-    for (wanted, beside) in [(false, None), (true, Some(beside))] {
-        let places: Vec<usize> = (0..schedulers.len()).filter(|place| runs(&schedulers[*place]) == wanted).collect();
-        let policies = places.iter().map(|place| policy(schedulers[*place])).collect::<Result<Vec<_>>>()?;
-        if policies.is_empty() {
-            continue;
-        }
-        let times = prediction::times(&path, Recording::from_text(&text, &path)?, policies, beside)?;
-        places.into_iter().zip(times).for_each(|(place, times)| found[place] = times);
-    }
-    Ok(found)
-}
-
-fn policy(scheduler: &Scheduler) -> Result<Setup> {
-    catalog::policy(if scheduler.is_stock() { LINUX } else { &scheduler.policy })
+    let steers: Beside = if emulated { beside_emulated } else { beside };
+    let beside = (scheduler.host == Host::Run).then_some(steers);
+    let policy = catalog::policy(if scheduler.is_stock() { LINUX } else { &scheduler.policy })?;
+    Ok(prediction::times(&path, Recording::from_text(&text, &path)?, policy, beside, switch)?)
 }

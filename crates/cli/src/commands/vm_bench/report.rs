@@ -76,6 +76,7 @@ pub fn json(machines: &[Measured]) -> Result<String> {
                 host: total.scheduler.host.name(),
                 programs: difference(total.programs),
                 mixes: difference(total.mixes),
+                switch_s: total.switch_s,
             })
             .collect(),
         accuracy: machine
@@ -206,13 +207,14 @@ fn latencies(machine: &Measured) -> Option<String> {
 
 /// The table of totals.
 fn totals(machine: &Measured) -> Option<String> {
-    let mut rows = table::new(&["all to stock", "host", ">programs, time", ">mixes, H_ANTT"]);
+    let mut rows = table::new(&["all to stock", "host", ">programs, time", ">mixes, H_ANTT", ">a switch us"]);
     for total in &machine.totals {
         let cells = [
             total.scheduler.policy.clone(),
             total.scheduler.host.name().into(),
             shown(total.programs),
             shown(total.mixes),
+            total.switch_s.map(|seconds| table::number(seconds * 1e6)).unwrap_or_default(),
         ];
         rows.add_row(cells);
     }
@@ -235,7 +237,7 @@ pub fn legend(benches: &[Bench]) -> String {
     text += "\nTo stock: against the guest's own scheduler in the same repetition, the geometric mean and its standard error.\n\
              Ideal: all work, measured on one big core, divided by what all cores that its threads can use achieve together.\n\
              Predicted: the same programs, recorded in the guest under its own scheduler, once a repetition, played by the\n\
-             simulator in both core orders.\n\
+             simulator in both core orders. A switch between two threads takes what was measured under each scheduler.\n\
              H_ANTT, H_STP: against each program alone on as many big cores.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
     text

@@ -32,6 +32,9 @@ pub enum Error {
         /// What it wrote to standard error.
         errors: String,
     },
+    /// What was measured of switches is no machine file.
+    #[error("what a switch takes cannot be read: {0}")]
+    Switches(String),
     /// A program ended without a time.
     #[error("{0} did not write its time")]
     NoTime(String),

@@ -1,13 +1,15 @@
 //! A guest that runs what is measured.
 
+use std::fs;
 use std::path::Path;
 
-use evenkeel_model::Ns;
+use evenkeel_model::{Machine, Ns};
 
 use super::benches::{Bench, Member};
 use super::error::Error;
 use super::output::Output;
 use super::plan::{Caller, Plan};
+use super::predicted::Switches;
 use super::programs::{self, CALIBRATED};
 use super::scheduler::{Host, Scheduler};
 use crate::launch::Signals;
@@ -62,6 +64,16 @@ impl<'a> Guest<'a> {
         Ok(output.time(member.program)? / self.steps(rate, &bench) as f64)
     }
 
+    /// What a switch between two threads takes under a scheduler. One inside the kernel does more at each than the guest's own.
+    pub(super) fn switch<C: Caller>(&mut self, scheduler: &Scheduler, caller: &mut C) -> Result<Ns, C::Error> {
+        let file = self.folder.join("switches.toml");
+        let command = caller.under(&self.spec, scheduler, &caller.measuring(&file)?)?;
+        self.measure(&format!("switches under {scheduler}"), &command, caller)?;
+        let text = fs::read_to_string(&file).map_err(|error| Error::Switches(error.to_string()))?;
+        let machine = Machine::from_toml(&text, "switches.toml").map_err(|error| Error::Switches(error.to_string()))?;
+        Ok(machine.costs.context_switch)
+    }
+
     /// Records a bench under the guest's own scheduler, and has the recording played under each scheduler: the seconds of
     /// each program.
     pub(super) fn predict<C: Caller>(
@@ -69,13 +81,17 @@ impl<'a> Guest<'a> {
         bench: &Bench,
         rate: f64,
         schedulers: &[&Scheduler],
+        switches: &Switches,
         caller: &mut C,
     ) -> Result<Vec<Vec<f64>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
         self.measure(&format!("{} recorded", bench.name), &command, caller)?;
+        caller.recorded(&file)?;
         let emulated = self.vm.as_ref().is_none_or(|vm| vm.accelerator() == Accelerator::Tcg);
-        caller.predict(&file, schedulers, emulated)
+        let times =
+            |scheduler: &&Scheduler| caller.predict(&file, scheduler, switches.get(scheduler).copied(), emulated);
+        schedulers.iter().map(times).collect()
     }
 
     /// Runs a bench under a scheduler and returns what its programs print. A tenth of the work runs first, and its times are

@@ -6,7 +6,7 @@ use super::benches::{Bench, Member};
 use super::error::Error;
 use super::guest::Guest;
 use super::plan::{Caller, Plan};
-use super::predicted::Played;
+use super::predicted::{Played, Switches};
 use super::programs;
 use super::result::{Alone, Boot, Measured, Run, Series};
 use crate::launch::Signals;
@@ -29,16 +29,16 @@ impl Plan {
         let signals = Signals::new().map_err(Error::Signals)?;
         for spec in &self.specs {
             let mut series: Vec<_> = self.benches.iter().map(|bench| Series { bench, boots: Vec::new() }).collect();
-            let mut shares = None;
+            let (mut shares, mut switches) = (None, Vec::new());
             let ended = (0..self.boots).try_for_each(|_| {
                 let big_only = Spec { big: spec.cores(), little: 0, ..*spec };
                 let big_only = self.big_only(Guest::new(self, big_only, folder.path(), &signals), &members, caller)?;
                 let mut guest = Guest::new(self, *spec, folder.path(), &signals);
-                let ended = self.boot(&mut guest, &members, &big_only, &mut series, caller);
+                let ended = self.boot(&mut guest, &members, &big_only, &mut series, &mut switches, caller);
                 shares = shares.or(guest.shares());
                 ended
             });
-            let measured = Measured::of(*spec, shares, &self.schedulers, &series, self.boots * self.repeat);
+            let measured = Measured::of(*spec, shares, &self.schedulers, &series, &switches, self.boots * self.repeat);
             if !measured.rows.is_empty() {
                 caller.measured(measured)?;
             }
@@ -73,6 +73,7 @@ impl Plan {
         members: &BTreeSet<Member>,
         big_only: &Costs,
         series: &mut [Series<'a>],
+        switches: &mut Vec<Switches>,
         caller: &mut C,
     ) -> Result<(), C::Error> {
         let spec = guest.spec;
@@ -83,6 +84,7 @@ impl Plan {
             caller.begins(&format!("{spec}: {member} on one core"));
             one_core.insert(*member, guest.alone(*member, rate, Some(0), caller)?);
         }
+        let here = self.switches(guest, caller)?;
         let mut boots = Vec::new();
         for bench in &self.benches {
             let steps = guest.steps(rate, bench) as f64;
@@ -97,11 +99,12 @@ impl Plan {
         for (series, boot) in series.iter_mut().zip(boots) {
             series.boots.push(boot);
         }
+        switches.push(here.clone());
         for _ in 0..self.repeat {
             for series in series.iter_mut() {
                 let Some(boot) = series.boots.last_mut() else { continue };
                 caller.begins(&format!("{spec}: {} recorded", series.bench.name));
-                boot.predicted.extend(self.predicted(guest, series.bench, rate, caller)?);
+                boot.predicted.extend(self.predicted(guest, series.bench, rate, &here, caller)?);
                 caller.done();
                 for (scheduler, runs) in self.schedulers.iter().zip(&mut boot.runs) {
                     caller.begins(&format!("{spec}: {} under {scheduler}", series.bench.name));
@@ -122,19 +125,37 @@ impl Plan {
         Ok(())
     }
 
+    /// What a switch takes under each scheduler that the simulator knows, but for the guest's own, of which recordings say it.
+    fn switches<C: Caller>(&self, guest: &mut Guest<'_>, caller: &mut C) -> Result<Switches, C::Error> {
+        let mut switches = Switches::new();
+        let known = self.known().into_iter().filter(|scheduler| self.predicts() && !scheduler.is_stock());
+        for scheduler in known {
+            caller.begins(&format!("{}: switches under {scheduler}", guest.spec));
+            match guest.switch(scheduler, caller) {
+                Ok(switch) => drop(switches.insert(scheduler.clone(), switch)),
+                Err(error) if caller.continues_after(&error) => caller.warn(&format!(
+                    "what a switch takes under {scheduler} is taken to be what it takes under the guest's own: {error}"
+                )),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(switches)
+    }
+
     /// The seconds of each program by scheduler, if the simulator can know them.
     fn predicted<C: Caller>(
         &self,
         guest: &mut Guest<'_>,
         bench: &Bench,
         rate: f64,
+        switches: &Switches,
         caller: &mut C,
     ) -> Result<Option<Played>, C::Error> {
         let known = self.known();
         if !bench.computes() {
             return Ok(None);
         }
-        match guest.predict(bench, rate, &known, caller) {
+        match guest.predict(bench, rate, &known, switches, caller) {
             Ok(times) => Ok(Some(known.into_iter().cloned().zip(times).collect())),
             Err(error) if caller.continues_after(&error) => {
                 caller.warn(&format!("a recording of {} is left out: {error}", bench.name));

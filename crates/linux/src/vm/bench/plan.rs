@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use evenkeel_model::Ns;
+
 use super::benches::{Bench, Member};
 use super::error::Error;
 use super::estimate::Size;
@@ -48,17 +50,31 @@ pub trait Caller {
     /// There is none.
     fn under(&self, spec: &Spec, scheduler: &Scheduler, command: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// The times that the recorded programs would print under each scheduler, in seconds and in the order in which they were started.
-    /// The first is the guest's own. Everything takes longer in a guest that is emulated.
+    /// The command that measures what switching threads costs, inside the guest, into a machine file.
+    ///
+    /// # Errors
+    /// There is none.
+    fn measuring(&self, file: &Path) -> Result<Vec<String>, Self::Error>;
+
+    /// A bench was recorded into this file, which will be replaced.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    fn recorded(&self, recording: &Path) -> Result<(), Self::Error>;
+
+    /// The times that the recorded programs would print under a scheduler, in seconds and in the order in which they were started.
+    /// A switch between two threads takes as long as the recording says, unless it was measured under this scheduler. Everything takes
+    /// longer in a guest that is emulated.
     ///
     /// # Errors
     /// The recording is unusable.
     fn predict(
         &self,
         recording: &Path,
-        schedulers: &[&Scheduler],
+        scheduler: &Scheduler,
+        switch: Option<Ns>,
         emulated: bool,
-    ) -> Result<Vec<Vec<f64>>, Self::Error>;
+    ) -> Result<Vec<f64>, Self::Error>;
 
     /// Whether to continue with other runs after one that ended with this error.
     fn continues_after(&self, error: &Self::Error) -> bool;
@@ -100,9 +116,15 @@ impl Plan {
         self.schedulers.iter().filter(|scheduler| scheduler.host != Host::Peer).collect()
     }
 
+    /// Whether there is anything that the simulator plays.
+    pub(super) fn predicts(&self) -> bool {
+        self.benches.iter().any(Bench::computes)
+    }
+
     fn size(&self) -> Size {
         let loads = |scheduler: &&Scheduler| !matches!(scheduler.host, Host::Stock | Host::Run);
         Size {
+            known: if self.predicts() { self.known().len() } else { 0 },
             loaded: self.schedulers.iter().filter(loads).count(),
             benches: self.benches.len(),
             members: self.members().len(),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::Difference;
 use evenkeel_model::metrics::h_antt;
+use evenkeel_model::{Difference, Ns};
 
 use super::difference::of_boots;
 use super::result::{Alone, Boot};
@@ -11,6 +11,9 @@ use super::scheduler::Scheduler;
 
 /// What each program of a recorded run takes, in seconds, by scheduler.
 pub(super) type Played = BTreeMap<Scheduler, Vec<f64>>;
+
+/// What a switch between two threads takes in one boot under each scheduler that is not the guest's own.
+pub(super) type Switches = BTreeMap<Scheduler, Ns>;
 
 /// A figure of a run, from the times of its programs, and from those that each takes alone.
 type Value<'a> = dyn Fn(&[f64], &[Alone]) -> Option<f64> + 'a;

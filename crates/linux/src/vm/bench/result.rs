@@ -6,7 +6,7 @@ use super::benches::Bench;
 use super::difference::of_boots;
 use super::error::Error;
 use super::output::Output;
-use super::predicted::{Played, Predicted};
+use super::predicted::{Played, Predicted, Switches};
 use super::scheduler::Scheduler;
 use super::totals::{Accuracy, Total};
 use crate::spec::Spec;
@@ -194,6 +194,7 @@ impl Measured {
         shares: Option<Shares>,
         schedulers: &[Scheduler],
         series: &[Series<'_>],
+        switches: &[Switches],
         wanted: u32,
     ) -> Self {
         let columns = 0..schedulers.len();
@@ -201,7 +202,7 @@ impl Measured {
             .iter()
             .flat_map(|series| columns.clone().filter_map(|column| series.row(&spec, column, schedulers)))
             .collect();
-        let totals = columns.skip(1).map(|column| Total::of(&schedulers[column], column, series)).collect();
+        let totals = columns.skip(1).map(|column| Total::of(&schedulers[column], column, series, switches)).collect();
         let accuracy = Accuracy::by_host(&rows);
         let tried =
             |series: &Series<'_>, column: usize| series.boots.iter().map(|boot| boot.runs[column].len()).sum::<usize>();
@@ -254,7 +255,7 @@ mod tests {
             &bench,
             &[&[Some("equal 4"), Some("equal 8")], &[Some("equal 2"), Some("equal 4")], &[None, Some("equal 2")]],
         );
-        let measured = Measured::of(spec, None, &schedulers(), &[series], 2);
+        let measured = Measured::of(spec, None, &schedulers(), &[series], &[], 2);
         let [stock, run, scx] = &measured.rows[..] else { panic!("{measured:?}") };
         assert_eq!((stock.runs, run.runs, scx.runs, scx.failed), (2, 2, 1, 1));
         close(stock.makespan_s, 6.0);
@@ -313,7 +314,7 @@ mod tests {
         first.boots.extend(series(&equal, &[&[Some("equal 8")], &[Some("equal 2")], &[]]).boots);
         let mut second = series(&lu, &[&[Some("lu 4")], &[Some("lu 1")], &[Some("lu 2")]]);
         second.boots.extend(series(&lu, &[&[], &[], &[]]).boots);
-        let measured = Measured::of(spec, None, &schedulers(), &[first, second], 2);
+        let measured = Measured::of(spec, None, &schedulers(), &[first, second], &[], 2);
         assert_eq!((measured.repetitions, measured.wanted, measured.rows.len()), (1, 2, 6));
         // A half and a quarter.
         close(measured.rows[1].against_stock.unwrap().value, 0.125_f64.sqrt() - 1.0);
@@ -350,7 +351,7 @@ mod tests {
         let text = |p50: &str| format!("wakeup 2\nwakeup.p50 {p50}\nwakeup.p99 0.004\n");
         let (stock, other) = (text("0.001"), text("0.003"));
         let series = series(&bench, &[&[Some(&stock)], &[Some(&other)], &[None]]);
-        let measured = Measured::of("2B2S:2".parse().unwrap(), None, &schedulers(), &[series], 1);
+        let measured = Measured::of("2B2S:2".parse().unwrap(), None, &schedulers(), &[series], &[], 1);
         assert_eq!(measured.rows.len(), 2);
         let latency = measured.rows[1].latency.unwrap();
         close(latency.p50_against_stock.unwrap().value, 2.0);

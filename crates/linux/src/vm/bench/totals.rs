@@ -3,7 +3,7 @@
 use evenkeel_model::Difference;
 
 use super::difference::of_boots;
-use super::predicted::Predicted;
+use super::predicted::{Predicted, Switches};
 use super::result::{Row, Run, Series};
 use super::scheduler::{Host, Scheduler};
 
@@ -16,11 +16,13 @@ pub struct Total {
     pub programs: Option<Difference>,
     /// H_ANTT of the mixes of such programs: the geometric mean over them.
     pub mixes: Option<Difference>,
+    /// What a switch between two threads takes under it, if that was measured: the mean of the boots, in seconds.
+    pub switch_s: Option<f64>,
 }
 
 impl Total {
     /// Each repetition is a mean over the benches, so the spread is that of whole repetitions.
-    pub(super) fn of(scheduler: &Scheduler, column: usize, series: &[Series<'_>]) -> Self {
+    pub(super) fn of(scheduler: &Scheduler, column: usize, series: &[Series<'_>], boots: &[Switches]) -> Self {
         let mean = |mixes: bool, value: fn(&Run) -> f64| {
             let chosen = series.iter().filter(|series| series.bench.computes());
             let chosen = chosen.filter(|series| (series.bench.members.len() > 1) == mixes);
@@ -38,10 +40,13 @@ impl Total {
                 (0..repetitions).filter_map(mean).collect()
             }))
         };
+        let switches: Vec<f64> =
+            boots.iter().filter_map(|boot| boot.get(scheduler)).map(|one| one.as_secs_f64()).collect();
         Self {
             scheduler: scheduler.clone(),
             programs: mean(false, |run| run.makespan),
             mixes: mean(true, |run| run.h_antt),
+            switch_s: self::mean(&switches),
         }
     }
 }
