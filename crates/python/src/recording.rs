@@ -197,7 +197,9 @@ impl Recording {
                     | Step::Spawn(number)
                     | Step::Barrier(number)
                     | Step::Take(number)
-                    | Step::Result(number) => (Some(number), None),
+                    | Step::Result(number)
+                    | Step::Lock(number)
+                    | Step::Unlock(number) => (Some(number), None),
                 };
                 rows.push(Row { thread, item, step: step.name(), of, amount });
             }

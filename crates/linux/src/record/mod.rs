@@ -8,12 +8,13 @@
 //!
 //! A recording always comes to its end, whatever events were lost or came late: a wake-up is written down before the
 //! wait that it ends, so writing order is an order in which no thread is stuck. And since each waits for
-//! its own wake-ups only, no other order can do worse. `lists.rs` and `results.rs` say why that holds for what threads take from queues, and for
-//! who waits for what comes of it, too.
+//! its own wake-ups only, no other order can do worse. `lists.rs`, `results.rs` and `locks.rs` say why that holds for what threads take from queues, for
+//! who waits for what comes of it, and for who takes a lock, too.
 
 mod cpus;
 mod links;
 mod lists;
+mod locks;
 mod pools;
 mod recorder;
 mod results;
@@ -137,7 +138,9 @@ impl RecordingBuilder {
         self.rounds.finish(&mut self.threads, self.teams.barriers());
         pools::find(&mut self.threads, self.teams.count());
         let pools = pools::keep_shared(&mut self.threads);
+        let pairs = locks::Pairs::of(&self.threads);
         let items = lists::find(&mut self.threads, &self.links);
+        locks::find(&mut self.threads, pairs);
         let divisions =
             pools.into_iter().filter_map(|(pool, threads)| Some((pool, self.teams.division(pool, threads)?)));
         let (unit, note) = Unit::of(self.threads.iter().map(|thread| &thread.total), self.cpus.types);
@@ -381,8 +384,10 @@ impl RecordingBuilder {
                 self.forget_early(thread);
                 self.wakes(waker, thread);
                 if call != 0 {
-                    if let Some(wait) = self.threads[thread].done.last_mut() {
-                        wait.word = word;
+                    for one in [thread, waker] {
+                        if let Some(last) = self.threads[one].done.last_mut() {
+                            last.word = word;
+                        }
                     }
                     self.rounds.woken(self.now.at, (call, word), [waker, thread], since, &self.threads);
                 }
@@ -399,6 +404,9 @@ impl RecordingBuilder {
             {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
+                if let Some(wake) = self.threads[waker].done.last_mut() {
+                    wake.word = word;
+                }
                 self.threads[thread].early = Some((waker, self.threads[waker].done.len() - 1));
             }
             _ => {}

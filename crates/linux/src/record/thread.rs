@@ -43,7 +43,7 @@ pub(super) struct Done {
     pub until: Ns,
     /// When this was written down, counted over all threads; of a wait, when the wake-up was that ended it. No two happen at once.
     pub order: u64,
-    /// Of a wait, the futex word; 0 if it is not known.
+    /// Of a wait or a wake-up, the futex word; 0 if it is not known.
     pub word: u32,
 }
 
@@ -66,6 +66,8 @@ pub(super) struct ThreadRecord {
     pub part: Option<Part>,
     /// All that it did.
     pub total: Total,
+    /// For how long it ran, in ns, without what switches and moves cost.
+    pub ran: f64,
     /// What of it is not in `done`.
     work: Work,
 }
@@ -84,6 +86,7 @@ impl ThreadRecord {
             early: None,
             part: None,
             total: Total::default(),
+            ran: 0.0,
             work: Work::default(),
         }
     }
@@ -106,6 +109,7 @@ impl ThreadRecord {
             None => Work { time, uncounted: time, instructions: 0.0 },
         };
         self.total.add(work, cpus.core_type(since.cpu), own);
+        self.ran += own;
         self.work.add(work);
         *overhead -= lost;
         *since = Moment { at: now.at, cpu: since.cpu, count: now.count.filter(|_| now.cpu == since.cpu) };

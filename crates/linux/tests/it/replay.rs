@@ -473,3 +473,77 @@ proptest! {
         }
     }
 }
+
+/// Threads that each do something, then something else under a lock, again and again: from nothing to twice these amounts of ns.
+fn locking(threads: u32, free: u64, locked: u64, random: &mut Lcg) -> Workload {
+    let all = || (1..=threads).map(ThreadIndex);
+    let main = all().map(Op::Spawn).chain(all().map(Op::Join)).collect();
+    let mut program = Program {
+        name: "locks".into(),
+        phases: vec![Phase { name: "code".into(), behaviour: Behaviour::REFERENCE }],
+        threads: vec![thread("main", Start::At(Ns::ZERO), main)],
+        locks: vec!["lock".into()],
+        ..Program::default()
+    };
+    for _ in 0..threads {
+        let mut ops = Vec::new();
+        for _ in 0..400 {
+            ops.push(compute(random.below(2 * free)));
+            ops.extend([Op::Lock(LockId(0)), compute(random.below(2 * locked)), Op::Unlock(LockId(0))]);
+        }
+        program.threads.push(thread("worker", Start::Spawned, ops));
+    }
+    Workload { name: "locks".into(), programs: vec![program], ..Workload::default() }
+}
+
+/// Numbers that are drawn (Knuth's generator, MMIX).
+struct Lcg(u64);
+
+impl Lcg {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// Recorded on two big and two little cores, where little ones do a third; against the program itself there and elsewhere.
+#[test]
+fn locks_are_taken_anew() {
+    let (recorded_on, mut random) = (bundled("2B2S"), Lcg(1));
+    let elsewhere = [
+        (bundled("2B2S"), "eevdf"),
+        (bundled("2B2S"), "pfs"),
+        (bundled("2B2S"), "colab"),
+        (bundled("2B4S"), "pfs"),
+        (symmetric("4B4S", 4), "cfs"),
+    ];
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for case in 0..24_u32 {
+        let locked = 50_000 + random.below(1_000_000);
+        let free = locked * (2 + random.below(8));
+        let workload = locking(2 + case % 7, free, locked, &mut random);
+        let mut tap = Tap::default();
+        play(&recorded_on, &workload, "eevdf", &mut tap).unwrap();
+        let recording = record(&recorded_on, &tap);
+        assert!(
+            recording.threads.iter().flat_map(|one| &one.steps).any(|step| matches!(step, Step::Lock(_))),
+            "{case}"
+        );
+        assert_eq!(Recording::from_text(&recording.to_text(), "locks.ek").unwrap(), recording);
+        tap.forget_calls();
+        let in_order = record(&recorded_on, &tap);
+        for (machine, policy) in &elsewhere {
+            let makespan =
+                |workload: &Workload| play(machine, workload, policy, &mut Tap::default()).unwrap().makespan.0 as f64;
+            let own = makespan(&workload);
+            let off =
+                |recording: &Recording| (makespan(&recording.workload("locks", Some(&recorded_on))) / own - 1.0).abs();
+            with.push(off(&recording));
+            without.push(off(&in_order));
+        }
+    }
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    let most = with.iter().copied().fold(0.0, f64::max);
+    assert!(mean(&with) < 0.02 && most < 0.1, "{} in the mean, {most} at most", mean(&with));
+    assert!(mean(&without) > 0.15, "in the recorded order {}", mean(&without));
+}

@@ -2,7 +2,7 @@
 //!
 //! Only a thread itself takes from its semaphore, so no thread can take a wake-up away from another, and the order in
 //! which threads advance cannot decide whether all come to their end. Nor can it at a barrier, which always waits for the
-//! same threads. Nor at a list: its items are taken in their order, each has a semaphore of its own, and threads that take from it are
+//! same threads. Nor at a lock: who has one waits for nothing. Nor at a list: its items are taken in their order, each has a semaphore of its own, and threads that take from it are
 //! alike until none is left. That is why they go on together here: one that in a replay goes on before the last item is done can only help.
 //! An item that is done stays so, for all that wait for its result.
 //! It is enough to let them advance in one order.
@@ -139,7 +139,8 @@ impl Advance<'_> {
                 }
                 return done;
             }
-            Step::Run(_) | Step::Share { .. } | Step::Sleep(_) | Step::Io(_) => {}
+            // Who has a lock gives it up without waiting for anything.
+            Step::Run(_) | Step::Share { .. } | Step::Sleep(_) | Step::Io(_) | Step::Lock(_) | Step::Unlock(_) => {}
         }
         true
     }

@@ -26,6 +26,7 @@ pub(super) fn check(recording: &Recording) -> Result<(), Fault> {
     let mut spawned = vec![false; threads.len()];
     let all = threads.len() + recording.items.len();
     for (position, steps) in sequences(recording).enumerate() {
+        check_locks(steps).map_err(|what| (Some(position), what))?;
         for step in steps {
             let (Step::Wake(other) | Step::Spawn(other) | Step::Result(other)) = *step else { continue };
             let fault = |what: String| Err((Some(position), what));
@@ -85,6 +86,31 @@ pub(super) fn sequences(recording: &Recording) -> impl Iterator<Item = &[Step]> 
     threads.chain(recording.items.iter().map(|item| &*item.steps))
 }
 
+/// Who has a lock does nothing that could take for ever, and takes no other one: then no two wait for each other.
+fn check_locks(steps: &[Step]) -> Result<(), String> {
+    let mut owned = None;
+    for (number, step) in (1..).zip(steps) {
+        match (*step, owned) {
+            (Step::Lock(lock), None) => owned = Some(lock),
+            (Step::Unlock(lock), Some(own)) if lock == own => owned = None,
+            (Step::Unlock(lock), _) => {
+                return Err(format!("operation {number} gives up lock {lock}, which it does not have"));
+            }
+            (Step::Run(_) | Step::Wake(_), _) | (_, None) => {}
+            (step, Some(own)) => {
+                let name = step.name();
+                return Err(format!(
+                    "operation {number} is \"{name}\" while it has lock {own}: expected \"run\", \"wake\" or \"unlock\" until then"
+                ));
+            }
+        }
+    }
+    match owned {
+        Some(lock) => Err(format!("never gives up lock {lock}")),
+        None => Ok(()),
+    }
+}
+
 fn check_lists(recording: &Recording, lists: &BTreeMap<u32, List>) -> Result<(), Fault> {
     let count = recording.threads.len();
     for (position, item) in recording.items.iter().enumerate() {
@@ -92,11 +118,21 @@ fn check_lists(recording: &Recording, lists: &BTreeMap<u32, List>) -> Result<(),
         if item.by as usize >= count {
             return fault(format!("was done by thread {}, but there are threads 0 to {}", item.by, count - 1));
         }
-        let own =
-            |step: &Step| matches!(step, Step::Run(_) | Step::Wait | Step::Wake(_) | Step::Sleep(_) | Step::Io(_));
+        let own = |step: &Step| {
+            matches!(
+                step,
+                Step::Run(_)
+                    | Step::Wait
+                    | Step::Wake(_)
+                    | Step::Sleep(_)
+                    | Step::Io(_)
+                    | Step::Lock(_)
+                    | Step::Unlock(_)
+            )
+        };
         if !item.steps.iter().all(own) {
             return fault(
-                "does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\" or \"io\"".into(),
+                "does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\", \"io\", \"lock\" or \"unlock\"".into(),
             );
         }
     }

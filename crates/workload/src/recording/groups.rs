@@ -1,7 +1,8 @@
 //! Threads that do something together: those that meet at a barrier, share a pool of work, or take from a list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::check::sequences;
 use super::recorded::{RecordedThread, Recording};
 use super::step::Step;
 
@@ -48,6 +49,12 @@ pub(super) fn lists(recording: &Recording) -> BTreeMap<u32, List> {
         lists.entry(item.list).or_default().items.push(position);
     }
     lists
+}
+
+/// The numbers of all locks.
+pub(super) fn locks(recording: &Recording) -> BTreeSet<u32> {
+    let number = |step: &Step| if let Step::Lock(lock) = *step { Some(lock) } else { None };
+    sequences(recording).flatten().filter_map(number).collect()
 }
 
 /// How often each item is waited for until it is done, by its number; without those that no thread waits for.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use evenkeel_model::{Behaviour, CoreTypeId, Machine, Ns};
 
 use super::division::{Division, Parts, parts};
-use super::groups::{Pool, barriers, lists, pools, results};
+use super::groups::{Pool, barriers, lists, locks, pools, results};
 use super::recorded::{RecordedItem, RecordedThread, Recording};
 use super::step::Step;
 use crate::program::{
-    Barrier, BarrierId, Calibration, List, ListId, Op, Phase, PhaseId, Program, Queue, QueueId, SchedParams, Semaphore,
-    SemaphoreId, Spread, Thread, ThreadIndex, Work, Workload,
+    Barrier, BarrierId, Calibration, List, ListId, LockId, Op, Phase, PhaseId, Program, Queue, QueueId, SchedParams,
+    Semaphore, SemaphoreId, Spread, Thread, ThreadIndex, Work, Workload,
 };
 
 pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>) -> Workload {
@@ -31,8 +31,10 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
     };
     let lists = lists(recording);
     let result_ids = (recording.threads.len() + recording.items.len()) as u32..;
+    let locks = locks(recording);
     let objects = Objects {
         barriers: places,
+        locks: locks.iter().copied().zip((0..).map(LockId)).collect(),
         pools,
         lists: lists.keys().copied().zip((0..).map(ListId)).collect(),
         results: results.keys().copied().zip(result_ids.map(SemaphoreId)).collect(),
@@ -64,6 +66,7 @@ pub(super) fn lower(recording: &Recording, name: &str, ran_on: Option<&Machine>)
         name: name.to_owned(),
         threads: recording.threads.iter().zip(&names).enumerate().map(thread).collect(),
         phases: codes.phases,
+        locks: locks.iter().map(|number| format!("lock {number}")).collect(),
         semaphores,
         lists: lists.iter().map(list).collect(),
         barriers: barriers.iter().map(barrier).collect(),
@@ -194,6 +197,7 @@ fn fitting(machine: &Machine, rates: &[Option<f64>]) -> Option<(Behaviour, f64)>
 /// What numbers in a recording stand for.
 struct Objects {
     barriers: BTreeMap<u32, BarrierId>,
+    locks: BTreeMap<u32, LockId>,
     pools: Pools,
     lists: BTreeMap<u32, ListId>,
     results: BTreeMap<u32, SemaphoreId>,
@@ -218,6 +222,8 @@ impl Objects {
             Step::Barrier(barrier) => Op::Barrier(self.barriers[&barrier]),
             Step::Take(list) => Op::Take(self.lists[&list]),
             Step::Result(item) => Op::Acquire(self.results[&item]),
+            Step::Lock(lock) => Op::Lock(self.locks[&lock]),
+            Step::Unlock(lock) => Op::Unlock(self.locks[&lock]),
         };
         vec![op]
     }

@@ -38,9 +38,14 @@ pub enum Step {
     Take(u32),
     /// Waited until an item of a list was done, by its number.
     Result(u32),
+    /// Took a lock, by its number, having waited until no other thread had it. Until it gives it up it waits for nothing.
+    Lock(u32),
+    /// Gave a lock up.
+    Unlock(u32),
 }
 
-const NAMES: [&str; 10] = ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share", "take", "result"];
+const NAMES: [&str; 12] =
+    ["run", "wait", "wake", "sleep", "io", "spawn", "barrier", "share", "take", "result", "lock", "unlock"];
 
 impl Step {
     /// What it is called in a file.
@@ -56,6 +61,8 @@ impl Step {
             Self::Share { .. } => "share",
             Self::Take(_) => "take",
             Self::Result(_) => "result",
+            Self::Lock(_) => "lock",
+            Self::Unlock(_) => "unlock",
         }
     }
 }
@@ -71,7 +78,9 @@ impl Serialize for Step {
             | Self::Spawn(number)
             | Self::Barrier(number)
             | Self::Take(number)
-            | Self::Result(number) => (self.name(), number).serialize(serializer),
+            | Self::Result(number)
+            | Self::Lock(number)
+            | Self::Unlock(number) => (self.name(), number).serialize(serializer),
             Self::Share { pool, amount } => (self.name(), pool, amount).serialize(serializer),
         }
     }
@@ -109,6 +118,8 @@ impl<'de> Visitor<'de> for StepVisitor {
                 Step::Share { pool, amount: amount(&name, &mut parts)? }
             }
             "take" => Step::Take(argument(&name, "the number of a list", &mut parts)?),
+            "lock" => Step::Lock(argument(&name, "the number of a lock", &mut parts)?),
+            "unlock" => Step::Unlock(argument(&name, "the number of a lock", &mut parts)?),
             "result" => Step::Result(argument(&name, "the number of an item", &mut parts)?),
             _ => {
                 let hint = suggestion(&name, NAMES);

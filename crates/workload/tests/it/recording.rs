@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::{CoreTypeId, Ns, machines};
 use evenkeel_workload::program::{
-    List, ListId, Op, PhaseId, Queue, QueueId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, Work,
+    List, ListId, LockId, Op, PhaseId, Queue, QueueId, Semaphore, SemaphoreId, Spread, Start, ThreadIndex, ThreadKind,
+    Work,
 };
 use evenkeel_workload::recording::{Division, MAX_AMOUNT, RATES, RecordedItem, RecordedThread, Recording, Step, rate};
 use evenkeel_workload::validate;
@@ -106,6 +107,31 @@ fn rates_belong_to_instructions() {
         let said = complaint(&[&counted, &with(&format!("[2,{wrong}]")), CHILD]);
         assert!(said.contains("\"rates\": expected 0.001 to 1000 instructions per ns, or null"), "{said}");
     }
+}
+
+/// Who has a lock gives it up without waiting for anything, so that a replay ends whoever comes first.
+#[test]
+fn locks_are_taken_one_at_a_time_and_given_up() {
+    let with = |ops: &str| MAIN.replace("[\"run\",1000]", ops);
+    let workload =
+        load(&[HEADER, &with(r#"["lock",7],["run",5],["wake",1],["unlock",7],["lock",2],["unlock",2]"#), CHILD]);
+    let program = &workload.workload("app", None).programs[0];
+    assert_eq!(program.locks, ["lock 2", "lock 7"]);
+    assert_eq!(
+        (&program.threads[0].ops[0], &program.threads[0].ops[3]),
+        (&Op::Lock(LockId(1)), &Op::Unlock(LockId(1)))
+    );
+    for (ops, wrong) in [
+        (r#"["lock",1],["wait"],["unlock",1]"#, "operation 2 is \"wait\" while it has lock 1: expected \"run\""),
+        (r#"["lock",1],["lock",2],["unlock",2],["unlock",1]"#, "operation 2 is \"lock\" while it has lock 1"),
+        (r#"["unlock",3]"#, "operation 1 gives up lock 3, which it does not have"),
+        (r#"["lock",1],["unlock",3]"#, "operation 2 gives up lock 3, which it does not have"),
+    ] {
+        let said = complaint(&[HEADER, &with(ops), CHILD]);
+        assert!(said.starts_with("app.ek:2: ") && said.contains(wrong), "{said}");
+    }
+    let end = CHILD.replace("]}", r#",["lock",4]]}"#);
+    assert!(complaint(&[HEADER, MAIN, &end]).ends_with("never gives up lock 4"));
 }
 
 #[test]
@@ -215,7 +241,7 @@ fn items_of_a_list_are_taken_in_order() {
     let within = said([&header, &main, &child, first, &second.replace("[\"run\",100]", "[\"take\",4]")]);
     assert_eq!(
         within,
-        "app.ek:5: does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\" or \"io\""
+        "app.ek:5: does what only a thread can: expected \"run\", \"wait\", \"wake\", \"sleep\", \"io\", \"lock\" or \"unlock\""
     );
     // One thread waits for the result of an item before it takes, and the other one does that.
     let waits = main.replace("[\"take\",4]", "[\"result\",2],[\"take\",4]");
@@ -293,6 +319,8 @@ fn step() -> impl Strategy<Value = Step> {
         (0..4_u32, 0..=MAX_AMOUNT).prop_map(|(pool, amount)| Step::Share { pool, amount }),
         (0..2_u32).prop_map(Step::Take),
         (0..6_u32).prop_map(Step::Result),
+        (0..2_u32).prop_map(Step::Lock),
+        (0..2_u32).prop_map(Step::Unlock),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! What the kernel reports, and what comes of it, worked out by hand.
 
 mod lists;
+mod locks;
 mod sharing;
 
 use evenkeel_model::{CoreTypeId, Instructions, Machine, machines};

@@ -1,0 +1,106 @@
+//! Threads that wait for each other at a word: whether that is a lock.
+
+use Off::Futex;
+use What::{Forked, On};
+
+use super::{machine, recorded};
+use crate::event::{Off, Tid, What};
+use evenkeel_workload::recording::{Recording, Step};
+
+const WORD: u32 = 7;
+
+fn at(by: Tid, call: u64) -> What {
+    What::Woken { by: Some(by), call: 1 + call as u32, word: WORD }
+}
+
+/// A thread starts so many, each on a CPU of its own.
+fn started(count: u32) -> Vec<(u64, Tid, u16, What)> {
+    let threads = 2..2 + count;
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend(threads.clone().map(|child| (0, 1, 0, Forked { child, process: false })));
+    events.push((0, 1, 0, What::Off(Futex)));
+    events.extend(threads.map(|one| (0, one, cpu(one), On)));
+    events
+}
+
+fn cpu(thread: Tid) -> u16 {
+    (thread - 2) as u16
+}
+
+/// At a time a thread wakes one that waits, which runs.
+fn hands_on(t: u64, from: Tid, to: Tid, call: u64) -> [(u64, Tid, u16, What); 2] {
+    [(t, to, cpu(from), at(from, call)), (t, to, cpu(to), On)]
+}
+
+fn takes_locks(recording: &Recording) -> bool {
+    recording.threads.iter().flat_map(|thread| &thread.steps).any(|step| matches!(step, Step::Lock(_)))
+}
+
+/// Three threads that have a lock for 20 ns. In each round the second comes while the first has it, and the third while the second waits; they
+/// change places from round to round.
+fn handing_on(rounds: u64) -> Vec<(u64, Tid, u16, What)> {
+    let mut events = started(3);
+    for round in 0..rounds {
+        let t = 1000 * round;
+        let [first, second, third] = [0, 1, 2].map(|place| 2 + ((round + place) % 3) as Tid);
+        events
+            .extend([(t + 110, second, cpu(second), What::Off(Futex)), (t + 115, third, cpu(third), What::Off(Futex))]);
+        events.extend(hands_on(t + 120, first, second, 2 * round));
+        events.extend(hands_on(t + 140, second, third, 2 * round + 1));
+    }
+    events
+}
+
+#[test]
+fn who_waits_while_others_do_says_how_long_a_lock_is_had() {
+    let recording = recorded(&machine(), &handing_on(40));
+    let of = |thread: usize, wanted: fn(&Step) -> bool| {
+        recording.threads[thread].steps.iter().filter(|step| wanted(step)).count()
+    };
+    for thread in 1..4 {
+        assert!(of(thread, |step| matches!(step, Step::Lock(0))) >= 40, "{recording:?}");
+        assert_eq!(of(thread, |step| matches!(step, Step::Wait | Step::Wake(_))), 0);
+    }
+    // What the second does until it wakes the third.
+    assert!(
+        recording.threads[2].steps.windows(3).any(|three| three == [Step::Lock(0), Step::Run(20), Step::Unlock(0)])
+    );
+    assert!(!takes_locks(&recorded(&machine(), &handing_on(5))), "too few");
+}
+
+#[test]
+fn threads_that_take_turns_have_no_lock() {
+    let mut events = started(2);
+    events.push((5, 3, 1, What::Off(Futex)));
+    for turn in 0..100 {
+        let (t, from, to) = (100 * (turn + 1), 2 + (turn % 2) as Tid, 3 - (turn % 2) as Tid);
+        events.extend(hands_on(t, from, to, turn));
+        events.push((t, from, cpu(from), What::Off(Futex)));
+    }
+    assert!(!takes_locks(&recorded(&machine(), &events)));
+}
+
+#[test]
+fn who_only_wakes_fills_a_queue() {
+    let mut events = started(2);
+    for item in 0..100 {
+        let t = 100 * (item + 1);
+        events.push((t, 3, 1, What::Off(Futex)));
+        events.extend(hands_on(t + 50, 2, 3, item));
+    }
+    assert!(!takes_locks(&recorded(&machine(), &events)));
+}
+
+/// Two of three have it at a time, each for 200 ns, and hand it on in turn.
+#[test]
+fn what_several_have_at_a_time_is_no_lock() {
+    let mut events = started(3);
+    events.extend([(1, 4, 2, What::Off(Futex))]);
+    for turn in 0..100 {
+        let (t, from, to) = (100 * (turn + 1), 2 + (turn % 3) as Tid, 2 + ((turn + 2) % 3) as Tid);
+        events.extend(hands_on(t, from, to, turn));
+        // It does something else, and comes again when the other one still has it.
+        events.push((t + 40, from, cpu(from), What::Off(Futex)));
+    }
+    assert!(!takes_locks(&recorded(&machine(), &events)));
+}
