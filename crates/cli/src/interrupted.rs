@@ -47,8 +47,12 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ended after {}: {:#}", self.reached, self.error)
+        write!(f, "ended after {}", self.reached)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for Broken {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.error.as_ref())
+    }
+}

@@ -125,10 +125,10 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         messages::error(interrupted);
         return if printed == ExitCode::SUCCESS { ExitCode::from(interrupted::STATUS) } else { printed };
     }
-    if let Some(unwritten) = error.downcast_ref::<files::Unwritten>() {
+    if let Some(unwritten) = error.downcast_ref::<files::Unwritten>().filter(|unwritten| !unwritten.report.is_empty()) {
         print(&unwritten.report);
     }
-    if let Some(broken) = error.downcast_ref::<interrupted::Broken>() {
+    if let Some(broken) = error.downcast_ref::<interrupted::Broken>().filter(|broken| !broken.report.is_empty()) {
         print(&broken.report);
     }
     match hints::hint(error) {

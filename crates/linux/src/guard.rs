@@ -33,7 +33,8 @@ pub const COMMAND: &str = "__guard";
 const ROUNDS: u32 = 6;
 const ROUND: Duration = Duration::from_millis(10);
 
-/// No session's number: that of a process which has gone. Not 0, which is every session's outside of a PID namespace.
+/// The session of a process that is gone; no process has this number. 0 will not do: from inside a PID namespace every session outside
+/// has it.
 const NO_SESSION: Tid = Tid::MAX;
 
 /// A process that undoes what is on record if this process ends without doing so itself.

@@ -30,11 +30,11 @@ pub fn chunk(trips: u64, chunk: u64, speeds: impl Iterator<Item = f64>) -> u64 {
     if late <= LATE * takes { chunk } else { ((chunk as f64 * slowest / fastest).round() as u64).max(1) }
 }
 
-/// How often a thread has begun such a loop, and how often with smaller chunks.
+/// How often such a loop was begun, and how often with smaller chunks: with libgomp once for a team, with libomp once for each thread.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static SMALLER: AtomicU64 = AtomicU64::new(0);
 
-/// As [`chunk`], for a thread that begins the loop.
+/// As [`chunk`], for a loop that begins.
 pub fn begin(trips: u64, asked: u64, speeds: impl Iterator<Item = f64>) -> u64 {
     let own = chunk(trips, asked, speeds);
     BEGUN.fetch_add(1, Ordering::Relaxed);
@@ -42,15 +42,15 @@ pub fn begin(trips: u64, asked: u64, speeds: impl Iterator<Item = f64>) -> u64 {
     own
 }
 
-/// A line about the chunks, if a thread has begun such a loop.
+/// A line about the chunks, if such a loop was begun.
 pub fn report() -> String {
     let (begun, smaller) = (BEGUN.load(Ordering::Relaxed), SMALLER.load(Ordering::Relaxed));
     if begun == 0 {
         return String::new();
     }
     format!(
-        "evenkeel: schedule(dynamic): smaller chunks in {smaller} of {begun} times that a thread began a loop that has more than one \
-         iteration in a chunk\n"
+        "evenkeel: schedule(dynamic): smaller chunks in {smaller} of {begun} loops whose chunks have several iterations (under libomp \
+         each thread counts)\n"
     )
 }
 

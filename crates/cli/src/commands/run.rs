@@ -78,12 +78,14 @@ fn compare(args: &Run, rounds: u32) -> Result<u8> {
     match trial::ab(args, rounds, html) {
         Ok(text) => live::write(&text, output, false).map(|()| 0),
         Err(mut error) => {
-            if let Some(unwritten) = error.downcast_mut::<Unwritten>() {
-                live::write(&std::mem::take(&mut unwritten.report), output, false)?;
-                return Err(error);
-            }
+            let mut report = error.downcast_mut::<Unwritten>().map(|unwritten| std::mem::take(&mut unwritten.report));
             if let Some(broken) = error.downcast_mut::<Broken>() {
-                live::write(&std::mem::take(&mut broken.report), output, false)?;
+                report = Some(std::mem::take(&mut broken.report));
+            }
+            if let Some(report) = report {
+                if let Err(unwritten) = live::write(&report, output, false) {
+                    messages::warning(unwritten);
+                }
                 return Err(error);
             }
             let interrupted = error.downcast::<Interrupted>()?;

@@ -1,14 +1,16 @@
 //! Finds locks: words at which threads wait for each other so that one at a time goes on.
 //!
-//! In another run, or under another scheduler, another thread comes first. What was recorded is who waited for whom: played as such, threads take a
-//! lock in the recorded order, and a thread that comes later than it did keeps all others waiting. So where threads wait at a word and wake the next one there
-//! themselves, what they do between is done under a lock in the replay.
+//! In another run, or under another scheduler, another thread comes first. What was recorded is who waited for whom: played as
+//! such, threads take a lock in the recorded order, and a thread that comes later than it did keeps all others waiting. So where
+//! threads wait at a word and wake the next one there themselves, what they do between is done under a lock in the replay.
 //!
-//! A lock that is free is taken without a system call, and then nothing is seen of it. Its owner wakes the one that waits longest when it gives it up, as glibc's and all other
-//! futexes do: so of an owner who had to wait while others did, too, it is known for how long it had the lock. Others are taken to have it for as long in the mean. How often it was taken
-//! in all follows from how often threads had to wait: one that comes finds it taken as often as others have it.
+//! A lock that is free is taken without a system call, and then nothing is seen of it. The owner that gives up a lock for which
+//! others wait wakes one. So if an owner had to wait itself, and another thread waited all the time, what it did from the end of its
+//! wait until it woke one is what it did with the lock. All others are taken to do as much in the mean. How often the lock was taken
+//! in all follows from how often threads had to wait for it.
 //!
-//! A replay comes to its end, since who has a lock waits for nothing (`crate::recording::check` of the workload crate).
+//! A replay ends: a wake-up is left out only together with the wait that it ended, and a thread that has a lock only runs and wakes
+//! others (`check.rs` in the workload crate refuses anything else).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +21,25 @@ use super::pools::work;
 use super::thread::{Done, ThreadRecord};
 use super::work::Work;
 
-/// Fewer waits than this, and fewer owners whose time is known, say too little (assumed).
-const WAITS: usize = 40;
+/// With fewer waits than these, or fewer owners of which it is known what they did, too little is known (assumed).
+const WAITS: usize = 24;
 const KNOWN: usize = 4;
-/// Such a part of those that wake one at a lock have waited there, too (assumed): else some fill a queue, and others take from it.
+/// At a lock, at least this share of the wake-ups come from threads that have waited there themselves (assumed). Otherwise some
+/// threads fill a queue and others take from it.
 const BOTH: f64 = 0.8;
-/// Such a part of the wake-ups there may be of several threads at once, and of the owners' time beside that of others (assumed): else it is a barrier, or
-/// more than one has what there is.
+/// At most this share of the wake-ups wake several threads at once, and at most this share of what owners do is done while another
+/// one has the lock (assumed). Otherwise it is a barrier, or several threads may pass at a time.
 const STRAY: f64 = 0.1;
-/// Who is woken waits again at once, if another one was faster, when it has done less than such a part of what owners do (assumed).
+/// A thread that was woken, and waits again after less than this share of what owners do, found that another one was faster (assumed).
 const IN_VAIN: f64 = 0.1;
-/// An owner that does more than so many times the mean until it wakes another one has given the lock up before, and taken it again (assumed).
+/// A thread that does more than so many times what owners do, until it wakes another one, has given the lock up and taken it again
+/// (assumed).
 const ONCE: f64 = 2.0;
-/// Such a part of those who wake another one have not waited since they last did (assumed): else threads take turns.
+/// Where no owner is known to have had the lock all the time, at least this share of the wake-ups come from threads that have not waited
+/// since their last one (assumed). Otherwise threads take turns.
 const APART: f64 = 0.25;
+/// A lock is not taken more often for each time that a thread waits for it: so rarely waited for, it would decide nothing (assumed).
+const TAKEN: f64 = 32.0;
 
 /// Where a thread did something: the thread, and the position in what it has done.
 type At = (usize, usize);
@@ -42,31 +49,32 @@ type At = (usize, usize);
 struct Pair {
     wait: At,
     wake: At,
-    /// When the wake-up was written down.
-    order: u64,
 }
 
-/// All waits that another thread ended, by process and word.
-#[derive(Debug)]
-pub(super) struct Pairs(BTreeMap<(u32, u32), Vec<Pair>>);
-
-impl Pairs {
-    pub(super) fn of(threads: &[ThreadRecord]) -> Self {
-        let all = || {
-            let places =
-                |(thread, record): (usize, &'_ ThreadRecord)| (0..record.done.len()).map(move |at| (thread, at));
-            threads.iter().enumerate().flat_map(places).filter_map(|at| Some((at, done(threads, at)?)))
-        };
-        let waits: BTreeMap<u64, At> =
-            all().filter(|(_, done)| done.step == Some(Step::Wait)).map(|(at, done)| (done.order, at)).collect();
-        let mut pairs: BTreeMap<(u32, u32), Vec<Pair>> = BTreeMap::new();
-        for (wake, done) in all().filter(|(_, done)| matches!(done.step, Some(Step::Wake(_))) && done.word != 0) {
-            let Some(&wait) = waits.get(&done.order) else { continue };
-            let pair = Pair { wait, wake, order: done.order };
-            pairs.entry((threads[wait.0].process, done.word)).or_default().push(pair);
+/// All waits that another thread ended, by process and word, in the order in which they ended. What threads took from queues stands
+/// elsewhere, and is left in its order.
+fn pairs(threads: &[ThreadRecord]) -> BTreeMap<(u32, u32), Vec<Pair>> {
+    let all = || {
+        let places = |(thread, record): (usize, &'_ ThreadRecord)| (0..record.done.len()).map(move |at| (thread, at));
+        let all = threads.iter().enumerate().flat_map(places).filter_map(|at| Some((at, done(threads, at)?)));
+        all.filter(|(_, done)| done.pool.is_none())
+    };
+    let waits: BTreeMap<u64, At> =
+        all().filter(|(_, done)| done.step == Some(Step::Wait)).map(|(at, done)| (done.order, at)).collect();
+    let mut pairs: BTreeMap<(u32, u32), Vec<(u64, Pair)>> = BTreeMap::new();
+    for (wake, done) in all().filter(|(_, done)| matches!(done.step, Some(Step::Wake(_))) && done.word != 0) {
+        let Some(&wait) = waits.get(&done.order) else { continue };
+        let process = threads[wake.0].process;
+        // In another process the same place is another word.
+        if threads[wait.0].process == process {
+            pairs.entry((process, done.word)).or_default().push((done.order, Pair { wait, wake }));
         }
-        Self(pairs)
     }
+    let sorted = |(word, mut pairs): (_, Vec<(u64, Pair)>)| {
+        pairs.sort_by_key(|(order, _)| *order);
+        (word, pairs.into_iter().map(|(_, pair)| pair).collect())
+    };
+    pairs.into_iter().map(sorted).collect()
 }
 
 /// What a thread does at a lock, at a position.
@@ -75,15 +83,16 @@ enum Act {
     /// Takes it, and gives it up where it wakes the next one.
     Take(u32),
     GiveUp(u32),
-    /// Takes it, and has it for so much work.
+    /// Takes it, and has it for so much work, in ns of the biggest core.
     TakeFor(u32, f64),
-    /// Gives it up, having had it for so much work.
+    /// Gives it up, having had it for so much work, in ns of the biggest core.
     HadFor(u32, f64),
     /// Nothing: another one was faster.
     Nothing,
 }
 
-/// What an owner did that had waited, and where it woke the next one; whether it is known to have had the lock all the time.
+/// What an owner did that had waited, in ns of the biggest core, and where it woke the next one; whether it is known to have had the
+/// lock all the time.
 #[derive(Clone, Copy, Debug)]
 struct Had {
     work: f64,
@@ -100,46 +109,39 @@ struct Lock {
 }
 
 /// Has threads that wait for each other at a lock take it in the replay.
-pub(super) fn find(threads: &mut [ThreadRecord], pairs: Pairs) {
-    let locks: Vec<Lock> = pairs.0.into_values().filter_map(|pairs| Lock::of(pairs, threads)).collect();
+pub(super) fn find(threads: &mut [ThreadRecord]) {
+    let mut locks: Vec<Lock> = pairs(threads).into_values().filter_map(|pairs| Lock::of(pairs, threads)).collect();
+    let elsewhere = waits_elsewhere(&locks, threads);
+    locks.retain(|lock| lock.is_met_by_chance(&elsewhere, threads));
     let mut acts: BTreeMap<At, Act> = BTreeMap::new();
     for (lock, number) in locks.iter().zip(0..) {
         acts.extend(lock.acts(number, threads));
     }
-    let seen = |number: u32| {
-        let taken =
-            |act: &&Act| matches!(act, Act::Take(one) | Act::TakeFor(one, _) | Act::HadFor(one, _) if *one == number);
-        acts.values().filter(taken).count() as f64
-    };
-    let unseen: Vec<f64> = locks.iter().zip(0..).map(|(lock, number)| lock.taken(threads) - seen(number)).collect();
+    let mut seen = vec![0_usize; locks.len()];
+    for act in acts.values() {
+        if let Act::Take(lock) | Act::TakeFor(lock, _) | Act::HadFor(lock, _) = act {
+            seen[*lock as usize] += 1;
+        }
+    }
+    let unseen: Vec<f64> = locks.iter().zip(&seen).map(|(lock, seen)| lock.taken(threads) - *seen as f64).collect();
+    let spans: Vec<(Ns, Ns)> = locks.iter().map(|lock| lock.span(threads)).collect();
     let owners: BTreeSet<usize> = locks.iter().flat_map(|lock| &lock.threads).copied().collect();
     for thread in owners {
-        let mut steps = Steps::default();
+        let mut steps = Locking::default();
         for (at, done) in std::mem::take(&mut threads[thread].done).into_iter().enumerate() {
             steps.push(done, acts.get(&(thread, at)).copied());
         }
         threads[thread].done = steps.finish();
     }
-    for ((lock, number), unseen) in locks.iter().zip(0..).zip(unseen) {
-        lock.take_unseen(number, unseen, threads);
+    for (number, lock) in (0..).zip(&locks) {
+        lock.take_unseen(number, unseen[number as usize], spans[number as usize], threads);
     }
 }
 
 impl Lock {
-    /// `None` if what these threads wait for is none, or one that does not matter.
-    fn of(mut pairs: Vec<Pair>, threads: &[ThreadRecord]) -> Option<Self> {
-        pairs.sort_by_key(|pair| pair.order);
-        // What threads took from a queue stands elsewhere by now.
-        let is = |at: At, order: u64, wanted: fn(&Step) -> bool| {
-            let found = done(threads, at).filter(|done| done.order == order && done.pool.is_none());
-            found.is_some_and(|done| done.step.as_ref().is_some_and(wanted))
-        };
-        let there = |pair: &Pair| {
-            is(pair.wait, pair.order, |step| *step == Step::Wait)
-                && is(pair.wake, pair.order, |step| matches!(step, Step::Wake(_)))
-        };
-        let within = |pair: &Pair| threads[pair.wait.0].process == threads[pair.wake.0].process;
-        if pairs.len() < WAITS || !pairs.iter().all(|pair| there(pair) && within(pair)) {
+    /// `None` if what these threads wait for is none, or too little is known of it.
+    fn of(pairs: Vec<Pair>, threads: &[ThreadRecord]) -> Option<Self> {
+        if pairs.len() < WAITS {
             return None;
         }
         let waiters: BTreeSet<usize> = pairs.iter().map(|pair| pair.wait.0).collect();
@@ -153,14 +155,14 @@ impl Lock {
         let mut lock = Self { threads: waiters, pairs, each: 0.0 };
         lock.threads.extend(lock.pairs.iter().map(|pair| pair.wake.0));
         lock.each = lock.mean(threads)?;
-        lock.by_chance(threads).then_some(lock)
+        Some(lock)
     }
 
-    /// From the first thing that is seen of it to the last, in ns.
-    fn span(&self, threads: &[ThreadRecord]) -> f64 {
-        let waits = || self.pairs.iter().map(|pair| threads[pair.wait.0].done[pair.wait.1]);
+    /// From the first thing that is seen of it to the last.
+    fn span(&self, threads: &[ThreadRecord]) -> (Ns, Ns) {
+        let waits = || self.pairs.iter().filter_map(|pair| done(threads, pair.wait));
         let (first, last) = (waits().map(|wait| wait.at).min(), waits().map(|wait| wait.until).max());
-        last.zip(first).map_or(0.0, |(last, first)| last.since(first).0 as f64)
+        first.zip(last).unwrap_or_default()
     }
 
     /// What an owner does in the mean; `None` if it cannot be told, or if several had it at a time.
@@ -189,6 +191,9 @@ impl Lock {
             let (thread, wait) = pair.wait;
             let mut work = 0.0;
             for (at, done) in threads[thread].done.iter().enumerate().skip(wait + 1) {
+                if done.pool.is_some() {
+                    break;
+                }
                 work += done.work.time;
                 if let Some(place) = wakes.get(&(thread, at)) {
                     // If it had given it up in between, it would have woken the one that waits all the time.
@@ -239,7 +244,8 @@ impl Lock {
         (before <= came).then_some(share * woke.work.time)
     }
 
-    /// Whether another thread was faster than the one that was woken, so that this waits again at once.
+    /// Whether another thread was faster than the one that was woken, so that this waits again at once: not as at a queue
+    /// ([`super::waits`]), where it may wait for a lock before.
     fn in_vain(&self, pair: &Pair, waits: &BTreeSet<At>, threads: &[ThreadRecord]) -> bool {
         let next = (pair.wait.0, pair.wait.1 + 1);
         waits.contains(&next) && done(threads, next).is_some_and(|next| next.work.time < IN_VAIN * self.each)
@@ -251,47 +257,41 @@ impl Lock {
         self.pairs.iter().filter(|pair| !self.in_vain(pair, &waits, threads)).count()
     }
 
-    /// Whether threads come to it at any time: those who wait for others more often than for it come when these let them.
-    fn by_chance(&self, threads: &[ThreadRecord]) -> bool {
-        let waits: BTreeSet<At> = self.pairs.iter().map(|pair| pair.wait).collect();
-        let places =
-            self.threads.iter().flat_map(|thread| (0..threads[*thread].done.len()).map(move |at| (*thread, at)));
-        let meets = |at: &At| {
-            !waits.contains(at)
-                && matches!(done(threads, *at).and_then(|done| done.step), Some(Step::Wait | Step::Barrier(_)))
-        };
-        2 * places.filter(meets).count() < self.waited(threads)
+    /// Whether threads come to it at any time: those who wait for other things often come when these let them.
+    fn is_met_by_chance(&self, elsewhere: &[usize], threads: &[ThreadRecord]) -> bool {
+        2 * self.threads.iter().map(|thread| elsewhere[*thread]).sum::<usize>() < self.waited(threads)
     }
 
-    /// How often it was taken: who comes finds it taken as often as others have it, which is as often as they take it, times what each then does, of all the time.
+    /// How often it was taken. A thread finds the lock taken with the probability (N - 1) / N x takes x time of each / span, which times
+    /// the takes is how often a thread had to wait; solved for the takes.
     fn taken(&self, threads: &[ThreadRecord]) -> f64 {
         let all = |value: &dyn Fn(&ThreadRecord) -> f64| {
             self.threads.iter().map(|thread| value(&threads[*thread])).sum::<f64>()
         };
         // Of a nanosecond of the biggest core.
         let longer = all(&|thread| thread.ran) / all(&|thread| work(&thread.done));
-        let (others, each) = ((self.threads.len() - 1) as f64 / self.threads.len() as f64, longer * self.each);
-        let most = self.span(threads) / each;
-        (self.waited(threads) as f64 * most / others).sqrt().min(most)
+        let others = (self.threads.len() - 1) as f64 / self.threads.len() as f64;
+        let (first, last) = self.span(threads);
+        let most = last.since(first).0 as f64 / (longer * self.each);
+        let waited = self.waited(threads) as f64;
+        (waited * most / others).sqrt().min(most).min(TAKEN * waited)
     }
 
-    /// Has its threads take it so often, at equal distances of what they do without a lock.
-    fn take_unseen(&self, number: u32, times: f64, threads: &mut [ThreadRecord]) {
-        let free: f64 = self.threads.iter().map(|thread| without_lock(&threads[*thread].done)).sum();
-        if times < 1.0 || free <= 0.0 {
+    /// Has its threads take it so often within its span, at equal distances of what they do without a lock.
+    fn take_unseen(&self, number: u32, times: f64, span: (Ns, Ns), threads: &mut [ThreadRecord]) {
+        let all: f64 = self.threads.iter().flat_map(|thread| free(&threads[*thread].done, span)).sum();
+        // Not a number, if nothing was done there.
+        if !(times >= 1.0 && all > 0.0) {
             return;
         }
-        let every = free / times;
+        let every = all / times;
         for thread in &self.threads {
-            let (mut steps, mut owns, mut passed) = (Steps::default(), false, 0.0);
-            for done in std::mem::take(&mut threads[*thread].done) {
-                let before = passed;
-                if !owns && done.pool.is_none() {
-                    passed += done.work.time;
-                }
-                owns = is_owner_after(&done, owns);
-                let times = (passed / every).floor() - (before / every).floor();
-                steps.split(done, number, times as u32, self.each);
+            let own: Vec<f64> = free(&threads[*thread].done, span).collect();
+            let (mut steps, mut passed) = (Locking::default(), 0.0);
+            for (done, free) in std::mem::take(&mut threads[*thread].done).into_iter().zip(own) {
+                let here = ((passed + free) / every).floor() - (passed / every).floor();
+                passed += free;
+                steps.split(done, number, here as u32, self.each);
             }
             threads[*thread].done = steps.done;
         }
@@ -317,39 +317,43 @@ fn are_one_at_a_time(known: &[(f64, At)], threads: &[ThreadRecord]) -> bool {
     beside <= STRAY * all
 }
 
-fn is_owner_after(done: &Done, owns: bool) -> bool {
-    match done.step {
-        Some(Step::Lock(_)) => true,
-        Some(Step::Unlock(_)) => false,
-        _ => owns,
-    }
+/// How often each thread waits, but for locks.
+fn waits_elsewhere(locks: &[Lock], threads: &[ThreadRecord]) -> Vec<usize> {
+    let waits = |thread: &ThreadRecord| {
+        thread.done.iter().filter(|done| matches!(done.step, Some(Step::Wait | Step::Barrier(_)))).count()
+    };
+    let mut all: Vec<usize> = threads.iter().map(waits).collect();
+    locks.iter().flat_map(|lock| &lock.pairs).for_each(|pair| all[pair.wait.0] -= 1);
+    all
 }
 
-/// What a thread does without a lock.
-fn without_lock(all: &[Done]) -> f64 {
-    let (mut owns, mut free) = (false, 0.0);
-    for done in all {
-        if !owns && done.pool.is_none() {
-            free += done.work.time;
+/// Of all that a thread did, how much it was in this span and without a lock, in ns of the biggest core.
+fn free(all: &[Done], (first, last): (Ns, Ns)) -> impl Iterator<Item = f64> {
+    let mut owns = false;
+    all.iter().map(move |done| {
+        let free = !owns && done.pool.is_none() && done.until >= first && done.at <= last;
+        match done.step {
+            Some(Step::Lock(_)) => owns = true,
+            Some(Step::Unlock(_)) => owns = false,
+            _ => {}
         }
-        owns = is_owner_after(done, owns);
-    }
-    free
+        if free { done.work.time } else { 0.0 }
+    })
 }
 
 /// What a thread does, with locks.
 #[derive(Default)]
-struct Steps {
+struct Locking {
     done: Vec<Done>,
     /// It has a lock.
     owns: bool,
-    /// The lock that it is to give up after so much work.
-    for_: Option<(u32, f64)>,
+    /// The lock that it is to give up after so much work, in ns of the biggest core.
+    gives_up: Option<(u32, f64)>,
 }
 
-impl Steps {
+impl Locking {
     fn push(&mut self, mut done: Done, act: Option<Act>) {
-        if let Some((lock, work)) = self.for_.take() {
+        if let Some((lock, work)) = self.gives_up.take() {
             self.part(&mut done, work, Step::Unlock(lock));
         }
         match act {
@@ -363,7 +367,7 @@ impl Steps {
                 self.done.push(Done { step: Some(Step::Unlock(lock)), ..done });
             }
             Some(Act::TakeFor(lock, work)) if !self.owns => {
-                self.for_ = Some((lock, work));
+                self.gives_up = Some((lock, work));
                 self.done.push(Done { step: Some(Step::Lock(lock)), ..done });
             }
             Some(Act::HadFor(lock, work)) if !self.owns => {
@@ -377,7 +381,7 @@ impl Steps {
     }
 
     fn finish(mut self) -> Vec<Done> {
-        if let (Some((lock, _)), Some(last)) = (self.for_, self.done.last().copied()) {
+        if let (Some((lock, _)), Some(last)) = (self.gives_up, self.done.last().copied()) {
             self.done.push(Done { work: Work::default(), step: Some(Step::Unlock(lock)), ..last });
         }
         self.done
@@ -386,8 +390,8 @@ impl Steps {
     /// The first part of some work, and what the thread does then.
     fn part(&mut self, done: &mut Done, work: f64, step: Step) {
         let share = if done.work.time > 0.0 { (work / done.work.time).clamp(0.0, 1.0) } else { 1.0 };
-        self.done.push(Done { work: done.work.times(share), step: Some(step), ..*done });
-        done.work = done.work.times(1.0 - share);
+        self.done.push(Done { work: done.work.part(share), step: Some(step), ..*done });
+        done.work = done.work.part(1.0 - share);
     }
 
     /// Some work, in which a thread takes a lock so often, for so much of it each time.
@@ -399,12 +403,5 @@ impl Steps {
             self.part(&mut done, each, Step::Unlock(lock));
         }
         self.done.push(done);
-    }
-}
-
-impl Work {
-    /// A part of it.
-    fn times(self, share: f64) -> Self {
-        Self { time: share * self.time, uncounted: share * self.uncounted, instructions: share * self.instructions }
     }
 }

@@ -138,9 +138,8 @@ impl RecordingBuilder {
         self.rounds.finish(&mut self.threads, self.teams.barriers());
         pools::find(&mut self.threads, self.teams.count());
         let pools = pools::keep_shared(&mut self.threads);
-        let pairs = locks::Pairs::of(&self.threads);
         let items = lists::find(&mut self.threads, &self.links);
-        locks::find(&mut self.threads, pairs);
+        locks::find(&mut self.threads);
         let divisions =
             pools.into_iter().filter_map(|(pool, threads)| Some((pool, self.teams.division(pool, threads)?)));
         let (unit, note) = Unit::of(self.threads.iter().map(|thread| &thread.total), self.cpus.types);

@@ -42,6 +42,11 @@ impl Work {
         self.uncounted += more.uncounted;
         self.instructions += more.instructions;
     }
+
+    /// A share of it.
+    pub(super) fn part(self, share: f64) -> Self {
+        Self { time: share * self.time, uncounted: share * self.uncounted, instructions: share * self.instructions }
+    }
 }
 
 /// What was counted on cores of a type, and the time that it took there.

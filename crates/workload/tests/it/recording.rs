@@ -319,16 +319,24 @@ fn step() -> impl Strategy<Value = Step> {
         (0..4_u32, 0..=MAX_AMOUNT).prop_map(|(pool, amount)| Step::Share { pool, amount }),
         (0..2_u32).prop_map(Step::Take),
         (0..6_u32).prop_map(Step::Result),
-        (0..2_u32).prop_map(Step::Lock),
-        (0..2_u32).prop_map(Step::Unlock),
     ]
+}
+
+/// What is done under a lock; now and then it is never given up.
+fn locked() -> impl Strategy<Value = Vec<Step>> {
+    let within = prop::collection::vec(prop_oneof![Just(Step::Run(5)), (0..3_u32).prop_map(Step::Wake)], 0..3);
+    (0..2_u32, within, prop::bool::weighted(0.9)).prop_map(|(lock, within, given_up)| {
+        let end = given_up.then_some(Step::Unlock(lock));
+        [Step::Lock(lock)].into_iter().chain(within).chain(end).collect()
+    })
 }
 
 fn thread(counted: bool) -> impl Strategy<Value = RecordedThread> {
     let start = prop_oneof![3 => (0..=MAX_AMOUNT).prop_map(|at| Start::At(Ns(at))), 1 => Just(Start::Spawned)];
     let kind = prop_oneof![Just(ThreadKind::Application), Just(ThreadKind::Service)];
     let rates = prop::collection::vec(prop::option::of(RATES.prop_map(rate)), 0..if counted { 4 } else { 1 });
-    let steps = prop::collection::vec(step(), 0..8);
+    let steps = prop::collection::vec(prop_oneof![9 => step().prop_map(|step| vec![step]), 1 => locked()], 0..8)
+        .prop_map(|steps| steps.concat());
     (any::<String>(), any::<u32>(), kind, start, rates, steps).prop_map(|(name, process, kind, start, rates, steps)| {
         RecordedThread { name, process, kind, start, rates, steps }
     })

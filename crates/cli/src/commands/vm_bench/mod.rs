@@ -196,12 +196,14 @@ impl Caller for Command {
         Ok([&program, Path::new("topology"), Path::new("--save"), file].map(|word| word.display().to_string()).into())
     }
 
-    fn recorded(&self, recording: &Path) -> Result<()> {
-        self.keep(recording)
-    }
-
-    fn predict(&self, recording: &Path, scheduler: &Scheduler, switch: Option<Ns>, emulated: bool) -> Result<Vec<f64>> {
-        predict::times(recording, scheduler, switch, emulated)
+    fn predict(
+        &self,
+        recording: &Path,
+        schedulers: &[(&Scheduler, Option<Ns>)],
+        emulated: bool,
+    ) -> Result<Vec<Vec<f64>>> {
+        self.keep(recording)?;
+        predict::times(recording, schedulers, emulated)
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.

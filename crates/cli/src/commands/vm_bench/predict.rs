@@ -23,13 +23,17 @@ fn beside_emulated(machine: &Machine, policy: &Setup) -> Box<dyn Steering> {
     Box::new(Simulated::new(machine, policy, EMULATED_SAMPLE))
 }
 
-/// What the programs of a recorded run are predicted to take under a scheduler, in seconds. A switch takes as long as the recording says
-/// if it was not measured under this scheduler.
-pub fn times(file: &Path, scheduler: &Scheduler, switch: Option<Ns>, emulated: bool) -> Result<Vec<f64>> {
+/// What the programs of a recorded run are predicted to take under each scheduler, in seconds. A switch takes as long as the recording
+/// says if it was not measured under the scheduler.
+pub fn times(file: &Path, schedulers: &[(&Scheduler, Option<Ns>)], emulated: bool) -> Result<Vec<Vec<f64>>> {
     let path = file.display().to_string();
     let text = fs::read_to_string(file).with_context(|| format!("{path}: cannot be read"))?;
+    let recording = Recording::from_text(&text, &path)?;
     let steers: Beside = if emulated { beside_emulated } else { beside };
-    let beside = (scheduler.host == Host::Run).then_some(steers);
-    let policy = catalog::policy(if scheduler.is_stock() { LINUX } else { &scheduler.policy })?;
-    Ok(prediction::times(&path, Recording::from_text(&text, &path)?, policy, beside, switch)?)
+    let times = |(scheduler, switch): &(&Scheduler, Option<Ns>)| {
+        let beside = (scheduler.host == Host::Run).then_some(steers);
+        let policy = catalog::policy(if scheduler.is_stock() { LINUX } else { &scheduler.policy })?;
+        Ok(prediction::times(&path, recording.clone(), policy, beside, *switch)?)
+    };
+    schedulers.iter().map(times).collect()
 }

@@ -4,8 +4,8 @@ use Off::Futex;
 use What::{Forked, On};
 
 use super::{machine, recorded};
-use crate::event::{Off, Tid, What};
-use evenkeel_workload::recording::{Recording, Step};
+use crate::event::{Off, Sharing, Tid, What};
+use evenkeel_workload::recording::{Division, Recording, Step};
 
 const WORD: u32 = 7;
 
@@ -32,7 +32,9 @@ fn hands_on(t: u64, from: Tid, to: Tid, call: u64) -> [(u64, Tid, u16, What); 2]
     [(t, to, cpu(from), at(from, call)), (t, to, cpu(to), On)]
 }
 
+/// Whether a recording, which loads, has locks.
 fn takes_locks(recording: &Recording) -> bool {
+    assert_eq!(Recording::from_text(&recording.to_text(), "locks.ek").as_ref(), Ok(recording));
     recording.threads.iter().flat_map(|thread| &thread.steps).any(|step| matches!(step, Step::Lock(_)))
 }
 
@@ -65,7 +67,45 @@ fn who_waits_while_others_do_says_how_long_a_lock_is_had() {
     assert!(
         recording.threads[2].steps.windows(3).any(|three| three == [Step::Lock(0), Step::Run(20), Step::Unlock(0)])
     );
-    assert!(!takes_locks(&recorded(&machine(), &handing_on(5))), "too few");
+    assert!(takes_locks(&recorded(&machine(), &handing_on(12))));
+    assert!(!takes_locks(&recorded(&machine(), &handing_on(11))), "22 waits are too few");
+}
+
+/// It seems that the third does its part of a loop while it has the lock: it has given it up before, and taken it again.
+#[test]
+fn work_that_is_shared_out_is_done_without_a_lock() {
+    let mut events = handing_on(40);
+    events.insert(1, (0, 1, 0, What::Shares(Sharing::RegionBegins(None))));
+    let division = Division { pieces: 100, guided: false };
+    let parts = |t: u64, thread: Tid| {
+        let part = [(142, Sharing::LoopBegins { place: 1, division }), (150, Sharing::LoopEnds)];
+        part.map(|(at, what)| (t + at, thread, cpu(thread), What::Shares(what)))
+    };
+    for round in (0..39).filter(|round| round % 3 == 0) {
+        let t = 1000 * round;
+        events.extend(parts(t, 4).into_iter().chain(parts(t + 300, 2)));
+        events.push((t + 160, 3, 1, What::Off(Futex)));
+        events.extend(hands_on(t + 170, 4, 3, 1000 + round));
+    }
+    events.sort_by_key(|event| event.0);
+    let recording = recorded(&machine(), &events);
+    let shares = recording.threads[3].steps.iter().filter(|step| matches!(step, Step::Share { .. })).count();
+    assert!(takes_locks(&recording) && shares > 0, "{shares}");
+}
+
+/// One after the other: waits at one do not count against the other.
+#[test]
+fn a_program_may_have_several_locks() {
+    let mut events = handing_on(40);
+    let again: Vec<_> = events.iter().copied().filter(|event| event.0 >= 110).collect();
+    events.extend(again.into_iter().map(|(t, tid, cpu, what)| match what {
+        What::Woken { by, call, .. } => (t + 500, tid, cpu, What::Woken { by, call: call + 5000, word: WORD + 1 }),
+        what => (t + 500, tid, cpu, what),
+    }));
+    events.sort_by_key(|event| event.0);
+    let recording = recorded(&machine(), &events);
+    let all = || recording.threads.iter().flat_map(|thread| &thread.steps);
+    assert!(takes_locks(&recording) && [0, 1].iter().all(|lock| all().any(|step| *step == Step::Lock(*lock))));
 }
 
 #[test]

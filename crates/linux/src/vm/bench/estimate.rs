@@ -26,7 +26,9 @@ pub(super) struct Size {
     pub schedulers: usize,
     /// So many of them are known to the simulator, the guest's own among them.
     pub known: usize,
-    /// So many of them load a program into the kernel.
+    /// So many of these load a program into the kernel.
+    pub known_loaded: usize,
+    /// So many of all load a program into the kernel.
     pub loaded: usize,
     /// How often each machine is booted.
     pub boots: usize,
@@ -52,7 +54,8 @@ impl Size {
             let hosts = self.benches * self.repeat * self.schedulers;
             let loads = self.benches * self.repeat * self.loaded;
             let starts = hosts as f64 * HOST_S + loads as f64 * LOAD_S;
-            let switches = self.known.saturating_sub(1) as f64 * (HOST_S + SWITCHES_S) + self.loaded as f64 * LOAD_S;
+            let switches =
+                self.known.saturating_sub(1) as f64 * (HOST_S + SWITCHES_S) + self.known_loaded as f64 * LOAD_S;
             self.boots as f64 * (BOOT_S + alone + switches + starts) + self.runs() as f64 * run
         };
         specs.iter().map(machine).sum()
@@ -66,18 +69,38 @@ mod tests {
     #[test]
     fn what_is_more_takes_longer() {
         let specs = |words: &[&str]| words.iter().map(|word| word.parse().unwrap()).collect::<Vec<Spec>>();
-        let small =
-            Size { benches: 2, members: 2, schedulers: 2, known: 2, loaded: 0, boots: 1, repeat: 1, seconds: 1.0 };
+        let small = Size {
+            benches: 2,
+            members: 2,
+            schedulers: 2,
+            known: 2,
+            known_loaded: 0,
+            loaded: 0,
+            boots: 1,
+            repeat: 1,
+            seconds: 1.0,
+        };
         assert_eq!(small.runs(), 6);
         let one = small.estimate(&specs(&["2B2S:3"]));
         assert!((40.0..90.0).contains(&one), "{one}");
-        let loading = Size { loaded: 1, ..small }.estimate(&specs(&["2B2S:3"]));
+        let loading = Size { known_loaded: 1, loaded: 1, ..small }.estimate(&specs(&["2B2S:3"]));
         assert_eq!(loading - one, 3.0 * LOAD_S, "twice to be measured, and once for its switches");
+        let peer = Size { loaded: 1, ..small }.estimate(&specs(&["2B2S:3"]));
+        assert_eq!(peer - one, 2.0 * LOAD_S, "of which nothing is predicted");
         // A recording in each repetition.
         assert_eq!(Size { repeat: 3, ..small }.runs(), 18);
         assert_eq!(Size { boots: 3, ..small }.estimate(&specs(&["2B2S:3"])), 3.0 * one);
-        let all =
-            Size { benches: 8, members: 6, schedulers: 6, known: 6, loaded: 0, boots: 1, repeat: 3, seconds: 2.0 };
+        let all = Size {
+            benches: 8,
+            members: 6,
+            schedulers: 6,
+            known: 6,
+            known_loaded: 0,
+            loaded: 0,
+            boots: 1,
+            repeat: 3,
+            seconds: 2.0,
+        };
         let three = all.estimate(&specs(&["2B2S:3", "1B3S:3", "2B4S:3"]));
         assert!((2400.0..4800.0).contains(&three), "{three}");
     }

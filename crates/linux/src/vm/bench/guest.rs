@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_model::{Machine, Ns};
+use evenkeel_model::Ns;
 
 use super::benches::{Bench, Member};
 use super::error::Error;
@@ -70,8 +70,7 @@ impl<'a> Guest<'a> {
         let command = caller.under(&self.spec, scheduler, &caller.measuring(&file)?)?;
         self.measure(&format!("switches under {scheduler}"), &command, caller)?;
         let text = fs::read_to_string(&file).map_err(|error| Error::Switches(error.to_string()))?;
-        let machine = Machine::from_toml(&text, "switches.toml").map_err(|error| Error::Switches(error.to_string()))?;
-        Ok(machine.costs.context_switch)
+        measured_switch(&text).ok_or_else(|| Error::Switches("it was not measured".into()).into())
     }
 
     /// Records a bench under the guest's own scheduler, and has the recording played under each scheduler: the seconds of
@@ -87,11 +86,10 @@ impl<'a> Guest<'a> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
         self.measure(&format!("{} recorded", bench.name), &command, caller)?;
-        caller.recorded(&file)?;
         let emulated = self.vm.as_ref().is_none_or(|vm| vm.accelerator() == Accelerator::Tcg);
-        let times =
-            |scheduler: &&Scheduler| caller.predict(&file, scheduler, switches.get(scheduler).copied(), emulated);
-        schedulers.iter().map(times).collect()
+        let schedulers: Vec<_> =
+            schedulers.iter().map(|scheduler| (*scheduler, switches.get(scheduler).copied())).collect();
+        caller.predict(&file, &schedulers, emulated)
     }
 
     /// Runs a bench under a scheduler and returns what its programs print. A tenth of the work runs first, and its times are
@@ -199,6 +197,27 @@ impl<'a> Guest<'a> {
     }
 }
 
+/// What a machine file says of a switch between two threads, if that was measured.
+fn measured_switch(text: &str) -> Option<Ns> {
+    let file: toml::Table = text.parse().ok()?;
+    let switch = file.get("costs")?.get("context_switch_us")?;
+    let measured = switch.get("source")?.as_str()?.starts_with("measured");
+    measured.then_some(Ns((switch.get("value")?.as_float()? * 1e3) as u64))
+}
+
 fn shell(line: &str) -> [String; 3] {
     ["/bin/sh", "-c", line].map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_measured_is_charged() {
+        let file = |source: &str| format!("[costs]\ncontext_switch_us = {{ value = 48.5, source = \"{source}\" }}\n");
+        assert_eq!(measured_switch(&file("measured: two threads")), Some(Ns(48_500)));
+        assert_eq!(measured_switch(&file("assumed")), None);
+        assert_eq!(measured_switch("[costs]\n"), None);
+    }
 }

@@ -56,25 +56,18 @@ pub trait Caller {
     /// There is none.
     fn measuring(&self, file: &Path) -> Result<Vec<String>, Self::Error>;
 
-    /// A bench was recorded into this file, which will be replaced.
-    ///
-    /// # Errors
-    /// It cannot be kept.
-    fn recorded(&self, recording: &Path) -> Result<(), Self::Error>;
-
-    /// The times that the recorded programs would print under a scheduler, in seconds and in the order in which they were started.
-    /// A switch between two threads takes as long as the recording says, unless it was measured under this scheduler. Everything takes
-    /// longer in a guest that is emulated.
+    /// The times that the recorded programs would print under each scheduler, in seconds and in the order in which they were started.
+    /// A switch between two threads takes as long as the recording says, unless it was measured under the scheduler. Everything takes
+    /// longer in a guest that is emulated. The recording's file will be replaced.
     ///
     /// # Errors
     /// The recording is unusable.
     fn predict(
         &self,
         recording: &Path,
-        scheduler: &Scheduler,
-        switch: Option<Ns>,
+        schedulers: &[(&Scheduler, Option<Ns>)],
         emulated: bool,
-    ) -> Result<Vec<f64>, Self::Error>;
+    ) -> Result<Vec<Vec<f64>>, Self::Error>;
 
     /// Whether to continue with other runs after one that ended with this error.
     fn continues_after(&self, error: &Self::Error) -> bool;
@@ -122,10 +115,12 @@ impl Plan {
     }
 
     fn size(&self) -> Size {
-        let loads = |scheduler: &&Scheduler| !matches!(scheduler.host, Host::Stock | Host::Run);
+        let loads = |scheduler: &Scheduler| !matches!(scheduler.host, Host::Stock | Host::Run);
+        let known = if self.predicts() { self.known() } else { Vec::new() };
         Size {
-            known: if self.predicts() { self.known().len() } else { 0 },
-            loaded: self.schedulers.iter().filter(loads).count(),
+            known: known.len(),
+            known_loaded: known.iter().filter(|scheduler| loads(scheduler)).count(),
+            loaded: self.schedulers.iter().filter(|scheduler| loads(scheduler)).count(),
             benches: self.benches.len(),
             members: self.members().len(),
             schedulers: self.schedulers.len(),
