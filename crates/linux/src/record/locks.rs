@@ -35,9 +35,9 @@ const IN_VAIN: f64 = 0.1;
 /// A thread that does more than so many times what owners do, until it wakes another one, has given the lock up and taken it again
 /// (assumed).
 const ONCE: f64 = 2.0;
-/// Where no owner is known to have had the lock all the time, at least this share of the wake-ups come from threads that have not waited
-/// since their last one (assumed). Otherwise threads take turns.
-const APART: f64 = 0.25;
+/// In the mean a thread waits at most so many times as long as the owners of that time do something (assumed): they may wait for a core
+/// themselves.
+const LONGER: f64 = 4.0;
 /// A lock is not taken more often for each time that a thread waits for it: so rarely waited for, it would decide nothing (assumed).
 const TAKEN: f64 = 32.0;
 
@@ -165,23 +165,27 @@ impl Lock {
         first.zip(last).unwrap_or_default()
     }
 
-    /// What an owner does in the mean; `None` if it cannot be told, or if several had it at a time.
+    /// What an owner does in the mean; `None` if it cannot be told, if several had it at a time, or if threads wait for more than owners.
     fn mean(&self, threads: &[ThreadRecord]) -> Option<f64> {
-        let had: Vec<Had> = self.had(threads).into_iter().flatten().collect();
-        let mut known: Vec<(f64, At)> = had.iter().filter(|had| had.known).map(|had| (had.work, had.wake)).collect();
-        let mut part = 1.0;
-        if known.len() < KNOWN {
-            // Who waits for one that had not waited comes in the middle of what that does, if all do as much.
-            let waited: BTreeSet<At> = had.iter().map(|had| had.wake).collect();
-            let places = (0..self.pairs.len()).filter(|place| !waited.contains(&self.pairs[*place].wake));
-            known = places.filter_map(|place| Some((self.rest(place, threads)?, self.pairs[place].wake))).collect();
-            part = 0.5;
-            if known.len() < KNOWN || (known.len() as f64) < APART * self.pairs.len() as f64 {
-                return None;
-            }
-        }
+        let had = self.had(threads).into_iter().flatten().filter(|had| had.known);
+        let known: Vec<(f64, At)> = had.map(|had| (had.work, had.wake)).collect();
         let mean = known.iter().map(|(work, _)| work).sum::<f64>() / known.len() as f64;
-        (mean > 0.0 && are_one_at_a_time(&known, threads)).then_some(mean / part)
+        let is_lock = known.len() >= KNOWN && are_one_at_a_time(&known, threads);
+        (is_lock && mean > 0.0 && self.owners_are_waited_for(mean, threads)).then_some(mean)
+    }
+
+    /// Whether threads wait for about as long as those who had it meanwhile took, if each does so much. At a queue they wait for what comes, and who
+    /// takes it wakes the others at once.
+    fn owners_are_waited_for(&self, each: f64, threads: &[ThreadRecord]) -> bool {
+        let until = |at: At| done(threads, at).map_or(Ns::ZERO, |done| done.until);
+        let wakes: Vec<Ns> = self.pairs.iter().map(|pair| until(pair.wake)).collect();
+        let (mut waited, mut owners) = (0.0, 0.0);
+        for (place, pair) in self.pairs.iter().enumerate() {
+            let came = done(threads, pair.wait).map_or(Ns::ZERO, |wait| wait.at);
+            waited += wakes[place].since(came).0 as f64;
+            owners += (place + 1 - wakes.partition_point(|wake| *wake <= came).min(place)) as f64;
+        }
+        waited <= LONGER * owners * self.longer(threads) * each
     }
 
     /// After each wait, what the thread did until it woke another one there; `None` where it did something else before.
@@ -262,17 +266,20 @@ impl Lock {
         2 * self.threads.iter().map(|thread| elsewhere[*thread]).sum::<usize>() < self.waited(threads)
     }
 
-    /// How often it was taken. A thread finds the lock taken with the probability (N - 1) / N x takes x time of each / span, which times
-    /// the takes is how often a thread had to wait; solved for the takes.
-    fn taken(&self, threads: &[ThreadRecord]) -> f64 {
+    /// How long its threads took for what the biggest core does in a nanosecond, in ns.
+    fn longer(&self, threads: &[ThreadRecord]) -> f64 {
         let all = |value: &dyn Fn(&ThreadRecord) -> f64| {
             self.threads.iter().map(|thread| value(&threads[*thread])).sum::<f64>()
         };
-        // Of a nanosecond of the biggest core.
-        let longer = all(&|thread| thread.ran) / all(&|thread| work(&thread.done));
+        all(&|thread| thread.ran) / all(&|thread| work(&thread.done))
+    }
+
+    /// How often it was taken. A thread finds the lock taken with the probability (N - 1) / N x takes x time of each / span, which times
+    /// the takes is how often a thread had to wait; solved for the takes.
+    fn taken(&self, threads: &[ThreadRecord]) -> f64 {
         let others = (self.threads.len() - 1) as f64 / self.threads.len() as f64;
         let (first, last) = self.span(threads);
-        let most = last.since(first).0 as f64 / (longer * self.each);
+        let most = last.since(first).0 as f64 / (self.longer(threads) * self.each);
         let waited = self.waited(threads) as f64;
         (waited * most / others).sqrt().min(most).min(TAKEN * waited)
     }

@@ -526,7 +526,7 @@ fn locks_are_taken_anew() {
     for case in 0..24_u32 {
         let locked = 50_000 + random.below(1_000_000);
         let free = locked * (2 + random.below(8));
-        let workload = locking(2 + case % 7, free, locked, &mut random);
+        let workload = locking(3 + case % 6, free, locked, &mut random);
         let mut tap = Tap::default();
         play(&recorded_on, &workload, "eevdf", &mut tap).unwrap();
         let recording = record(&recorded_on, &tap);

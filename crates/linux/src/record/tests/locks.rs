@@ -144,3 +144,27 @@ fn what_several_have_at_a_time_is_no_lock() {
     }
     assert!(!takes_locks(&recorded(&machine(), &events)));
 }
+
+/// 2 wakes one of five that wait for an item, who takes it and wakes the next one at once, in case that there is another item.
+#[test]
+fn who_waits_for_what_comes_waits_for_no_lock() {
+    let consumers = 3..8;
+    let on = |thread: Tid| 1 + (thread % 2) as u16;
+    let mut events = vec![(0, 1, 0, On)];
+    events.extend((2..8).map(|child| (0, 1, 0, Forked { child, process: false })));
+    events.extend([(1, 1, 0, What::Off(Futex)), (1, 2, 0, On)]);
+    for thread in consumers.clone() {
+        let t = 10 * u64::from(thread);
+        events.extend([(t, thread, on(thread), On), (t + 5, thread, on(thread), What::Off(Futex))]);
+    }
+    for item in 0..100 {
+        for thread in consumers.clone() {
+            let t = 1000 * (item + 1) + 5 * u64::from(thread);
+            let by = if thread == 3 { 0 } else { on(thread - 1) };
+            events.push((t, thread, by, at(thread - 1, 10 * item + u64::from(thread))));
+            events.extend([(t, thread, on(thread), On), (t + 8, thread, on(thread), What::Off(Futex))]);
+        }
+    }
+    events.sort_by_key(|event| event.0);
+    assert!(!takes_locks(&recorded(&machine(), &events)));
+}
