@@ -39,7 +39,7 @@ int main(int count, char **values)
 		perror(values[3]);
 		return 1;
 	}
-	began = seconds();
+	begin();
 	pid_t child = fork();
 
 	if (child == 0) {

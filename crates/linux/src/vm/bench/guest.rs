@@ -119,16 +119,14 @@ impl<'a> Guest<'a> {
         self.vm.as_ref().and_then(Vm::shares)
     }
 
-    /// A shell's line that starts all programs of a bench at once and waits for them. OpenMP's threads wait passively:
-    /// spinning ones would hold the emulator's lock, and the guest's timers with it.
+    /// A shell's line that has all programs of a bench begin together and waits for them.
     fn line(&self, bench: &Bench, rate: f64) -> String {
         let steps = self.steps(rate, bench);
         let programs = bench.members.iter().filter_map(|member| {
             let program = programs::find(member.program)?;
             Some(program.invocation(self.folder, member.threads(&self.spec), steps))
         });
-        let programs: Vec<String> = programs.collect();
-        format!("export OMP_WAIT_POLICY=passive; {} & wait", programs.join(" & "))
+        programs::together(self.folder, programs)
     }
 
     /// Runs a command, which is `what` for people, and again in a new guest if this one dies.

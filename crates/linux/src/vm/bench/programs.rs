@@ -128,10 +128,11 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// What compiled programs share, and what runs installed ones.
+/// What compiled programs share, what runs installed ones, and what has several begin together.
 const WORK: &str = include_str!("../../../programs/work.h");
 const QUEUE: &str = include_str!("../../../programs/queue.h");
 const TIMED: &str = include_str!("../../../programs/timed.c");
+const TOGETHER: &str = include_str!("../../../programs/together.c");
 
 /// The program by which a core's speed is measured.
 pub(super) const CALIBRATED: &str = "equal";
@@ -174,7 +175,7 @@ pub(super) fn compile(folder: &Path, programs: &BTreeSet<&'static str>) -> Resul
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).map_err(Error::Folder);
     write("work.h", WORK)?;
     write("queue.h", QUEUE)?;
-    let mut sources = Vec::new();
+    let mut sources = vec![("together", TOGETHER, &[][..])];
     let mut feeds = false;
     for program in programs.iter().copied().chain([CALIBRATED]).collect::<BTreeSet<_>>().into_iter().filter_map(find) {
         match program.made {
@@ -202,6 +203,13 @@ pub(super) fn compile(folder: &Path, programs: &BTreeSet<&'static str>) -> Resul
     Ok(())
 }
 
+/// A shell's line that has programs begin at the same moment, once all of them have been loaded, and waits for them. OpenMP's threads wait
+/// passively: spinning ones would hold the emulator's lock, and the guest's timers with it.
+pub(super) fn together(folder: &Path, invocations: impl Iterator<Item = String>) -> String {
+    let words = invocations.map(|invocation| format!(" '{}'", invocation.replace('\'', r"'\''")));
+    format!("OMP_WAIT_POLICY=passive {}{}", path(folder, "together").display(), words.collect::<String>())
+}
+
 /// Where a compiled program is.
 pub(super) fn path(folder: &Path, program: &str) -> PathBuf {
     folder.join(program)
@@ -219,6 +227,24 @@ mod tests {
         assert_eq!(find("equal").unwrap().invocation(Path::new("/f"), 2, 9), "/f/equal 2 9");
     }
 
+    #[test]
+    fn programs_begin_when_the_last_one_is_ready_or_has_ended() {
+        let folder = crate::scratch::Scratch::new("together").unwrap();
+        compile(folder.path(), &["xz"].into()).unwrap();
+        let run = |members: &[&str]| {
+            let line = together(folder.path(), members.iter().map(|&member| member.to_owned()));
+            Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap()
+        };
+        let late = "sh -c 'sleep 0.2; touch loaded; exec ./equal 1 1'";
+        let early = "./timed xz 1 input test -e loaded";
+        assert!(!run(&[early, "./equal 1 1"]).status.success(), "nothing is loaded yet");
+        let output = run(&[early, "false", late]);
+        assert!(!output.status.success(), "one of them failed");
+        let found = super::super::output::Output::of(&String::from_utf8_lossy(&output.stdout));
+        assert!(found.time("xz").is_ok() && found.time("equal").is_ok(), "{output:?}");
+        assert!(run(&[early, late]).status.success());
+    }
+
     /// Every compiled program ends and prints what is read, whatever the number of its threads.
     #[test]
     fn programs_print_their_times() {
@@ -228,7 +254,7 @@ mod tests {
         compile(folder.path(), &here).unwrap();
         for (name, threads) in here.iter().flat_map(|name| [(*name, 1), (*name, 3)]) {
             let program = find(name).unwrap();
-            let line = program.invocation(folder.path(), threads, 1);
+            let line = together(folder.path(), std::iter::once(program.invocation(folder.path(), threads, 1)));
             let output = Command::new("sh").args(["-c", &line]).output().unwrap();
             let found = super::super::output::Output::of(&String::from_utf8_lossy(&output.stdout));
             assert!(output.status.success() && found.time(name).is_ok(), "{line}: {output:?}");
