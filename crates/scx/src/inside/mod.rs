@@ -23,9 +23,9 @@ use crate::{Ended, Error};
 use labeler::Labeler;
 use part::Part;
 
-/// Refreshes have at most a tenth of a core (assumed): between two lie so many times what the first took. This thread comes before
-/// all others, so that beside thousands of threads it would keep a core from them for ever.
-const REST: u64 = 9;
+/// Refreshes have at most a fiftieth of a core (assumed): between two lie so many times what the first took. This thread comes before
+/// all others, and labels have to bring in first what it takes from those.
+const REST: u64 = 49;
 /// What happens to threads waits for so long, until there is more of it (assumed): decisions do not wait for this process, and where
 /// threads come and go it would be woken for each.
 const BATCH: Ns = Ns::from_ms(1);
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn refreshes_that_take_long_come_less_often() {
         let (began, period) = (Ns::from_ms(100), Ns::from_ms(10));
-        assert_eq!(next_refresh(began, Ns::from_ms(101), period), Ns::from_ms(110));
-        assert_eq!(next_refresh(began, Ns::from_ms(102), period), Ns::from_ms(120));
-        assert_eq!(next_refresh(began, Ns::from_ms(200), period), Ns::from_ms(1100));
+        assert_eq!(next_refresh(began, Ns::from_us(100_200), period), Ns::from_ms(110));
+        assert_eq!(next_refresh(began, Ns::from_ms(102), period), Ns::from_ms(200));
+        assert_eq!(next_refresh(began, Ns::from_ms(120), period), Ns::from_ms(1100));
     }
 }
