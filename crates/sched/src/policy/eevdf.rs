@@ -31,7 +31,7 @@ pub(super) static DESCRIPTION: Description = Description {
     knobs: &[
         Knob {
             name: "slice",
-            summary: "what a thread requests at a time, times 1 + log2 of the number of cores (base_slice_ns)",
+            summary: "what a thread requests at a time, times 1 + log2 of the number of cores, of which at most 8 count (base_slice_ns)",
             value: Value::Time(Ns::from_us(700)),
         },
         Knob { name: "asym", summary: "the firmware states capacities: misfit migration", value: Value::Switch },

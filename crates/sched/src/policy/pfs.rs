@@ -21,7 +21,7 @@ use evenkeel_hooks::hooks;
 /// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "equal progress: the thread that is furthest behind goes to a big core",
-    source: "the baseline of Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 2 and 7, after Saez et al., \"Leveraging core specialization via OS scheduling to improve performance on asymmetric multicore systems\", ACM TOCS 30(2), 2012, and Van Craeynest et al., \"Fairness-aware scheduling on single-ISA heterogeneous multi-cores\", PACT 2013",
+    source: "Jibaja et al., \"Portable performance on asymmetric multicore processors\", CGO 2016, sections 2 and 7, after Saez et al., \"Leveraging core specialization via OS scheduling to improve performance on asymmetric multicore systems\", ACM TOCS 30(2), 2012, and Van Craeynest et al., \"Fairness-aware scheduling on single-ISA heterogeneous multi-cores\", PACT 2013",
     reads: Reads::Speedups,
     guarantees: &[Guarantee::TakesOver, Guarantee::Balances],
     in_kernel: Some(InKernel { span: Some("lag"), ..InKernel::new(3) }),

@@ -58,12 +58,12 @@ const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "homogeneous",
-        summary: "a program without contended threads is scalable only if they do about the same amount and type of work; on in the paper (4)",
+        summary: "a program without contended threads is scalable only if its threads do about the same amount and type of work; on in the paper (4)",
         value: Value::Switch,
     },
     Knob {
         name: "lock-rank",
-        summary: "of what the threads that others wait for longest are to make up the big cores' share: of all waiting, or of the contended threads (6)",
+        summary: "how many of the threads that others wait for longest go to big cores: those that make up the big cores' share of all waiting, or that share of the contended threads (6)",
         value: Value::Word(&["waiting", "threads"]),
     },
     CULPRIT,

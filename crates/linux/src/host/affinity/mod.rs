@@ -420,9 +420,8 @@ impl Affinity {
     fn set(&mut self, tid: Tid, mask: &CpuSet) -> Moved {
         match sched_setaffinity(pid(tid), mask) {
             Ok(()) => Moved::Done,
-            Err(Errno::SRCH) => Moved::Not,
-            Err(_) => {
-                self.refused += 1;
+            Err(error) => {
+                self.refused += u64::from(is_refusal(error));
                 Moved::Not
             }
         }
@@ -445,6 +444,12 @@ pub struct Moving {
     pub started: u64,
     /// Since when its process has been followed.
     pub process_since: Ns,
+}
+
+/// Whether this user may not set a mask: the thread is there, and not of the class SCHED_DEADLINE, whose threads must be free to use every CPU
+/// (`dl_task_check_affinity`).
+fn is_refusal(error: Errno) -> bool {
+    !matches!(error, Errno::SRCH | Errno::BUSY)
 }
 
 fn pid(tid: Tid) -> Option<Pid> {

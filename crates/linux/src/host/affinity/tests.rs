@@ -221,3 +221,18 @@ fn a_thread_inherits_although_samples_were_taken_while_it_was_started() {
     let unseen = Newborn { tid: 10, process: 9, parent: Some(7), born: born..=born + TICK, mask: one };
     assert!(grants.adopt(vec![unseen], &processes, |_, _| Ok(born)).unwrap().is_empty());
 }
+
+/// Without the privilege to reserve, nothing is tried.
+#[test]
+fn a_thread_that_has_reserved_time_is_not_moved_and_that_is_no_refusal() {
+    use crate::realtime::{Reservation, reserve};
+
+    let tried = std::thread::spawn(|| {
+        let one = mask::of([rustix::thread::sched_getcpu() as u16]);
+        reserve(0, Reservation::of(0.02, Ns::from_ms(10))).ok().map(|()| sched_setaffinity(None, &one))
+    });
+    if let Some(Err(error)) = tried.join().unwrap() {
+        assert!(!is_refusal(error), "{error}");
+    }
+    assert!(!is_refusal(Errno::SRCH) && is_refusal(Errno::PERM) && is_refusal(Errno::INVAL));
+}

@@ -14,12 +14,12 @@ pub(crate) const PERIOD: Ns = Ns::from_ms(20);
 pub(crate) const KNOBS: &[Knob] = &[
     Knob {
         name: "up",
-        summary: "the share of a little core beyond whose use the big side takes over",
+        summary: "the big side takes over if more than this share of a little core is used",
         value: Value::Number { default: 0.8, from: 0.0, to: 1.0 },
     },
     Knob {
         name: "down",
-        summary: "the share of a big core below whose use the little side takes over",
+        summary: "the little side takes over if no more than this share of a big core is used for a while",
         value: Value::Number { default: 0.2, from: 0.0, to: 1.0 },
     },
 ];
