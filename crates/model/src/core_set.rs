@@ -138,6 +138,12 @@ impl CoreSet {
         bits(u64::from(self.summary & other.summary)).any(|word| self.words[word] & other.words[word] != 0)
     }
 
+    /// The set as a mask: core `c` is bit `c % 64` of word `c / 64`.
+    #[inline]
+    pub fn words(&self) -> &[u64; WORDS] {
+        &self.words
+    }
+
     /// The first core of the set.
     #[inline]
     pub fn lowest(&self) -> Option<CoreId> {
@@ -267,6 +273,7 @@ mod tests {
         assert_eq!(set.around(CoreId(8)).collect::<Vec<_>>(), [128, 1023, 0, 7].map(CoreId));
         assert_eq!(set.minus(CoreSet::first(8)).len(), 2);
         assert!(!set.without(CoreId(7)).contains(CoreId(7)));
+        assert_eq!(set.words()[..3], [1 | 1 << 7, 0, 1]);
         for n in [0, 1, 63, 64, 65, 128, 1000, 1024] {
             assert_eq!(CoreSet::first(n).len(), n);
         }

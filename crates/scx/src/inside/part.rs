@@ -111,10 +111,8 @@ impl Part {
         let dominance =
             standing.dominance.map_or(0, |dominance| ((dominance * f64::from(1 << 20)) as u32).saturating_add(1));
         word(&mut thread.dominance).store(dominance, Ordering::Relaxed);
-        for (place, words) in thread.wanted.iter_mut().enumerate() {
-            let bit =
-                |bit: u16| u64::from(labels.wanted.contains(evenkeel_model::CoreId(place as u16 * 64 + bit))) << bit;
-            long(words).store((0..64).map(bit).fold(0, |all, bit| all | bit), Ordering::Relaxed);
+        for (place, word) in thread.wanted.iter_mut().zip(labels.wanted.words()) {
+            long(place).store(*word, Ordering::Relaxed);
         }
     }
 
