@@ -41,7 +41,7 @@ pub(super) static DESCRIPTION: Description = Description {
         },
         Knob {
             name: "deal",
-            summary: "to which core of its group a woken or new thread goes: idle ones in turn, else all in turn; all in turn (Algorithm 1); the least loaded for what it can do",
+            summary: "to which core of its group a woken or new thread goes: idle ones in turn (with takeover=any big ones first), else all in turn; all in turn (Algorithm 1); the least loaded for what it can do",
             value: Value::Word(&["idle", "turn", "load"]),
         },
         Knob {
@@ -192,7 +192,9 @@ impl Policy for Colab {
             Group::Little => (s.little, &mut self.round_robin.little),
             Group::Either => (s.machine.all(), &mut self.round_robin.either),
         };
-        deal(s, self.deal, &group, &s.thread(thread).allowed(), turn)
+        // An idle big core would take the thread over from a little one.
+        let first = if self.takeover == Takeover::Any { s.big } else { s.machine.all() };
+        deal(s, self.deal, first, &group, &s.thread(thread).allowed(), turn)
     }
 
     /// The biased-global thread selector (Algorithm 1, `_thread_selector_`).
@@ -413,8 +415,9 @@ impl Colab {
     }
 }
 
-/// `rr_allocator_`: a core of the group. A thread that may run on none of the group is dealt to all that it may run on.
-fn deal(s: &State, by: Deal, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
+/// `rr_allocator_`: a core of the group. A thread that may run on none of the group is dealt to all that it may run on. Of idle cores in
+/// turn those of `first` come first.
+fn deal(s: &State, by: Deal, first: CoreSet, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
     let from = CoreId(*turn);
     let group = if group.intersects(allowed) { group } else { allowed };
     let next = |among: &CoreSet| match by {
@@ -424,7 +427,12 @@ fn deal(s: &State, by: Deal, group: &CoreSet, allowed: &CoreSet, turn: &mut u16)
             cores.min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1))
         }
     };
-    let idle = if by == Deal::Turn { None } else { next(&s.whole(s.idle_cores().and(*group).and(*allowed))) };
+    let idle = s.whole(s.idle_cores().and(*group).and(*allowed));
+    let idle = match by {
+        Deal::Turn => None,
+        Deal::Idle if idle.intersects(&first) => next(&idle.and(first)),
+        Deal::Idle | Deal::Load => next(&idle),
+    };
     let chosen = idle.or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % s.cores.len() as u16;
     chosen

@@ -105,3 +105,30 @@ fn only_colab_looks_at_who_blocks_whom() {
     assert!(!alpha_goes_first("colab", Blocking::Gamma));
     assert_eq!(alpha_goes_first("cfs", Blocking::Alpha), alpha_goes_first("cfs", Blocking::Gamma));
 }
+
+/// Where a thread of a machine whose cores are all idle goes when it is woken, five times in a row.
+fn woken_on(policy: &str) -> [u16; 5] {
+    let machine = common::machine(2, 2);
+    let policy = evenkeel_sched::Setup::parse(policy).expect("a policy of the registry");
+    let mut sched = Scheduler::new(machine.clone(), policy.make(), None);
+    let (class, clamp) = (Class::fair(0), Clamp::default());
+    let (program, kind) = (ProgramId(0), ThreadKind::Application);
+    let thread = sched.create(&NewThread { program, kind, class, cores: machine.all(), on: CoreId(0), clamp });
+    let mut why = Why::New { by: None };
+    [0, 1, 2, 3, 4].map(|turn| {
+        let core = sched.ready(Ns::from_ms(2 * turn), thread, why);
+        why = Why::Woken { by: None };
+        assert!(matches!(sched.next(Ns::from_ms(2 * turn), core), Next::Run { .. }));
+        sched.blocked(Ns::from_ms(2 * turn + 1), thread, Wait::Futex);
+        common::drop_actions(&mut sched);
+        core.0
+    })
+}
+
+#[test]
+fn a_thread_is_dealt_to_an_idle_big_core_where_that_would_take_it_over() {
+    assert_eq!(woken_on("colab"), [0, 1, 0, 1, 0]);
+    for policy in ["colab:takeover=blamed", "colab:takeover=none", "colab:deal=turn"] {
+        assert_eq!(woken_on(policy), [0, 1, 2, 3, 0], "{policy}");
+    }
+}

@@ -19,6 +19,12 @@ static __always_inline bool in_group(__u32 group, __u32 core)
 	return group == EITHER || (group == TO_BIG) == is_big(core);
 }
 
+/* Whether idle big cores come before idle little ones, from which they would take the thread over. */
+static __always_inline bool big_first(void)
+{
+	return machine.choices[DEAL] == IDLE_FIRST && machine.choices[TAKEOVER] == ANY_THREAD;
+}
+
 /* The next core of the group in turn, or the next idle one, or the one with the least to do for its capacity; of all cores, if the
  * thread may run on none of the group. */
 DECISION __u32 colab_deal(__u32 slot, __u32 group)
@@ -39,12 +45,14 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 		load = machine.choices[DEAL] == BY_LOAD ? scaled(core, occupancy(core) + 1) : 1;
 		if (machine.choices[DEAL] != IN_TURN && !idle(core))
 			load |= BUSY;
+		else if (big_first() && !is_big(core))
+			load = 2;
 		if (chosen == NO_CORE || load < least) {
 			chosen = core;
 			least = load;
 		}
 		/* In turn none comes before the first. */
-		if (machine.choices[DEAL] != BY_LOAD && !(load & BUSY))
+		if (load == 1 && machine.choices[DEAL] != BY_LOAD)
 			break;
 	}
 	if (chosen == NO_CORE)
