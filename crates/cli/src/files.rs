@@ -134,13 +134,15 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// In how many words of a command line a file is named that is there: as a whole, or as one of several (`a.toml,b.toml`,
-/// `--machine=a.toml:2+2`). What follows `--` is another program's.
+/// `--machine=a.toml:2+2`). After `--` comes a program, whose words are its own.
 fn words_with(path: &Path, words: impl Iterator<Item = OsString>) -> usize {
     let Some(wanted) = identity(path) else { return 0 };
     let is_it = |word: &str| !word.is_empty() && identity(Path::new(word)) == Some(wanted);
     let names_it =
         |word: &OsString| word.to_str().is_some_and(|word| is_it(word) || word.split([',', '+', ':', '=']).any(is_it));
-    words.skip(1).take_while(|word| word != "--").filter(names_it).count()
+    let mut words = words.skip(1);
+    let own = words.by_ref().take_while(|word| word != "--").filter(names_it).count();
+    own + words.next().iter().filter(|word| names_it(word)).count()
 }
 
 fn cannot_write(path: &Path) -> String {
@@ -164,7 +166,8 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert_eq!(count("evenkeel compare -m FILE --html FILE"), 2);
         assert_eq!(count("evenkeel compare -m 2B2S,FILE:2+2 --html=FILE"), 2);
-        assert_eq!(count("evenkeel run --html FILE -- FILE"), 1);
+        assert_eq!(count("evenkeel run --html FILE -- FILE"), 2);
+        assert_eq!(count("evenkeel run --html FILE -- cat FILE"), 1);
     }
 
     #[test]

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::Ns;
-use evenkeel_model::metrics::geometric_mean;
+use evenkeel_model::{CoreId, Ns};
 use evenkeel_sched::Setup;
 use evenkeel_sim::{Event, Observer, Stop};
 use evenkeel_workload::recording::{RecordedThread, Recording, Step};
@@ -12,54 +11,78 @@ use evenkeel_workload::recording::{RecordedThread, Recording, Step};
 use crate::control::Stage;
 use crate::{Beside, Conditions, Control, Error, Plan, Result, Runner, catalog};
 
-/// Plays what programs measure of a recorded run, as [`Runner`] does: in both core orders, whose geometric mean counts, since a
-/// kernel that takes all cores for equal may begin with any of them. Returns the seconds until each program was over,
-/// that is each process, in the order in which they appeared, but for those that only start others. What is `beside` steers, as
-/// [`Conditions::beside`] says. A switch between two threads takes what the recording says, if there is nothing else known of this policy's.
+/// Seeds with which a recording is played: so often, and in both core orders, programs begin on every core of a machine with eight
+/// (assumed to be often enough).
+const SEEDS: u64 = 8;
+
+/// A recorded run that was played once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    /// The seconds until each program was over.
+    pub programs_s: Vec<f64>,
+    /// Which share of the programs began on a core of the fastest type.
+    pub began_on_big: f64,
+}
+
+/// Plays what programs measure of a recorded run, as [`Runner`] does: with noise, with several seeds and in both core orders, since a
+/// kernel that takes all cores for equal may begin a program on any of them. A program is a process that does more than start others,
+/// in the order in which they appeared. What is `beside` steers, as [`Conditions::beside`] says. A switch between two threads takes what
+/// the recording says, if there is nothing else known of this policy's.
 ///
 /// # Errors
 /// The recording does not state its machine, or cannot be played.
-pub fn times(
+pub fn play(
     path: &str,
     mut recording: Recording,
     policy: Setup,
     beside: Option<Beside>,
     switch: Option<Ns>,
-) -> Result<Vec<f64>> {
+) -> Result<Vec<Played>> {
     leave_out_starts(&mut recording.threads);
     let programs = programs(&recording.threads);
     let found = catalog::recording(path, "recording", &recording)?;
     let unknown = |why: &str| Error::Machine { name: path.to_owned(), why: why.to_owned() };
     let mut machine = found.recorded_on.ok_or_else(|| unknown("the recording does not state its machine"))?;
     machine.costs.context_switch = switch.unwrap_or(machine.costs.context_switch);
-    let conditions = Conditions { beside, ..Conditions::default() };
+    let conditions = Conditions { beside, noise: true, ..Conditions::default() };
     let plan = Plan {
         workloads: vec![found.workload],
         machines: vec![machine],
         policies: vec![policy],
         conditions,
+        seeds: (1..=SEEDS).collect(),
         ..Plan::default()
     };
     let control = Control::default();
     let runner = Runner::new(plan, &control)?;
-    let runs = control.each(Stage::Runs, &runner.plan().jobs(), |job| {
-        let mut exits = Exits(vec![None; recording.threads.len()]);
-        let makespan = runner.run(*job, &mut exits)?.measurement.makespan;
-        let over =
-            |threads: &Vec<usize>| threads.iter().filter_map(|thread| exits.0[*thread]).max().unwrap_or(makespan);
-        Ok(programs.iter().map(|threads| over(threads).as_secs_f64()).collect::<Vec<f64>>())
-    })?;
-    let mean = |program: usize| geometric_mean(&runs.iter().map(|times| times[program]).collect::<Vec<f64>>());
-    Ok((0..programs.len()).filter_map(mean).collect())
+    control.each(Stage::Runs, &runner.plan().jobs(), |job| {
+        let mut lives = Lives(vec![Life::default(); recording.threads.len()]);
+        let makespan = runner.run(*job, &mut lives)?.measurement.makespan;
+        let over = |threads: &Vec<usize>| threads.iter().filter_map(|thread| lives.0[*thread].ended).max();
+        let big = runner.machine(*job).big();
+        let on_big = |threads: &&Vec<usize>| lives.0[threads[0]].began.is_some_and(|core| big.contains(core));
+        Ok(Played {
+            programs_s: programs.iter().map(|threads| over(threads).unwrap_or(makespan).as_secs_f64()).collect(),
+            began_on_big: programs.iter().filter(on_big).count() as f64 / programs.len().max(1) as f64,
+        })
+    })
 }
 
-/// When each thread of a recording exits, if it does.
-struct Exits(Vec<Option<Ns>>);
+/// Where each thread of a recording runs first, and when it exits, if it does.
+struct Lives(Vec<Life>);
 
-impl Observer for Exits {
+#[derive(Clone, Copy, Debug, Default)]
+struct Life {
+    began: Option<CoreId>,
+    ended: Option<Ns>,
+}
+
+impl Observer for Lives {
     fn observe(&mut self, at: Ns, event: &Event<'_>) {
-        if let Event::Stop { thread, why: Stop::Exited, .. } = event {
-            self.0[thread.index()] = Some(at);
+        match event {
+            Event::Run { thread, core } => drop(self.0[thread.index()].began.get_or_insert(*core)),
+            Event::Stop { thread, why: Stop::Exited, .. } => self.0[thread.index()].ended = Some(at),
+            _ => {}
         }
     }
 }
@@ -110,25 +133,47 @@ mod tests {
 {"thread":4,"name":"short","process":2,"spawned":true,"ops":[["run",4000000],["wake",0]]}
 "#;
 
-    fn predict(machine: Option<&str>, policy: &str, switch: Option<Ns>) -> Result<Vec<f64>> {
+    fn predict(machine: Option<&str>, policy: &str, switch: Option<Ns>) -> Result<Vec<Played>> {
         let recording = Recording::from_text(RECORDED, "r.ek").unwrap();
         let recording = Recording { machine: machine.map(str::to_owned), ..recording };
-        times("r.ek", recording, catalog::policy(policy).unwrap(), None, switch)
+        play("r.ek", recording, catalog::policy(policy).unwrap(), None, switch)
     }
 
     #[test]
     fn a_prediction_is_of_what_programs_measure() {
         let machine = evenkeel_model::machines::text("2B2S");
         let (stock, pfs) = (predict(machine, "eevdf", None).unwrap(), predict(machine, "pfs", None).unwrap());
-        let [program, short] = pfs[..] else { panic!("{pfs:?}") };
-        assert!((0.01..0.025).contains(&program) && (0.004..0.013).contains(&short), "{pfs:?}");
-        assert!((0.01..0.045).contains(&stock[0]) && stock.len() == 2, "{stock:?}");
+        for played in &pfs {
+            let [program, short] = played.programs_s[..] else { panic!("{pfs:?}") };
+            assert!((0.01..0.025).contains(&program) && (0.004..0.013).contains(&short), "{pfs:?}");
+        }
+        for played in &stock {
+            assert!((0.01..0.045).contains(&played.programs_s[0]) && played.programs_s.len() == 2, "{stock:?}");
+        }
         let dear = predict(machine, "pfs", Some(Ns::from_ms(3))).unwrap();
         // At least one switch to each of its threads.
-        assert!(dear[0] > program + 2e-3, "{dear:?}");
+        let later = |(dear, pfs): (&Played, &Played)| dear.programs_s[0] > pfs.programs_s[0] + 2e-3;
+        assert!(dear.iter().zip(&pfs).all(later), "{dear:?}");
         assert_eq!(
             predict(None, "pfs", None).unwrap_err().to_string(),
             "r.ek: the recording does not state its machine"
         );
+    }
+
+    /// What takes all cores for equal begins anywhere, and there a program of one thread stays.
+    #[test]
+    fn where_a_program_begins_is_chance_and_told() {
+        let alone = r#"{"evenkeel":1,"makespan_ns":50000000,"threads":2}
+{"thread":0,"name":"sh","process":0,"ops":[["run",9000000],["spawn",1],["wait"]]}
+{"thread":1,"name":"program","process":1,"spawned":true,"ops":[["run",30000000],["wake",0]]}
+"#;
+        let recording = Recording::from_text(alone, "r.ek").unwrap();
+        let machine = evenkeel_model::machines::text("2B2S").map(str::to_owned);
+        let recording = Recording { machine, ..recording };
+        let stock = play("r.ek", recording, catalog::policy("eevdf").unwrap(), None, None).unwrap();
+        let times = |share: f64| stock.iter().filter(move |one| one.began_on_big == share).map(|one| one.programs_s[0]);
+        assert!(times(0.0).count() > 0 && times(1.0).count() > 0, "{stock:?}");
+        let (fastest, slowest) = (times(0.0).fold(f64::INFINITY, f64::min), times(1.0).fold(0.0, f64::max));
+        assert!(fastest > 1.5 * slowest, "{stock:?}");
     }
 }

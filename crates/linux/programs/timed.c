@@ -2,9 +2,31 @@
  * memory, copied from the file before, again from its start where it is shorter. What it writes goes nowhere. */
 #include "work.h"
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* The core that an ended process was on last, or -1 (proc_pid_stat(5), "processor"): nothing says where it began, and a kernel that takes
+ * all cores for equal leaves a thread that is alone where it is. */
+static int last_core(pid_t process)
+{
+	char path[32], line[1024];
+	int core = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", process);
+	FILE *file = fopen(path, "r");
+	char *field = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : 0;
+
+	/* It is field 39, and after the name, which is the second, there is a blank before each. */
+	for (int blank = 0; field && blank < 37; blank++)
+		field = strchr(field + 1, ' ');
+	if (field)
+		core = atoi(field + 1);
+	if (file)
+		fclose(file);
+	return core;
+}
 
 static int filled(long bytes, const char *name)
 {
@@ -28,6 +50,7 @@ static int filled(long bytes, const char *name)
 int main(int count, char **values)
 {
 	int status = 1;
+	siginfo_t ended;
 
 	if (count < 5) {
 		fprintf(stderr, "usage: %s NAME BYTES FILE COMMAND...\n", values[0]);
@@ -49,7 +72,10 @@ int main(int count, char **values)
 		perror(values[4]);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) < 0 || status)
+	if (child < 0 || waitid(P_PID, child, &ended, WEXITED | WNOWAIT) < 0)
+		return 1;
+	began_on = last_core(child);
+	if (waitpid(child, &status, 0) < 0 || status)
 		return 1;
 	report(values[1]);
 }

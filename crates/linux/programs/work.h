@@ -2,6 +2,7 @@
 #pragma once
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -25,6 +26,7 @@ static double seconds(void)
 }
 
 static double began;
+static int began_on;
 
 /* From here on time counts. Programs that were started together begin together (together.c): by its own clock one that others keep
  * from being loaded would seem to be fast. */
@@ -40,13 +42,14 @@ static void begin(void)
 			perror("gate");
 		close(go);
 	}
+	began_on = sched_getcpu();
 	began = seconds();
 }
 
-/* NAME SECONDS, which is what the measuring command reads. */
+/* NAME SECONDS, and the core on which it began: what the measuring command reads. */
 static void report(const char *name)
 {
-	printf("%s %.6f\n", name, seconds() - began);
+	printf("%s %.6f\n%s.core %d\n", name, seconds() - began, name, began_on);
 }
 
 /* Arguments: how many threads, and millions of steps in all. */

@@ -121,6 +121,14 @@ impl Signals {
         Self::of(&ENDING)
     }
 
+    /// The same, and signals that mean something to the program that this one runs do not end this one either.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn to_pass_on() -> io::Result<Self> {
+        Self::of(&[&ENDING[..], &FREE].concat())
+    }
+
     /// Signals that this process ignored when it began stay ignored, here and in what it starts: a shell's background job, or
     /// one under `nohup`, is not ended by them.
     fn of(signals: &[i32]) -> io::Result<Self> {
@@ -140,8 +148,13 @@ impl Signals {
 
     /// The signal to end that arrived, if one did.
     pub fn end_signal(&self) -> Option<i32> {
-        let ending = self.0.iter().filter(|(signal, _)| ENDING.contains(signal));
+        let ending = self.0.iter().filter(|(signal, _)| Self::ends(*signal));
         ending.filter(|(_, arrived)| arrived.load(Ordering::Relaxed)).map(|(signal, _)| *signal).next()
+    }
+
+    /// Whether a signal is one to end.
+    pub(crate) fn ends(signal: i32) -> bool {
+        ENDING.contains(&signal)
     }
 
     /// The signals that arrived since the last call.
@@ -186,7 +199,7 @@ impl Launched {
 
     fn start(command: &[OsString], variables: &[(&str, OsString)]) -> io::Result<Self> {
         // Until the command has ended this process stays; the terminal's Ctrl-C reaches both.
-        let signals = Signals::of(&[&ENDING[..], &FREE].concat())?;
+        let signals = Signals::to_pass_on()?;
         let ((reader, writer), (mut heard, said)) = (io::pipe()?, io::pipe()?);
         rustix::io::fcntl_setfd(&reader, FdFlags::empty())?;
         rustix::io::fcntl_setfd(&said, FdFlags::empty())?;

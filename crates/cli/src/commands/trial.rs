@@ -208,7 +208,7 @@ impl<'a> Job<'a> {
             shows: false,
             limit: None,
             counters: Counters::find(Path::new("/")),
-            signals: Signals::new().context("cannot listen to signals")?,
+            signals: Signals::to_pass_on().context("cannot listen to signals")?,
             format,
             usual: OnceCell::new(),
             asked,
@@ -310,7 +310,7 @@ impl<'a> Job<'a> {
                 "the command failed under {}, with exit code {code}: what it does then is no measure. See what it says: \
                  {}; `evenkeel try --ignore-failure` takes the time of a command that always ends so",
                 scheduler.name,
-                report::line(&report::words(scheduler, self.command))
+                shell_words::join(report::words(scheduler, self.command))
             );
         }
         Ok(ended)

@@ -157,6 +157,7 @@ mod tests {
             failed: 0,
             makespan_s: 2.0,
             makespan_sd_s: 0.1,
+            began_on_big: None,
             ideal_s: None,
             against_stock,
             predicted: None,

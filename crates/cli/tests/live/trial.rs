@@ -185,6 +185,21 @@ fn an_end_in_the_middle_says_what_is_known_and_leaves_nothing() {
     }
 }
 
+/// What a signal means that ends no program by itself is the program's business.
+#[test(two_cpus)]
+fn a_signal_for_the_program_reaches_it_and_ends_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, runs) = counts(folder.path());
+    let hangs = format!("[ $(wc -l <{}) -ne 5 ] || while :; do sleep 0.02; done", folder.path().join("runs").display());
+    let mut command = evenkeel_that_hears(&[&["try", "--policy", "pfs", "--rounds", "3"], &CORES[..]].concat());
+    command.args(["--", "sh", "-c"]).arg(format!("trap 'exit 0' USR1; {script}; {hangs}"));
+    let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("the second round", || runs() == 5);
+    assert!(evenkeel_testing::kill("-USR1", &[running.id().to_string()]));
+    let output = running.wait_with_output().unwrap();
+    assert!(output.status.success() && runs() == 7, "{} {}", runs(), text(&output.stderr));
+}
+
 /// A program that loads an OpenMP library is tried with `--openmp`, too, also where a script starts it.
 fn openmp_is_tried(compiler: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -211,6 +211,7 @@ fn every_host_has_a_row_in_a_bench() {
     for row in rows {
         assert_eq!((&row["runs"], &row["failed"]), (&1.into(), &0.into()), "{row} {errors}");
         assert!(row["makespan_s"].as_f64().unwrap() > 0.0 && row["against_stock"]["value"].is_number(), "{row}");
+        assert!(row["began_on_big"] == 0.0 || row["began_on_big"] == 1.0, "{row}");
         let sleeps = row["bench"] == "wakeup";
         assert_eq!(row["latency"]["p99_s"].is_number(), sleeps, "{row}");
         assert_eq!(row["predicted_s"].is_number(), !sleeps && row["host"] != "peer", "{row}");

@@ -49,7 +49,7 @@ pub struct Ended {
 }
 
 impl Turn<'_> {
-    /// Makes it. What the program reads is empty. Signals that end this program are passed on. If this thread is killed, the process that it has
+    /// Makes it. What the program reads is empty. Signals are passed on. If this thread is killed, the process that it has
     /// started ends, but not what that has started in turn, except by a host.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Turn<'_> {
                 look_at(child.id(), &mut loaded);
             }
             for signal in signals.take() {
-                passed = Some(signal);
+                passed = Signals::ends(signal).then_some(signal).or(passed);
                 // The terminal sends it to both.
                 let by_terminal = signal == SIGINT && rustix::termios::isatty(rustix::stdio::stdin());
                 if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
@@ -91,7 +91,7 @@ impl Turn<'_> {
         };
         let measured = Measured { wall: clock() - began, energy_j: self.counters.since(&before) };
         // One of the terminal's may have ended it at once.
-        let signal = passed.or_else(|| signals.take().last());
+        let signal = passed.or_else(|| signals.take().filter(|signal| Signals::ends(*signal)).last());
         Ok(Ended { measured, status, signal, loaded })
     }
 }

@@ -71,6 +71,8 @@ pub struct BenchRow {
     pub makespan_s: f64,
     /// Its standard deviation, in seconds.
     pub makespan_sd_s: f64,
+    /// How many of the programs began on a big core, as a share (of an installed one: was on it at its end); `null` if they did not say.
+    pub began_on_big: Option<f64>,
     /// All of the work, measured on one big core, divided by what all cores achieve together, in seconds; `null` where
     /// programs sleep.
     pub ideal_s: Option<f64>,

@@ -4,7 +4,7 @@ use evenkeel_linux::trial::STOCK;
 use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame};
 use maud::{Markup, html};
 
-use super::report::{Advice, BEYOND, Report, line};
+use super::report::{Advice, BEYOND, Report};
 use crate::args::command_line;
 
 /// A difference to the kernel's own scheduler, with its interval.
@@ -15,7 +15,7 @@ pub fn page(report: &Report<'_>) -> String {
     let command: Vec<String> = report.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let content = html! {
         (advice(report))
-        p.note { (report.asked) ": " (report.rounds()) " of " code { (line(&command)) } }
+        p.note { (report.asked) ": " (report.rounds()) " of " code { (shell_words::join(&command)) } }
         div.panels {
             (figure(report, "time", "Time", &|one| {
                 Some((report.trial.difference(one, STOCK)?.value, report.trial.interval(one)))

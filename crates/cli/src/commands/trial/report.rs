@@ -37,15 +37,6 @@ pub fn words(scheduler: &Scheduler, command: &[OsString]) -> Vec<String> {
     words
 }
 
-/// As a shell takes them.
-pub fn line(words: &[String]) -> String {
-    let plain = |word: &str| {
-        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte))
-    };
-    let quoted = |word: &String| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
 /// A difference above this says nothing any more.
 pub const BEYOND: f64 = 10.0;
 
@@ -117,7 +108,7 @@ impl Report<'_> {
         Advice::Use {
             name: self.name(best),
             less: format!("{:.1} % less time than under the kernel's own scheduler", less * 100.0),
-            line: line(&words(&self.schedulers[best], self.command)),
+            line: shell_words::join(words(&self.schedulers[best], self.command)),
             as_fast: self.trial.as_fast().iter().map(|one| self.name(*one)).collect(),
         }
     }
@@ -240,11 +231,5 @@ mod tests {
         assert_eq!(interval((-0.1, 0.25)), "-10.0 % to +25.0 %");
         assert_eq!(interval((0.5, 40.0)), "+50.0 % to beyond +1000 %");
         assert_eq!(interval((29.8, 40.0)), "beyond +1000 %");
-    }
-
-    #[test]
-    fn a_line_is_what_a_shell_takes() {
-        let words = |words: &[&str]| line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-        assert_eq!(words(&["./app", "--n=8", "a b", "it's", ""]), r"./app --n=8 'a b' 'it'\''s' ''");
     }
 }

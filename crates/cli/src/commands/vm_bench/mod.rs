@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
-use evenkeel_linux::vm::bench::{self, Bench, Caller, Host, Measured, Plan, Scheduler, Unknown};
+use evenkeel_linux::vm::bench::{self, Bench, Caller, Host, Measured, Plan, Played, Scheduler, Unknown};
 use evenkeel_linux::vm::{self, kernel};
 use evenkeel_model::Ns;
 use indicatif::ProgressBar;
@@ -201,9 +201,9 @@ impl Caller for Command {
         recording: &Path,
         schedulers: &[(&Scheduler, Option<Ns>)],
         emulated: bool,
-    ) -> Result<Vec<Vec<f64>>> {
+    ) -> Result<Vec<Vec<Played>>> {
         self.keep(recording)?;
-        predict::times(recording, schedulers, emulated)
+        predict::play(recording, schedulers, emulated)
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.

@@ -50,6 +50,7 @@ pub fn json(machines: &[Measured]) -> Result<String> {
         failed: row.failed,
         makespan_s: row.makespan_s,
         makespan_sd_s: row.makespan_sd_s,
+        began_on_big: row.began_on_big,
         ideal_s: row.ideal_s,
         over_ideal: row.ideal_s.map(|ideal| row.makespan_s / ideal),
         against_stock: difference(row.against_stock),

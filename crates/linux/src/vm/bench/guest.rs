@@ -9,7 +9,7 @@ use super::benches::{Bench, Member};
 use super::error::Error;
 use super::output::Output;
 use super::plan::{Caller, Plan};
-use super::predicted::Switches;
+use super::predicted::{Played, Switches};
 use super::programs::{self, CALIBRATED};
 use super::scheduler::{Host, Scheduler};
 use crate::launch::Signals;
@@ -73,8 +73,8 @@ impl<'a> Guest<'a> {
         measured_switch(&text).ok_or_else(|| Error::Switches("it was not measured".into()).into())
     }
 
-    /// Records a bench under the guest's own scheduler, and has the recording played under each scheduler: the seconds of
-    /// each program.
+    /// Records a bench under the guest's own scheduler, and has the recording played under each scheduler, as
+    /// [`Caller::predict`] says.
     pub(super) fn predict<C: Caller>(
         &mut self,
         bench: &Bench,
@@ -82,7 +82,7 @@ impl<'a> Guest<'a> {
         schedulers: &[&Scheduler],
         switches: &Switches,
         caller: &mut C,
-    ) -> Result<Vec<Vec<f64>>, C::Error> {
+    ) -> Result<Vec<Vec<Played>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
         self.measure(&format!("{} recorded", bench.name), &command, caller)?;

@@ -6,7 +6,7 @@ use super::benches::{Bench, Member};
 use super::error::Error;
 use super::guest::Guest;
 use super::plan::{Caller, Plan};
-use super::predicted::{Played, Switches};
+use super::predicted::{Predictions, Switches};
 use super::programs;
 use super::result::{Alone, Boot, Measured, Run, Series};
 use crate::launch::Signals;
@@ -109,7 +109,7 @@ impl Plan {
                 for (scheduler, runs) in self.schedulers.iter().zip(&mut boot.runs) {
                     caller.begins(&format!("{spec}: {} under {scheduler}", series.bench.name));
                     let output = guest.measure_under(scheduler, series.bench, rate, caller);
-                    let run = output.and_then(|output| Ok(Run::of(series.bench, &boot.alone, &output)?));
+                    let run = output.and_then(|output| Ok(Run::of(&spec, series.bench, &boot.alone, &output)?));
                     runs.push(match run {
                         Ok(run) => Some(run),
                         Err(error) if !scheduler.is_stock() && caller.continues_after(&error) => {
@@ -142,7 +142,7 @@ impl Plan {
         Ok(switches)
     }
 
-    /// The seconds of each program by scheduler, if the simulator can know them.
+    /// What a recording says of each scheduler, if the simulator can know it.
     fn predicted<C: Caller>(
         &self,
         guest: &mut Guest<'_>,
@@ -150,13 +150,13 @@ impl Plan {
         rate: f64,
         switches: &Switches,
         caller: &mut C,
-    ) -> Result<Option<Played>, C::Error> {
+    ) -> Result<Option<Predictions>, C::Error> {
         let known = self.known();
         if !bench.computes() {
             return Ok(None);
         }
         match guest.predict(bench, rate, &known, switches, caller) {
-            Ok(times) => Ok(Some(known.into_iter().cloned().zip(times).collect())),
+            Ok(played) => Ok(Some(known.into_iter().cloned().zip(played).collect())),
             Err(error) if caller.continues_after(&error) => {
                 caller.warn(&format!("a recording of {} is left out: {error}", bench.name));
                 Ok(None)

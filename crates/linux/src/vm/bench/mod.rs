@@ -22,7 +22,7 @@ mod totals;
 pub use benches::{Bench, Member, Unknown};
 pub use error::Error;
 pub use plan::{Caller, Plan};
-pub use predicted::Predicted;
+pub use predicted::{Played, Predicted};
 pub use programs::{PROGRAMS, Program, ProgramType};
 pub use result::{Latency, Measured, Row};
 pub use scheduler::{Host, Scheduler};

@@ -9,6 +9,7 @@ use evenkeel_model::Ns;
 use super::benches::{Bench, Member};
 use super::error::Error;
 use super::estimate::Size;
+use super::predicted::Played;
 use super::result::Measured;
 use super::scheduler::{Host, Scheduler};
 use crate::spec::Spec;
@@ -56,7 +57,7 @@ pub trait Caller {
     /// There is none.
     fn measuring(&self, file: &Path) -> Result<Vec<String>, Self::Error>;
 
-    /// The times that the recorded programs would print under each scheduler, in seconds and in the order in which they were started.
+    /// Plays the recorded programs several times under each scheduler, in the order in which they were started.
     /// A switch between two threads takes as long as the recording says, unless it was measured under the scheduler. Everything takes
     /// longer in a guest that is emulated. The recording's file will be replaced.
     ///
@@ -67,7 +68,7 @@ pub trait Caller {
         recording: &Path,
         schedulers: &[(&Scheduler, Option<Ns>)],
         emulated: bool,
-    ) -> Result<Vec<Vec<f64>>, Self::Error>;
+    ) -> Result<Vec<Vec<Played>>, Self::Error>;
 
     /// Whether to continue with other runs after one that ended with this error.
     fn continues_after(&self, error: &Self::Error) -> bool;

@@ -206,8 +206,8 @@ pub(super) fn compile(folder: &Path, programs: &BTreeSet<&'static str>) -> Resul
 /// A shell's line that has programs begin at the same moment, once all of them have been loaded, and waits for them. OpenMP's threads wait
 /// passively: spinning ones would hold the emulator's lock, and the guest's timers with it.
 pub(super) fn together(folder: &Path, invocations: impl Iterator<Item = String>) -> String {
-    let words = invocations.map(|invocation| format!(" '{}'", invocation.replace('\'', r"'\''")));
-    format!("OMP_WAIT_POLICY=passive {}{}", path(folder, "together").display(), words.collect::<String>())
+    let words = shell_words::join(invocations);
+    format!("OMP_WAIT_POLICY=passive {} {words}", path(folder, "together").display())
 }
 
 /// Where a compiled program is.

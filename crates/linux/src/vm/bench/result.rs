@@ -2,13 +2,13 @@
 
 use evenkeel_model::Difference;
 
-use super::benches::Bench;
+use super::benches::{Bench, Member};
 use super::difference::of_boots;
 use super::error::Error;
 use super::output::Output;
-use super::predicted::{Played, Predicted, Switches};
+use super::predicted::{Predicted, Predictions, Switches};
 use super::scheduler::Scheduler;
-use super::totals::{Accuracy, Total};
+use super::totals::{Accuracy, Total, mean};
 use crate::spec::Spec;
 use crate::vm::Shares;
 
@@ -46,6 +46,8 @@ pub struct Row {
     pub makespan_s: f64,
     /// Their standard deviation; 0 for a single run.
     pub makespan_sd_s: f64,
+    /// Which share of the programs began on a big core; of an installed one, was there at its end. `None` if they did not say.
+    pub began_on_big: Option<f64>,
     /// The ideal makespan: all work, measured on one big core, divided by the capacity of as many cores as the bench has threads.
     /// If one program alone would take longer, its time. `None` where programs sleep.
     pub ideal_s: Option<f64>,
@@ -93,13 +95,24 @@ pub(super) struct Run {
     h_stp: f64,
     p50: Option<f64>,
     p99: Option<f64>,
+    /// The share of its programs that began on a big core, if they know.
+    pub began_on_big: Option<f64>,
 }
 
 impl Run {
     /// `alone` is that of each program.
-    pub(super) fn of(bench: &Bench, alone: &[Alone], output: &Output) -> Result<Self, Error> {
+    pub(super) fn of(spec: &Spec, bench: &Bench, alone: &[Alone], output: &Output) -> Result<Self, Error> {
         let figure = |what| bench.waits().and_then(|program| output.figure(program, what));
-        let mut run = Self { makespan: 0.0, h_antt: 0.0, h_stp: 0.0, p50: figure("p50"), p99: figure("p99") };
+        let on_big = |member: &Member| output.core(member.program).map(|core| f64::from(u8::from(core < spec.big)));
+        let on_big: Option<Vec<f64>> = bench.members.iter().map(on_big).collect();
+        let mut run = Self {
+            makespan: 0.0,
+            h_antt: 0.0,
+            h_stp: 0.0,
+            p50: figure("p50"),
+            p99: figure("p99"),
+            began_on_big: on_big.as_deref().and_then(mean),
+        };
         for (member, alone) in bench.members.iter().zip(alone) {
             let time = output.time(member.program)?;
             let slowdown = time / alone.big_only_s;
@@ -124,7 +137,7 @@ pub(super) struct Boot {
     /// By program.
     pub alone: Vec<Alone>,
     /// From each recording.
-    pub predicted: Vec<Played>,
+    pub predicted: Vec<Predictions>,
     /// By scheduler, of which the first is the guest's own, then by repetition. `None` failed.
     pub runs: Vec<Vec<Option<Run>>>,
 }
@@ -134,6 +147,11 @@ impl Boot {
     pub(super) fn ratios(&self, column: usize, value: impl Fn(&Run) -> Option<f64>) -> Vec<Option<f64>> {
         let pairs = self.runs[column].iter().zip(&self.runs[0]);
         pairs.map(|(run, stock)| Some(value(run.as_ref()?)? / value(stock.as_ref()?)?)).collect()
+    }
+
+    /// Which share of the programs began on a big core in each run under the first scheduler, where that is known.
+    pub(super) fn began_on_big(&self) -> Vec<f64> {
+        self.runs.first().into_iter().flatten().flatten().filter_map(|run| run.began_on_big).collect()
     }
 
     /// What would be ideal for a bench, in seconds.
@@ -176,6 +194,7 @@ impl Series<'_> {
             failed: tried().count() - runs.len(),
             makespan_s,
             makespan_sd_s,
+            began_on_big: mean(|run| run.began_on_big),
             ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
             predicted: Predicted::of(&self.boots, scheduler, &schedulers[0]),
@@ -222,10 +241,8 @@ fn mean_and_deviation(runs: &[Run], value: impl Fn(&Run) -> Option<f64>) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::vm::bench::Host;
+    use crate::vm::bench::{Host, Played};
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
@@ -236,13 +253,19 @@ mod tests {
         vec![Scheduler::stock(), pfs(Host::Run), pfs(Host::Scx)]
     }
 
+    /// A recording that takes so many seconds, wherever programs begin.
+    fn played(programs_s: &[f64]) -> Vec<Played> {
+        [0.0, 1.0].map(|began_on_big| Played { programs_s: programs_s.to_vec(), began_on_big }).to_vec()
+    }
+
     /// Runs of a program by itself, 1.5 s alone on big cores and 6 s on one, and what it printed.
     fn series<'a>(bench: &'a Bench, printed: &[&[Option<&str>]]) -> Series<'a> {
         let alone = vec![Alone { one_core_s: 6.0, big_only_s: 1.5 }; bench.members.len()];
-        let run = |text: &Option<&str>| text.map(|text| Run::of(bench, &alone, &Output::of(text)).unwrap());
+        let spec = "2B2S:2".parse().unwrap();
+        let run = |text: &Option<&str>| text.map(|text| Run::of(&spec, bench, &alone, &Output::of(text)).unwrap());
         let runs = printed.iter().map(|texts| texts.iter().map(run).collect()).collect();
         let recording =
-            |stock, pfs| schedulers().into_iter().zip([vec![stock], vec![pfs], vec![pfs]]).collect::<BTreeMap<_, _>>();
+            |stock, pfs| schedulers().into_iter().zip([stock, pfs, pfs].map(|time| played(&[time]))).collect();
         let predicted = vec![recording(8.0, 3.0), recording(2.0, 3.0)];
         Series { bench, boots: vec![Boot { alone, predicted, runs }] }
     }
@@ -276,7 +299,7 @@ mod tests {
         close(predicted.h_antt_against_stock.unwrap().value, -0.25);
         close(run.h_antt, 2.0);
         close(run.h_stp, (1.5 / 2.0 + 1.5 / 4.0) / 2.0);
-        assert!(Run::of(&bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
+        assert!(Run::of(&spec, &bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
         // Predictions were off by 25 and by 50 points; of 6, 3 and 2 s by 1, 0 and 1 s.
         let [stock, run, scx] = &measured.accuracy[..] else { panic!("{:?}", measured.accuracy) };
         assert_eq!((stock.host, run.host, scx.host), (Host::Stock, Host::Run, Host::Scx));
@@ -328,13 +351,13 @@ mod tests {
     fn a_mix_is_the_mean_of_its_programs_and_ends_with_the_last() {
         let bench = Bench::named("equal+lu").unwrap();
         let alone = [1.0, 2.0].map(|big_only_s| Alone { one_core_s: 4.0, big_only_s });
-        let run = Run::of(&bench, &alone, &Output::of("equal 3\nlu 4\n")).unwrap();
+        let run = Run::of(&"2B2S".parse().unwrap(), &bench, &alone, &Output::of("equal 3\nlu 4\n")).unwrap();
         close(run.makespan, 4.0);
         close(run.h_antt, f64::midpoint(3.0, 2.0));
         close(run.h_stp, 1.0 / 3.0 + 1.0 / 2.0);
         let predicted = |programs: [&[f64]; 2]| {
-            let played = schedulers().into_iter().zip(programs.map(<[f64]>::to_vec)).collect();
-            let boot = Boot { alone: alone.to_vec(), predicted: vec![played], runs: Vec::new() };
+            let predictions = schedulers().into_iter().zip(programs.map(played)).collect();
+            let boot = Boot { alone: alone.to_vec(), predicted: vec![predictions], runs: Vec::new() };
             Predicted::of(&[boot], &schedulers()[1], &schedulers()[0]).unwrap()
         };
         // Slowdowns of 4 and 4 under one, of 2 and 4 under the other.
@@ -343,6 +366,33 @@ mod tests {
         close(found.h_antt_against_stock.unwrap().value, -0.25);
         // A recording without one of the programs.
         assert!(predicted([&[8.0], &[8.0]]).h_antt_against_stock.is_none());
+    }
+
+    #[test]
+    fn a_prediction_is_told_where_programs_began_under_what_takes_all_cores_for_equal() {
+        let bench = Bench::named("equal+lu").unwrap();
+        let times = |times: [f64; 3]| {
+            let began = |(time, began_on_big)| Played { programs_s: vec![time, 0.1], began_on_big };
+            times.into_iter().zip([0.0, 0.5, 1.0]).map(began).collect::<Vec<_>>()
+        };
+        let predicted = |printed: &[Option<&str>]| {
+            let mut series = series(&bench, &[printed, &[], &[]]);
+            let played = schedulers().into_iter().zip([[8.0, 4.0, 2.0], [4.0, 2.0, 1.0], [1.0; 3]].map(times));
+            series.boots[0].predicted = vec![played.collect()];
+            let of = |column: usize| {
+                let schedulers = schedulers();
+                Predicted::of(&series.boots, &schedulers[column], &schedulers[0]).unwrap()
+            };
+            [of(0).makespan_s, of(1).makespan_s, 1.0 + of(1).against_stock.value]
+        };
+        let is = |found: [f64; 3], expected: [f64; 3]| found.into_iter().zip(expected).for_each(|(a, b)| close(a, b));
+        is(predicted(&[None]), [4.0, 2.0, 0.5]);
+        is(predicted(&[Some("equal 1\nlu 1")]), [4.0, 2.0, 0.5]);
+        is(predicted(&[Some("equal 1\nequal.core 1\nlu 1\nlu.core 0")]), [2.0, 2.0, 1.0]);
+        is(predicted(&[Some("equal 1\nequal.core 2\nlu 1\nlu.core 3")]), [8.0, 2.0, 0.25]);
+        let (one_of_two, none) = ("equal 1\nequal.core 1\nlu 1\nlu.core 2", "equal 1\nequal.core 2\nlu 1\nlu.core 2");
+        is(predicted(&[Some(one_of_two)]), [4.0, 2.0, 0.5]);
+        is(predicted(&[Some(one_of_two), Some(none)]), [32.0_f64.sqrt(), 2.0, 2.0 / 32.0_f64.sqrt()]);
     }
 
     #[test]

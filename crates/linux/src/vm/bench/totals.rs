@@ -121,6 +121,7 @@ impl Errors {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+/// `None` without values.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
