@@ -5,7 +5,6 @@ use std::mem::take;
 
 use anstream::adapter::strip_str;
 use anstyle::Style;
-use comfy_table::Cell;
 use evenkeel_report::table;
 
 /// Lines that are longer are hard to read.
@@ -53,7 +52,7 @@ pub fn laid_out(page: &str, width: usize) -> String {
             text.rows.push(cells(line));
         } else if line.starts_with('#') {
             text.end();
-            text.out += &table::heading(&words(line.trim_start_matches('#').trim_start(), ["", ""]));
+            text.out += &table::heading(&words(line.trim_start_matches('#').trim_start(), str::to_owned));
         } else if bare.is_empty() {
             text.end();
             text.out += if text.out.ends_with("\n\n") { "" } else { "\n" };
@@ -77,42 +76,29 @@ fn begins_item(line: &str) -> bool {
 }
 
 /// The cells of a row, whose bars may stand in code as `\|`.
-fn cells(row: &str) -> Vec<Cell> {
+fn cells(row: &str) -> Vec<String> {
     let row = row.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\0");
-    row.split('|').map(|text| cell(&text.trim().replace('\0', "|"))).collect()
+    row.split('|').map(|text| text.trim().replace('\0', "|")).collect()
 }
 
-/// A cell, which is bold as a whole or not at all: the table measures its text.
-fn cell(text: &str) -> Cell {
-    let plain = words(text, ["", ""]);
-    if text.starts_with("**") && text.ends_with("**") { table::bold(plain) } else { Cell::new(plain) }
-}
-
-/// What a line says, with these marks around what is bold.
-fn words(text: &str, bold: [&str; 2]) -> String {
-    marked(&without_links(text), bold)
-}
-
-/// A text in which `**`, but for that in code, is replaced by marks where bold words begin and end.
-fn marked(text: &str, [begin, end]: [&str; 2]) -> String {
-    let mut out = String::new();
-    let mut bold = false;
-    for (number, part) in text.split('`').enumerate() {
-        out += if number > 0 { "`" } else { "" };
-        if number % 2 == 1 {
-            out += part;
-            continue;
-        }
-        let mut pieces = part.split("**");
-        out += pieces.next().unwrap_or_default();
-        for piece in pieces {
-            out += if bold { end } else { begin };
-            out += piece;
-            bold = !bold;
-        }
+/// What a text says, with what is bold in a style.
+fn words(text: &str, bold: impl Fn(&str) -> String) -> String {
+    let text = without_links(text);
+    // Every second part is bold. In code `**` is no mark.
+    let mut parts = vec![String::new()];
+    for (number, piece) in text.split('`').enumerate() {
+        let last = parts.len() - 1;
+        parts[last] += if number > 0 { "`" } else { "" };
+        let mut pieces = piece.splitn(if number % 2 == 1 { 1 } else { usize::MAX }, "**");
+        parts[last] += pieces.next().unwrap_or_default();
+        parts.extend(pieces.map(str::to_owned));
     }
-    // One that has no other is no mark.
-    if bold { text.to_owned() } else { out }
+    // A mark that has no other is none.
+    if parts.len() % 2 == 0 {
+        return text;
+    }
+    let styled = |(number, part): (usize, &String)| if number % 2 == 1 { bold(part) } else { part.clone() };
+    parts.iter().enumerate().map(styled).collect()
 }
 
 /// `[words](place)` as the words: nothing in a terminal leads to the place.
@@ -140,7 +126,7 @@ struct Laid {
     width: usize,
     /// What is not written yet.
     paragraph: String,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<String>>,
 }
 
 impl Laid {
@@ -148,17 +134,18 @@ impl Laid {
         self.end_paragraph();
         let rows = take(&mut self.rows);
         let Some((names, rows)) = rows.split_first() else { return };
-        let names: Vec<String> = names.iter().map(Cell::content).collect();
+        // They are bold as they are.
+        let names: Vec<String> = names.iter().map(|name| words(name, str::to_owned)).collect();
         let mut table = table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
         // Below the names is a line of dashes.
         for row in rows.iter().skip(1) {
-            table.add_row(row.iter().cloned());
+            table.add_row(row.iter().map(|cell| words(cell, table::bold_words)));
         }
         self.out += &table::text(&table);
     }
 
     fn end_paragraph(&mut self) {
-        let text = words(&take(&mut self.paragraph), [&BOLD.render().to_string(), &BOLD.render_reset().to_string()]);
+        let text = words(&take(&mut self.paragraph), |text| format!("{BOLD}{text}{BOLD:#}"));
         let mut words = text.split_whitespace();
         let Some(first) = words.next() else { return };
         let indent = text.len() - text.trim_start().len();
@@ -229,7 +216,7 @@ key      what it is
 | **3** | a **4** |
 ";
         let text = laid_out(page, 22).replace("\u{1b}[1m", "<").replace("\u{1b}[0m", ">");
-        assert_eq!(text, "<Wins> over `a/**/b` and\n<all others>\n<1>  <a 2>\n<3>  a 4\n");
+        assert_eq!(text, "<Wins> over `a/**/b` and\n<all others>\n<1>  <a 2>\n<3>  a <4>\n");
         // A mark without another one is none.
         assert_eq!(laid_out("**a** 2 ** 3", 22), "**a** 2 ** 3\n");
     }

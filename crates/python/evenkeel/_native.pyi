@@ -448,11 +448,17 @@ class Conformance:
 
 @final
 class Grid:
-    """A grid: what is combined in a sweep. `text` is that of its file; errors call it `file`."""
+    """A grid: what is combined in a sweep. `text` is that of its file; errors call it `file`.
 
-    def __new__(cls, text: str, file: str = "grid.toml") -> Self: ...
+    ``progress`` is called with what is being done, how many machines and workloads have been read
+    and how many there are.
+    """
+
+    def __new__(
+        cls, text: str, file: str = "grid.toml", *, progress: _Progress | None = None
+    ) -> Self: ...
     @staticmethod
-    def from_dict(grid: dict[str, Any]) -> Grid:
+    def from_dict(grid: dict[str, Any], *, progress: _Progress | None = None) -> Grid:
         """A grid from a dict, as its file would have it."""
 
     @property

@@ -42,10 +42,10 @@ def sweep(
     ``drop`` replaces its table.
 
     ``fresh`` does all runs anew; ``drop`` leaves out what the file has and the grid has not. ``threads`` is how many threads work:
-    all cores here, one for each task of a cluster. ``progress`` is called with the stage, the runs or parts that are done and
-    those that there are. A run of more than ``max_events`` events has an ``error``.
+    all cores here, one for each task of a cluster. ``progress`` is called with the stage and how much of it is done and how much
+    there is: machines and workloads of the grid that are read, then runs or parts. A run of more than ``max_events`` events has an ``error``.
     """
-    grid = _grid(grid)
+    grid = _grid(grid, progress)
     if client is None:
         return _native.sweep(
             grid,
@@ -68,15 +68,15 @@ def open_sweep(path: os.PathLike[str] | str) -> _native.Sweep:
     return _native.read(path)
 
 
-def _grid(grid: GridLike) -> _native.Grid:
+def _grid(grid: GridLike, progress: Progress | None) -> _native.Grid:
     if isinstance(grid, _native.Grid):
         return grid
     if isinstance(grid, Mapping):
-        return _native.Grid.from_dict(dict(grid))
+        return _native.Grid.from_dict(dict(grid), progress=progress)
     if isinstance(grid, str) and ("\n" in grid or ("=" in grid and not os.path.exists(grid))):
-        return _native.Grid(grid)
+        return _native.Grid(grid, progress=progress)
     path = Path(grid)
-    return _native.Grid(path.read_text(encoding="utf-8"), str(path))
+    return _native.Grid(path.read_text(encoding="utf-8"), str(path), progress=progress)
 
 
 def _part(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
 use arrow_array::Float64Array;
+use evenkeel_experiment::Progress;
 use evenkeel_model::Difference;
 use evenkeel_report::{headline, json, page, text};
 use evenkeel_sim::MAX_EVENTS;
@@ -21,31 +22,43 @@ use crate::history::{batch, column, texts};
 use crate::table::Table;
 use crate::work::{How, work};
 
-/// A grid: what is combined in a sweep. `text` is that of a grid's file; errors call it `file`.
+/// A grid: what is combined in a sweep. `text` is that of a grid's file; errors call it `file`. `progress` is called with what is being
+/// done, how many machines and workloads have been read and how many there are.
 #[pyclass(frozen, module = "evenkeel")]
 pub struct Grid {
     grid: sweeps::Grid,
 }
 
+impl Grid {
+    fn read(
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        read: impl FnOnce(&dyn Progress) -> Result<sweeps::Grid, sweeps::Error> + Send,
+    ) -> PyResult<Self> {
+        let how = How { progress, ..How::default() };
+        let grid = work(py, &how, |control| read(control.progress))?.map_err(|error| raise(&error))?;
+        Ok(Self { grid })
+    }
+}
+
 #[pymethods]
 impl Grid {
     #[new]
-    #[pyo3(signature = (text, file="grid.toml"))]
-    fn new(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
-        let grid = py.detach(|| sweeps::Grid::parse(text, file, None, &())).map_err(|error| raise(&error))?;
-        Ok(Self { grid })
+    #[pyo3(signature = (text, file="grid.toml", *, progress=None))]
+    fn new(py: Python<'_>, text: &str, file: &str, progress: Option<Py<PyAny>>) -> PyResult<Self> {
+        Self::read(py, progress, |progress| sweeps::Grid::parse(text, file, None, progress))
     }
 
     /// A grid from a dict, as its file would have it: `{"machines": ["2B2S"], ..., "machine": {"costs.tick_us": [1000, 4000]}}`.
     #[staticmethod]
-    fn from_dict(py: Python<'_>, grid: &Bound<'_, PyDict>) -> PyResult<Self> {
+    #[pyo3(signature = (grid, *, progress=None))]
+    fn from_dict(py: Python<'_>, grid: &Bound<'_, PyDict>, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let plain = plain("grid", grid.as_any())?;
         let mut nested = toml::Table::new();
         for (key, value) in plain.as_table().into_iter().flatten() {
             nested.insert(key.clone(), below(value));
         }
-        let grid = py.detach(|| sweeps::Grid::of_table(&nested, "grid", None, &())).map_err(|error| raise(&error))?;
-        Ok(Self { grid })
+        Self::read(py, progress, |progress| sweeps::Grid::of_table(&nested, "grid", None, progress))
     }
 
     /// The text of its file.

@@ -320,7 +320,9 @@ def test_a_forked_process_works_on():
         import multiprocessing, warnings
         import evenkeel
         warnings.simplefilter("ignore")
+        GRID = {"machines": ["2B2S", "2B4S"], "workloads": ["radix"], "policies": ["cfs"]}
         def one(seed):
+            evenkeel.Grid.from_dict(GRID)
             return evenkeel.compare("radix", "2B2S", "cfs", seeds=2).runs["makespan_s"][0]
         if __name__ == "__main__":
             first = one(1)

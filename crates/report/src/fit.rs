@@ -2,7 +2,7 @@
 
 use comfy_table::{ColumnConstraint, Table, Width};
 
-use crate::table::{GAP, NUMBER};
+use crate::table::{GAP, NUMBER, letters};
 
 /// Longer words, such as paths, may be broken.
 const LONGEST: usize = 24;
@@ -64,7 +64,7 @@ pub fn fit(table: &mut Table) {
 
 fn needed(table: &Table, numbers: &[bool]) -> Vec<Needed> {
     let mut needed = vec![Needed::default(); numbers.len()];
-    let longest = |parts: &mut dyn Iterator<Item = &str>| parts.map(|part| part.chars().count()).max().unwrap_or(0);
+    let longest = |parts: &mut dyn Iterator<Item = &str>| parts.map(letters).max().unwrap_or(0);
     let heads = table.header().into_iter().map(|row| (row, true));
     for (row, head) in heads.chain(table.row_iter().map(|row| (row, false))) {
         for ((cell, needed), number) in row.cell_iter().zip(&mut needed).zip(numbers) {

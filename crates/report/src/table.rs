@@ -16,7 +16,11 @@ pub(crate) const GAP: u16 = 2;
 /// In a narrower terminal lines are broken there, as it does it, rather than inside numbers.
 const NARROWEST: u16 = 60;
 
-const HEADING: Style = Style::new().bold();
+const BOLD: Style = Style::new().bold();
+
+/// Follows each bold letter of a cell of which only a part is bold, until the table is text. It takes no room, and stays with its letter
+/// wherever a line is broken; styles would be measured and broken like text.
+const MARK: char = '\u{34f}';
 
 /// A table with these columns. Columns whose name begins with `>` are aligned to the right. Without any name there is
 /// no heading.
@@ -50,14 +54,63 @@ pub fn bold(text: impl ToString) -> Cell {
     Cell::new(text.to_string()).add_attribute(Attribute::Bold)
 }
 
+/// Words that stand out in a cell with others.
+pub fn bold_words(text: &str) -> String {
+    let mut words = String::new();
+    for letter in text.chars() {
+        words.push(letter);
+        words.extend((!letter.is_whitespace()).then_some(MARK));
+    }
+    words
+}
+
+/// How many letters a text of a cell has.
+pub(crate) fn letters(text: &str) -> usize {
+    text.chars().filter(|letter| *letter != MARK).count()
+}
+
 /// A heading over a table.
 pub fn heading(text: &str) -> String {
-    format!("{HEADING}{text}{HEADING:#}\n")
+    format!("{BOLD}{text}{BOLD:#}\n")
 }
 
 /// A table as text, without blanks at the ends of its lines.
 pub fn text(table: &Table) -> String {
     let mut table = table.clone();
     fit(&mut table);
-    table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+    table.lines().map(|line| styled(line.trim_end()) + "\n").collect()
+}
+
+/// A line with a style in place of marks.
+fn styled(line: &str) -> String {
+    let mut rest = line.chars().peekable();
+    let letters = std::iter::from_fn(|| Some((rest.next()?, rest.next_if_eq(&MARK).is_some())));
+    let letters: Vec<(char, bool)> = letters.collect();
+    let parts = letters.chunk_by(|(_, bold), (_, next)| bold == next).map(|part| {
+        let text: String = part.iter().map(|(letter, _)| letter).collect();
+        if part[0].1 { format!("{BOLD}{text}{BOLD:#}") } else { text }
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bold_words_take_no_room_and_are_bold_wherever_lines_are_broken() {
+        let mut table = new(&["who", "what", "of"]);
+        let long = "/a/path/of/many/folders/that/is/broken";
+        let what = format!("plain {} {long}", bold_words(&format!("bold words {long}")));
+        table.set_width(60).add_row(["this has its own words, too", &what, "whom"]);
+        let text = text(&table).replace("\u{1b}[1m", "<").replace("\u{1b}[0m", ">");
+        let expected = "\
+<who>                      <what>                           <of>
+this has its own words,  plain <bold> <words> </a/path/of/m>  whom
+too                      <any/folders/that/is/broken>
+                         /a/path/of/many/folders/that/
+                         is/broken
+";
+        assert_eq!(text, expected);
+    }
 }

@@ -198,9 +198,11 @@ impl Grid {
             conditions.iter().try_for_each(|one| one.base.tasks.apply(&mut workload.clone()).map(drop)).map_err(wrong)
         };
         workloads.make_all(variation::workload, check, progress)?;
+        workloads.differ()?;
         let orders = Plan::orders_for(&parsed.orders.unwrap_or_default(), names_cores.into_inner());
         few_enough(orders.len())?;
         fit(&workloads, &mut machines, &policies, progress)?;
+        machines.differ()?;
         progress.end();
         Ok(Self { text: text.to_owned(), axes, workloads, machines, conditions, policies, baseline, orders, seeds })
     }

@@ -131,6 +131,19 @@ impl Named {
         Ok(())
     }
 
+    /// Makes sure that no two names stand for the same, such as a bundled machine and its file: it would be run once. All have been made.
+    pub fn differ(&self) -> Result<(), Wrong> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by_key(|at| (self.digests[*at], *at));
+        let same = |pair: &&[usize]| {
+            self.digests[pair[0]] == self.digests[pair[1]] && self.name(pair[0]) != self.name(pair[1])
+        };
+        let Some(twice) = order.windows(2).filter(same).min_by_key(|pair| pair[1]) else { return Ok(()) };
+        let (kind, [first, second]) = (self.kind, [self.name(twice[0]), self.name(twice[1])]);
+        let why = format!("{kind}s has {first:?} twice, here as {second:?}: expected it once");
+        Err(Wrong::at(spot(kind, second), why))
+    }
+
     /// What is wrong with settings, at the one of them that is to blame.
     fn blamed<T>(
         &self,
@@ -200,6 +213,25 @@ mod tests {
         assert!(found.digest(0) != found.digest(1) && found.digest(0) != found.digest(2));
         let error = of("core.cortex-a76.width = 1").unwrap_err().of("g".into());
         assert_eq!(error.to_string(), "g: machine.core.cortex-a76.width");
+    }
+
+    #[test]
+    fn what_is_there_under_two_names_is_refused() {
+        let file = "../../machines/2B2S.toml";
+        let of = |names: &[&str], text: &str| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let mut found = Named::new("machine", &names, &table(text), variation::machine_has)?;
+            found.make_all(variation::machine, |_, _| Ok(()), &())?;
+            found.differ()
+        };
+        let varied = "costs.tick_us = [1000, 4000]";
+        for (names, values) in [(&["2B4S", "2B2S", file][..], ""), (&["2B2S", "2B4S", file], varied)] {
+            let twice = of(names, values).unwrap_err().of("g".into()).to_string();
+            assert_eq!(twice, format!("g: machines has \"2B2S\" twice, here as {file:?}: expected it once"));
+        }
+        of(&["2B2S", "2B4S", "2B2S:2+1"], varied).unwrap();
+        // One of two values may be that of the file itself.
+        of(&["2B2S"], "core.cortex-a57.width = [2.0, 2.4]").unwrap();
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The page of `evenkeel run --html`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{ThreadSummary, Timeline};
@@ -10,7 +10,7 @@ use evenkeel_report::page::{self as views, Made, Thread, Waited, frame};
 use evenkeel_sched::ThreadKind;
 use maud::{Markup, html};
 
-use super::threads::{self, Lanes, Shown};
+use super::threads::{self, Lanes, SHORT_LIVED, Shown};
 use crate::args::command_line;
 use crate::live::Account;
 
@@ -79,33 +79,32 @@ fn blame(account: &Account<'_>, threads: &[Shown]) -> Markup {
     }
     let pairs: Vec<&PairWaits> = account.summary.waiting_pairs().collect();
     match threads::blame(threads) {
-        Some(blamed) => html! { (blamed) (graph(account, &pairs)) },
+        Some(blamed) => html! { (blamed) (graph(account, threads, &pairs)) },
         None => html! { p.soft { "No thread waited for another one (in the futex system call)." } },
     }
 }
 
-/// Which thread waited for which.
-fn graph(account: &Account<'_>, pairs: &[&PairWaits]) -> Markup {
-    let threads: BTreeMap<Tid, &ThreadSummary> =
-        account.summary.threads.iter().map(|thread| (thread.tid, thread)).collect();
-    let tids: BTreeSet<Tid> = pairs.iter().flat_map(|pair| [pair.waiter, pair.waker]).collect();
-    let tids: Vec<Tid> = tids.into_iter().collect();
-    let names: Vec<(String, String)> = tids
-        .iter()
-        .map(|tid| {
-            let process = threads.get(tid).map_or(*tid, |thread| thread.process);
-            (account.process_name(process), account.thread_name(*tid))
+/// Which of all threads waited for which.
+fn graph(account: &Account<'_>, threads: &[Shown], pairs: &[&PairWaits]) -> Markup {
+    let mut names: Vec<(&str, String)> =
+        threads.iter().map(|thread| (thread.program.as_str(), thread.name.clone())).collect();
+    let mut positions: BTreeMap<Tid, usize> =
+        threads.iter().enumerate().map(|(position, thread)| (thread.tid, position)).collect();
+    let mut position = |tid: Tid| {
+        *positions.entry(tid).or_insert_with(|| {
+            names.push((SHORT_LIVED, account.thread_name(tid)));
+            names.len() - 1
         })
-        .collect();
-    let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();
-    let position = |tid: Tid| tids.binary_search(&tid).unwrap_or(0);
+    };
     let waits = pairs.iter().map(|pair| Waited {
         waiter: position(pair.waiter),
         waker: position(pair.waker),
         total: pair.waited,
         times: pair.times,
     });
-    views::graph("waits", &nodes, &waits.collect::<Vec<_>>())
+    let waits: Vec<Waited> = waits.collect();
+    let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();
+    views::graph("waits", &nodes, &waits, account.types().len())
 }
 
 /// What the account says of a thread.

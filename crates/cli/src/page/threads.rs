@@ -14,6 +14,9 @@ use maud::{Markup, html};
 /// So many threads, or pairs of threads, are shown: enough to find out what matters.
 const SHOWN: usize = 20;
 
+/// The program of threads that were seen only after they had exited, and so have no account of their own.
+pub(super) const SHORT_LIVED: &str = "short-lived threads";
+
 /// A thread, as a page shows it.
 pub(super) struct Shown {
     /// Its number.
@@ -91,7 +94,9 @@ impl Lanes<'_> {
             moments: &moments.collect::<Vec<_>>(),
             marks: self.policies.iter().map(|(at, policy)| (*at, policy.as_str())).collect(),
             facts: self.threads.iter().map(|thread| thread.facts.clone()).collect(),
-            colours: (0..COLOURS).collect(),
+            // The first are those of core types, below as well.
+            colours: (0..COLOURS).map(|colour| (self.machine.core_types.len() + colour) % COLOURS).collect(),
+            types: (0..COLOURS).collect(),
         };
         views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end)
     }
@@ -109,10 +114,9 @@ impl Lanes<'_> {
         for (cpu, slices) in self.timeline.lanes() {
             let Some(&core) = cores.get(&cpu) else { continue };
             for slice in slices {
-                // One that was seen only after it had exited has no account of its own.
                 let next = ThreadId(history.threads.len() as u32);
                 let thread = *ids.entry(slice.who).or_insert_with(|| {
-                    let (program, name) = ("short-lived threads".into(), format!("thread {}", slice.who));
+                    let (program, name) = (SHORT_LIVED.into(), format!("thread {}", slice.who));
                     history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
                     next
                 });
@@ -195,11 +199,56 @@ pub(super) fn blame(threads: &[Shown]) -> Option<Markup> {
                 @let blame = thread.blame.unwrap_or_default();
                 tr {
                     th scope="row" { (thread.name) }
-                    td { div.track { i.k3 style=(span(0, blame.0, most)) {} } }
+                    td { div.track { i.blame style=(span(0, blame.0, most)) {} } }
                     td.n { (blame) }
                 }
             }
         }
         (more(threads.len()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::machines;
+
+    use super::*;
+
+    #[test]
+    fn programs_have_other_colours_than_types_of_cores() {
+        let shown = |tid, program: &str| Shown {
+            tid,
+            program: program.to_owned(),
+            name: "main".to_owned(),
+            service: false,
+            run: vec![Ns(1), Ns(2)],
+            delay: Ns::ZERO,
+            blame: None,
+            facts: Vec::new(),
+        };
+        let (machine, threads) = (machines::by_name("2B2S").unwrap(), [shown(1, "one"), shown(2, "other")]);
+        let (timeline, end) = (Timeline::default(), Ns::from_secs(1));
+        let lanes = Lanes {
+            machine: &machine,
+            cpus: &[0, 1, 2, 3],
+            timeline: &timeline,
+            threads: &threads,
+            policies: &[],
+            end,
+        };
+        let figure = lanes.draw().into_string();
+        let (_, document) = figure.split_once("json\">").unwrap();
+        let document = document.split_once("</script>").unwrap().0;
+        let run = &serde_json::from_str::<serde_json::Value>(document).unwrap()["runs"][0];
+        let of_cores = [0, 2].map(|core| run["cores"][core]["colour"].as_u64().unwrap());
+        let of_programs = [0, 1].map(|group| run["colours"][group].as_u64().unwrap());
+        assert_eq!((of_cores, of_programs), ([0, 1], [2, 3]));
+        let bars = where_time_went(&threads, &["big", "little"]).into_string();
+        for core in of_cores {
+            assert!(
+                bars.contains(&format!("class=\"k{core}\"")) && bars.contains(&format!("class=\"t{core}\"")),
+                "{bars}"
+            );
+        }
+    }
 }

@@ -151,6 +151,13 @@ fn mistakes_cost_no_run_and_no_file() {
             &GRID.replace("\"2B2S\"", "\"2B2S\", \"2B2S\""),
             "grid.toml:1:21: machines has \"2B2S\" twice: expected it once",
         ),
+        (
+            &GRID.replace(
+                "\"2B2S\"",
+                concat!("\"2B2S\", \"", env!("CARGO_MANIFEST_DIR"), "/../../machines/2B2S.toml\""),
+            ),
+            "grid.toml:1:21: machines has \"2B2S\" twice, here as \"/",
+        ),
     ] {
         let folder = folder(grid);
         let said = complaint(&run(folder.path(), &["sweep", "grid.toml"]));

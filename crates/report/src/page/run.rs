@@ -45,7 +45,7 @@ fn waits(history: &History) -> Markup {
         total: wait.total,
         times: wait.times,
     });
-    let drawn = graph("waits", &threads, &waits.collect::<Vec<_>>());
+    let drawn = graph("waits", &threads, &waits.collect::<Vec<_>>(), 0);
     html! {
         section {
             h2 { "Who waited for whom" }

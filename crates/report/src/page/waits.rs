@@ -7,7 +7,7 @@ use evenkeel_model::Ns;
 use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
-use super::groups::kind;
+use super::groups::{Groups, kind};
 use super::svg::{Drawing, NARROW, at, shortened};
 
 const HEIGHT: f64 = 300.0;
@@ -47,7 +47,7 @@ pub struct Waited {
 /// A thread, or several of a kind.
 struct Node {
     name: String,
-    program: usize,
+    group: usize,
     threads: usize,
     /// For how long others waited for it.
     blame: Ns,
@@ -60,15 +60,17 @@ struct Graph {
     left_out: usize,
 }
 
-/// The figure; nothing if no thread waited for another. `id` is its own on the page.
-pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited]) -> Markup {
+/// The figure; nothing if no thread waited for another. `id` is its own on the page. Threads have the colours that they have in the timeline
+/// of the same threads, in which `first` is that of the first program.
+pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited], first: usize) -> Markup {
     let Graph { nodes, arrows, left_out } = Graph::of(threads, waits);
     let Some(longest) = arrows.first().map(|arrow| arrow.total.0.max(1)) else { return html! {} };
     let most = nodes.iter().map(|node| node.blame.0).max().unwrap_or(1).max(1);
+    let colour = |node: &Node| (first + node.group) % COLOURS;
     let content = html! {
         @for arrow in arrows.iter().rev() {
             @let width = WIDEST * libm::sqrt(arrow.total.0 as f64 / longest as f64);
-            @let colour = nodes[arrow.waker].program % COLOURS;
+            @let colour = colour(&nodes[arrow.waker]);
             path class={ "wait s" (colour) } data-waiter=(arrow.waiter) data-waker=(arrow.waker)
                 d=(PreEscaped(curve(arrow, nodes.len()))) stroke-width=(at(width.max(0.6))) {
                 title { (sentence(&nodes, arrow)) }
@@ -81,7 +83,7 @@ pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited]) -> Markup {
             @let (tx, ty) = place(index, nodes.len(), 1.16);
             @let radius = 3.0 + 7.0 * libm::sqrt(node.blame.0 as f64 / most as f64);
             g tabindex="0" role="img" data-node=(index) aria-label=(described(node)) {
-                circle class={ "f" (node.program % COLOURS) } cx=(at(x)) cy=(at(y)) r=(at(radius)) {}
+                circle class={ "f" (colour(node)) } cx=(at(x)) cy=(at(y)) r=(at(radius)) {}
                 text text-anchor=(side(tx)) x=(at(tx)) y=(at(ty + 4.0)) { (label(node)) }
                 title { (described(node)) }
             }
@@ -121,23 +123,18 @@ fn numbers(nodes: &[Node], arrows: &[Waited]) -> Markup {
 
 impl Graph {
     fn of(threads: &[Thread<'_>], waits: &[Waited]) -> Self {
-        let mut programs: Vec<&str> = Vec::new();
+        let groups = Groups::of(threads.iter().map(|thread| (thread.program, thread.name))).of;
         let shown: BTreeSet<usize> = waits.iter().flat_map(|wait| [wait.waiter, wait.waker]).collect();
         let by_kind = shown.len() > NODES;
         let mut known: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         let mut nodes: Vec<Node> = Vec::new();
         let mut node_of: BTreeMap<usize, usize> = BTreeMap::new();
         for index in shown {
-            let Thread { program, name } = threads[index];
-            let of = programs.iter().position(|other| *other == program).unwrap_or_else(|| {
-                programs.push(program);
-                programs.len() - 1
-            });
-            let new = nodes.len();
-            let at = if by_kind { *known.entry((of, kind(name))).or_insert(new) } else { new };
+            let (name, group, new) = (threads[index].name, groups[index], nodes.len());
+            let at = if by_kind { *known.entry((group, kind(name))).or_insert(new) } else { new };
             if at == new {
                 let name = if by_kind { kind(name) } else { name };
-                nodes.push(Node { name: name.to_owned(), program: of, threads: 0, blame: Ns::ZERO });
+                nodes.push(Node { name: name.to_owned(), group, threads: 0, blame: Ns::ZERO });
             }
             nodes[at].threads += 1;
             node_of.insert(index, at);
@@ -174,7 +171,7 @@ fn few(nodes: &mut Vec<Node>, weight: &[Ns]) -> Vec<usize> {
     let mut kept = order[..NODES - 1].to_vec();
     kept.sort_unstable();
     let place = (0..nodes.len()).map(|node| kept.binary_search(&node).unwrap_or(kept.len())).collect();
-    let mut others = Node { name: "others".into(), program: 0, threads: 0, blame: Ns::ZERO };
+    let mut others = Node { name: "others".into(), group: 0, threads: 0, blame: Ns::ZERO };
     let mut at = 0;
     nodes.retain(|node| {
         let keep = kept.binary_search(&at).is_ok();
@@ -288,7 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn threads_have_the_colours_of_the_timeline() {
+        let waits = [Waited { waiter: 1, waker: 2, total: Ns::from_ms(1), times: 1 }];
+        let colours = |programs: [&str; 3], first: usize| {
+            let threads = programs.iter().zip(["a", "b", "c"]).map(|(program, name)| Thread { program, name });
+            let figure = graph("waits", &threads.collect::<Vec<_>>(), &waits, first).into_string();
+            let circles = figure.split("<circle class=\"f").skip(1);
+            circles.filter_map(|circle| circle.chars().next()).collect::<String>()
+        };
+        // Its first program is there, though none of its threads waited.
+        assert_eq!(colours(["one", "other", "other"], 2), "33");
+        assert_eq!(colours(["one", "one", "one"], 0), "12", "threads of one program, as there");
+    }
+
+    #[test]
     fn without_waits_nothing_is_drawn() {
-        assert!(graph("waits", &[Thread { program: "app", name: "main" }], &[]).into_string().is_empty());
+        assert!(graph("waits", &[Thread { program: "app", name: "main" }], &[], 0).into_string().is_empty());
     }
 }

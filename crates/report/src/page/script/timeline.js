@@ -14,17 +14,17 @@ class Run {
     run.tracks = await Promise.all(data.tracks.map(stepsOf));
     run.programs = [...new Set(run.threads.map((thread) => thread.program))];
     const { thread, core, ready } = run.spans;
-    const hues = (key, of) => new Uint8Array(run.spans.count).map((_, id) => run.colourOf(of(key[id])));
-    run.byCore = rows(run.spans, core, run.cores.length, hues(thread, (thread) => run.threads[thread].group), null);
-    run.byThread = rows(run.spans, thread, run.threads.length, hues(core, (core) => run.cores[core].type), ready);
+    const hues = (key, of) => new Uint8Array(run.spans.count).map((_, id) => of(key[id]));
+    run.byCore = rows(run.spans, core, run.cores.length, hues(thread, (thread) => run.colourOf(run.threads[thread].group)), null);
+    run.byThread = rows(run.spans, thread, run.threads.length, hues(core, (core) => run.cores[core].colour), ready);
     run.order = run.threads.map((_, thread) => thread).filter((thread) => run.byThread[thread].ids.length > 0);
     run.order.sort((a, b) => run.programs.indexOf(run.threads[a].program) - run.programs.indexOf(run.threads[b].program) || a - b);
     return run;
   }
 
-  /** The colour of a group, or of a type of cores. */
-  colourOf(index) {
-    return this.colours[index % this.colours.length];
+  /** The colour of a group. */
+  colourOf(group) {
+    return this.colours[group % this.colours.length];
   }
 
   /** `ferret/rank`, or the name alone if that is the program's. */
@@ -127,7 +127,7 @@ class Timeline {
     const [run] = this.runs;
     const entries =
       mode === "threads"
-        ? [...new Map(run.cores.map((core) => [run.colourOf(core.type), core.kind])), ["waits", "ready, without a core"]]
+        ? [...new Map(run.cores.map((core) => [core.colour, core.kind])), ["waits", "ready, without a core"]]
         : run.groups.slice(0, 8).map((name, index) => [run.colourOf(index), name]);
     this.legend.replaceChildren(
       ...entries.map(([colour, text]) => {

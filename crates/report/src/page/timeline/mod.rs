@@ -30,8 +30,10 @@ pub struct Drawn<'a> {
     pub marks: Vec<(Ns, &'a str)>,
     /// What else is known of each thread: pairs of a name and a text.
     pub facts: Vec<Vec<(&'static str, String)>>,
-    /// The colours, in the order in which programs, or types of cores, have them.
+    /// The colours, in the order in which programs have them.
     pub colours: Vec<usize>,
+    /// The same for types of cores.
+    pub types: Vec<usize>,
 }
 
 impl<'a> Drawn<'a> {
@@ -47,14 +49,17 @@ impl<'a> Drawn<'a> {
             Ns::ZERO => Vec::new(),
             _ => vec![("blame", format!("others waited {blame} for it, all of them together"))],
         });
-        let (facts, colours) = (facts.collect(), (0..COLOURS).collect());
-        Self { title, history, machine, numbers: None, moments: &[], marks: Vec::new(), facts, colours }
+        let (facts, all) = (facts.collect(), || (0..COLOURS).collect());
+        let (colours, types) = (all(), all());
+        Self { title, history, machine, numbers: None, moments: &[], marks: Vec::new(), facts, colours, types }
     }
 
     /// As it is, but in colours of its own as far as there are others than `taken`, which mean something else on the page.
     #[must_use]
     pub fn beside(mut self, taken: &[usize]) -> Self {
-        self.colours.sort_by_key(|colour| taken.iter().any(|other| other % COLOURS == *colour));
+        for colours in [&mut self.colours, &mut self.types] {
+            colours.sort_by_key(|colour| taken.iter().any(|other| other % COLOURS == *colour));
+        }
         self
     }
 }
@@ -76,7 +81,7 @@ struct Run<'a> {
     threads: Vec<Thread<'a>>,
     /// What has one colour.
     groups: Vec<String>,
-    /// The colours, in the order of groups and types of cores.
+    /// The colours, in the order of groups.
     colours: &'a [usize],
     reasons: Vec<String>,
     spans: Packed,
@@ -92,8 +97,8 @@ struct Core<'a> {
     name: String,
     label: String,
     kind: &'a str,
-    #[serde(rename = "type")]
-    core_type: usize,
+    /// Of its type.
+    colour: usize,
     big: bool,
 }
 
@@ -179,12 +184,13 @@ fn run<'a>(drawn: &'a Drawn<'_>) -> Run<'a> {
 
 fn core_of<'a>(drawn: &'a Drawn<'_>, core: CoreId) -> Core<'a> {
     let kind = drawn.machine.core_type(core).name.as_str();
+    let core_type = drawn.machine.cores[core.index()].core_type.index();
     let number = drawn.numbers.and_then(|numbers| numbers.get(core.index()).copied()).unwrap_or(core.0);
     Core {
         name: format!("{number} {kind}"),
         label: format!("core {number}, {kind}"),
         kind,
-        core_type: drawn.machine.cores[core.index()].core_type.index(),
+        colour: drawn.types.get(core_type % COLOURS).copied().unwrap_or(0),
         big: drawn.machine.big().contains(core),
     }
 }
