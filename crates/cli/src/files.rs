@@ -134,7 +134,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// In how many words of a command line a file is named that is there: as a whole, or as one of several (`a.toml,b.toml`,
-/// `--machine=a.toml:2+2`). After `--` comes a program, whose words are its own.
+/// `--machine=a.toml:2+2`). After `--` comes a program: its file counts, its words are its own.
 fn words_with(path: &Path, words: impl Iterator<Item = OsString>) -> usize {
     let Some(wanted) = identity(path) else { return 0 };
     let is_it = |word: &str| !word.is_empty() && identity(Path::new(word)) == Some(wanted);

@@ -11,7 +11,7 @@ use evenkeel_workload::recording::{RecordedThread, Recording, Step};
 use crate::control::Stage;
 use crate::{Beside, Conditions, Control, Error, Plan, Result, Runner, catalog};
 
-/// Seeds with which a recording is played: so often, and in both core orders, programs begin on every core of a machine with eight
+/// Seeds with which a recording is played, in both core orders: what starts the programs begins on every core of a machine with eight
 /// (assumed to be often enough).
 const SEEDS: u64 = 8;
 
@@ -20,8 +20,8 @@ const SEEDS: u64 = 8;
 pub struct Played {
     /// The seconds until each program was over.
     pub programs_s: Vec<f64>,
-    /// Which share of the programs began on a core of the fastest type.
-    pub began_on_big: f64,
+    /// Which of them began on a core of the fastest type.
+    pub began_on_big: Vec<bool>,
 }
 
 /// Plays what programs measure of a recorded run, as [`Runner`] does: with noise, with several seeds and in both core orders, since a
@@ -60,10 +60,10 @@ pub fn play(
         let makespan = runner.run(*job, &mut lives)?.measurement.makespan;
         let over = |threads: &Vec<usize>| threads.iter().filter_map(|thread| lives.0[*thread].ended).max();
         let big = runner.machine(*job).big();
-        let on_big = |threads: &&Vec<usize>| lives.0[threads[0]].began.is_some_and(|core| big.contains(core));
+        let on_big = |threads: &Vec<usize>| lives.0[threads[0]].began.is_some_and(|core| big.contains(core));
         Ok(Played {
             programs_s: programs.iter().map(|threads| over(threads).unwrap_or(makespan).as_secs_f64()).collect(),
-            began_on_big: programs.iter().filter(on_big).count() as f64 / programs.len().max(1) as f64,
+            began_on_big: programs.iter().map(on_big).collect(),
         })
     })
 }
@@ -171,9 +171,9 @@ mod tests {
         let machine = evenkeel_model::machines::text("2B2S").map(str::to_owned);
         let recording = Recording { machine, ..recording };
         let stock = play("r.ek", recording, catalog::policy("eevdf").unwrap(), None, None).unwrap();
-        let times = |share: f64| stock.iter().filter(move |one| one.began_on_big == share).map(|one| one.programs_s[0]);
-        assert!(times(0.0).count() > 0 && times(1.0).count() > 0, "{stock:?}");
-        let (fastest, slowest) = (times(0.0).fold(f64::INFINITY, f64::min), times(1.0).fold(0.0, f64::max));
+        let times = |big: bool| stock.iter().filter(move |one| one.began_on_big == [big]).map(|one| one.programs_s[0]);
+        assert!(times(false).count() > 0 && times(true).count() > 0, "{stock:?}");
+        let (fastest, slowest) = (times(false).fold(f64::INFINITY, f64::min), times(true).fold(0.0, f64::max));
         assert!(fastest > 1.5 * slowest, "{stock:?}");
     }
 }

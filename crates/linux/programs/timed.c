@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The core that an ended process was on last, or -1 (proc_pid_stat(5), "processor"): nothing says where it began, and a kernel that takes
- * all cores for equal leaves a thread that is alone where it is. */
+/* The core that the first thread of an ended process was on last, or -1 (proc_pid_stat(5), "processor"). Where it began is known only
+ * after exec, which chooses a core anew; a kernel that takes all cores for equal leaves a thread that is alone where it is. */
 static int last_core(pid_t process)
 {
 	char path[32], line[1024];
@@ -74,8 +74,10 @@ int main(int count, char **values)
 	}
 	if (child < 0 || waitid(P_PID, child, &ended, WEXITED | WNOWAIT) < 0)
 		return 1;
+	double end = seconds();
+
 	began_on = last_core(child);
 	if (waitpid(child, &status, 0) < 0 || status)
 		return 1;
-	report(values[1]);
+	report_ended(values[1], end);
 }

@@ -47,9 +47,14 @@ static void begin(void)
 }
 
 /* NAME SECONDS, and the core on which it began: what the measuring command reads. */
+static void report_ended(const char *name, double ended)
+{
+	printf("%s %.6f\n%s.core %d\n", name, ended - began, name, began_on);
+}
+
 static void report(const char *name)
 {
-	printf("%s %.6f\n%s.core %d\n", name, seconds() - began, name, began_on);
+	report_ended(name, seconds());
 }
 
 /* Arguments: how many threads, and millions of steps in all. */

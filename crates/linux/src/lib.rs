@@ -18,6 +18,7 @@ mod pmu;
 mod presence;
 pub mod probe;
 pub mod process;
+pub mod quote;
 pub mod realtime;
 pub mod record;
 pub mod refusal;

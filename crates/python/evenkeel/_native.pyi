@@ -450,8 +450,7 @@ class Conformance:
 class Grid:
     """A grid: what is combined in a sweep. `text` is that of its file; errors call it `file`.
 
-    ``progress`` is called with what is being done, how many machines and workloads have been read
-    and how many there are.
+    ``progress`` is called with the stage and how much of it is done and how much there is.
     """
 
     def __new__(

@@ -22,8 +22,8 @@ use crate::history::{batch, column, texts};
 use crate::table::Table;
 use crate::work::{How, work};
 
-/// A grid: what is combined in a sweep. `text` is that of a grid's file; errors call it `file`. `progress` is called with what is being
-/// done, how many machines and workloads have been read and how many there are.
+/// A grid: what is combined in a sweep. `text` is that of a grid's file; errors call it `file`. `progress` is called with the stage and
+/// how much of it is done and how much there is.
 #[pyclass(frozen, module = "evenkeel")]
 pub struct Grid {
     grid: sweeps::Grid,

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, OWN_FAILURE, Signals, exit_code};
+use evenkeel_linux::quote;
 use evenkeel_linux::trial::{Counters, Ended, Measured, Rules, STOCK, Trial, Turn};
 use evenkeel_model::Ns;
 use indicatif::{HumanDuration, ProgressBar};
@@ -278,8 +279,7 @@ impl<'a> Job<'a> {
     }
 
     /// Runs something, unless a signal wants the end.
-    fn once(&self, command: &[OsString], hosted: bool, asks_for_loaded: bool) -> Result<Ended> {
-        let turn = Turn { command, shows: self.shows, counters: &self.counters, without: &[VARIABLE], hosted };
+    fn once(&self, turn: &Turn<'_>, asks_for_loaded: bool) -> Result<Ended> {
         let ended = turn.run(&self.signals, asks_for_loaded).context("cannot start a process")?;
         if ended.signal.is_some() {
             bail!(Signalled);
@@ -288,8 +288,11 @@ impl<'a> Job<'a> {
     }
 
     fn turn(&self, scheduler: &Scheduler, asks_for_loaded: bool) -> Result<Ended> {
+        let (shows, counters, without) = (self.shows, &self.counters, &[VARIABLE][..]);
         if let Some(prepare) = self.prepare {
-            let status = self.once(&["sh".into(), "-c".into(), prepare.to_owned()], false, false)?.status;
+            let command = &["sh".into(), "-c".into(), prepare.to_owned()];
+            let status =
+                self.once(&Turn { command, shows, counters, without, hosted: false, hears: false }, false)?.status;
             if !status.success() {
                 bail!("--prepare {}: it failed, with exit code {}", prepare.display(), exit_code(status));
             }
@@ -301,7 +304,8 @@ impl<'a> Job<'a> {
             command.extend(["--quiet", "--"].map(OsString::from));
         }
         command.extend_from_slice(self.command);
-        let ended = self.once(&command, !scheduler.words.is_empty(), asks_for_loaded)?;
+        let (command, hosted) = (&command, !scheduler.words.is_empty());
+        let ended = self.once(&Turn { command, shows, counters, without, hosted, hears: true }, asks_for_loaded)?;
         let code = exit_code(ended.status);
         let usual = *self.usual.get_or_init(|| code);
         // Where Evenkeel itself fails, the command may never have run.
@@ -310,7 +314,7 @@ impl<'a> Job<'a> {
                 "the command failed under {}, with exit code {code}: what it does then is no measure. See what it says: \
                  {}; `evenkeel try --ignore-failure` takes the time of a command that always ends so",
                 scheduler.name,
-                shell_words::join(report::words(scheduler, self.command))
+                quote::line(report::words(scheduler, self.command))
             );
         }
         Ok(ended)

@@ -31,6 +31,8 @@ pub struct Turn<'a> {
     pub without: &'a [&'a str],
     /// Whether it is one of Evenkeel's hosts: one that is killed lets its program run on, one that is asked to end has it end first.
     pub hosted: bool,
+    /// Whether signals reach it that end no program by themselves.
+    pub hears: bool,
     /// What counts energy.
     pub counters: &'a Counters,
 }
@@ -68,6 +70,8 @@ impl Turn<'_> {
         let began = clock();
         let mut child = command.spawn()?;
         let end = end_of(child.id())?;
+        // What ended nothing before this run was for none.
+        let mut arrived: Vec<i32> = signals.take().filter(|signal| Signals::ends(*signal)).collect();
         let mut passed = None;
         let mut loaded = BTreeSet::new();
         let mut interval = FIRST;
@@ -80,8 +84,13 @@ impl Turn<'_> {
             if asks_for_loaded {
                 look_at(child.id(), &mut loaded);
             }
-            for signal in signals.take() {
-                passed = Signals::ends(signal).then_some(signal).or(passed);
+            arrived.extend(signals.take());
+            for signal in arrived.drain(..) {
+                if Signals::ends(signal) {
+                    passed = Some(signal);
+                } else if !self.hears {
+                    continue;
+                }
                 // The terminal sends it to both.
                 let by_terminal = signal == SIGINT && rustix::termios::isatty(rustix::stdio::stdin());
                 if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {

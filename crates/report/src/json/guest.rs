@@ -71,7 +71,8 @@ pub struct BenchRow {
     pub makespan_s: f64,
     /// Its standard deviation, in seconds.
     pub makespan_sd_s: f64,
-    /// How many of the programs began on a big core, as a share (of an installed one: was on it at its end); `null` if they did not say.
+    /// Which share of the programs began on a big core, in all runs together. Of an installed program of one thread it is where it ended;
+    /// others are left out. `null` if nothing is known.
     pub began_on_big: Option<f64>,
     /// All of the work, measured on one big core, divided by what all cores achieve together, in seconds; `null` where
     /// programs sleep.

@@ -427,11 +427,11 @@ fn deal(s: &State, by: Deal, first: CoreSet, group: &CoreSet, allowed: &CoreSet,
             cores.min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1))
         }
     };
-    let idle = s.whole(s.idle_cores().and(*group).and(*allowed));
+    let idle = s.idle_cores().and(*group).and(*allowed);
     let idle = match by {
         Deal::Turn => None,
-        Deal::Idle if idle.intersects(&first) => next(&idle.and(first)),
-        Deal::Idle | Deal::Load => next(&idle),
+        Deal::Idle if idle.intersects(&first) => next(&s.whole(idle.and(first))),
+        Deal::Idle | Deal::Load => next(&s.whole(idle)),
     };
     let chosen = idle.or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % s.cores.len() as u16;

@@ -20,9 +20,9 @@ function searchable({ docs }) {
   show();
 }
 
-/** The sections that have words of a text, or words that begin so, the best first. */
+/** The sections that have words of a text, or words that begin so, the best first. Single letters would find nearly all. */
 function find(text) {
-  const words = text.toLowerCase().match(/\w+/g);
+  const words = text.toLowerCase().match(/\w{2,}/g);
   if (!words) return [];
   const found = index.query((query) => {
     query.term(words, { boost: 10 });

@@ -1,5 +1,6 @@
 //! The page of `evenkeel try --html`, and of `run --ab --html`.
 
+use evenkeel_linux::quote;
 use evenkeel_linux::trial::STOCK;
 use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame};
 use maud::{Markup, html};
@@ -15,7 +16,7 @@ pub fn page(report: &Report<'_>) -> String {
     let command: Vec<String> = report.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let content = html! {
         (advice(report))
-        p.note { (report.asked) ": " (report.rounds()) " of " code { (shell_words::join(&command)) } }
+        p.note { (report.asked) ": " (report.rounds()) " of " code { (quote::line(&command)) } }
         div.panels {
             (figure(report, "time", "Time", &|one| {
                 Some((report.trial.difference(one, STOCK)?.value, report.trial.interval(one)))

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use evenkeel_experiment::Spread;
+use evenkeel_linux::quote;
 use evenkeel_linux::trial::{Measured, Rules, STOCK, Trial, Verdict};
 use evenkeel_report::table;
 
@@ -108,7 +109,7 @@ impl Report<'_> {
         Advice::Use {
             name: self.name(best),
             less: format!("{:.1} % less time than under the kernel's own scheduler", less * 100.0),
-            line: shell_words::join(words(&self.schedulers[best], self.command)),
+            line: quote::line(words(&self.schedulers[best], self.command)),
             as_fast: self.trial.as_fast().iter().map(|one| self.name(*one)).collect(),
         }
     }

@@ -8,14 +8,15 @@ use evenkeel_model::{Difference, Ns};
 use super::difference::of_boots;
 use super::result::{Alone, Boot};
 use super::scheduler::Scheduler;
+use super::totals::mean;
 
 /// A recorded run that the simulator has played once.
 #[derive(Clone, Debug)]
 pub struct Played {
     /// The seconds that each program takes.
     pub programs_s: Vec<f64>,
-    /// Which share of the programs began on a big core.
-    pub began_on_big: f64,
+    /// Which of them began on a big core.
+    pub began_on_big: Vec<bool>,
 }
 
 /// How a recording was played under each scheduler.
@@ -39,47 +40,58 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    /// `None` where the simulator does not know the scheduler, or there is no recording.
-    pub(super) fn of(boots: &[Boot], scheduler: &Scheduler, stock: &Scheduler) -> Option<Self> {
-        let all = |boot: &Boot, value: &Value<'_>| -> Vec<(f64, f64)> {
-            let both = |predictions: &Predictions| {
-                let of = |scheduler| mean(boot, predictions, scheduler, value);
-                Some((of(scheduler)?, of(stock)?))
-            };
-            boot.predicted.iter().filter_map(both).collect()
-        };
+    /// Of one of the schedulers, of which the first is the guest's own. `None` where the simulator does not know it, or there is no recording.
+    pub(super) fn of(boots: &[Boot], schedulers: &[Scheduler], column: usize) -> Option<Self> {
         let against = |value: &Value<'_>| {
-            let ratios = |boot| all(boot, value).into_iter().map(|(here, stock)| here / stock).collect();
-            of_boots(boots.iter().map(ratios))
+            let of_boot = |boot: &Boot| {
+                let of = |predictions: &Predictions, column: usize| {
+                    let counted = counted(boot, predictions, &schedulers[column], column, value)?;
+                    geometric_mean(&counted.iter().filter_map(|values| geometric_mean(values)).collect::<Vec<_>>())
+                };
+                let ratio = |predictions| Some(of(predictions, column)? / of(predictions, 0)?);
+                boot.predicted.iter().filter_map(ratio).collect()
+            };
+            of_boots(boots.iter().map(of_boot))
         };
         let makespan: &Value<'_> = &|programs, _| Some(programs.iter().copied().fold(0.0, f64::max));
-        let makespans: Vec<f64> = boots.iter().flat_map(|boot| all(boot, makespan)).map(|(here, _)| here).collect();
+        let mean_of_boot = |boot: &'_ Boot| -> Vec<f64> {
+            let of = |predictions| {
+                let counted = counted(boot, predictions, &schedulers[column], column, makespan)?;
+                mean(&counted.iter().filter_map(|values| mean(values)).collect::<Vec<_>>())
+            };
+            boot.predicted.iter().filter(|played| played.contains_key(&schedulers[0])).filter_map(of).collect()
+        };
         Some(Self {
-            makespan_s: makespans.iter().sum::<f64>() / makespans.len() as f64,
+            makespan_s: mean(&boots.iter().flat_map(mean_of_boot).collect::<Vec<_>>())?,
             against_stock: against(makespan)?,
             h_antt_against_stock: against(&turnaround),
         })
     }
 }
 
-/// What a figure is under a scheduler: the geometric mean over the runs that were played. Policies choose a core at once. The guest's
-/// own scheduler takes all for equal, so that it is chance where programs begin, and one that is alone stays there: for each run that
-/// was measured in this boot those count whose programs began as its programs did, or as nearly so as any.
-fn mean(boot: &Boot, predictions: &Predictions, scheduler: &Scheduler, value: &Value<'_>) -> Option<f64> {
+/// What a figure is in the runs that were played and count, by measured run: those whose programs began as its programs did, or as many of
+/// them as in any. What takes all cores for equal begins a program on any, by chance, and one that is alone stays there. Where nothing was
+/// measured all count.
+fn counted(
+    boot: &Boot,
+    predictions: &Predictions,
+    scheduler: &Scheduler,
+    column: usize,
+    value: &Value<'_>,
+) -> Option<Vec<Vec<f64>>> {
     let played = predictions.get(scheduler)?;
     let values: Option<Vec<f64>> = played.iter().map(|one| value(&one.programs_s, &boot.alone)).collect();
     let values = values?;
-    let like = |share: f64| {
-        let off = |one: &Played| (one.began_on_big - share).abs();
-        let least = played.iter().map(off).fold(f64::INFINITY, f64::min);
-        let chosen = played.iter().zip(&values).filter(|(one, _)| off(one) <= least + 1e-9);
-        geometric_mean(&chosen.map(|(_, value)| *value).collect::<Vec<_>>())
+    let like = |began: Vec<Option<bool>>| {
+        let differ = |one: &Played| {
+            let pairs = one.began_on_big.iter().zip(&began);
+            pairs.filter(|(played, measured)| measured.is_some_and(|measured| measured != **played)).count()
+        };
+        let least = played.iter().map(differ).min();
+        played.iter().zip(&values).filter(|(one, _)| Some(differ(one)) == least).map(|(_, value)| *value).collect()
     };
-    let measured = if scheduler.is_stock() { boot.began_on_big() } else { Vec::new() };
-    if measured.is_empty() {
-        return geometric_mean(&values);
-    }
-    geometric_mean(&measured.into_iter().filter_map(like).collect::<Vec<_>>())
+    let measured: Vec<Vec<f64>> = boot.began_on_big(column).map(like).collect();
+    Some(if measured.is_empty() { vec![values] } else { measured })
 }
 
 fn turnaround(programs: &[f64], alone: &[Alone]) -> Option<f64> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::error::Error;
+use crate::quote;
 
 /// A measuring program.
 #[derive(Debug)]
@@ -156,6 +157,11 @@ impl Program {
         matches!(self.made, Made::Installed(command, _) if !command.contains("{threads}"))
     }
 
+    /// Whether the core that it prints is the one on which it began: of an installed one it is that on which its first thread ended.
+    pub(super) fn knows_where_it_began(&self) -> bool {
+        matches!(self.made, Made::Compiled(..)) || self.is_serial()
+    }
+
     /// The words of a shell that run it.
     pub(super) fn invocation(&self, folder: &Path, threads: u16, steps: u64) -> String {
         match self.made {
@@ -206,7 +212,7 @@ pub(super) fn compile(folder: &Path, programs: &BTreeSet<&'static str>) -> Resul
 /// A shell's line that has programs begin at the same moment, once all of them have been loaded, and waits for them. OpenMP's threads wait
 /// passively: spinning ones would hold the emulator's lock, and the guest's timers with it.
 pub(super) fn together(folder: &Path, invocations: impl Iterator<Item = String>) -> String {
-    let words = shell_words::join(invocations);
+    let words = quote::line(invocations);
     format!("OMP_WAIT_POLICY=passive {} {words}", path(folder, "together").display())
 }
 

@@ -7,8 +7,9 @@ use super::difference::of_boots;
 use super::error::Error;
 use super::output::Output;
 use super::predicted::{Predicted, Predictions, Switches};
+use super::programs;
 use super::scheduler::Scheduler;
-use super::totals::{Accuracy, Total, mean};
+use super::totals::{self, Accuracy, Total};
 use crate::spec::Spec;
 use crate::vm::Shares;
 
@@ -46,7 +47,7 @@ pub struct Row {
     pub makespan_s: f64,
     /// Their standard deviation; 0 for a single run.
     pub makespan_sd_s: f64,
-    /// Which share of the programs began on a big core; of an installed one, was there at its end. `None` if they did not say.
+    /// Which share of the programs began on a big core, in all runs together. `None` if that is known of none.
     pub began_on_big: Option<f64>,
     /// The ideal makespan: all work, measured on one big core, divided by the capacity of as many cores as the bench has threads.
     /// If one program alone would take longer, its time. `None` where programs sleep.
@@ -88,30 +89,33 @@ pub(super) struct Alone {
 }
 
 /// One run of a bench.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub makespan: f64,
     pub h_antt: f64,
     h_stp: f64,
     p50: Option<f64>,
     p99: Option<f64>,
-    /// The share of its programs that began on a big core, if they know.
-    pub began_on_big: Option<f64>,
+    /// Which of its programs began on a big core, where that is known.
+    began_on_big: Vec<Option<bool>>,
 }
 
 impl Run {
     /// `alone` is that of each program.
     pub(super) fn of(spec: &Spec, bench: &Bench, alone: &[Alone], output: &Output) -> Result<Self, Error> {
         let figure = |what| bench.waits().and_then(|program| output.figure(program, what));
-        let on_big = |member: &Member| output.core(member.program).map(|core| f64::from(u8::from(core < spec.big)));
-        let on_big: Option<Vec<f64>> = bench.members.iter().map(on_big).collect();
+        let on_big = |member: &Member| {
+            // Where the first of several threads of an installed one ended says nothing of where it began.
+            let known = programs::find(member.program).is_some_and(|program| program.knows_where_it_began());
+            output.core(member.program).filter(|_| known).map(|core| core < spec.big)
+        };
         let mut run = Self {
             makespan: 0.0,
             h_antt: 0.0,
             h_stp: 0.0,
             p50: figure("p50"),
             p99: figure("p99"),
-            began_on_big: on_big.as_deref().and_then(mean),
+            began_on_big: bench.members.iter().map(on_big).collect(),
         };
         for (member, alone) in bench.members.iter().zip(alone) {
             let time = output.time(member.program)?;
@@ -149,9 +153,9 @@ impl Boot {
         pairs.map(|(run, stock)| Some(value(run.as_ref()?)? / value(stock.as_ref()?)?)).collect()
     }
 
-    /// Which share of the programs began on a big core in each run under the first scheduler, where that is known.
-    pub(super) fn began_on_big(&self) -> Vec<f64> {
-        self.runs.first().into_iter().flatten().flatten().filter_map(|run| run.began_on_big).collect()
+    /// Which of the programs began on a big core, in each run under a scheduler.
+    pub(super) fn began_on_big(&self, column: usize) -> impl Iterator<Item = Vec<Option<bool>>> {
+        self.runs.get(column).into_iter().flatten().flatten().map(|run| run.began_on_big.clone())
     }
 
     /// What would be ideal for a bench, in seconds.
@@ -178,7 +182,8 @@ impl Series<'_> {
     fn row(&self, spec: &Spec, column: usize, schedulers: &[Scheduler]) -> Option<Row> {
         let scheduler = &schedulers[column];
         let tried = || self.boots.iter().flat_map(|boot| &boot.runs[column]);
-        let runs: Vec<Run> = tried().flatten().copied().collect();
+        let runs: Vec<Run> = tried().flatten().cloned().collect();
+        let began = runs.iter().flat_map(|run| &run.began_on_big).flatten();
         let (makespan_s, makespan_sd_s) = mean_and_deviation(&runs, |run| Some(run.makespan))?;
         let mean = |value: fn(&Run) -> Option<f64>| mean_and_deviation(&runs, value).map(|(mean, _)| mean);
         let latency = mean(|run| run.p50).zip(mean(|run| run.p99)).map(|(p50_s, p99_s)| Latency {
@@ -194,10 +199,10 @@ impl Series<'_> {
             failed: tried().count() - runs.len(),
             makespan_s,
             makespan_sd_s,
-            began_on_big: mean(|run| run.began_on_big),
+            began_on_big: totals::mean(&began.map(|on_big| f64::from(u8::from(*on_big))).collect::<Vec<_>>()),
             ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
-            predicted: Predicted::of(&self.boots, scheduler, &schedulers[0]),
+            predicted: Predicted::of(&self.boots, schedulers, column),
             h_antt: mean(|run| Some(run.h_antt))?,
             h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
             h_stp: mean(|run| Some(run.h_stp))?,
@@ -255,7 +260,8 @@ mod tests {
 
     /// A recording that takes so many seconds, wherever programs begin.
     fn played(programs_s: &[f64]) -> Vec<Played> {
-        [0.0, 1.0].map(|began_on_big| Played { programs_s: programs_s.to_vec(), began_on_big }).to_vec()
+        let began = |big| Played { programs_s: programs_s.to_vec(), began_on_big: vec![big; programs_s.len()] };
+        [false, true].map(began).to_vec()
     }
 
     /// Runs of a program by itself, 1.5 s alone on big cores and 6 s on one, and what it printed.
@@ -358,7 +364,7 @@ mod tests {
         let predicted = |programs: [&[f64]; 2]| {
             let predictions = schedulers().into_iter().zip(programs.map(played)).collect();
             let boot = Boot { alone: alone.to_vec(), predicted: vec![predictions], runs: Vec::new() };
-            Predicted::of(&[boot], &schedulers()[1], &schedulers()[0]).unwrap()
+            Predicted::of(&[boot], &schedulers(), 1).unwrap()
         };
         // Slowdowns of 4 and 4 under one, of 2 and 4 under the other.
         let found = predicted([&[4.0, 8.0], &[2.0, 8.0]]);
@@ -368,31 +374,43 @@ mod tests {
         assert!(predicted([&[8.0], &[8.0]]).h_antt_against_stock.is_none());
     }
 
+    /// Two programs, of which the second takes four times as long if it begins on a little core, but under `pfs`.
     #[test]
-    fn a_prediction_is_told_where_programs_began_under_what_takes_all_cores_for_equal() {
+    fn a_prediction_is_told_where_programs_began() {
         let bench = Bench::named("equal+lu").unwrap();
-        let times = |times: [f64; 3]| {
-            let began = |(time, began_on_big)| Played { programs_s: vec![time, 0.1], began_on_big };
-            times.into_iter().zip([0.0, 0.5, 1.0]).map(began).collect::<Vec<_>>()
+        let played = |slow: f64| {
+            let all = [[false, false], [true, false], [true, true]];
+            let seconds = |began: [bool; 2]| vec![1.0, if began[1] { 1.0 } else { slow }];
+            all.map(|began| Played { programs_s: seconds(began), began_on_big: began.to_vec() }).to_vec()
         };
-        let predicted = |printed: &[Option<&str>]| {
-            let mut series = series(&bench, &[printed, &[], &[]]);
-            let played = schedulers().into_iter().zip([[8.0, 4.0, 2.0], [4.0, 2.0, 1.0], [1.0; 3]].map(times));
-            series.boots[0].predicted = vec![played.collect()];
-            let of = |column: usize| {
-                let schedulers = schedulers();
-                Predicted::of(&series.boots, &schedulers[column], &schedulers[0]).unwrap()
-            };
-            [of(0).makespan_s, of(1).makespan_s, 1.0 + of(1).against_stock.value]
+        let cfs = Scheduler { policy: "cfs".into(), host: Host::Run };
+        let schedulers = [Scheduler::stock(), cfs, schedulers()[1].clone()];
+        let predicted = |stock: &[Option<&str>], cfs: &[Option<&str>]| {
+            let mut series = series(&bench, &[stock, cfs, &[]]);
+            let predictions = schedulers.iter().cloned().zip([4.0, 4.0, 1.0].map(played));
+            series.boots[0].predicted = vec![predictions.collect()];
+            [0, 1, 2].map(|column| Predicted::of(&series.boots, &schedulers, column).unwrap())
         };
-        let is = |found: [f64; 3], expected: [f64; 3]| found.into_iter().zip(expected).for_each(|(a, b)| close(a, b));
-        is(predicted(&[None]), [4.0, 2.0, 0.5]);
-        is(predicted(&[Some("equal 1\nlu 1")]), [4.0, 2.0, 0.5]);
-        is(predicted(&[Some("equal 1\nequal.core 1\nlu 1\nlu.core 0")]), [2.0, 2.0, 1.0]);
-        is(predicted(&[Some("equal 1\nequal.core 2\nlu 1\nlu.core 3")]), [8.0, 2.0, 0.25]);
-        let (one_of_two, none) = ("equal 1\nequal.core 1\nlu 1\nlu.core 2", "equal 1\nequal.core 2\nlu 1\nlu.core 2");
-        is(predicted(&[Some(one_of_two)]), [4.0, 2.0, 0.5]);
-        is(predicted(&[Some(one_of_two), Some(none)]), [32.0_f64.sqrt(), 2.0, 2.0 / 32.0_f64.sqrt()]);
+        let on = |equal: u16, lu: u16| format!("equal 1\nequal.core {equal}\nlu 1\nlu.core {lu}");
+        let (big, little, exchanged) = (on(0, 1), on(2, 3), on(3, 0));
+        let [stock, cfs, pfs] = predicted(&[Some(&big)], &[Some(&little)]);
+        close(stock.makespan_s, 1.0);
+        close(cfs.makespan_s, 4.0);
+        close(cfs.against_stock.value, 3.0);
+        close(pfs.against_stock.value, 0.0);
+        // Programs that began where they never did when it was played: nearest is what agrees in one of two.
+        let [stock, ..] = predicted(&[Some(&exchanged)], &[None]);
+        close(stock.makespan_s, f64::midpoint(4.0, 1.0));
+        // Each measured run counts once, in seconds; ratios have geometric means. H_ANTT is 1 and 2.5 times what they take alone.
+        let [stock, _, pfs] = predicted(&[Some(&big), Some(&little)], &[None]);
+        close(stock.makespan_s, 2.5);
+        close(pfs.against_stock.value, 0.5 - 1.0);
+        close(pfs.h_antt_against_stock.unwrap().value, 1.0 / 2.5_f64.sqrt() - 1.0);
+        // Nothing is known: all count.
+        let [stock, ..] = predicted(&[Some("equal 1\nlu 1")], &[None]);
+        close(stock.makespan_s, 3.0);
+        let [stock, ..] = predicted(&[None], &[None]);
+        close(stock.makespan_s, 3.0);
     }
 
     #[test]

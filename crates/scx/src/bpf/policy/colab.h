@@ -8,7 +8,9 @@ enum colab_choice { TAKEOVER, DEAL };
 enum takeover { ANY_THREAD, BLAMED, NO_THREAD };
 enum deal { IDLE_FIRST, IN_TURN, BY_LOAD };
 
-/* Comes after any load of an idle core. */
+/* In what order cores come where loads do not count, and what comes after any load of an idle core. */
+#define FIRST 1
+#define SECOND 2
 #define BUSY (1ULL << 63)
 
 /* By group of cores: where the search for the next core to deal to begins. */
@@ -42,17 +44,17 @@ DECISION __u32 colab_deal(__u32 slot, __u32 group)
 		core = after(from, step);
 		if (!may_run_on(slot, core) || (!any && !in_group(group, core)))
 			continue;
-		load = machine.choices[DEAL] == BY_LOAD ? scaled(core, occupancy(core) + 1) : 1;
+		load = machine.choices[DEAL] == BY_LOAD ? scaled(core, occupancy(core) + 1) : FIRST;
 		if (machine.choices[DEAL] != IN_TURN && !idle(core))
 			load |= BUSY;
 		else if (big_first() && !is_big(core))
-			load = 2;
+			load = SECOND;
 		if (chosen == NO_CORE || load < least) {
 			chosen = core;
 			least = load;
 		}
-		/* In turn none comes before the first. */
-		if (load == 1 && machine.choices[DEAL] != BY_LOAD)
+		/* None comes before the first of those that come first. */
+		if (load == FIRST && machine.choices[DEAL] != BY_LOAD)
 			break;
 	}
 	if (chosen == NO_CORE)
