@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -69,6 +70,9 @@ pub fn run(args: &Try) -> Result<String> {
     let warm = job.warm(&schedulers[STOCK])?;
     if args.openmp || (splits(&warm.loaded) && can_split()) {
         schedulers.push(Scheduler::new(&["run", "--openmp", "--policy", &args.policy[0]], &options));
+    }
+    if args.rounds < FIRST_LOOK {
+        messages::note(format_args!("fewer than {FIRST_LOOK} rounds tell no difference from chance but a great one"));
     }
     let rules = Rules { first: FIRST_LOOK.min(args.rounds), most: args.rounds, margin: args.margin / 100.0 };
     let round = warm.measured.wall.0 as f64 * 1e-9 * schedulers.len() as f64;
@@ -156,6 +160,18 @@ fn splits(loaded: &BTreeSet<String>) -> bool {
 }
 
 impl Scheduler {
+    /// What Evenkeel says if it fails under this scheduler whatever it runs.
+    fn refusal(&self) -> Option<String> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let mut command = Command::new(env::current_exe().ok()?);
+        command.args(&self.words).args(["--quiet", "--", "true"]).env_remove(VARIABLE).stdin(Stdio::null());
+        let output = command.output().ok().filter(|output| !output.status.success())?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        said.lines().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
+    }
+
     /// Its name is what one would type.
     fn new(words: &[&str], options: &[String]) -> Self {
         let [host, more @ .., policy] = words else { unreachable!("a command, and a policy at the end") };
@@ -310,6 +326,9 @@ impl<'a> Job<'a> {
         let usual = *self.usual.get_or_init(|| code);
         // Where Evenkeel itself fails, the command may never have run.
         if code != 0 && (!self.ignores_failure || (OWN.contains(&code) && code != usual)) {
+            if let Some(why) = scheduler.refusal() {
+                bail!("{} cannot be tried: {why}", scheduler.name);
+            }
             bail!(
                 "the command failed under {}, with exit code {code}: what it does then is no measure. See what it says: \
                  {}; `evenkeel try --ignore-failure` takes the time of a command that always ends so",

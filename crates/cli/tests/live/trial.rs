@@ -135,6 +135,13 @@ fn a_failure_that_the_command_never_has_is_evenkeel_s() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("failed under pfs, with exit code 125"), "{said}");
+    // It fails whatever it runs, since the first one moves all that it starts.
+    let program = assert_cmd::cargo::cargo_bin!("evenkeel").display().to_string();
+    let within =
+        [&["run", "-q"], &CORES[..], &["--", &program, "try", "--policy", "pfs", "--rounds", "2"], &CORES].concat();
+    let output = run(&[&within[..], &["--", "true"]].concat());
+    let said = text(&output.stderr);
+    assert!(said.contains("pfs cannot be tried: ") && said.contains("another Evenkeel"), "{said}");
     // A file's defaults conflict with nothing, so that the command says it.
     let output = run(&["run", "--ab", "2", "--trace", "x.pftrace", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
