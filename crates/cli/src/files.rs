@@ -51,13 +51,17 @@ impl fmt::Display for Unwritten {
 impl std::error::Error for Unwritten {}
 
 impl Target {
-    /// Makes sure that the file can be written, and is none that the command reads.
+    /// Makes sure that the file can be written, and is none that the command reads, nor its own.
     pub fn open(path: &Path) -> Result<Self> {
         if words_with(path, env::args_os()) > 1 {
             bail!(
                 "{}: the command line names it twice: expected a file of its own for what is written",
                 path.display()
             );
+        }
+        let own = identity(Path::new("/proc/self/exe"));
+        if own.is_some() && own == identity(path) {
+            bail!("{}: it is this program: expected a file of its own for what is written", path.display());
         }
         if config::read().is_some_and(|read| identity(read).is_some() && identity(read) == identity(path)) {
             bail!(
@@ -192,6 +196,12 @@ mod tests {
         let kept = kept.strip_suffix(" instead").unwrap();
         assert_eq!(fs::read(kept).unwrap(), b"recording");
         fs::remove_file(kept).unwrap();
+    }
+
+    #[test]
+    fn the_program_does_not_replace_itself() {
+        let error = Target::open(&env::current_exe().unwrap()).err().unwrap().to_string();
+        assert!(error.contains("it is this program"), "{error}");
     }
 
     #[test]

@@ -58,7 +58,9 @@ pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Do
     let pieces = || grid.pieces_of(request.shard);
     let known = match Known::find(grid, request, control.max_events, pieces()) {
         Err(Error::Unwritable { path, source }) => {
-            return there_already(grid, request, control.max_events)?.ok_or(Error::Unwritable { path, source });
+            // Whatever else is wrong with the table: it could not be replaced.
+            let there = there_already(grid, request, control.max_events).ok().flatten();
+            return there.ok_or(Error::Unwritable { path, source });
         }
         known => known?,
     };

@@ -182,8 +182,14 @@ fn a_process_of_another_user_is_not_moved_and_that_is_said_at_once() {
     told.read_line(&mut line).unwrap();
     assert!(line.contains("nothing can be moved: process") && line.contains("another user's"), "{line}");
     assert!(running.try_wait().unwrap().is_none(), "it follows the process all the same");
+    // It keeps none from following that process who may move it. One that was refused would have ended by then.
+    let mut able =
+        evenkeel(&["run", "-q", "--big", "0", "--little", "1", "--pid", &other.id().to_string()]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(able.try_wait().unwrap().is_none());
     other.kill().unwrap();
     other.wait().unwrap();
+    assert_eq!(able.wait().unwrap().code(), Some(0));
     std::io::Read::read_to_string(&mut told, &mut line).unwrap();
     assert_eq!(running.wait().unwrap().code(), Some(125), "{line}");
 }

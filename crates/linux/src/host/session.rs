@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitStatus;
 
-use super::follow::{Follow, Plan};
+use super::follow::{Follow, Plan, barred};
 use super::orphans::Orphans;
 use super::summary::Summary;
 use super::used::Used;
@@ -95,7 +95,8 @@ fn attach(plan: &Plan, process: Tid, guard: Guard, say: &mut dyn FnMut(&str)) ->
     if ended(end.as_fd())? {
         return Err(Error::Ended(process));
     }
-    let _claim = Claim::new(process)?;
+    // One that can move nothing is in no one's way, and must not be: it may be of any user.
+    let _claim = barred(process).is_none().then(|| Claim::new(process)).transpose()?;
     let signals = Signals::new().map_err(Error::Wait)?;
     let mut follow = open(plan, process, Used::of_process(process), None, guard, say)?;
     loop {

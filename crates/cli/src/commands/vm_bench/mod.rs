@@ -4,7 +4,7 @@
 mod predict;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,9 @@ pub fn run(args: &VmBench) -> Result<String> {
     let html = Target::open_some(args.html.as_ref())?;
     let specs = args.machine.iter().map(|word| word.parse().map_err(anyhow::Error::msg));
     let specs = specs.collect::<Result<Vec<Spec>>>()?;
+    once(specs.iter().map(ToString::to_string))?;
     let benches = chosen(args)?;
+    once(benches.iter().map(|bench| bench.name.clone()))?;
     let mut command = Command::new(args)?;
     let plan = Plan {
         specs,
@@ -100,14 +102,23 @@ fn schedulers(args: &VmBench) -> Result<Vec<Scheduler>> {
         schedulers.extend(hosts.map(|(host, _)| Scheduler { policy: name.clone(), host }));
     }
     schedulers.extend(args.peer.iter().map(|peer| Scheduler { policy: peer.name.clone(), host: Host::Peer }));
-    let mut known = Vec::new();
-    for scheduler in &schedulers {
-        if known.contains(&scheduler) {
-            bail!("{scheduler}: named twice");
-        }
-        known.push(scheduler);
+    once(schedulers.iter().map(ToString::to_string))?;
+    // A policy of this name is named with its host.
+    if let Some(peer) = args.peer.iter().find(|peer| args.policy.contains(&peer.name)) {
+        bail!("--peer {}: a policy is named so: expected another name", peer.name);
     }
     Ok(schedulers)
+}
+
+/// Makes sure that nothing is measured twice.
+fn once(names: impl Iterator<Item = String>) -> Result<()> {
+    let mut known = BTreeSet::new();
+    for name in names {
+        if !known.insert(name.clone()) {
+            bail!("{name}: named twice");
+        }
+    }
+    Ok(())
 }
 
 /// A duration for people, rounded up.
@@ -287,6 +298,8 @@ mod tests {
             (&["--programs", "equal+equal"], "only once"),
             (&["--policy", "fast"], "fast"),
             (&["--policy", "pfs,pfs"], "run pfs: named twice"),
+            (&["--peer", "stock=/bin/true"], "stock: named twice"),
+            (&["--peer", "pfs=/bin/true", "--policy", "pfs"], "--peer pfs: a policy is named so"),
             (&["--peer", "x=/no/such/program"], "/no/such/program"),
         ] {
             let found = error(words);
