@@ -253,13 +253,14 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Gives the file its name.
+    /// Gives the file its name, unless another file has come to have it meanwhile.
     pub fn finish(mut self) -> Result<()> {
         let wrong = Error::writing_parquet(self.path);
         if self.group.rows() > 0 {
             self.write_group()?;
         }
         self.file.append_key_value_metadata(self.checksums.metadata());
+        replaceable(self.path)?;
         self.file.into_inner().map_err(wrong)?.keep().map_err(Error::writing(self.path))
     }
 }

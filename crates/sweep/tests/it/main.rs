@@ -110,6 +110,27 @@ fn a_table_that_cannot_be_written_costs_no_run() {
     assert_eq!((after.1.into_inner(), names(folder.path())), (0, vec!["out.parquet".to_owned()]));
 }
 
+/// Puts a file in the table's place, before that is written.
+struct Intrudes<'a>(&'a Path);
+
+impl Progress for Intrudes<'_> {
+    fn begin(&self, stage: Stage, _: usize) {
+        if stage == Stage::Writing {
+            fs::write(self.0, "of a user").unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_came_to_the_table_s_place_meanwhile_stays_and_no_run_is_lost() {
+    let (_folder, path) = table();
+    let control = Control { progress: &Intrudes(&path), ..Control::default() };
+    let error = sweep(&grid(SMALL), &Request::into(&path), &control).unwrap_err().to_string();
+    assert!(error.contains("out.parquet") && fs::read(&path).unwrap() == b"of a user", "{error}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(run(&grid(SMALL), &Request::into(&path)).computed, 0);
+}
+
 /// Stops the work once so many runs are done.
 struct After(usize, AtomicUsize, Arc<evenkeel_sim::Meter>);
 
