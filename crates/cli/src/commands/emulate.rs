@@ -118,18 +118,25 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn warn(&self) {
-        for (cpu, account) in self.outcome.cores.iter().filter(|(_, account)| account.cycles >= SETTLED) {
-            // Of the speed that it should have had: the inverse of the ratio, or the mean of what frequencies meant.
-            let reached = account.reached().unwrap_or(1.0);
-            if (reached - 1.0).abs() <= TOLERANCE {
+        for (cpu, account) in &self.outcome.cores {
+            // What the other has taken counts here as the program's, so that no number would be right; and how far they
+            // hit the same moments is chance, so that one that looks right is no reason to be silent.
+            let others = self.others(*cpu);
+            if !others.is_empty() {
+                messages::warning(format_args!(
+                    "CPU {cpu} was slowed down by another `evenkeel emulate` as well (process {}), so that its speed, energy \
+                     and power are not those of this machine; --big and --little choose CPUs that no other one uses",
+                    others.join(", ")
+                ));
                 continue;
             }
-            let why = self.why(*cpu);
+            // Of the speed that it should have had: the inverse of the ratio, or the mean of what frequencies meant.
+            let reached = account.reached().unwrap_or(1.0);
+            if account.cycles < SETTLED || (reached - 1.0).abs() <= TOLERANCE {
+                continue;
+            }
+            let why = self.why();
             match self.plan.clocks {
-                // What the other has taken counts here as the program's, so that no number would be right.
-                Some(_) if !self.others(*cpu).is_empty() => messages::warning(format_args!(
-                    "CPU {cpu} did not have the speed that was set, and its energy and power are not those of its frequencies: {why}"
-                )),
                 Some(_) => {
                     messages::warning(format_args!("CPU {cpu} had {reached:.3} of the speed that was set: {why}"))
                 }
@@ -162,17 +169,12 @@ impl<'a> Report<'a> {
     }
 
     /// Why a CPU was not as slow as it should have been.
-    fn why(&self, cpu: u16) -> String {
-        let others = self.others(cpu);
-        if !others.is_empty() {
-            return format!("another `evenkeel emulate` slowed it down as well (process {})", others.join(", "));
-        }
+    fn why(&self) -> &'static str {
         if self.outcome.stopped {
-            return "Evenkeel was stopped for a while (Ctrl-Z, SIGSTOP), and with it what slows the CPU down".into();
+            return "Evenkeel was stopped for a while (Ctrl-Z, SIGSTOP), and with it what slows the CPU down";
         }
         "threads of a higher real-time priority or of SCHED_DEADLINE (as those of `evenkeel vm`), or the kernel's limit of \
          real-time time, came first"
-            .into()
     }
 
     fn text(&self, format: Format) -> Result<String> {
