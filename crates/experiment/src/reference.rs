@@ -47,11 +47,12 @@ impl References {
     /// Adds those of a workload on a machine, one set for each seed.
     pub fn add(&mut self, workload: &Workload, machine: &Machine, seeds: &[u64]) {
         let symmetric = machine.symmetric(CoreTypeId(0));
+        let hardware = symmetric.unnamed();
         let known = &mut self.programs;
         let of_programs = workload.programs.iter().map(|program| {
             let alone = alone(workload, program);
             // Two machines of a plan may share their big cores, such as 2B4S and 4B2S.
-            let same = |known: &Solo| known.workload == alone && same_hardware(&known.machine, &symmetric);
+            let same = |known: &Solo| known.workload == alone && known.machine.unnamed() == hardware;
             known.iter().position(same).unwrap_or_else(|| {
                 known.push(Solo { machine: symmetric.clone(), workload: alone });
                 known.len() - 1
@@ -135,11 +136,6 @@ fn alone(workload: &Workload, program: &Program) -> Workload {
     Workload { name: program.name.clone(), programs: vec![program.clone()], ..workload.clone() }
 }
 
-/// Whether two machines differ in their names only.
-fn same_hardware(a: &Machine, b: &Machine) -> bool {
-    a.cores == b.cores && a.core_types == b.core_types && a.clusters == b.clusters && a.costs == b.costs
-}
-
 #[cfg(test)]
 mod tests {
     use evenkeel_model::{Instructions, Ns, ProgramId};
@@ -157,5 +153,18 @@ mod tests {
         let alone = [outcome(Some(20), 100), outcome(None, 75), outcome(Some(5), 75), outcome(None, 0)];
         let slowdowns: Vec<f64> = against_alone(&here, &alone).into_iter().map(|(here, alone)| here / alone).collect();
         assert_eq!(slowdowns, [1.5, 1.5, f64::INFINITY, 1.0]);
+    }
+
+    #[test]
+    fn machines_of_other_hardware_have_references_of_their_own() {
+        let machine = catalog::machine("2B2S").unwrap().machine;
+        let renamed = Machine { name: "other".into(), ..machine.clone() };
+        let narrow = Machine { memory_gbps: Some(1.0), ..machine.clone() };
+        let workload = catalog::workload("radix").unwrap().workload;
+        let mut references = References::default();
+        for machine in [&machine, &renamed, &narrow] {
+            references.add(&workload, machine, &[1]);
+        }
+        assert_eq!(references.of, [[0], [0], [1]]);
     }
 }

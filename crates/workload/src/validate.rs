@@ -41,7 +41,7 @@ pub fn workload(workload: &Workload) -> Result<(), Problem> {
         return Err(Problem { program: workload.name.clone(), thread: None, what });
     }
     workload.programs.iter().try_for_each(program)?;
-    let idle = |program: &&Program| !program.threads.iter().any(|thread| takes_time(program, &thread.ops));
+    let idle = |program: &&Program| !program.threads.iter().any(|thread| works(program, &thread.ops));
     match workload.programs.iter().filter(|_| workload.rerun).find(idle) {
         None => Ok(()),
         Some(program) => {
@@ -294,6 +294,18 @@ fn takes_time(program: &Program, body: &[Op]) -> bool {
     })
 }
 
+/// Whether a body takes time, what is done for each iteration of a loop that is shared out included.
+fn works(program: &Program, body: &[Op]) -> bool {
+    takes_time(program, body)
+        || body.iter().any(|op| match op {
+            Op::Drain { queue, body } => {
+                program.queues.get(queue.index()).is_some_and(|queue| queue.filled > 0) && works(program, body)
+            }
+            Op::Repeat { times, body } => *times != Some(0) && works(program, body),
+            _ => false,
+        })
+}
+
 /// What the threads of a program expect of each other.
 #[derive(Clone, Default)]
 struct Use {
@@ -432,6 +444,15 @@ mod tests {
         let problem = workload(&again(vec![])).unwrap_err().to_string();
         assert!(problem.contains("never takes time"), "{problem}");
         assert_eq!(workload(&again(vec![Op::Spin(evenkeel_model::Ns(1))])), Ok(()));
+        // The iterations of a loop that is shared out are there again in each round.
+        let rows = |filled: u64| {
+            let body = vec![Op::Spin(evenkeel_model::Ns(1))];
+            let mut again = again(vec![Op::Drain { queue: QueueId(0), body }]);
+            again.programs[0].queues = vec![Queue { name: "rows".into(), capacity: 5, filled, producers: 0 }];
+            again
+        };
+        assert_eq!(workload(&rows(5)), Ok(()));
+        assert!(workload(&rows(0)).is_err());
     }
 
     #[test]

@@ -206,7 +206,7 @@ fn build(text: FileText) -> Checked<Machine> {
             let hint = suggestion(name, known);
             return Err(Fault(cluster.get_ref().core.span().start, format!("unknown core type {name:?}: {hint}")));
         };
-        if kinds.len() > usize::from(u8::MAX) {
+        if kinds.len() >= usize::from(u8::MAX) {
             let message = format!("core type {name:?}: a machine has at most {} types of cores", u8::MAX);
             return Err(Fault(cluster.get_ref().core.span().start, message));
         }

@@ -253,9 +253,15 @@ impl Machine {
     }
 
     /// The capacity of a core type as Linux counts it: 1024 is the biggest core at its highest frequency, measured
-    /// with compute-bound code.
+    /// with compute-bound code. None has none.
     pub fn capacity(&self, core_type: CoreTypeId) -> u32 {
-        (1024.0 / self.speedup_over(core_type, &Behaviour::REFERENCE)).round() as u32
+        ((1024.0 / self.speedup_over(core_type, &Behaviour::REFERENCE)).round() as u32).max(1)
+    }
+
+    /// The machine without its name and its description: machines that differ in these only are one.
+    #[must_use]
+    pub fn unnamed(&self) -> Self {
+        Self { name: String::new(), description: String::new(), ..self.clone() }
     }
 
     /// The same machine with its cores numbered in another order.

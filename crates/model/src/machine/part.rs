@@ -68,7 +68,8 @@ fn position(kept: &[u16], id: u16) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use crate::{CoreId, CoreTypeId, machines};
+    use crate::machine::Opp;
+    use crate::{CoreId, CoreTypeId, Hz, Volts, machines};
 
     #[test]
     fn the_cores_that_are_left_keep_their_kinds_and_order() {
@@ -79,6 +80,10 @@ mod tests {
         assert_eq!(names, ["cortex-a7", "cortex-a7", "cortex-a15"], "little first, as in the file");
         assert_eq!((part.big().len(), part.clusters.len(), part.clusters[1].cores.len()), (1, 2, 1));
         assert_eq!(part.capacity(CoreTypeId(1)), odroid.capacity(CoreTypeId(1)));
+        // However slow a core is, it can be divided by.
+        let mut slow = part;
+        slow.core_types[1].opps = vec![Opp { frequency: Hz(1000), voltage: Volts(1.0) }];
+        assert_eq!(slow.capacity(CoreTypeId(1)), 1);
     }
 
     #[test]

@@ -159,6 +159,12 @@ impl ModelText {
                 PredictError::File(format!("{file}: unknown counter {name:?}: {hint}"))
             })
         };
+        let numbers = self.terms.iter().map(|(_, weight)| *weight).chain([self.intercept, self.range.0, self.range.1]);
+        if !numbers.into_iter().all(f64::is_finite) || self.range.0 <= 0.0 || self.range.1 <= 0.0 {
+            let of = format!("the model of {} over {}", self.faster, self.slower);
+            let what = "expected finite numbers, and a range of speedups above 0";
+            return Err(PredictError::File(format!("{file}: {of}: {what}")));
+        }
         let model = Model {
             intercept: self.intercept,
             terms: self.terms.into_iter().map(counter).collect::<Result<_, _>>()?,
@@ -232,5 +238,12 @@ mod tests {
             unknown.contains(r#"unknown counter "memory-stalls": did you mean "memory-stall-cycles"?"#),
             "{unknown}"
         );
+        for (key, value) in
+            [("intercept", "nan"), ("range", "[1.0, nan]"), ("range", "[-1.0, 2.0]"), ("range", "[0.0, inf]")]
+        {
+            let line = text.lines().find(|line| line.starts_with(&format!("{key} ="))).unwrap();
+            let wrong = error(&text.replace(line, &format!("{key} = {value}")));
+            assert!(wrong.starts_with("p.toml: the model of ") && wrong.contains("finite numbers"), "{wrong}");
+        }
     }
 }

@@ -151,6 +151,10 @@ impl Engine<'_> {
         for other in self.machine.all().iter().filter(|other| *other != core) {
             self.complete(other);
         }
+        // Its own is observed once it is known what it does.
+        let own = self.machine.cores[core.index()].cluster;
+        let clusters = (0..self.opps.len() as u16).map(ClusterId);
+        clusters.filter(|cluster| *cluster != own).for_each(|cluster| self.observe_power_of(cluster));
     }
 
     fn wanted(&self, core: CoreId) -> Option<Want> {
@@ -211,17 +215,22 @@ impl Engine<'_> {
         }
         if self.watched {
             self.observer.observe(self.now, &Event::Frequency { cluster, frequency: opp.frequency });
+            self.observe_power_of(cluster);
         }
     }
 
     /// Tells an observer the power of the cluster of a core: what runs there now.
     pub(crate) fn observe_power(&mut self, core: CoreId) {
+        self.observe_power_of(self.machine.cores[core.index()].cluster);
+    }
+
+    /// Tells an observer the power of a cluster.
+    pub(crate) fn observe_power_of(&mut self, cluster: ClusterId) {
         if !self.watched {
             return;
         }
-        let cluster = self.machine.cores[core.index()].cluster;
         let opp = self.opps[cluster.index()];
-        let kind = self.machine.core_type(core);
+        let kind = &self.machine.core_types[self.machine.clusters[cluster.index()].core_type.index()];
         let mut watts = 0.0;
         for core in self.machine.clusters[cluster.index()].cores.iter() {
             let leaked = opp.voltage.0 * kind.leakage / self.threads_of(core) as f64;

@@ -175,15 +175,27 @@ impl Engine<'_> {
         let t = &mut self.threads[thread.index()];
         t.state = RunState::Absent;
         t.exited = Some(self.now);
+        // What it slept for is over: should it begin again, that does not wake it.
+        t.sleep += 1;
         self.alive -= 1;
         self.sched.exited(self.now, thread);
     }
 
-    /// The threads that end have ended: what is left of the program (endless and service threads) ends with it.
+    /// The threads that end have ended: what is left of the program (endless and service threads, and those that were yet to start) ends
+    /// with it.
     pub(crate) fn end_program(&mut self, program: usize) {
         for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);
-            if self.threads[index].program != program || self.threads[index].state == RunState::Absent {
+            if self.threads[index].program != program {
+                continue;
+            }
+            if self.threads[index].state == RunState::Absent {
+                let t = &mut self.threads[index];
+                if t.exited.is_none() && self.code.threads[index].start != Start::Spawned {
+                    t.exited = Some(self.now);
+                    t.sleep += 1;
+                    self.alive -= 1;
+                }
                 continue;
             }
             if let RunState::On(core) = self.threads[index].state {
@@ -237,6 +249,7 @@ impl Engine<'_> {
                 let event =
                     Event::Frequency { cluster: ClusterId(cluster as u16), frequency: self.opps[cluster].frequency };
                 self.observer.observe(self.now, &event);
+                self.observe_power_of(ClusterId(cluster as u16));
             }
         }
         if let Some(period) = self.sched.period() {

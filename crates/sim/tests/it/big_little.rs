@@ -21,6 +21,19 @@ struct Watch {
     together: BTreeSet<BTreeSet<u16>>,
     told: usize,
     frequencies: Vec<(Ns, u16, Hz)>,
+    /// Of each cluster since when, and what it has used until then.
+    powers: [(Ns, f64); 2],
+    used: [f64; 2],
+}
+
+impl Watch {
+    /// What each cluster has used by a time, in J, if the powers that were observed are right.
+    fn used(&self, until: Ns) -> [f64; 2] {
+        [0, 1].map(|cluster| {
+            let (since, watts) = self.powers[cluster];
+            self.used[cluster] + watts * until.since(since).as_secs_f64()
+        })
+    }
 }
 
 impl Observer for Watch {
@@ -35,6 +48,11 @@ impl Observer for Watch {
             // What a machine begins with is told without a change.
             Event::Frequency { .. } if self.told < 2 => self.told += 1,
             Event::Frequency { cluster, frequency } => self.frequencies.push((at, cluster.0, *frequency)),
+            Event::Power { cluster, power } => {
+                self.used = self.used(at);
+                self.powers.iter_mut().for_each(|(since, _)| *since = at);
+                self.powers[cluster.index()].1 = power.0;
+            }
             _ => {}
         }
     }
@@ -93,6 +111,24 @@ proptest! {
         let (_, watch) = watch(&machine(pairs, pairs), &w, "iks", Governor::Performance);
         for busy in watch.together {
             prop_assert!((0..pairs).all(|pair| !(busy.contains(&pair) && busy.contains(&(pair + pairs)))), "{:?}", busy);
+        }
+    }
+
+    /// Where nothing but work takes time, the powers that are observed make up the energy, whatever changes them.
+    #[test]
+    fn observed_power_is_that_of_the_energy(w in moods(), narrow in any::<bool>()) {
+        let mut odroid = machines::by_name("odroid-xu3").unwrap();
+        odroid.costs = machine(1, 1).costs;
+        let mut w = w;
+        if narrow {
+            odroid.memory_gbps = Some(0.5);
+            w.programs[0].phases[0].behaviour.memory_bytes = Some(1000.0);
+        }
+        let (outcome, watch) = watch(&odroid, &w, "gts", Governor::Schedutil);
+        let cores = |cluster: usize| odroid.clusters[cluster].cores.iter().map(|core| outcome.cores[core.index()].energy.0);
+        for (cluster, used) in watch.used(outcome.makespan).into_iter().enumerate() {
+            let energy: f64 = cores(cluster).sum();
+            prop_assert!((used - energy).abs() <= 1e-4 * energy, "{} {} {}", cluster, used, energy);
         }
     }
 

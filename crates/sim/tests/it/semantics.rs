@@ -273,6 +273,32 @@ fn programs_that_are_rerun_end_when_each_has_ended_once() {
     assert_eq!((outcome.makespan, outcome.programs[0].instructions.0), (Ns::from_ms(42), 42_000_000));
 }
 
+/// What a thread slept for when its program ended is over: it begins again as it began first.
+#[test]
+fn what_slept_when_its_program_ended_is_not_woken_in_the_next_round() {
+    let service = |start: Start, ops: Vec<Op>| Thread { kind: ThreadKind::Service, start, ..thread("service", ops) };
+    let endless = |ops: Vec<Op>| vec![Op::Repeat { times: None, body: ops }];
+    let short = |start: Start| {
+        let main = vec![compute(30), Op::Spawn(ThreadIndex(1)), compute(1)];
+        let spawned = service(Start::Spawned, endless(vec![compute(1), sleep(5)]));
+        let later = service(start, vec![compute(7), sleep(1000)]);
+        program("short", vec![thread("main", main), spawned, later])
+    };
+    for start in [Start::At(Ns::from_ms(20)), Start::At(Ns::from_ms(40))] {
+        let long = program("long", vec![thread("t", vec![compute(310)])]);
+        let w = Workload { rerun: true, ..workload(vec![short(start), long]) };
+        let outcome = play(&machine(0, 4), &w, "cfs", &Options::default()).expect("runs");
+        assert_eq!((outcome.ended, outcome.makespan), (Ended::Finished, Ns::from_ms(310)));
+        let [main, spawned, later] = [0, 1, 2].map(|index| outcome.threads[index].instructions.0 / 1_000_000);
+        // Ten rounds of 31 ms; the one that starts after 40 ms never does.
+        assert_eq!((main, spawned, later), (310, 10, if start == Start::At(Ns::from_ms(20)) { 70 } else { 0 }));
+    }
+    // Nor does it without rounds, once its program has ended.
+    let w = workload(vec![short(Start::At(Ns::from_ms(40))), program("long", vec![thread("t", vec![compute(310)])])]);
+    let outcome = play(&machine(0, 4), &w, "cfs", &Options::default()).expect("runs");
+    assert_eq!((outcome.makespan, outcome.threads[2].instructions.0), (Ns::from_ms(310), 0));
+}
+
 #[test]
 fn a_program_that_is_rerun_finds_its_objects_as_they_were() {
     // A pipeline whose consumer is spawned and joined, a service thread that is cut off inside a lock, a barrier.

@@ -209,9 +209,13 @@ fn threads(
     let text = text.get_ref();
     let weights = weights(text.skew.as_ref(), group.count)?;
     let total: f64 = weights.iter().sum();
+    let no_spread = |why: &str| match text.spread {
+        None => Ok(()),
+        Some(_) => Err(Fault::new(at.clone(), format!("\"spread\" is of a time to start after, {why}"))),
+    };
     let start = match &text.start {
-        None => Start::At(Ns::ZERO),
-        Some(start) if start.get_ref() == "spawned" => Start::Spawned,
+        None => no_spread("and there is no \"start\"").map(|()| Start::At(Ns::ZERO))?,
+        Some(start) if start.get_ref() == "spawned" => no_spread("not of \"spawned\"").map(|()| Start::Spawned)?,
         Some(start) => {
             let after = amount::time(start.get_ref()).map_err(|why| {
                 Fault::new(start.span(), format!("{why}, or \"spawned\" for a thread that another one spawns"))

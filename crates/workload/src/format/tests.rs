@@ -137,6 +137,15 @@ fn mistakes_name_their_line_and_the_way_out() {
         let message = complaint(&text);
         assert!(message.starts_with(expected), "{message}\n  expected {expected}");
     }
+    for (start, expected) in [
+        ("spread = 0.2", "w.toml:4: \"spread\" is of a time to start after, and there is no \"start\""),
+        ("start = \"spawned\"\nspread = 7", "w.toml:4: \"spread\" is of a time to start after, not of \"spawned\""),
+    ] {
+        let message = complaint(&format!(
+            "[[program]]\nname = \"p\"\nphases.x = {{ ilp = 2.0 }}\n[[program.threads]]\nname = \"t\"\n{start}\ndo = []\n"
+        ));
+        assert!(message.starts_with(expected), "{message}\n  expected {expected}");
+    }
     assert!(complaint("").contains("no program"));
     assert!(complaint("[[program]]\nname = 3").starts_with("w.toml:2: "));
     assert!(complaint("name = \"x").starts_with("w.toml:1: "));
