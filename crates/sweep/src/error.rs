@@ -170,10 +170,12 @@ impl Error {
         }
     }
 
-    /// For a table whose runs are all in its journal.
+    /// For a table whose runs are all in its journal, unless that has been removed meanwhile, with its folder.
     pub(crate) fn kept(self, journal: &Path, runs: u64) -> Self {
         match self {
-            Self::Unwritable { path, source } => Self::NoTable { path, journal: journal.to_path_buf(), runs, source },
+            Self::Unwritable { path, source } if journal.exists() => {
+                Self::NoTable { path, journal: journal.to_path_buf(), runs, source }
+            }
             other => other,
         }
     }

@@ -19,7 +19,7 @@ use crate::named::Named;
 use crate::shard::Shard;
 use crate::twice;
 use crate::variants::{self, Axis, Variant};
-use crate::wrong::{Spot, Wrong, numbers};
+use crate::wrong::{Spot, Wrong, numbers, tables};
 
 /// Everything that is combined. Runs are numbered in the order workload, machine, conditions, policy, core order, seed.
 #[derive(Clone, Debug)]
@@ -48,6 +48,14 @@ pub struct Run {
 
 /// The kinds of what can be varied, as a grid's file calls them: the order of their columns.
 pub(crate) const KINDS: [&str; 4] = ["workload", "machine", "conditions", "policy"];
+
+/// How each of them is varied.
+const EXAMPLES: [(&str, &str); 4] = [
+    ("workload", "program.radix.n = [1, 2]"),
+    ("machine", "costs.tick_us = [1000, 4000]"),
+    ("conditions", "noise = [false, true]"),
+    ("policy", "colab.takeover = [\"any\", \"none\"]"),
+];
 
 /// The most runs of a grid. More are a mistake.
 pub(crate) const MOST: u64 = 100_000_000;
@@ -139,6 +147,7 @@ impl Grid {
 
     fn read(text: &str, beside: Option<Beside>, progress: &dyn Progress) -> Result<Self, Wrong> {
         let document = DeTable::parse(text).map_err(|error| Wrong::parsed(&error, text))?;
+        tables(document.get_ref(), &EXAMPLES)?;
         numbers(document.get_ref(), &KINDS)?;
         twice::no_item(document.get_ref(), &KINDS)?;
         let parsed: Text = toml::from_str(text).map_err(|error| Wrong::parsed(&error, text))?;
@@ -511,6 +520,19 @@ mod tests {
             format!("{error}{source}")
         };
         assert_eq!(said("sedes = 3"), "grid.toml:4:1: unknown key \"sedes\": did you mean \"seeds\"?");
+        assert_eq!(
+            said("policy = [\"cfs\"]"),
+            "grid.toml:4:10: policy: expected what is varied, such as policy.colab.takeover = [\"any\", \"none\"]; names come into \
+             policies"
+        );
+        assert_eq!(
+            said("conditions = true"),
+            "grid.toml:4:14: conditions: expected what is varied, such as conditions.noise = [false, true]"
+        );
+        assert_eq!(
+            said("conditions.delay = [\"1ms\", \"2ms\", \"1000us\"]"),
+            "grid.toml:4:35: conditions.delay has \"1ms\" twice, here as \"1000us\": expected it once"
+        );
         assert_eq!(said("orders = []"), "grid.toml:4:10: orders is empty: expected at least one");
         assert!(said("conditions.tasks = \"fifo\"").contains("for programs made of tasks"));
         assert_eq!(said("seeds = []"), "grid.toml:4:9: seeds is empty: expected at least one");

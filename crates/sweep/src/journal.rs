@@ -65,26 +65,6 @@ impl Journal {
         self.lock().end == 0
     }
 
-    /// Calls `each` for every row, with its place. Returns whether the table beside it does not count.
-    ///
-    /// # Errors
-    /// It cannot be read, or a line is none of a journal.
-    pub(crate) fn rows(&self, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<bool> {
-        let mut reader = File::open(&self.path).map(BufReader::new).map_err(Error::reading(&self.path))?;
-        let (mut line, mut at, mut number, mut fresh) = (Vec::new(), 0, 1, false);
-        while reader.read_until(b'\n', &mut line).map_err(Error::reading(&self.path))? > 0 {
-            if line == FRESH {
-                fresh = true;
-            } else {
-                each(at, self.parse(&line, &format!("line {number}"))?)?;
-            }
-            at += line.len() as u64;
-            number += 1;
-            line.clear();
-        }
-        Ok(fresh)
-    }
-
     /// Forgets every row, and that the table beside it has any.
     ///
     /// # Errors
@@ -126,7 +106,7 @@ impl Journal {
             BufReader::with_capacity(1024, &mut open.file).read_until(b'\n', &mut line)
         });
         read.map_err(Error::reading(&self.path))?;
-        self.parse(&line, &format!("byte {at}"))
+        parse(&self.path, &line, &format!("byte {at}"))
     }
 
     /// Forgets every row.
@@ -147,17 +127,6 @@ impl Journal {
         self.clear()
     }
 
-    fn parse(&self, line: &[u8], place: &str) -> Result<Row> {
-        let unchanged = unchanged(line).ok_or_else(|| "it is not what was written".to_owned());
-        unchanged.and_then(|json| serde_json::from_slice(json).map_err(|error| error.to_string())).map_err(|error| {
-            let message = format!(
-                "no row of a sweep at {place} ({error}): remove the line to do its run again, or the file to do \
-                 all of them again"
-            );
-            Error::table(&self.path, message)
-        })
-    }
-
     fn lock(&self) -> MutexGuard<'_, Open> {
         // A line is there whole, or cut off again.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
@@ -171,6 +140,37 @@ impl Drop for Journal {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+/// Calls `each` for every row of a journal, with its place. Returns whether the table beside it does not count. A line without an end is
+/// being written, or was cut off.
+///
+/// # Errors
+/// It cannot be read, or a line is none of a journal.
+pub fn read(path: &Path, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<bool> {
+    let mut reader = File::open(path).map(BufReader::new).map_err(Error::reading(path))?;
+    let (mut line, mut at, mut number, mut fresh) = (Vec::new(), 0, 1, false);
+    while reader.read_until(b'\n', &mut line).map_err(Error::reading(path))? > 0 && line.ends_with(b"\n") {
+        if line == FRESH {
+            fresh = true;
+        } else {
+            each(at, parse(path, &line, &format!("line {number}"))?)?;
+        }
+        at += line.len() as u64;
+        number += 1;
+        line.clear();
+    }
+    Ok(fresh)
+}
+
+fn parse(path: &Path, line: &[u8], place: &str) -> Result<Row> {
+    let unchanged = unchanged(line).ok_or_else(|| "it is not what was written".to_owned());
+    unchanged.and_then(|json| serde_json::from_slice(json).map_err(|error| error.to_string())).map_err(|error| {
+        let message = format!(
+            "no row of a sweep at {place} ({error}): remove the line to do its run again, or the file to do all of them again"
+        );
+        Error::table(path, message)
+    })
 }
 
 /// Where the journal of a table is: beside its name. If that is a link to another disk, what is done is not lost when that one is full.
@@ -241,7 +241,7 @@ mod tests {
             rows.push((at, row));
             Ok(())
         };
-        assert!(!journal.rows(keep).unwrap());
+        assert!(!read(journal.path(), keep).unwrap());
         rows
     }
 
@@ -311,7 +311,7 @@ mod tests {
         let table = folder.path().join("t.parquet");
         std::fs::write(folder.path().join("t.parquet.journal"), b"\xff hello\n").unwrap();
         let journal = Journal::open(&table).unwrap();
-        let error = journal.rows(|_, _| Ok(())).unwrap_err().to_string();
+        let error = read(journal.path(), |_, _| Ok(())).unwrap_err().to_string();
         assert!(error.contains("no row of a sweep at line 1") && error.contains("remove"), "{error}");
     }
 }

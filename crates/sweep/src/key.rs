@@ -3,6 +3,9 @@
 use std::fmt::{self, Debug, Write};
 use std::str::FromStr;
 
+use evenkeel_model::Machine;
+use evenkeel_workload::Workload;
+
 /// The hash of all that a run's result depends on: machine, workload, policy, conditions, core order, seed, and the version.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key([u8; 16]);
@@ -54,6 +57,25 @@ impl FromStr for Key {
 impl Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a run depends on, by its hash.
+pub(crate) trait Known {
+    /// The hash of what it is; what it is called is no part of that.
+    fn digest(&self) -> Digest;
+}
+
+impl Known for Machine {
+    fn digest(&self) -> Digest {
+        digest(&self.unnamed())
+    }
+}
+
+impl Known for Workload {
+    fn digest(&self) -> Digest {
+        let Self { name: _, programs, duration, rerun } = self;
+        digest(&(programs, duration, rerun))
     }
 }
 

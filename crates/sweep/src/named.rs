@@ -1,15 +1,13 @@
 //! The machines and the workloads of a grid. There may be very many, so each is made when it is looked at, and only its hash is kept.
 
-use std::fmt::Debug;
-
 use evenkeel_experiment::variation::{self, Setting};
 use evenkeel_experiment::{Error as Cause, Progress};
 use rayon::prelude::*;
 use toml::Value;
 
 use crate::blame::culprit;
-use crate::key::{Digest, digest};
-use crate::variants::{Axis, combination, count, settings};
+use crate::key::{Digest, Known};
+use crate::variants::{self, Axis, combination, count, settings};
 use crate::wrong::{Spot, Wrong};
 
 /// So many are made at a time.
@@ -110,7 +108,7 @@ impl Named {
     }
 
     /// Makes all, so that they have hashes, and has `check` look at each.
-    pub fn make_all<T: Debug>(
+    pub fn make_all<T: Known>(
         &mut self,
         make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T> + Sync,
         check: impl Fn(&str, &T) -> Result<(), Wrong> + Sync,
@@ -121,7 +119,7 @@ impl Named {
                 let (name, settings) = (self.name(at), self.settings(at));
                 let made = make(name, &settings).map_err(|source| self.blamed(name, &settings, &make, source))?;
                 progress.advance();
-                check(name, &made).map(|()| digest(&made))
+                check(name, &made).map(|()| made.digest())
             };
             let block: Vec<_> = (first..self.len().min(first + BLOCK)).into_par_iter().map(made).collect();
             for (at, digest) in (first..).zip(block) {
@@ -131,17 +129,10 @@ impl Named {
         Ok(())
     }
 
-    /// Makes sure that no two names stand for the same, such as a bundled machine and its file: it would be run once. All have been made.
+    /// Makes sure that no two amount to the same, such as a bundled machine and its file, or 1ms and 1000us. All have been made.
     pub fn differ(&self) -> Result<(), Wrong> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by_key(|at| (self.digests[*at], *at));
-        let same = |pair: &&[usize]| {
-            self.digests[pair[0]] == self.digests[pair[1]] && self.name(pair[0]) != self.name(pair[1])
-        };
-        let Some(twice) = order.windows(2).filter(same).min_by_key(|pair| pair[1]) else { return Ok(()) };
-        let (kind, [first, second]) = (self.kind, [self.name(twice[0]), self.name(twice[1])]);
-        let why = format!("{kind}s has {first:?} twice, here as {second:?}: expected it once");
-        Err(Wrong::at(spot(kind, second), why))
+        let Some(pair) = variants::alike(&self.digests) else { return Ok(()) };
+        Err(variants::twice(self.kind, &self.axes, pair.map(|at| self.name(at)), pair.map(|at| self.values(at))))
     }
 
     /// What is wrong with settings, at the one of them that is to blame.
@@ -166,13 +157,13 @@ impl Named {
     ///
     /// # Errors
     /// A file that the grid names has changed since.
-    pub fn make<T: Debug>(
+    pub fn make<T: Known>(
         &self,
         at: usize,
         make: impl Fn(&str, &[Setting]) -> evenkeel_experiment::Result<T>,
     ) -> evenkeel_experiment::Result<T> {
         let made = make(self.name(at), &self.settings(at))?;
-        if digest(&made) != self.digests[at] {
+        if made.digest() != self.digests[at] {
             let why =
                 "it has changed since the sweep began: start it again, and what is as it was will not be run again";
             return Err(Cause::File(why.into()));
@@ -209,7 +200,7 @@ mod tests {
         assert_eq!(found.len(), 4 + 2);
         assert_eq!((found.name(4), found.values(4)), ("odroid-xu3", vec![None, Some(&1000.into())]));
         // The value of the file itself is no other machine.
-        assert_eq!(found.digest(3), digest(&catalog::machine("2B2S").unwrap().machine));
+        assert_eq!(found.digest(3), catalog::machine("2B2S").unwrap().machine.digest());
         assert!(found.digest(0) != found.digest(1) && found.digest(0) != found.digest(2));
         let error = of("core.cortex-a76.width = 1").unwrap_err().of("g".into());
         assert_eq!(error.to_string(), "g: machine.core.cortex-a76.width");

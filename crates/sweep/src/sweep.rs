@@ -10,12 +10,10 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Piece};
-use crate::journal::Journal;
-use crate::key::Key;
-use crate::places::{Places, Runs};
+use crate::known::{Known, there_already};
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::table::{About, Reader, Writer, is_done, record, replaceable, varied};
+use crate::table::{About, Writer, record, varied};
 
 /// What is wanted of a sweep.
 #[derive(Clone, Debug)]
@@ -56,7 +54,7 @@ pub struct Done {
 /// what was done, and the next call goes on from there.
 pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Done> {
     let pieces = || grid.pieces_of(request.shard);
-    let known = match Known::find(grid, request, control.max_events, pieces()) {
+    let known = match Known::find(grid, request, control.max_events) {
         Err(Error::Unwritable { path, source }) => {
             // Whatever else is wrong with the table: it could not be replaced.
             let there = there_already(grid, request, control.max_events).ok().flatten();
@@ -91,175 +89,6 @@ pub fn sweep(grid: &Grid, request: &Request, control: &Control<'_>) -> Result<Do
         write(grid, &known, &request.table, control).map_err(|error| error.kept(known.journal.path(), runs))?;
     known.journal.remove()?;
     Ok(Done { runs, computed: to_do, failed })
-}
-
-/// What a table has that nothing can be written beside, if it is all that is wanted.
-fn there_already(grid: &Grid, request: &Request, max_events: u64) -> Result<Option<Done>> {
-    let whole = request.shard == Shard::ALL && !request.fresh;
-    if !whole || !is_done(grid, &request.table, false, max_events)? {
-        return Ok(None);
-    }
-    let (mut reader, mut failed) = (Reader::open(&request.table)?, 0);
-    while let Some(rows) = reader.rows()? {
-        failed += rows.iter().filter(|row| row.error.is_some()).count() as u64;
-    }
-    Ok(Some(Done { runs: grid.runs(), computed: 0, failed }))
-}
-
-/// Runs that are done, by their places in the journal.
-struct Known {
-    journal: Journal,
-    places: Places,
-    /// How many runs are wanted.
-    wanted: u64,
-    /// The table has them all already, and nothing else.
-    whole: Option<Done>,
-}
-
-impl Known {
-    /// Finds what is done in the table and in its journal, and has all of it in the journal, unless the table is whole.
-    fn find(grid: &Grid, request: &Request, max_events: u64, pieces: impl Iterator<Item = Piece>) -> Result<Self> {
-        replaceable(&request.table)?;
-        let journal = Journal::open(&request.table)?;
-        let wanted = Runs::none(grid.runs());
-        pieces.for_each(|piece| grid.of_piece(&piece).into_iter().for_each(|run| wanted.add(run)));
-        let folder = request.table.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let places = Places::none(grid.runs(), folder);
-        let mut known = Self { journal, places, wanted: wanted.count(), whole: None };
-        let mut numbers = Numbers { grid, by_key: Vec::new() };
-        // One that had too many events may have fewer than the limit of now.
-        let counts = |row: &Row| row.max_events.is_none_or(|limit| limit == max_events);
-        let mut sift = Sift { numbers: &mut numbers, wanted: &wanted, rows: 0, foreign: 0, of_others: 0 };
-        let anew = known.journal.rows(|at, row| {
-            if let Some(run) = sift.number(&row).filter(|_| counts(&row)) {
-                known.set(run, at)?;
-            }
-            Ok(())
-        })?;
-        let rows = sift.end(known.journal.path(), request)?;
-        if request.table.exists() && !anew {
-            let done = known.in_table(grid, request, &mut numbers, &wanted, counts)?;
-            if request.fresh {
-                known.begin_anew()?;
-            } else if rows == 0 && done.is_some() {
-                known.whole = done;
-            } else {
-                known.take_from(&request.table, |row| numbers.of(row).filter(|_| counts(row)))?;
-            }
-        } else if request.fresh {
-            known.begin_anew()?;
-        }
-        Ok(known)
-    }
-
-    /// Nothing counts as done, and the table not until it is written again.
-    fn begin_anew(&self) -> Result<()> {
-        self.places.done.clear();
-        self.journal.begin_anew()
-    }
-
-    /// What a table has, if it is just what is wanted.
-    fn in_table(
-        &self,
-        grid: &Grid,
-        request: &Request,
-        numbers: &mut Numbers<'_>,
-        wanted: &Runs,
-        counts: impl Fn(&Row) -> bool,
-    ) -> Result<Option<Done>> {
-        let (mut moved, mut failed) = (0, 0);
-        let mut reader = Reader::open(&request.table)?;
-        let same = reader.about == About::of(grid);
-        let mut sift = Sift { numbers, wanted, rows: 0, foreign: 0, of_others: 0 };
-        while let Some(rows) = reader.rows()? {
-            for row in rows {
-                moved += u64::from(sift.number(&row) != Some(row.run) || !counts(&row));
-                failed += u64::from(row.error.is_some());
-            }
-        }
-        let runs = sift.end(&request.table, request)?;
-        let whole = same && moved == 0 && runs == self.wanted;
-        Ok(whole.then_some(Done { runs, computed: 0, failed }))
-    }
-
-    /// Puts into the journal what a table has of the grid.
-    fn take_from(&self, table: &Path, mut number: impl FnMut(&Row) -> Option<u64>) -> Result<()> {
-        let mut reader = Reader::open(table)?;
-        while let Some(rows) = reader.rows()? {
-            for row in rows {
-                if let Some(run) = number(&row).filter(|run| !self.places.done.has(*run)) {
-                    self.set(run, self.journal.add(&Row { run, ..row })?)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn set(&self, run: u64, place: u64) -> Result<()> {
-        self.places.set(run, place).map_err(Error::writing(self.journal.path()))
-    }
-
-    fn place(&self, run: u64) -> Result<Option<u64>> {
-        self.places.get(run).map_err(Error::reading(self.journal.path()))
-    }
-}
-
-/// Tells rows that are wanted from others.
-struct Sift<'a, 'g> {
-    numbers: &'a mut Numbers<'g>,
-    wanted: &'a Runs,
-    rows: u64,
-    /// The grid does not have them.
-    foreign: u64,
-    /// They are of another shard.
-    of_others: u64,
-}
-
-impl Sift<'_, '_> {
-    /// The number of a row that is wanted.
-    fn number(&mut self, row: &Row) -> Option<u64> {
-        self.rows += 1;
-        match self.numbers.of(row) {
-            None => self.foreign += 1,
-            Some(run) if !self.wanted.has(run) => self.of_others += 1,
-            wanted => return wanted,
-        }
-        None
-    }
-
-    /// How many rows there were, if nothing would be lost.
-    fn end(self, path: &Path, request: &Request) -> Result<u64> {
-        let path = path.to_path_buf();
-        match self {
-            Self { of_others: 1.., .. } => Err(Error::OtherShard { path, shard: request.shard, runs: self.of_others }),
-            Self { foreign: 1.., .. } if !request.drop => Err(Error::Foreign { path, foreign: self.foreign }),
-            _ => Ok(self.rows),
-        }
-    }
-}
-
-/// Finds the numbers of rows that were written for another grid, too.
-struct Numbers<'a> {
-    grid: &'a Grid,
-    /// Made when it is needed first.
-    by_key: Vec<(Key, u64)>,
-}
-
-impl Numbers<'_> {
-    /// The number that a row has in the grid, if that has its run.
-    fn of(&mut self, row: &Row) -> Option<u64> {
-        let key: Key = row.key.parse().ok()?;
-        let own = |run: u64| self.grid.key(self.grid.run(run));
-        if row.run < self.grid.runs() && own(row.run) == key {
-            return Some(row.run);
-        }
-        if self.by_key.is_empty() {
-            self.by_key = (0..self.grid.runs()).map(|run| (own(run), run)).collect();
-            self.by_key.sort_unstable();
-        }
-        let at = self.by_key.partition_point(|(known, _)| *known < key);
-        self.by_key.get(at).filter(|(known, _)| *known == key).map(|(_, run)| *run)
-    }
 }
 
 /// Runs under way.

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use crate::blame::culprit;
 use crate::key::{Digest, digest};
-use crate::wrong::{Spot, Wrong};
+use crate::wrong::{Spot, Wrong, list_of};
 
 type Result<T> = std::result::Result<T, Wrong>;
 
@@ -79,9 +79,39 @@ pub fn settings(axes: &[Axis], values: &[Option<&Value>]) -> Vec<Setting> {
     axes.iter().zip(values).filter_map(|(axis, value)| Some((axis.path.clone(), (*value)?.clone()))).collect()
 }
 
+/// The first that amounts to the same as one before it, after that one.
+pub fn alike(digests: &[Digest]) -> Option<[usize; 2]> {
+    let mut order: Vec<usize> = (0..digests.len()).collect();
+    order.sort_unstable_by_key(|at| (digests[*at], *at));
+    let same = order.windows(2).filter(|pair| digests[pair[0]] == digests[pair[1]]);
+    same.min_by_key(|pair| pair[1]).map(|pair| [pair[0], pair[1]])
+}
+
+/// Makes sure that no two variants amount to the same. `name` is that of one in the list of the grid.
+fn differ<'a, T>(kind: &str, axes: &[Axis], variants: &[Variant<T>], name: impl Fn(usize) -> &'a str) -> Result<()> {
+    let digests: Vec<Digest> = variants.iter().map(|variant| variant.digest).collect();
+    let Some(pair) = alike(&digests) else { return Ok(()) };
+    Err(twice(kind, axes, pair.map(name), pair.map(|at| variants[at].values.iter().map(Option::as_ref).collect())))
+}
+
+/// What to say of two of a kind that amount to the same. Each has a name that the grid lists, and its values.
+pub fn twice(kind: &str, axes: &[Axis], names: [&str; 2], values: [Vec<Option<&Value>>; 2]) -> Wrong {
+    let [first, second] = names;
+    let said = |list: &str, first: &Value, second: &Value| {
+        format!("{list} has {first} twice, here as {second}: expected it once")
+    };
+    let differ = axes.iter().zip(values[0].iter().zip(&values[1])).find(|(_, (first, second))| first != second);
+    if let (true, Some((axis, (Some(first), Some(second))))) = (first == second, differ) {
+        let list = format!("{kind}.{}", variation::place(&axis.path));
+        return Wrong::at(Spot::below(kind, &axis.path).with(second), said(&list, first, second));
+    }
+    let list = list_of(kind);
+    Wrong::at(Spot::name(&list, second), said(&list, &first.into(), &second.into()))
+}
+
 /// Policies, with every combination of the knobs that the grid varies of each.
 pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> {
-    let mut found: Vec<Variant<Setup>> = Vec::new();
+    let (mut found, mut listed) = (Vec::<Variant<Setup>>::new(), Vec::<&str>::new());
     let mut used = vec![false; axes.len()];
     for name in names {
         let spot = || Spot::name("policies", name);
@@ -99,10 +129,9 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
                 };
                 Wrong::named(culprit("policy", &set, why).unwrap_or_else(spot), "policy", source)
             })?;
-            if found.iter().all(|known| known.base.name() != setup.name()) {
-                let values = values.into_iter().map(Option::<&Value>::cloned).collect();
-                found.push(Variant { digest: digest(&setup.name()), base: setup, values });
-            }
+            let values = values.into_iter().map(Option::<&Value>::cloned).collect();
+            found.push(Variant { digest: digest(&setup.in_full()), base: setup, values });
+            listed.push(name);
         }
     }
     if let Some((axis, _)) = axes.iter().zip(&used).find(|(_, used)| !**used) {
@@ -110,6 +139,7 @@ pub fn policies(names: &[String], axes: &[Axis]) -> Result<Vec<Variant<Setup>>> 
         let why = format!("the grid does not run {}: expected one of {}", axis.path[0], names.join(", "));
         return Err(Wrong::named(Spot::below("policy", &axis.path[..1]), place, evenkeel_experiment::Error::File(why)));
     }
+    differ("policy", axes, &found, |at| listed[at])?;
     Ok(found)
 }
 
@@ -160,7 +190,9 @@ pub fn conditions(axes: &[Axis], beside: Option<Beside>) -> Result<Vec<Variant<C
         let values = values.into_iter().map(Option::<&Value>::cloned).collect();
         Ok(Variant { base: conditions, values, digest })
     };
-    (0..count("conditions", 0, axes)?).map(of).collect()
+    let found = (0..count("conditions", 0, axes)?).map(of).collect::<Result<Vec<_>>>()?;
+    differ("conditions", axes, &found, |_| "")?;
+    Ok(found)
 }
 
 #[cfg(test)]

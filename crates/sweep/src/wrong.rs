@@ -144,6 +144,25 @@ impl Wrong {
     }
 }
 
+/// Makes sure that what is varied is written as that, and not as names. `kinds` has an example of each.
+pub fn tables(document: &DeTable<'_>, kinds: &[(&str, &str)]) -> Result<(), Wrong> {
+    for (kind, example) in kinds {
+        let Some(value) = document.get(*kind).filter(|value| !value.get_ref().is_table()) else { continue };
+        let names = match *kind {
+            "conditions" => String::new(),
+            kind => format!("; names come into {}", list_of(kind)),
+        };
+        let why = format!("{kind}: expected what is varied, such as {kind}.{example}{names}");
+        return Err(Wrong::there(value.span(), why));
+    }
+    Ok(())
+}
+
+/// The list of a grid that names those of a kind.
+pub fn list_of(kind: &str) -> String {
+    if kind == "policy" { "policies".into() } else { format!("{kind}s") }
+}
+
 /// Makes sure that a table can hold the numbers that are varied.
 pub fn numbers(document: &DeTable<'_>, kinds: &[&str]) -> Result<(), Wrong> {
     let varied = kinds.iter().filter_map(|kind| Some((*kind, document.get(*kind)?)));

@@ -23,13 +23,13 @@ pub fn run(args: &Sweep) -> Result<String> {
     let grid = Grid::parse(&catalog::read(&file)?, &file, Some(beside), reading.control().progress)?;
     drop(reading);
     let table = args.table.clone().unwrap_or_else(|| default_table(&args.grid));
+    let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
     if args.dry_run {
-        return plan(&grid, args.shard, &table, args.output.format);
+        return plan(&grid, &request, args);
     }
     let named = grid.named().map(Path::new).chain([args.grid.as_path()]);
-    apart(args.html.as_deref(), &table, named)?;
+    apart(args.html.as_deref(), &request.table, named)?;
     let html = Target::open_some(args.html.as_ref())?;
-    let request = Request { table, shard: args.shard, drop: args.drop, fresh: args.fresh };
     let work = Work::begin("sweeping", args.limit.max_events);
     let Done { runs, computed, .. } = match evenkeel_sweep::sweep(&grid, &request, &work.control()) {
         Ok(done) => done,
@@ -117,10 +117,11 @@ fn told(summary: &Summary, file: &str, runs: u64, computed: Option<u64>, seconds
 }
 
 /// What would be run.
-fn plan(grid: &Grid, shard: Shard, table: &Path, format: Format) -> Result<String> {
-    let of_shard = grid.runs_of(shard);
-    if format == Format::Json {
-        return json::print(&json::Planned::of(&grid.varied(), grid.runs(), (shard.to_string(), of_shard)));
+fn plan(grid: &Grid, request: &Request, args: &Sweep) -> Result<String> {
+    let Request { shard, ref table, .. } = *request;
+    let (of_shard, done) = (grid.runs_of(shard), evenkeel_sweep::already(grid, request, args.limit.max_events)?);
+    if args.output.format == Format::Json {
+        return json::print(&json::Planned::of(&grid.varied(), grid.runs(), (shard.to_string(), of_shard, done)));
     }
     let [workloads, machines, conditions, policies, orders, seeds] = grid.counts();
     let part = match shard {
@@ -135,6 +136,11 @@ fn plan(grid: &Grid, shard: Shard, table: &Path, format: Format) -> Result<Strin
     );
     for (name, values) in grid.varied() {
         let _ = writeln!(text, "  {name} = {}", values.join(", "));
+    }
+    match done {
+        0 => {}
+        all if all == of_shard => text.push_str("All of them are done already.\n"),
+        some => _ = writeln!(text, "{some} of them are done already; {} are left.", of_shard - some),
     }
     Ok(text)
 }

@@ -78,6 +78,12 @@ fn a_killed_sweep_goes_on_and_nothing_is_left_of_it() {
     first.wait().unwrap();
     let done = lines(folder);
     assert!(!folder.join("grid.parquet").exists());
+    // The line that was cut off is left where it is.
+    let journal = fs::read(folder.join("grid.parquet.journal")).unwrap();
+    let planned = json(folder, &["sweep", "grid.toml", "--dry-run"]);
+    let known = planned["done"].as_u64().unwrap();
+    assert!(known == done || known + 1 == done, "{done} lines, {known} done");
+    assert!(fs::read(folder.join("grid.parquet.journal")).unwrap() == journal);
     let report = json(folder, &["sweep", "grid.toml"]);
     let computed = report["computed"].as_u64().unwrap();
     // The last line may have been cut off.
@@ -88,6 +94,15 @@ fn a_killed_sweep_goes_on_and_nothing_is_left_of_it() {
     assert_eq!(names, ["grid.parquet", "grid.toml"]);
     let again = json(folder, &["sweep", "grid.toml"]);
     assert_eq!((&again["computed"], &again["effects"]), (&0.into(), &report["effects"]));
+    let told = |args: &[&str]| {
+        let output = run(folder, &[&["sweep", "grid.toml", "--dry-run"], args].concat());
+        String::from_utf8(output.stdout).unwrap().lines().last().unwrap().to_owned()
+    };
+    assert_eq!(told(&[]), "All of them are done already.");
+    assert!(told(&["--fresh"]).starts_with("  conditions.noise = true"));
+    // A grid that grows keeps what is done.
+    fs::write(folder.join("grid.toml"), GRID.replace("40", "50")).unwrap();
+    assert_eq!(told(&[]), "320 of them are done already; 80 are left.");
 }
 
 #[test]
@@ -157,6 +172,22 @@ fn mistakes_cost_no_run_and_no_file() {
                 concat!("\"2B2S\", \"", env!("CARGO_MANIFEST_DIR"), "/../../machines/2B2S.toml\""),
             ),
             "grid.toml:1:21: machines has \"2B2S\" twice, here as \"/",
+        ),
+        (
+            &GRID.replace("\"Sync-1\"", "\"radix\", \"radix:4\""),
+            "grid.toml:2:23: workloads has \"radix\" twice, here as \"radix:4\": expected it once",
+        ),
+        (
+            &GRID.replace("\"colab\"", "\"colab\", \"colab:takeover=any\""),
+            "grid.toml:3:29: policies has \"colab\" twice, here as \"colab:takeover=any\": expected it once",
+        ),
+        (
+            &format!("{GRID}policy.wash.quantum = [\"1ms\", \"1000us\"]").replace("\"colab\"", "\"wash\""),
+            "grid.toml:6:31: policy.wash.quantum has \"1ms\" twice, here as \"1000us\": expected it once",
+        ),
+        (
+            &format!("{GRID}workload = [\"radix\"]"),
+            "grid.toml:6:12: workload: expected what is varied, such as workload.program.radix.n = [1, 2]; names come into workloads",
         ),
     ] {
         let folder = folder(grid);

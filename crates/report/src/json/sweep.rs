@@ -133,7 +133,7 @@ impl<'a> SweptValues<'a> {
     }
 }
 
-/// What `sweep --dry-run` would run, whatever is done already.
+/// What `sweep --dry-run` would run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Planned<'a> {
@@ -143,6 +143,8 @@ pub struct Planned<'a> {
     pub shard: String,
     /// How many runs that part has.
     pub shard_runs: u64,
+    /// How many of those are done already, in the table or its journal.
+    pub done: u64,
     /// What is varied.
     pub varied: Vec<Varied<'a>>,
 }
@@ -158,8 +160,9 @@ pub struct Varied<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Of a grid, and a part of it with its runs.
-    pub fn of(varied: &'a [(String, Vec<String>)], runs: u64, (shard, shard_runs): (String, u64)) -> Self {
-        Self { runs, shard, shard_runs, varied: varied.iter().map(|(name, values)| Varied { name, values }).collect() }
+    /// Of a grid, and a part of it with its runs, so many of which are done.
+    pub fn of(varied: &'a [(String, Vec<String>)], runs: u64, (shard, shard_runs, done): (String, u64, u64)) -> Self {
+        let varied = varied.iter().map(|(name, values)| Varied { name, values }).collect();
+        Self { runs, shard, shard_runs, done, varied }
     }
 }

@@ -219,6 +219,17 @@ impl Setup {
         &self.name
     }
 
+    /// The name, with what every knob is, set or not: policies that have this in common do the same.
+    pub fn in_full(&self) -> String {
+        let knobs = self.description.knobs.iter().map(|Knob { name, value, .. }| match value {
+            Value::Switch => format!(":{name}={}", self.switch(name)),
+            Value::Time(_) => format!(":{name}={}ns", self.time(name).0),
+            Value::Number { .. } => format!(":{name}={}", self.number(name)),
+            Value::Word(_) => format!(":{name}={}", self.word(name)),
+        });
+        std::iter::once(self.description.name.to_owned()).chain(knobs).collect()
+    }
+
     /// The same under a shorter name.
     #[must_use]
     pub fn called(self, name: &str) -> Self {
