@@ -123,7 +123,8 @@ fn say(baseline: &str, all: usize, cells: u64, others: &[Found<'_>], drawn: bool
     if let Some(found) = winner {
         let (partly, than) = (partly(found, cells), than(found.difference.value));
         let range = range("95 % interval", found.difference.interval);
-        return format!("{} brings programs home {than} than {baseline}{partly} ({range})", found.policy);
+        let alike = alike(found, &others);
+        return format!("{} brings programs home {than} than {baseline}{partly} ({range}){alike}", found.policy);
     }
     let (than, partly) = (than(best.difference.value), partly(best, cells));
     if others.iter().all(|found| found.difference.value > TRIFLE && clear(found)) {
@@ -139,6 +140,18 @@ fn say(baseline: &str, all: usize, cells: u64, others: &[Found<'_>], drawn: bool
     format!(
         "No policy is told to be sooner than {baseline} by {seeds} seeds; {nearest} comes out {than}{partly} ({range})"
     )
+}
+
+/// Which others do as much as the winner as far as its interval tells: one is named, and is not the only choice.
+fn alike(winner: &Found<'_>, others: &[&Found<'_>]) -> String {
+    let Some((low, high)) = winner.difference.interval else { return String::new() };
+    let within = |found: &&&Found<'_>| (low..=high).contains(&found.difference.value) && found.policy != winner.policy;
+    let names: Vec<&str> = others.iter().filter(within).map(|found| found.policy).collect();
+    match &names[..] {
+        [] => String::new(),
+        [one] => format!("; {one} is within that, too"),
+        [first @ .., last] => format!("; {} and {last} are within that, too", first.join(", ")),
+    }
 }
 
 /// Whether a policy can only be simulated, since it must know the future of every thread.
@@ -199,6 +212,19 @@ mod tests {
         );
         let text = said(&[("gts", &[0.10, 0.11, 0.10])]);
         assert!(text.starts_with("cfs is ahead of all others; gts is 10.9 % later (95 %"), "{text}");
+    }
+
+    #[test]
+    fn others_that_do_as_much_as_the_winner_are_named() {
+        let (best, near, far): (&[f64], &[f64], &[f64]) =
+            (&[-0.12, -0.10, -0.11], &[-0.10, -0.10, -0.11], &[-0.02, -0.02, -0.03]);
+        let text = said(&[("gts", near), ("colab", best), ("eas", far)]);
+        assert!(text.ends_with(" sooner); gts is within that, too"), "{text}");
+        let text = said(&[("gts", near), ("pfs", near), ("colab", best), ("fcf", near)]);
+        assert!(
+            text.starts_with("colab brings") && text.ends_with("; gts, pfs and fcf are within that, too"),
+            "{text}"
+        );
     }
 
     #[test]
