@@ -32,7 +32,10 @@ pub enum What {
         process: bool,
     },
     /// It replaced its program; its name may have changed.
-    Exec,
+    Exec {
+        /// The number that it had before, if it was not the first thread of its process, whose number it has taken over.
+        before: Option<Tid>,
+    },
     /// It was put on a CPU, or runs there already.
     On,
     /// It left its CPU.

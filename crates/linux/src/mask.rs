@@ -1,8 +1,9 @@
 //! Affinity masks.
 
-use std::io;
 use std::sync::OnceLock;
+use std::{fs, io};
 
+use evenkeel_topology::list;
 use rustix::process::{Pid, geteuid};
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
 
@@ -47,6 +48,15 @@ pub fn limit() -> CpuSet {
         tried.join().ok().and_then(Result::ok).unwrap_or(all)
     })
 }
+
+/// What is given back in place of a mask: one that leaves out no CPU that is online leaves out none that comes later, either.
+pub fn lasting(mask: CpuSet) -> CpuSet {
+    let online = fs::read_to_string(ONLINE).ok().and_then(|text| list::parse(&text).ok()).unwrap_or_default();
+    let whole = !online.is_empty() && online.iter().all(|cpu| mask.is_set(usize::from(*cpu)));
+    if whole { of(0..CpuSet::MAX_CPU as u16) } else { mask }
+}
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// The mask of a thread.
 ///

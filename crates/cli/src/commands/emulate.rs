@@ -87,13 +87,18 @@ fn launch(
 ) -> Result<(u8, Option<Summary>)> {
     let mut guard = live::guard()?;
     let mut launched = Launched::with(command, variables)?;
-    plan.confine(launched.pid(), &mut guard).context(Own("cannot confine the command to the machine's CPUs"))?;
+    let confined = plan.confine(launched.pid(), &mut guard);
+    let confined = confined.context(Own("cannot confine the command to the machine's CPUs"))?;
     if let Some(host) = host {
-        let Followed { status, summary } = live::follow(host, host::Target::Command(&mut launched), guard)?;
+        let followed = live::follow(host, host::Target::Command(&mut launched), guard);
+        confined.end();
+        let Followed { status, summary } = followed?;
         return Ok((status.map_or(0, launch::exit_code), Some(summary)));
     }
     launched.release()?;
-    Ok((launch::exit_code(launched.finish()?), None))
+    let status = launched.finish();
+    confined.end();
+    Ok((launch::exit_code(status?), None))
 }
 
 /// Warns if a little core shares its hardware with a big one: occupying the one slows the other down, too.

@@ -14,8 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, OWN_FAILURE, Signals, exit_code};
-use evenkeel_linux::quote;
 use evenkeel_linux::trial::{Counters, Ended, Measured, Rules, STOCK, Trial, Turn};
+use evenkeel_linux::{host, quote};
 use evenkeel_model::Ns;
 use indicatif::{HumanDuration, ProgressBar};
 
@@ -104,8 +104,10 @@ pub fn ab(args: &Run, rounds: u32, html: Option<Target>) -> Result<String> {
         openmp::library()?;
         words.insert(1, "--openmp");
     }
-    let period = format!("{}ns", args.period.0);
-    let options = [options(&args.cores), vec!["--period".into(), period]].concat();
+    let mut options = options(&args.cores);
+    if args.period != host::PERIOD {
+        options.extend(["--period".into(), format!("{}ns", args.period.0)]);
+    }
     let schedulers = [Scheduler { name: "stock".into(), words: Vec::new() }, Scheduler::new(&words, &options)];
     job.warm(&schedulers[STOCK])?;
     // Every difference counts where one is asked for.

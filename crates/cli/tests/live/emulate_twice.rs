@@ -125,7 +125,10 @@ fn two_on_the_same_cpus_say_that_their_figures_are_of_neither() {
     other.finish();
     let said = fs::read_to_string(folder.path().join("one.err")).unwrap();
     let why = format!("slowed down by another `evenkeel emulate` as well (process {process})");
-    assert!(said.contains(&why) && said.contains("its speed, energy and power are not those of this machine"), "{said}");
+    assert!(
+        said.contains(&why) && said.contains("its speed, energy and power are not those of this machine"),
+        "{said}"
+    );
 }
 
 #[test(emulation)]

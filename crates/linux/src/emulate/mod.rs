@@ -20,8 +20,8 @@ use std::thread::{self, JoinHandle};
 
 use evenkeel_model::Ns;
 use evenkeel_topology::list;
-use rustix::process::Pid;
-use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use rustix::process::{Pid, getpid, set_child_subreaper};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use signal_hook::consts::SIGCONT;
 
 use crate::clock::clock;
@@ -136,6 +136,32 @@ pub enum Error {
     Affinity(io::Error),
 }
 
+/// A command that is confined to a machine.
+#[derive(Debug)]
+pub struct Confined {
+    before: CpuSet,
+    after: CpuSet,
+    guard: Tid,
+}
+
+impl Confined {
+    /// The command has ended: what it has left running may use every CPU again, if it still has the machine's mask.
+    pub fn end(self) {
+        let widened = |tid: &Tid| {
+            let pid = Pid::from_raw(*tid as i32);
+            sched_getaffinity(pid).is_ok_and(|now| now == self.after) && sched_setaffinity(pid, &self.before).is_ok()
+        };
+        // What is started meanwhile may have inherited the mask.
+        loop {
+            let left = process::children(std::process::id()).into_iter().filter(|child| *child != self.guard);
+            let threads = left.flat_map(|process| process::family(process).unwrap_or_default());
+            if self.before == self.after || threads.filter(widened).count() == 0 {
+                return;
+            }
+        }
+    }
+}
+
 impl Plan {
     /// The first CPUs that this process may use become big, the next ones little.
     ///
@@ -165,20 +191,22 @@ impl Plan {
         cpus
     }
 
-    /// Confines a process that has not begun yet, and so all that it starts, to the machine, for as long as the guard
-    /// lives. Nothing changes if the machine is all that the process may use.
+    /// Confines a process that has not begun yet, and so all that it starts, to the machine. Nothing changes if the machine is all that
+    /// the process may use. If this process is killed, the guard undoes it.
     ///
     /// # Errors
     /// The process has gone, or there is no memory.
-    pub fn confine(&self, process: Tid, guard: &mut Guard) -> io::Result<()> {
+    pub fn confine(&self, process: Tid, guard: &mut Guard) -> io::Result<Confined> {
         let pid = Pid::from_raw(process as i32);
         let (before, after) = (sched_getaffinity(pid)?, mask::of(self.cpus()));
-        if before == after {
-            return Ok(());
+        if before != after {
+            // What outlives the process that started it is found. Without it, before Linux 3.4, it is not.
+            let _ = set_child_subreaper(Some(getpid()));
+            let started = process::started(process).unwrap_or_default();
+            guard.record(&Change { tid: process, started, process, before, after, inherited: true })?;
+            sched_setaffinity(pid, &after)?;
         }
-        let started = process::started(process).unwrap_or_default();
-        guard.record(&Change { tid: process, started, process, before, after, inherited: true })?;
-        Ok(sched_setaffinity(pid, &after)?)
+        Ok(Confined { before: mask::lasting(before), after, guard: guard.pid() })
     }
 
     /// The CPUs that a thread occupies: those that are slower, or can be made so.

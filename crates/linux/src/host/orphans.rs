@@ -8,7 +8,8 @@ use crate::process;
 
 /// The orphans of a command that this process has started.
 pub(super) struct Orphans {
-    command: Tid,
+    /// Children that are none: the command, and those that this process had before, if another program of its number started them.
+    others: Vec<Tid>,
 }
 
 impl Orphans {
@@ -16,7 +17,9 @@ impl Orphans {
     pub fn of(command: Tid) -> Self {
         // Without it they are not found, as before Linux 3.4.
         let _ = set_child_subreaper(Some(getpid()));
-        Self { command }
+        let mut others = process::children(std::process::id());
+        others.push(command);
+        Self { others }
     }
 
     /// The processes that have become children of this one and still run. `other` is a child that is none.
@@ -24,6 +27,6 @@ impl Orphans {
         let children = process::children(std::process::id());
         // One that has ended is waited for by its parent, which this process is now.
         let runs = |child: &Tid| !matches!(waitpid(Pid::from_raw(*child as i32), WaitOptions::NOHANG), Ok(Some(_)));
-        children.into_iter().filter(|child| *child != self.command && *child != other).filter(runs).collect()
+        children.into_iter().filter(|child| !self.others.contains(child) && *child != other).filter(runs).collect()
     }
 }

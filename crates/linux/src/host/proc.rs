@@ -35,7 +35,7 @@ struct Files {
     /// Kept open where there is room.
     open: Option<[File; 2]>,
     last: Option<Sample>,
-    /// What it had done before it was followed.
+    /// What it had done when it was sampled last, or before it was followed.
     before: Done,
 }
 
@@ -134,14 +134,16 @@ impl Files {
         };
         let (state, cpu) = parse_stat(&buffer[..length])?;
         let done = self.done(pid, tid)?;
-        let run = done.run.since(self.before.run);
+        // One that calls exec takes over the first thread's number, and has done less.
+        let before = if done.switches < self.before.switches { Done::default() } else { self.before };
+        self.before = done;
         let mut sample = self.last.unwrap_or(Sample { tid, process: pid, ..Sample::default() });
         // What it ran since the last sample is taken to have been where it is now.
-        let before: u64 = sample.run.iter().map(|run| run.0).sum();
         let core_type = usize::from(type_of.get(usize::from(cpu)).copied().unwrap_or_default()).min(MAX_TYPES - 1);
-        sample.run[core_type] += Ns(run.0.saturating_sub(before));
-        (sample.state, sample.cpu, sample.delay, sample.switches) =
-            (state, cpu, done.delay.since(self.before.delay), done.switches - self.before.switches);
+        sample.run[core_type] += done.run.since(before.run);
+        sample.delay += done.delay.since(before.delay);
+        sample.switches += done.switches - before.switches;
+        (sample.state, sample.cpu) = (state, cpu);
         self.last = Some(sample);
         Some(sample)
     }

@@ -176,7 +176,10 @@ impl RecordingBuilder {
     fn happens(&mut self, event: &Event) {
         match event.what {
             What::Forked { child, process } => self.forked(event.tid, event.cpu, child, process),
-            What::Exec => drop(self.runs(event.tid, event.cpu)),
+            What::Exec { before } => {
+                before.into_iter().for_each(|before| self.takes_over(event.tid, before));
+                self.runs(event.tid, event.cpu);
+            }
             What::On => {
                 let thread = self.thread(event.tid);
                 self.observe_wake(thread, event.cpu);
@@ -277,6 +280,16 @@ impl RecordingBuilder {
         self.does(parent, Step::Spawn(child as u32));
         if thread {
             self.threads[child].part = self.teams.started(child, parent);
+        }
+    }
+
+    /// A thread has taken over the number of its process's first one, which is gone.
+    fn takes_over(&mut self, tid: Tid, before: Tid) {
+        let Some(thread) = self.by_tid.remove(&before) else { return };
+        let first = self.by_tid.insert(tid, thread).filter(|first| *first != thread);
+        if let Some(first) = first.filter(|first| self.threads[*first].exited.is_none()) {
+            self.threads[first].settle(self.now, &self.cpus);
+            self.threads[first].exited = Some(self.now.at);
         }
     }
 

@@ -83,7 +83,7 @@ impl Recorder {
             event.cpu = core_of.get(&event.cpu).copied().unwrap_or(NO_CORE);
             match event.what {
                 What::Forked { child, .. } => drop(unnamed.insert(child, event.at)),
-                What::Exec => drop(unnamed.insert(event.tid, event.at)),
+                What::Exec { .. } => drop(unnamed.insert(event.tid, event.at)),
                 _ => {}
             }
             recording.event(event);

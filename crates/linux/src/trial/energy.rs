@@ -47,8 +47,11 @@ impl Counters {
 }
 
 impl Package {
-    /// The zone in this folder, if it is that of a package: others are parts of one, or the whole machine.
+    /// The zone in this folder, if it is that of a package: others are parts of one, the whole machine, or the same counter once more
+    /// (`intel-rapl-mmio:0`).
     fn find(zone: PathBuf) -> Option<Self> {
+        let folder = zone.file_name()?.to_str()?;
+        folder.strip_prefix("intel-rapl:")?;
         let name = fs::read_to_string(zone.join("name")).ok()?;
         let range = fs::read_to_string(zone.join("max_energy_range_uj")).ok()?.trim().parse().ok()?;
         name.starts_with("package-").then_some(Self { zone, range })
@@ -78,6 +81,7 @@ mod tests {
         };
         assert_eq!(Counters::find(root.path()).since(&[]), None);
         zone("intel-rapl:0", "package-0", 900_000);
+        zone("intel-rapl-mmio:0", "package-0", 900_000);
         zone("intel-rapl:0:0", "core", 1);
         zone("intel-rapl:1", "package-1", 100);
         zone("intel-rapl:2", "psys", 5);

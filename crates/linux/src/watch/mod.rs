@@ -217,7 +217,7 @@ impl Watch {
         let slot = used.fetch_add(1, Ordering::Relaxed);
         let state = if stat.running { RUNNING } else { BLOCKED };
         let since = crate::clock::clock().0;
-        let own = mask::of_thread(tid).map(|own| mask::words(&own)).unwrap_or_default();
+        let own = mask::of_thread(tid).map(|own| mask::words(&mask::lasting(own))).unwrap_or_default();
         let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, own, ..Record::default() };
         if !self.records.write(slot as usize, record) {
             used.fetch_sub(1, Ordering::Relaxed);

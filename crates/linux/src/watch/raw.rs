@@ -34,7 +34,7 @@ impl RawEvent {
         let what = match self.kind {
             0 => What::Forked { child: self.other, process: false },
             1 => What::Forked { child: self.other, process: true },
-            2 => What::Exec,
+            2 => What::Exec { before: Some(self.other).filter(|before| *before != 0) },
             3 | 10 => What::On,
             4 => What::Off(Off::Preempted),
             5 => What::Off(Off::Futex),

@@ -326,7 +326,7 @@ static bool inherits(struct task_struct *child, struct record *parent)
 	if (bpf_probe_read_kernel(has, size < sizeof(has) ? size : sizeof(has), &child->cpus_mask))
 		return false;
 	for (int word = 0; word < MAX_CPUS / 64; word++)
-		if (has[word] != (parent->own[word] & usable[word]))
+		if ((has[word] & usable[word]) != (parent->own[word] & usable[word]))
 			return true;
 	return false;
 }
@@ -369,7 +369,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	}
 	record = record_of(tid);
 	if (record)
-		emit(bpf_ktime_get_ns(), tid, 0, EXECUTED);
+		emit(bpf_ktime_get_ns(), tid, tid != old ? old : 0, EXECUTED);
 	return 0;
 }
 

@@ -130,14 +130,17 @@ impl Affinity {
             };
             match sampler.wish(*tid).or_else(|| sampler.own_mask(*tid)) {
                 Some(own) => {
-                    let own = self.usable(own);
-                    if own != present {
+                    let usable = self.usable(own);
+                    let mut found = self.cores(&usable);
+                    // It may have more: what has come since is none of those.
+                    if mask::cpus(&usable).any(|cpu| !present.is_set(usize::from(cpu))) {
                         inherited = true;
-                        let chosen = self.settle(*tid, &own, sampler)?.1;
-                        cores.insert(*tid, chosen.unwrap_or(self.cores(&own)));
-                    } else {
-                        cores.insert(*tid, self.cores(&own));
+                        // The kernel refuses a mask without a CPU that it could use.
+                        let some = mask::cpus(&usable).any(|cpu| own.is_set(usize::from(cpu)));
+                        let meant = if some { own } else { usable };
+                        found = self.settle(*tid, &meant, sampler)?.1.unwrap_or(found);
                     }
+                    cores.insert(*tid, found);
                 }
                 None => {
                     let (parent, born) = (sampler.parent(*tid, *process), process::started_between(*tid));
@@ -205,15 +208,16 @@ impl Affinity {
         if from.since(process_since) < YOUNG {
             return Ok(Moved::Later);
         }
-        let Ok(before) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
+        let Ok(present) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
         let cpu = self.cpus[core];
-        if !before.is_set(usize::from(cpu)) {
-            return Ok(Moved::Forbidden(self.cores(&before)));
+        if !present.is_set(usize::from(cpu)) {
+            return Ok(Moved::Forbidden(self.cores(&present)));
         }
         let after = mask::of([cpu]);
-        if before == after {
+        if present == after {
             return Ok(Moved::Done);
         }
+        let before = mask::lasting(present);
         let slot = self.guard.record(&Change { tid, started, process, before, after, inherited: false })?;
         // On a busy machine this thread would wait for a CPU while the mask is narrow, for many ms.
         let urgent = Urgent::this_thread();
@@ -270,9 +274,9 @@ impl Affinity {
                 Some(change) if change.after == present => change.before,
                 Some(_) => {
                     changed(tid, self.cores(&present));
-                    present
+                    mask::lasting(present)
                 }
-                None => present,
+                None => mask::lasting(present),
             };
             let after =
                 mask::of(cores.iter().map(|core| self.cpus[core.index()]).filter(|cpu| own.is_set(usize::from(*cpu))));
