@@ -1,7 +1,7 @@
 //! Which thread is where and for how long it has run, noted again and again for a timeline. The thread that decides only notes
 //! it; all that takes longer, such as reading names, is left to the thread that wants to know it.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::monitor::ThreadNow;
@@ -29,23 +29,34 @@ pub(crate) struct Moments {
     to: SyncSender<Moment>,
     due: Ns,
     takeovers: usize,
+    /// Threads that have ended, of moments for which there was no room.
+    gone: Vec<ThreadNow>,
 }
 
 impl Moments {
     /// None yet, and where they are read.
     pub(crate) fn new() -> (Self, Receiver<Moment>) {
         let (to, read) = sync_channel(UNREAD);
-        (Self { to, due: Ns::ZERO, takeovers: 0 }, read)
+        (Self { to, due: Ns::ZERO, takeovers: 0, gone: Vec::new() }, read)
     }
 
     /// Notes one, if it is time for it or a policy has just taken over.
     pub(crate) fn note(&mut self, scheduling: &mut dyn Turn, takeovers: usize) {
-        let at = clock();
-        if at < self.due && takeovers == self.takeovers {
-            return;
+        if clock() >= self.due || takeovers != self.takeovers {
+            self.note_now(scheduling, takeovers);
         }
-        let moment = Moment { at, takeovers, living: scheduling.threads(), gone: scheduling.gone() };
-        let _ = self.to.try_send(moment);
+    }
+
+    /// Notes one in any case, such as the last one before another policy takes over.
+    pub(crate) fn note_now(&mut self, scheduling: &mut dyn Turn, takeovers: usize) {
+        let at = clock();
+        let mut gone = std::mem::take(&mut self.gone);
+        gone.extend(scheduling.gone());
+        let moment = Moment { at, takeovers, living: scheduling.threads(), gone };
+        if let Err(TrySendError::Full(moment)) = self.to.try_send(moment) {
+            self.gone = moment.gone;
+            self.gone.truncate(Gone::MOST);
+        }
         (self.due, self.takeovers) = (next(at, clock()), takeovers);
     }
 }
@@ -89,12 +100,52 @@ impl Gone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::speedups::Learnt;
+    use crate::{Ended, Error, Figures};
 
     #[test]
     fn noting_takes_at_most_a_hundredth_of_the_time() {
         let at = Ns::from_ms;
         assert_eq!(next(at(100), at(100)), at(150));
         assert_eq!(next(at(100), at(101)), at(200));
+    }
+
+    /// Stands for a scheduler of which a thread has ended since it was last asked.
+    struct Ends;
+
+    impl Turn for Ends {
+        fn run_until(&mut self, _: Ns) -> Result<Option<Ended>, Error> {
+            Ok(None)
+        }
+
+        fn figures(&self) -> Figures {
+            Figures::default()
+        }
+
+        fn missing(&self) -> Option<String> {
+            None
+        }
+
+        fn threads(&mut self) -> Vec<ThreadNow> {
+            Vec::new()
+        }
+
+        fn gone(&mut self) -> Vec<ThreadNow> {
+            vec![ThreadNow::default()]
+        }
+
+        fn learnt(&self) -> Learnt {
+            Learnt::default()
+        }
+    }
+
+    #[test]
+    fn threads_that_end_while_moments_are_not_read_are_in_a_later_one() {
+        let (mut moments, read) = Moments::new();
+        (0..UNREAD + 3).for_each(|_| moments.note_now(&mut Ends, 0));
+        assert_eq!(read.try_iter().map(|moment| moment.gone.len()).sum::<usize>(), UNREAD);
+        moments.note_now(&mut Ends, 0);
+        assert_eq!(read.try_iter().map(|moment| moment.gone.len()).sum::<usize>(), 3 + 1);
     }
 
     #[test]

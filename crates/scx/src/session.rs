@@ -120,9 +120,11 @@ impl Session {
             let mut watched = Watched::new(plan, pinned);
             while !until.load(Ordering::Relaxed) {
                 let ended = scheduling.run_until(clock::clock() + POLL)?;
-                // Before a policy takes over and right after that: all counts begin anew then.
                 note(&mut moments, &mut *scheduling, &watched);
-                scheduling = watched.obey(scheduling)?;
+                // Before a policy takes over and right after that: all counts begin anew then.
+                scheduling = watched.obey(scheduling, |scheduling, takeovers| {
+                    moments.iter_mut().for_each(|moments| moments.note_now(scheduling, takeovers));
+                })?;
                 note(&mut moments, &mut *scheduling, &watched);
                 let account = watched.account(&*scheduling);
                 watched.tell(&mut *scheduling, &account);

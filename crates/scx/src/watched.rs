@@ -76,11 +76,15 @@ impl Watched {
     }
 
     /// Makes the changes that were asked for. Another policy takes the machine over anew: while it is loaded, the kernel's own
-    /// scheduler has it.
+    /// scheduler has it. `last` sees what was scheduled until then, and how often the machine was taken over before.
     ///
     /// # Errors
     /// The machine cannot be taken over again.
-    pub(crate) fn obey(&mut self, mut scheduling: Box<dyn Turn>) -> Result<Box<dyn Turn>, Error> {
+    pub(crate) fn obey(
+        &mut self,
+        mut scheduling: Box<dyn Turn>,
+        mut last: impl FnMut(&mut dyn Turn, usize),
+    ) -> Result<Box<dyn Turn>, Error> {
         for asked in self.monitor.as_ref().map(Monitor::asked).unwrap_or_default() {
             let Change::Policy(name) = &asked.change else {
                 self.pins.lock().asked.push_back(asked);
@@ -97,6 +101,7 @@ impl Watched {
             let changed = Plan { policy, path, ..self.plan.clone() };
             let learnt = scheduling.learnt();
             self.before = self.before.and(&scheduling.figures());
+            last(&mut *scheduling, self.takeovers);
             drop(scheduling);
             self.takeovers += 1;
             match begin(&changed, learnt.clone()) {

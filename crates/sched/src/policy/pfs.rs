@@ -144,13 +144,18 @@ impl Pfs {
         threads.min_by_key(|thread| self.progress(*thread))
     }
 
-    /// A thread that slept, or is new, is owed no more than one exchange of the others' progress.
+    /// A thread that slept, or is new, is owed no more than one exchange of the others' progress, and owes them no more: what it achieved
+    /// while others did not run is not held against it for ever.
     fn catch_up(&mut self, s: &State, thread: ThreadId) {
         let others = s.living().filter(|other| *other != thread && s.thread(*other).runnable());
-        let Some(floor) = others.map(|other| self.progress(other)).min() else { return };
-        let least = floor - self.lag;
+        let achieved = others.map(|other| self.progress(other));
+        let range = achieved.fold(None, |range: Option<(i64, i64)>, one| {
+            range.map_or(Some((one, one)), |(least, most)| Some((least.min(one), most.max(one))))
+        });
+        let Some((least, most)) = range else { return };
+        let owed = least - self.lag..=most + self.lag;
         let progress = self.progress_mut(thread);
-        *progress = (*progress).max(least);
+        *progress = (*progress).clamp(*owed.start(), *owed.end());
     }
 }
 

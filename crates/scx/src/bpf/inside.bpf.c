@@ -108,6 +108,8 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 	own->dealt = core + 1;
 	/* Where a thread is that comes first, it waits in the core's queue, where others may fetch it. */
 	if (idle(core) && !is_occupied(cpu_of(core)) && claim(slot, core)) {
+		if (why == NEW)
+			note_first(slot, core);
 		t->vruntime = hook_enter(slot, core, why);
 		t->since = now;
 		begins(slot, core, now);
@@ -178,10 +180,13 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	}
 	if (core_at(core)->current && core_at(core)->current != swaps)
 		own->moves_since = 0;
+	if (why == NEW)
+		note_first(slot, core);
 	t->vruntime = hook_enter(slot, core, why);
 	join_queue(slot, core, now);
 	wait_for(p, core, t->vruntime, flags & ~SCX_ENQ_REENQ);
-	if (flags & SCX_ENQ_REENQ)
+	/* Where a thread is that comes first, it is for another core to fetch this one. */
+	if (flags & SCX_ENQ_REENQ || (idle(core) && is_occupied(cpu_of(core))))
 		kick_idle_for(slot);
 	else if (why == NEW || why == WOKEN || (core != from && why != TAKEN))
 		check_preemption(slot, core);
@@ -359,6 +364,9 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 	reweigh(p, slot);
 	account(p, slot, now);
 	note_lacks(now);
+	/* The policy wants it elsewhere meanwhile. */
+	if (!may_run_on(slot, core))
+		own->leaves = true;
 	if (core_at(core)->queued && hook_expired(slot, core))
 		own->leaves = true;
 	if (rebalance(core) || waits_too_long(core) || waits_in_vain(core))

@@ -21,17 +21,20 @@ impl<O: Orders> Driver<O> {
     /// Reports what a running thread did until now, by the clock.
     fn account(&mut self, id: ThreadId, core: CoreId) {
         let thread = &mut self.threads[id.index()];
-        let time = self.now.since(thread.since);
+        thread.clocked += self.now.since(thread.since);
         thread.since = self.now;
+        let time = thread.clocked.since(thread.reported);
         thread.reported += time;
         self.ran(id, core, time);
     }
 
-    /// Reports what a thread that leaves its core did, by the kernel's count.
+    /// Reports what a thread that leaves its core did, by the kernel's count. What was reported too much, since something that comes first
+    /// had the core for a while, is taken off what it does next.
     pub(super) fn count(&mut self, id: ThreadId, core: CoreId, counted: Ns) {
         let thread = &mut self.threads[id.index()];
-        let time = counted.since(thread.counted).since(thread.reported);
-        (thread.counted, thread.reported) = (counted, Ns::ZERO);
+        let did = counted.since(thread.counted);
+        let time = did.since(thread.reported);
+        (thread.counted, thread.reported) = (counted, thread.reported.since(did));
         self.ran(id, core, time);
     }
 

@@ -59,7 +59,7 @@ impl<O: Orders> Driver<O> {
             self.figures.longest_wait = self.figures.longest_wait.max(waited);
             thread.waited += waited;
         }
-        (thread.counted, thread.reported, thread.since) = (ran, Ns::ZERO, now);
+        (thread.counted, thread.clocked, thread.since) = (ran, Ns::ZERO, now);
         if let Location::Sent(other) = std::mem::replace(&mut thread.location, Location::Waiting) {
             self.cores[other.index()].sent = None;
             if !sent {

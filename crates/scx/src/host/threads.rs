@@ -24,8 +24,10 @@ pub(super) struct Thread {
     pub(super) begun: bool,
     pub(super) weight: u32,
     pub(super) mask: CoreSet,
-    /// What the kernel had counted at the last event, and what has been reported since.
+    /// What the kernel had counted at the last event, how long it has run since by the clock, and what has been reported of that, more than it
+    /// did before included.
     pub(super) counted: Ns,
+    pub(super) clocked: Ns,
     pub(super) reported: Ns,
     /// When it was last accounted for, or began to wait.
     pub(super) since: Ns,
@@ -62,6 +64,7 @@ impl<O: Orders> Driver<O> {
             weight: event.weight,
             mask,
             counted: event.ran,
+            clocked: Ns::ZERO,
             reported: Ns::ZERO,
             since: self.now,
             waited: Ns::ZERO,

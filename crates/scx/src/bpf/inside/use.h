@@ -88,8 +88,13 @@ static __always_inline void note_block(__u32 slot, __u64 now)
 	t->estimate = level > t->estimate ? level : t->estimate - (t->estimate - level) / 4;
 }
 
-/* A new thread counts as half as busy as its core lets it be, and as always runnable: `ready` and `begin` of
- * sched/src/scheduler.rs. */
+/* What a new thread counts as: as half as busy as its core lets it be. */
+static __always_inline __u64 first_usage(__u32 core)
+{
+	return PELT_ONE / 2 * place_of(core)->capacity / PELT_FULL;
+}
+
+/* A new thread is always runnable, too: `ready` and `begin` of sched/src/scheduler.rs. */
 static __always_inline void note_begin(__u32 slot, __u32 core, __u64 now)
 {
 	struct thread *t = thread_at(slot);
@@ -100,9 +105,21 @@ static __always_inline void note_begin(__u32 slot, __u32 core, __u64 now)
 	__builtin_memset(&t->usage, 0, sizeof(t->usage));
 	t->estimate = t->expected = 0;
 	t->load.average = PELT_ONE;
-	t->usage.average = PELT_ONE / 2 * place_of(core)->capacity / PELT_FULL;
+	t->usage.average = first_usage(core);
 	t->load.last = t->usage.last = now;
 	__sync_fetch_and_add(&brought[core & (CORES - 1)], t->usage.average);
+}
+
+/* It is its first core, not that on which it was made, whose capacity counts. */
+static __always_inline void note_first(__u32 slot, __u32 core)
+{
+	struct thread *t = thread_at(slot);
+	__u64 usage = first_usage(core);
+
+	if (!reads_usage)
+		return;
+	__sync_fetch_and_add(&brought[t->core & (CORES - 1)], usage - t->usage.average);
+	t->usage.average = usage;
 }
 
 /* A thread is gone. */

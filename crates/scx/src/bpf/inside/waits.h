@@ -68,13 +68,14 @@ DECISION int waits_too_long(__u32 core)
 	return !!slot;
 }
 
-/* The same where a core chooses: if one has waited for too long, more may have, and ticks alone would be too few for them. */
+/* The same where a core chooses: if one has waited for too long, more may have, and ticks alone would be too few for them. Those behind come
+ * up here whether or not one has: where threads block before a tick, the ordered queue would be empty before them. */
 static __always_inline __u32 take_overdue(__u32 core)
 {
-	if (!late[core & (CORES - 1)] || !core_at(core)->queued)
+	if (!core_at(core)->queued)
 		return 0;
 	close_up(core);
-	return overdue(core);
+	return late[core & (CORES - 1)] ? overdue(core) : 0;
 }
 
 /* Whether a thread waits for a core that is away. It comes next on this one, since not every policy fetches what waits elsewhere

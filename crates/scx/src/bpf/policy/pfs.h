@@ -17,6 +17,12 @@ static __always_inline __u32 pfs_behind(__u32 best, __u32 slot)
 	return !best || (slot && progress_of(slot) < progress_of(best)) ? slot : best;
 }
 
+/* Which of two has achieved more. */
+static __always_inline __u32 pfs_ahead(__u32 best, __u32 slot)
+{
+	return !best || progress_of(slot) > progress_of(best) ? slot : best;
+}
+
 DECISION __u32 pfs_behind_waiting(__u32 best, __u32 core, __u32 to)
 {
 	__u32 slot;
@@ -40,35 +46,49 @@ DECISION __u32 pfs_next(__u32 core, __u32 ran)
 	return pfs_behind(waiting, ran);
 }
 
-/* Whether another thread is so little ahead that nothing is owed any more. */
+/* Whether another thread is so little ahead, or behind, that no more is owed. */
 static __always_inline bool pfs_near(__u32 slot, __u32 other)
 {
-	return other && other != slot && progress_of(slot) >= progress_of(other) - LAG;
+	__s64 ahead;
+
+	if (!other || other == slot)
+		return false;
+	ahead = progress_of(other) - progress_of(slot);
+	return ahead <= LAG && ahead >= -LAG;
 }
 
-/* A thread that slept, or is new, is owed no more than one exchange of the others' progress. */
+/* A thread that slept, or is new, is owed no more than one exchange of the others' progress, and owes them no more. */
 DECISION int pfs_catch_up(__u32 slot)
 {
-	__u32 core, other, least = ANY(0);
+	__u32 core, other, least = ANY(0), most = ANY(0);
 	struct thread *t = thread_at(slot);
 
 	FOR(core, 0, machine.cores) {
 		/* Nearly always it is one of the first. */
-		if (pfs_near(slot, core_at(core)->current))
+		other = core_at(core)->current;
+		if (pfs_near(slot, other))
 			return 0;
-		if (core_at(core)->current && core_at(core)->current != slot)
-			least = pfs_behind(least, core_at(core)->current);
+		if (other && other != slot) {
+			least = pfs_behind(least, other);
+			most = pfs_ahead(most, other);
+		}
 		if (!core_at(core)->queued)
 			continue;
 		FOR_WAITING(other, core) {
 			if (pfs_near(slot, other))
 				return 0;
-			if (other != slot)
+			if (other != slot) {
 				least = pfs_behind(least, other);
+				most = pfs_ahead(most, other);
+			}
 		}
 	}
-	if (least)
+	if (!least)
+		return 0;
+	if (progress_of(slot) < progress_of(least) - LAG)
 		t->progress = progress_of(least) - LAG;
+	if (progress_of(slot) > progress_of(most) + LAG)
+		t->progress = progress_of(most) + LAG;
 	return 0;
 }
 

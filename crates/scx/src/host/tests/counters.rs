@@ -34,6 +34,30 @@ fn where_instructions_are_counted_speedups_are_measured() {
     assert_eq!(thread.instructions, Some(Instructions(60_000_000)));
 }
 
+/// By the clock it has run for longer than the kernel counts: that is made up for when it runs next.
+#[test]
+fn time_that_something_else_had_the_core_is_not_counted_again_and_again() {
+    let mut driver = driver("cfs");
+    driver.orders.begin(100, 1);
+    let ran = |driver: &Driver<Kernel>| driver.threads[driver.by_tid[&100].index()].on_type[0];
+    for round in 1..=5 {
+        driver.orders.ready(100, 0, true);
+        settle(&mut driver);
+        driver.orders.now += Ns::from_ms(10);
+        listen(&mut driver, true, false);
+        driver.orders.interrupts(100, Ns::from_ms(3));
+        driver.orders.blocks(0, false);
+        listen(&mut driver, false, false);
+        assert_eq!(ran(&driver), Ns::from_ms(7 * round + 3));
+    }
+    driver.orders.ready(100, 0, true);
+    settle(&mut driver);
+    driver.orders.now += Ns::from_ms(10);
+    driver.orders.blocks(0, false);
+    listen(&mut driver, false, false);
+    assert_eq!(ran(&driver), Ns::from_ms(7 * 5 + 10));
+}
+
 #[test]
 fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
     let (mut before, pmu) = (driver("colab"), Pmu::default());

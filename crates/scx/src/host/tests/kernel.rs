@@ -231,6 +231,11 @@ impl Kernel {
         }
     }
 
+    /// Something that comes first, such as the process that decides, had the core of a thread for so long.
+    pub fn interrupts(&mut self, tid: Tid, time: Ns) {
+        self.threads.get_mut(&tid).unwrap().since += time;
+    }
+
     pub fn blocks(&mut self, cpu: usize, exits: bool) {
         let Some(tid) = self.cpus[cpu].runs.take() else { return };
         self.place(tid, Where::Blocked);
