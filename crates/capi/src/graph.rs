@@ -135,6 +135,9 @@ pub unsafe extern "C" fn ek_graph_run(body: ek_graph_body, context: *mut c_void)
         let handle = std::ptr::from_ref(&creator).cast_mut().cast();
         // SAFETY: the caller's promise.
         call(|| unsafe { body(handle, context.get()) });
+        // Tasks that are left run while the creator is there, which they may have the handle of. No function may use it any more.
+        creator.depth.set(usize::MAX);
+        graph.wait();
     });
     ek_status::EK_OK
 }

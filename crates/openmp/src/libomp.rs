@@ -50,13 +50,16 @@ pub(crate) struct Bounds<T> {
     pub(crate) upper: T,
 }
 
-/// How many iterations there are from a bound to the other; `None` if they cannot be counted.
+/// How many iterations there are from a bound to the other; `None` if the type of the bounds cannot count them. LLVM's own lowering, which flang
+/// uses, gives an empty loop the bounds 0 and -1, unsigned: libomp, which counts in that type, finds nothing to do there.
 pub(crate) fn trips<T: Variable>(bounds: Bounds<T>, step: i128) -> Option<u64> {
     let span = bounds.upper.into() - bounds.lower.into();
     match step {
         0 => None,
         _ if span != 0 && (span > 0) != (step > 0) => Some(0),
-        _ => u64::try_from(span / step + 1).ok(),
+        _ => u64::try_from(span / step + 1)
+            .ok()
+            .filter(|trips| trips.checked_shr(8 * size_of::<T>() as u32).unwrap_or(0) == 0),
     }
 }
 
@@ -166,11 +169,13 @@ mod tests {
 
     #[test]
     fn bounds_are_of_the_loop_s_type_to_its_ends() {
-        let all = Bounds { lower: i32::MIN, upper: i32::MAX };
+        let all = Bounds { lower: i32::MIN, upper: i32::MAX - 1 };
         let (first, last) = (part(all, 1, &[3, 1], 0).unwrap(), part(all, 1, &[3, 1], 1).unwrap());
-        assert_eq!((first.0.lower, last.0.upper, first.1, last.1), (i32::MIN, i32::MAX, false, true));
+        assert_eq!((first.0.lower, last.0.upper, first.1, last.1), (i32::MIN, i32::MAX - 1, false, true));
         assert_eq!(i64::from(first.0.upper) + 1, i64::from(last.0.lower));
         assert_eq!(trips(Bounds { lower: 0_u64, upper: u64::MAX }, 1), None, "one more than can be counted");
+        assert_eq!(trips(Bounds { lower: 0_u32, upper: u32::MAX }, 1), None, "an empty loop of flang's");
+        assert_eq!(trips(Bounds { lower: 0_u64, upper: u64::from(u32::MAX) }, 1), Some(1 << 32));
         assert_eq!(trips(Bounds { lower: 5_u32, upper: 4 }, 1), Some(0));
         assert_eq!(trips(Bounds { lower: 10_i64, upper: 1 }, -3), Some(4));
         assert_eq!(part(Bounds { lower: 0, upper: 0 }, 1, &[1, 1], 0), None);

@@ -141,9 +141,8 @@ thread_local! {
 impl<'a> Binding<'a> {
     pub(crate) fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
         let before = pool.asymmetry.as_ref().and_then(|asymmetry| {
-            // A worker that another pool has bound keeps that binding; only that pool moves it.
-            let outer = Worker::current().map(|outer| outer.slot().pool()).filter(|outer| !outer.is_lost());
-            let free = outer.is_none_or(|outer| outer.asymmetry.is_none());
+            // A worker that another pool has bound, however far out, keeps that binding; only that pool moves it.
+            let free = Worker::slots().all(|outer| outer.pool().asymmetry.is_none());
             let before = asymmetry.arrive(worker, free, activity);
             if before.is_some() {
                 UNBOUND.replace(before.clone());

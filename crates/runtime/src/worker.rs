@@ -68,7 +68,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The slots in which this thread works, the newest first. Those of pools of the parent process are none.
-    fn slots() -> impl Iterator<Item = &'a WorkerSlot> {
+    pub(crate) fn slots() -> impl Iterator<Item = &'a WorkerSlot> {
         let mut next = ENTERED.get();
         let all = std::iter::from_fn(move || {
             // SAFETY: `enter` keeps each of them until it returns.

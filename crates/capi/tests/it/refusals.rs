@@ -213,6 +213,23 @@ fn a_task_makes_no_tasks_whichever_thread_runs_it() {
     assert_eq!(unsafe { ek_graph_run(Some(tasks_use_graph), null_mut()) }, ek_status::EK_OK);
 }
 
+unsafe extern "C-unwind" fn leaves_tasks(graph: *mut ek_graph, _: *mut c_void) {
+    // SAFETY: called by the graph's body.
+    unsafe {
+        for _ in 0..100 {
+            assert_eq!(ek_task(graph, null(), 0, 0, Some(use_graph), graph.cast()), ek_status::EK_OK);
+        }
+    }
+}
+
+#[test]
+fn a_task_makes_no_tasks_once_the_body_has_returned() {
+    for _ in 0..20 {
+        // SAFETY: the body returns.
+        assert_eq!(unsafe { ek_graph_run(Some(leaves_tasks), null_mut()) }, ek_status::EK_OK);
+    }
+}
+
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 static SECOND: AtomicUsize = AtomicUsize::new(0);
 

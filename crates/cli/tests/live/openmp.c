@@ -173,6 +173,16 @@ int main(int argc, char **argv) {
         }
         bad |= once("tasks", 11);
 
+        // What the tasks of a region add up.
+        long reduced = 0;
+#pragma omp parallel reduction(task, + : reduced)
+#pragma omp single
+        for (int t = 0; t < 20; t++)
+#pragma omp task in_reduction(+ : reduced)
+            for (volatile int i = 0; i < 20000; i++)
+                reduced += t;
+        printf("reduced by tasks: %ld\n", reduced);
+
         // Threads that have something of their own, and wait for each other: at a barrier, and as the program itself has it.
         int room = omp_get_max_threads(), turn = 0, *seen = calloc(room, sizeof *seen);
 #pragma omp parallel

@@ -35,7 +35,6 @@ macro_rules! begins {
 
 begins! {
     GOMP_parallel(flags: c_uint);
-    GOMP_parallel_reductions(flags: c_uint) -> c_uint;
     GOMP_parallel_sections(count: c_uint, flags: c_uint);
     GOMP_parallel_loop_static(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
     GOMP_parallel_loop_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint),
@@ -47,6 +46,31 @@ begins! {
     GOMP_parallel_loop_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
     GOMP_parallel_loop_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
     GOMP_parallel_loop_maybe_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
+}
+
+/// In the place of libgomp's function of this name. It reads the first word of the data itself: what the tasks of the region reduce.
+///
+/// # Safety
+/// As for that function, which a compiler calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GOMP_parallel_reductions(
+    code: Code,
+    data: *mut c_void,
+    threads: c_uint,
+    flags: c_uint,
+) -> c_uint {
+    static REPLACED: Replaced = Replaced::new(c"GOMP_parallel_reductions");
+    let real = REPLACED.real(code as *const c_void);
+    type Function = unsafe extern "C" fn(Code, *mut c_void, c_uint, c_uint) -> c_uint;
+    // SAFETY: the type of the function of this name.
+    let function = unsafe { real.function::<Function>() };
+    // SAFETY: the caller's promise; code and data are the caller's own, or do what they do and begin alike.
+    let fork = |code, data| unsafe { function(code, data, threads, flags) };
+    match of(real) {
+        // SAFETY: the caller's promise.
+        Some(gomp) => gomp.region_of(code, data, unsafe { data.cast::<*mut c_void>().read() }, fork),
+        None => fork(code, data),
+    }
 }
 
 static MAX_THREADS: Replaced = Replaced::new(c"omp_get_max_threads");

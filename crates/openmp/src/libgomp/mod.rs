@@ -14,6 +14,7 @@ mod calls;
 use std::cell::Cell;
 use std::env;
 use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::ptr;
 use std::sync::OnceLock;
 
 use crate::cores::{self, Cores};
@@ -135,6 +136,17 @@ impl Gomp {
 
     /// Has `fork` begin a region with this code and data, or with others that do the same with each thread on its core.
     fn region<T>(&self, code: Code, data: *mut c_void, fork: impl FnOnce(Code, *mut c_void) -> T) -> T {
+        self.region_of(code, data, ptr::null_mut(), fork)
+    }
+
+    /// The same, with data of which `fork` reads the first word.
+    fn region_of<T>(
+        &self,
+        code: Code,
+        data: *mut c_void,
+        first: *mut c_void,
+        fork: impl FnOnce(Code, *mut c_void) -> T,
+    ) -> T {
         self.tell();
         if !self.is_outermost() {
             return fork(code, data);
@@ -146,7 +158,7 @@ impl Gomp {
             return result;
         }
         let counts = team.as_ref().map_or_else(Vec::new, |team| self.counts(team));
-        let region = Region { gomp: self, code, data, team, counts };
+        let region = Region { first, gomp: self, code, data, team, counts };
         let result = fork(work, (&raw const region).cast_mut().cast());
         if let Some(team) = region.team {
             team.end();
@@ -181,7 +193,10 @@ impl Gomp {
 }
 
 /// A region that a team is in.
+#[repr(C)]
 struct Region<'a> {
+    /// What libgomp finds where the data begin.
+    first: *mut c_void,
     gomp: &'a Gomp,
     code: Code,
     data: *mut c_void,

@@ -40,6 +40,22 @@ impl Uclamp {
         Ok(Self { cpus, clamped: Vec::new() })
     }
 
+    fn set_thread(&mut self, thread: Tid, share: u32) -> io::Result<()> {
+        match self.clamped.iter_mut().find(|one| one.thread == thread) {
+            Some(one) if one.now == share => {}
+            Some(one) => {
+                clamp(thread, [share; 2])?;
+                one.now = share;
+            }
+            None => {
+                let before = clamps_of(thread)?;
+                clamp(thread, [share; 2])?;
+                self.clamped.push(Clamped { thread, now: share, before });
+            }
+        }
+        Ok(())
+    }
+
     /// How busy a thread must count for its CPU to run at a frequency.
     fn share(&self, setting: &Setting) -> Option<u32> {
         let (_, highest, capacity) = self.cpus.iter().find(|(cpu, _, _)| *cpu == setting.cpu)?;
@@ -59,17 +75,12 @@ impl Dvfs for Uclamp {
         self.clamped.extract_if(.., |one| !stays(one.thread)).for_each(Clamped::release);
         for setting in settings {
             let (Some(thread), Some(share)) = (setting.thread, self.share(setting)) else { continue };
-            match self.clamped.iter_mut().find(|one| one.thread == thread) {
-                Some(one) if one.now == share => {}
-                Some(one) => {
-                    clamp(thread, [share; 2])?;
-                    one.now = share;
+            match self.set_thread(thread, share) {
+                // It has ended since it was a worker: that is no refusal.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                    self.clamped.retain(|one| one.thread != thread)
                 }
-                None => {
-                    let before = clamps_of(thread)?;
-                    clamp(thread, [share; 2])?;
-                    self.clamped.push(Clamped { thread, now: share, before });
-                }
+                done => done?,
             }
         }
         Ok(())
@@ -143,6 +154,15 @@ mod tests {
         let share = |cpu, hz| clamps().share(&Setting { cpu, thread: None, frequency: Hz(hz) });
         assert_eq!((share(0, 1_000), share(0, 4_000), share(2, 1_000)), (Some(512), Some(1024), None));
         assert_eq!(share(1, 500), Some(200));
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_meanwhile_is_no_refusal() {
+        let gone = Setting { cpu: 0, thread: Some(0x3fff_ffff), frequency: Hz(1_000) };
+        let mut clamps = clamps();
+        clamps.clamped.push(Clamped { thread: 0x3fff_ffff, now: 1, before: [0; 2] });
+        clamps.set(&[gone]).unwrap();
+        assert!(clamps.clamped.is_empty());
     }
 
     #[test]
