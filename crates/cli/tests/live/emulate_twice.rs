@@ -147,6 +147,26 @@ fn each_has_only_its_own_cpus() {
     assert_eq!((one.finish(), other.finish()), (vec![1], vec![1]));
 }
 
+/// The machine is one CPU of several; the command starts a process that outlives it.
+#[test(emulation)]
+fn what_outlives_the_command_may_use_every_cpu_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, _] = cpus(folder.path());
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    command.args(["emulate", "--dvfs", "--quiet", "--big", &first.to_string(), "--little", ""]);
+    let script = "sleep 60 >/dev/null 2>&1 & echo $!; grep Cpus_allowed_list /proc/$!/status";
+    let output = command.args(["--", "sh", "-c", script]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let mut lines = said.lines();
+    let process = lines.next().unwrap().to_owned();
+    assert_eq!(lines.next().unwrap().split_whitespace().nth(1), Some(&*first.to_string()), "{said}");
+    let now = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    Command::new("kill").arg(&process).status().unwrap();
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = |text: &str| text.lines().find(|line| line.starts_with("Cpus_allowed_list")).map(str::to_owned);
+    assert_eq!(allowed(&now), allowed(&own));
+}
+
 #[test(emulation)]
 fn one_that_is_killed_leaves_its_files_to_the_next_and_the_other_alone() {
     let folder = tempfile::tempdir().unwrap();
