@@ -126,6 +126,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	struct own *own = own_at(slot);
 	struct thread *t = thread_at(slot);
 	__u64 now = NOW;
+	bool occupied;
 
 	if (!slot) {
 		/* Only when it wakes up: two that preempted each other would do so for ever. */
@@ -182,11 +183,12 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		own->moves_since = 0;
 	if (why == NEW)
 		note_first(slot, core);
+	/* Where a thread is that comes first, it is for another core to fetch this one. */
+	occupied = idle(core) && is_occupied(cpu_of(core));
 	t->vruntime = hook_enter(slot, core, why);
 	join_queue(slot, core, now);
 	wait_for(p, core, t->vruntime, flags & ~SCX_ENQ_REENQ);
-	/* Where a thread is that comes first, it is for another core to fetch this one. */
-	if (flags & SCX_ENQ_REENQ || (idle(core) && is_occupied(cpu_of(core))))
+	if (flags & SCX_ENQ_REENQ || occupied)
 		kick_idle_for(slot);
 	else if (why == NEW || why == WOKEN || (core != from && why != TAKEN))
 		check_preemption(slot, core);

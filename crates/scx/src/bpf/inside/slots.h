@@ -121,7 +121,7 @@ DECISION int kick_idle_for(__u32 slot)
 	__u32 core;
 
 	bpf_for(core, 0, machine.cores) {
-		if (idle(core) && may_run_on(slot, core)) {
+		if (idle(core) && may_run_on(slot, core) && !is_occupied(cpu_of(core))) {
 			kick(core, SCX_KICK_IDLE);
 			break;
 		}
