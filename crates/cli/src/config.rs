@@ -2,7 +2,8 @@
 //! named: what a command prints depends on nothing that cannot be seen.
 //!
 //! Each command has a table, `[run]` or `[vm.bench]`, with its options by their long names. What stands on the command line wins.
-//! A default is to the parser what the option's own default is, so that it conflicts with nothing.
+//! A default is to the parser what the option's own default is, so that it conflicts with nothing; one that would conflict with what stands on
+//! the command line is left out.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, bail};
 use clap::builder::OsStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use evenkeel_model::names::suggestion;
 use evenkeel_model::words::{line_and_column, of_toml, short};
 use toml::{Table, Value};
@@ -60,7 +62,7 @@ pub fn parse(words: &[OsString]) -> Result<Cli, Failed> {
     };
     // A file that is not named on the command line would come as a surprise.
     let wrong = |error: anyhow::Error| Failed::File(if by_variable { error.context(VARIABLE) } else { error });
-    let defaults = with_defaults(&path).map_err(wrong)?;
+    let defaults = with_defaults(&path, found.as_ref()).map_err(wrong)?;
     let path = READ.get_or_init(|| path);
     with(defaults, words).map_err(|error| {
         let invalid =
@@ -93,8 +95,8 @@ fn with(mut command: Command, words: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// The commands, with the defaults of a file.
-fn with_defaults(path: &Path) -> Result<Command> {
+/// The commands, with the defaults of a file. `typed` is the command line, as far as it makes sense.
+fn with_defaults(path: &Path, typed: Option<&ArgMatches>) -> Result<Command> {
     let shown = path.display();
     let unread = || format!("cannot read the configuration {shown}");
     let about = std::fs::metadata(path).with_context(unread)?;
@@ -118,13 +120,13 @@ fn with_defaults(path: &Path) -> Result<Command> {
                 "{shown}: `{name}` belongs to no command: expected tables such as [run], with options such as policy = \"colab\""
             );
         };
-        command = defaults(command, name, options, &format!("{shown}, [{name}"))?;
+        command = defaults(command, name, options, &format!("{shown}, [{name}"), typed)?;
     }
     Ok(command)
 }
 
 /// A command whose subcommand has these defaults; `place` is the file and the name of its table, as far as it is open.
-fn defaults(command: Command, name: &str, options: &Table, place: &str) -> Result<Command> {
+fn defaults(command: Command, name: &str, options: &Table, place: &str, typed: Option<&ArgMatches>) -> Result<Command> {
     let shown = |command: &Command| {
         let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
         commands.map(|command| command.get_name().to_owned()).collect::<Vec<_>>()
@@ -137,14 +139,15 @@ fn defaults(command: Command, name: &str, options: &Table, place: &str) -> Resul
             suggestion(name, known.iter().map(String::as_str))
         );
     }
+    let typed = typed.and_then(ArgMatches::subcommand).filter(|(chosen, _)| *chosen == name).map(|(_, typed)| typed);
     let mut result = Ok(());
     let command = command.mut_subcommand(name, |mut command| {
         for (option, value) in options {
             let changed = match value {
                 Value::Table(options) if command.has_subcommands() => {
-                    defaults(command.clone(), option, options, &format!("{place}.{option}"))
+                    defaults(command.clone(), option, options, &format!("{place}.{option}"), typed)
                 }
-                value => with_default(command.clone(), option, value).with_context(|| format!("{place}]")),
+                value => with_default(command.clone(), option, value, typed).with_context(|| format!("{place}]")),
             };
             match changed {
                 Ok(changed) => command = changed,
@@ -159,8 +162,18 @@ fn defaults(command: Command, name: &str, options: &Table, place: &str) -> Resul
     result.map(|()| command)
 }
 
+/// Whether something that stands on the command line conflicts with an option.
+fn excludes(command: &Command, typed: &ArgMatches, arg: &Arg) -> bool {
+    let by_hand = |other: &&Arg| typed.value_source(other.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let conflict = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).into_iter().any(|conflicts| conflicts.get_id() == other.get_id())
+    };
+    let known = |other: &&Arg| typed.try_contains_id(other.get_id().as_str()).is_ok();
+    command.get_arguments().filter(known).filter(by_hand).any(|other| conflict(other, arg) || conflict(arg, other))
+}
+
 /// A command with a default for an option.
-fn with_default(command: Command, option: &str, value: &Value) -> Result<Command> {
+fn with_default(command: Command, option: &str, value: &Value, typed: Option<&ArgMatches>) -> Result<Command> {
     // A file that names another one, or asks for help, makes no sense.
     let may_have = |arg: &&Arg| !matches!(arg.get_id().as_str(), "config" | "help" | "version");
     let found = command.get_arguments().filter(may_have).find(|arg| arg.get_long() == Some(option));
@@ -183,6 +196,9 @@ fn with_default(command: Command, option: &str, value: &Value) -> Result<Command
         (_, Value::Array(_)) => bail!("`{option}` is a list: expected one value"),
         (_, value) => vec![text(option, value)?],
     };
+    if typed.is_some_and(|typed| excludes(&command, typed, arg)) {
+        return Ok(command);
+    }
     Ok(command.mut_arg(id, |arg| arg.default_values(values).required(false)))
 }
 

@@ -223,10 +223,19 @@ impl Launched {
     /// # Errors
     /// None in practice.
     pub fn finish(&mut self) -> io::Result<ExitStatus> {
+        self.finish_while(|| ())
+    }
+
+    /// The same, with `also` called every 100 ms or more often.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn finish_while(&mut self, mut also: impl FnMut()) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.poll()? {
                 return Ok(status);
             }
+            also();
             // Another thread of this process may get the signal, and then nothing ends the wait.
             poll(&[self.end()], Ns::from_ms(100))?;
         }

@@ -12,6 +12,7 @@ pub mod launch;
 pub mod mask;
 pub mod monitor;
 pub mod numbers;
+mod orphans;
 pub mod overheads;
 pub mod pins;
 mod pmu;

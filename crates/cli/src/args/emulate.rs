@@ -37,7 +37,7 @@ const DVFS: &str = "aaws-4B4L";
 #[derive(Debug, Args)]
 pub struct Emulate {
     /// The machine: the first CPUs that this process may use become big, the next ones little
-    #[arg(value_name = "MACHINE", conflicts_with_all = ["big", "little", "ratio"], required_unless_present_any = ["big", "little"])]
+    #[arg(value_name = "MACHINE", conflicts_with_all = ["big", "little", "ratio"])]
     pub machine: Option<String>,
     #[command(flatten)]
     pub cores: Cores,

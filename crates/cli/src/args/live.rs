@@ -103,10 +103,10 @@ pub struct VmRun {
     #[arg(long, short)]
     pub policy: Option<String>,
     /// Let the policy schedule inside the guest's kernel, with `evenkeel scx`, not through affinity masks
-    #[arg(long, requires = "policy")]
+    #[arg(long)]
     pub scx: bool,
     /// Where decisions are made, as for `evenkeel scx`
-    #[arg(long, value_enum, value_name = "WHERE", requires = "scx")]
+    #[arg(long, value_enum, value_name = "WHERE")]
     pub path: Option<super::Path>,
     /// The guest's kernel; by default the one that scripts/kernel has fetched, else this machine's
     #[arg(long, value_name = "FILE")]
@@ -189,7 +189,7 @@ pub struct VmBench {
     #[arg(long)]
     pub scx: bool,
     /// Of policies that can decide in the kernel and in a process measure only this; by default both
-    #[arg(long, value_enum, value_name = "WHERE", requires = "scx")]
+    #[arg(long, value_enum, value_name = "WHERE")]
     pub path: Option<Path>,
     /// Compare with another scheduler: a program that runs `NAME -- COMMAND` under it, such as bench/peers/sched_ext
     #[arg(long, value_name = "NAME=PROGRAM", value_delimiter = ',', value_parser = peer)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::emulate::duty::Account;
 use evenkeel_linux::emulate::dvfs::{ClockAccount, Clocks};
-use evenkeel_linux::emulate::{self, Emulation, Outcome, Plan};
+use evenkeel_linux::emulate::{self, Confined, Emulation, Outcome, Plan};
 use evenkeel_linux::host::{self, Followed, Summary};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
@@ -58,6 +58,9 @@ fn plan(args: &Emulate) -> Result<Plan> {
         }
         return Ok(Plan::of(&spec, args.period, clocks)?);
     }
+    if args.cores.big.is_none() && args.cores.little.is_none() {
+        bail!("no machine is named: expected one such as 2B2L:3, or --big and --little");
+    }
     let (machine, cpus) = live::machine(&args.cores)?;
     let of = |cores: evenkeel_model::CoreSet| cores.iter().map(|core| cpus[core.index()]).collect::<Vec<_>>();
     let ratio = clocks.as_ref().map_or(args.cores.ratio.unwrap_or(RATIO), Clocks::ratio);
@@ -91,13 +94,13 @@ fn launch(
     let confined = confined.context(Own("cannot confine the command to the machine's CPUs"))?;
     if let Some(host) = host {
         let followed = live::follow(host, host::Target::Command(&mut launched), guard);
-        confined.end();
+        confined.into_iter().for_each(Confined::end);
         let Followed { status, summary } = followed?;
         return Ok((status.map_or(0, launch::exit_code), Some(summary)));
     }
     launched.release()?;
-    let status = launched.finish();
-    confined.end();
+    let status = launched.finish_while(|| confined.iter().for_each(Confined::reap));
+    confined.into_iter().for_each(Confined::end);
     Ok((launch::exit_code(status?), None))
 }
 

@@ -22,7 +22,6 @@ pub fn run(args: &VmRun) -> Result<u8> {
     if let (Some(policy), Some(Decides::Kernel)) = (&policy, args.path) {
         catalog::decides_in_kernel(policy)?;
     }
-    // On the command line the parser says so; a file of defaults conflicts with nothing.
     if args.scx && policy.is_none() {
         bail!(
             "scx is set, and there is no policy that could schedule: expected --policy as well, or policy beside scx"

@@ -517,6 +517,28 @@ fn a_configuration_gives_defaults_which_the_command_line_overrules() {
     assert!(!stdout(&["policies", "--format", "table"], &path).starts_with('{'));
 }
 
+/// A default that conflicts with what is typed gives way, and one that something else needs is there.
+#[test]
+fn what_is_typed_wins_over_a_default_that_conflicts_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |text: &str, args: &[&str]| {
+        let path = file(folder.path(), "config.toml", text);
+        refused(&[&["--config", &path], args].concat())
+    };
+    let all = of("[vm.bench]\nall = true\n", &["vm", "bench", "--programs", "nosuch"]);
+    assert!(all.contains("\"nosuch\""), "{all}");
+    let pin = of("[top]\npolicy = 'colab'\n", &["top", "1", "--pin", "1=x"]);
+    assert!(pin.contains("--pin"), "{pin}");
+    let kernel = of("[vm]\npolicy = 'pfs'\n", &["vm", "--scx", "--path", "kernel", "--kernel", "/no", "--", "true"]);
+    assert!(kernel.starts_with("error: /no: no such kernel"), "{kernel}");
+    let path = of("[vm]\nscx = true\npolicy = 'pfs'\n", &["vm", "--path", "kernel", "--kernel", "/no", "--", "true"]);
+    assert!(path.starts_with("error: /no: no such kernel"), "{path}");
+    let cores = of("[emulate]\nbig = '0'\nlittle = '0'\n", &["emulate", "--", "true"]);
+    assert!(!cores.contains("no machine is named") && !cores.contains("required"), "{cores}");
+    let none = refused(&["emulate", "--", "true"]);
+    assert_eq!(none, "error: no machine is named: expected one such as 2B2L:3, or --big and --little\n");
+}
+
 #[test]
 fn loops_are_split_only_with_the_library_and_in_a_program_that_is_started() {
     let folder = tempfile::tempdir().unwrap();

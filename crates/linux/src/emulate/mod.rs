@@ -20,13 +20,14 @@ use std::thread::{self, JoinHandle};
 
 use evenkeel_model::Ns;
 use evenkeel_topology::list;
-use rustix::process::{Pid, getpid, set_child_subreaper};
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use signal_hook::consts::SIGCONT;
 
 use crate::clock::clock;
 use crate::event::Tid;
 use crate::guard::{Change, Guard};
+use crate::orphans::Orphans;
 use crate::spec::Spec;
 use crate::{mask, process};
 use control::Control;
@@ -136,26 +137,34 @@ pub enum Error {
     Affinity(io::Error),
 }
 
-/// A command that is confined to a machine.
+/// A command that is confined to a part of what it may use.
 #[derive(Debug)]
 pub struct Confined {
     before: CpuSet,
     after: CpuSet,
     guard: Tid,
+    /// What outlives the process that started it.
+    orphans: Orphans,
 }
 
 impl Confined {
+    /// Waits for what has ended and whose parent has, which is a child of this process then. To be called now and then.
+    pub fn reap(&self) {
+        let _ = self.orphans.living(self.guard);
+    }
+
     /// The command has ended: what it has left running may use every CPU again, if it still has the machine's mask.
     pub fn end(self) {
+        let narrow = |tid: Tid| sched_getaffinity(Pid::from_raw(tid as i32)).is_ok_and(|now| now == self.after);
         let widened = |tid: &Tid| {
-            let pid = Pid::from_raw(*tid as i32);
-            sched_getaffinity(pid).is_ok_and(|now| now == self.after) && sched_setaffinity(pid, &self.before).is_ok()
+            let widens = narrow(*tid) && sched_setaffinity(Pid::from_raw(*tid as i32), &self.before).is_ok();
+            widens && !narrow(*tid)
         };
         // What is started meanwhile may have inherited the mask.
         loop {
-            let left = process::children(std::process::id()).into_iter().filter(|child| *child != self.guard);
+            let left = self.orphans.living(self.guard).into_iter();
             let threads = left.flat_map(|process| process::family(process).unwrap_or_default());
-            if self.before == self.after || threads.filter(widened).count() == 0 {
+            if threads.filter(widened).count() == 0 {
                 return;
             }
         }
@@ -191,22 +200,22 @@ impl Plan {
         cpus
     }
 
-    /// Confines a process that has not begun yet, and so all that it starts, to the machine. Nothing changes if the machine is all that
-    /// the process may use. If this process is killed, the guard undoes it.
+    /// Confines a process that has not begun yet, and so all that it starts, to the machine; `None` if the machine is all that the process
+    /// may use, so that nothing changes. If this process is killed, the guard undoes it.
     ///
     /// # Errors
     /// The process has gone, or there is no memory.
-    pub fn confine(&self, process: Tid, guard: &mut Guard) -> io::Result<Confined> {
+    pub fn confine(&self, process: Tid, guard: &mut Guard) -> io::Result<Option<Confined>> {
         let pid = Pid::from_raw(process as i32);
         let (before, after) = (sched_getaffinity(pid)?, mask::of(self.cpus()));
-        if before != after {
-            // What outlives the process that started it is found. Without it, before Linux 3.4, it is not.
-            let _ = set_child_subreaper(Some(getpid()));
-            let started = process::started(process).unwrap_or_default();
-            guard.record(&Change { tid: process, started, process, before, after, inherited: true })?;
-            sched_setaffinity(pid, &after)?;
+        if before == after {
+            return Ok(None);
         }
-        Ok(Confined { before: mask::lasting(before), after, guard: guard.pid() })
+        let started = process::started(process).unwrap_or_default();
+        guard.record(&Change { tid: process, started, process, before, after, inherited: true })?;
+        sched_setaffinity(pid, &after)?;
+        let orphans = Orphans::of(process);
+        Ok(Some(Confined { before: mask::lasting(before), after, guard: guard.pid(), orphans }))
     }
 
     /// The CPUs that a thread occupies: those that are slower, or can be made so.

@@ -8,7 +8,6 @@ mod counters;
 mod follow;
 mod live_policy;
 mod name;
-mod orphans;
 mod pace;
 mod proc;
 mod rates;

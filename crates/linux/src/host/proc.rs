@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use evenkeel_model::Ns;
 use rustix::process::{Resource, getrlimit};
 
+use crate::clock::clock;
 use crate::event::Tid;
 use crate::process;
 use crate::sample::{MAX_TYPES, Sample, ThreadState};
@@ -26,6 +27,9 @@ pub struct ProcSampler {
     begun: bool,
 }
 
+/// A thread runs for no longer than time passes between two samples, but for when exactly its count was read (assumed).
+const SLACK: Ns = Ns::from_ms(10);
+
 #[derive(Default)]
 struct Process {
     threads: BTreeMap<Tid, Files>,
@@ -37,6 +41,8 @@ struct Files {
     last: Option<Sample>,
     /// What it had done when it was sampled last, or before it was followed.
     before: Done,
+    /// When it was sampled last.
+    sampled: Ns,
 }
 
 /// What a thread has done since it began.
@@ -122,7 +128,7 @@ impl Files {
         let open = |name: &str| File::open(path(pid, tid, name)).ok();
         let open = if *room > 0 { open("stat").zip(open("schedstat")) } else { None };
         *room -= usize::from(open.is_some());
-        Self { open: open.map(<[File; 2]>::from), last: None, before: Done::default() }
+        Self { open: open.map(<[File; 2]>::from), last: None, before: Done::default(), sampled: Ns::ZERO }
     }
 
     /// `None` when the thread is gone.
@@ -134,9 +140,13 @@ impl Files {
         };
         let (state, cpu) = parse_stat(&buffer[..length])?;
         let done = self.done(pid, tid)?;
-        // One that calls exec takes over the first thread's number, and has done less.
-        let before = if done.switches < self.before.switches { Done::default() } else { self.before };
-        self.before = done;
+        // One that calls exec takes over the first thread's number. What it had done was counted under its own.
+        let now = clock();
+        let possible = Ns(2 * now.since(self.sampled).0) + SLACK;
+        let other =
+            done.switches < self.before.switches || (self.last.is_some() && done.run.since(self.before.run) > possible);
+        let before = if other { done } else { self.before };
+        (self.before, self.sampled) = (done, now);
         let mut sample = self.last.unwrap_or(Sample { tid, process: pid, ..Sample::default() });
         // What it ran since the last sample is taken to have been where it is now.
         let core_type = usize::from(type_of.get(usize::from(cpu)).copied().unwrap_or_default()).min(MAX_TYPES - 1);

@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitStatus;
 
 use super::follow::{Follow, Plan, barred};
-use super::orphans::Orphans;
 use super::summary::Summary;
 use super::used::Used;
 use crate::claim::{self, Claim};
 use crate::event::Tid;
 use crate::guard::Guard;
 use crate::launch::{self, Launched, Signals};
+use crate::orphans::Orphans;
 
 /// What is followed.
 pub enum Target<'a> {

@@ -274,9 +274,9 @@ impl Affinity {
                 Some(change) if change.after == present => change.before,
                 Some(_) => {
                     changed(tid, self.cores(&present));
-                    mask::lasting(present)
+                    present
                 }
-                None => mask::lasting(present),
+                None => present,
             };
             let after =
                 mask::of(cores.iter().map(|core| self.cpus[core.index()]).filter(|cpu| own.is_set(usize::from(*cpu))));
@@ -286,10 +286,11 @@ impl Affinity {
             }
             if !whole {
                 let Some(started) = process::started(tid) else { continue };
-                let change = Change { tid, started, process, before: own, after, inherited: false };
+                let before = mask::lasting(own);
+                let change = Change { tid, started, process, before, after, inherited: false };
                 let slot = self.guard.record(&change)?;
                 self.bound.insert(tid, Bound { change, slot });
-                self.grants.begin(tid, process, clock(), own, after);
+                self.grants.begin(tid, process, clock(), before, after);
             }
             let (done, chosen) = self.settle(tid, if whole { &own } else { &after }, sampler)?;
             match chosen {

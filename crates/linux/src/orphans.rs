@@ -7,7 +7,8 @@ use crate::event::Tid;
 use crate::process;
 
 /// The orphans of a command that this process has started.
-pub(super) struct Orphans {
+#[derive(Debug)]
+pub(crate) struct Orphans {
     /// Children that are none: the command, and those that this process had before, if another program of its number started them.
     others: Vec<Tid>,
 }
