@@ -87,14 +87,33 @@ impl Observer for Lives {
     }
 }
 
-/// The threads of each process that does more than start others.
+/// The threads of each process that does more than start others, in the order in which what starts several has started them: a program may
+/// be started by another one, which starts nothing else and waits for its own turn before.
 fn programs(threads: &[RecordedThread]) -> Vec<Vec<usize>> {
     let mut processes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut children: BTreeMap<u32, u32> = BTreeMap::new();
     for (position, thread) in threads.iter().enumerate() {
         processes.entry(thread.process).or_default().push(position);
+        let spawned =
+            thread.steps.iter().filter_map(|step| if let Step::Spawn(child) = step { Some(*child) } else { None });
+        for child in spawned.map(|child| threads[child as usize].process).filter(|child| *child != thread.process) {
+            parents.insert(child, thread.process);
+            *children.entry(thread.process).or_default() += 1;
+        }
     }
+    let started_as = |process: u32| {
+        let mut first = process;
+        while let Some(parent) = parents.get(&first).filter(|parent| children.get(parent) == Some(&1)) {
+            first = *parent;
+        }
+        first
+    };
     let works = |thread: &usize| threads[*thread].steps.iter().any(takes_time);
-    processes.into_values().filter(|threads| threads.iter().any(works)).collect()
+    let mut found: Vec<(u32, Vec<usize>)> =
+        processes.into_iter().filter(|(_, threads)| threads.iter().any(works)).collect();
+    found.sort_by_key(|(process, _)| (started_as(*process), *process));
+    found.into_iter().map(|(_, threads)| threads).collect()
 }
 
 fn takes_time(step: &Step) -> bool {
@@ -158,6 +177,19 @@ mod tests {
             predict(None, "pfs", None).unwrap_err().to_string(),
             "r.ek: the recording does not state its machine"
         );
+    }
+
+    /// A shell starts something that starts a program only when another one, which was started later, runs already.
+    #[test]
+    fn programs_come_in_the_order_in_which_what_starts_them_was_started() {
+        let text = r#"{"evenkeel":1,"makespan_ns":50000000,"threads":4}
+{"thread":0,"name":"sh","process":0,"ops":[["spawn",1],["spawn",2],["wait"],["wait"]]}
+{"thread":1,"name":"timed","process":1,"spawned":true,"ops":[["spawn",3],["wait"],["wake",0]]}
+{"thread":2,"name":"other","process":2,"spawned":true,"ops":[["run",1000000],["wake",0]]}
+{"thread":3,"name":"program","process":3,"spawned":true,"ops":[["run",30000000],["wake",1]]}
+"#;
+        let recording = Recording::from_text(text, "r.ek").unwrap();
+        assert_eq!(programs(&recording.threads), [[3], [2]]);
     }
 
     /// What takes all cores for equal begins anywhere, and there a program of one thread stays.

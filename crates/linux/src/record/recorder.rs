@@ -19,6 +19,8 @@ use crate::watch::{self, Counters, Missed, Options, Watch};
 const PERIOD: Ns = Ns::from_ms(10);
 /// A thread's name is read again at this age, since many programs name their threads after they have started.
 const NAMED_AFTER: Ns = Ns::from_ms(50);
+/// How often the records of threads that have ended are given back (assumed: fewer threads begin meanwhile than there are records).
+const SWEPT: Ns = Ns::from_ms(100);
 /// A CPU that the machine lacks.
 const NO_CORE: u16 = u16::MAX;
 
@@ -34,6 +36,7 @@ pub struct Recorder {
     /// Threads whose name is to be read again, and when.
     unnamed: BTreeMap<Tid, Ns>,
     events: u64,
+    swept: Ns,
     /// Why instructions are not counted.
     uncounted: Option<String>,
 }
@@ -68,7 +71,7 @@ impl Recorder {
         watch.follow(process).map_err(|error| watch::Error::Refused(error.to_string()))?;
         let core_of = cpus.iter().zip(0..).map(|(cpu, core)| (*cpu, core)).collect();
         let unnamed = BTreeMap::from([(process, Ns::ZERO)]);
-        Ok(Self { watch, recording, core_of, unnamed, events: 0, uncounted })
+        Ok(Self { watch, recording, core_of, unnamed, events: 0, swept: Ns::ZERO, uncounted })
     }
 
     /// Takes the events since the last time.
@@ -89,6 +92,11 @@ impl Recorder {
             recording.event(event);
         })?;
         let now = clock();
+        // Room for others: what has ended is in its events.
+        if now.since(self.swept) >= SWEPT {
+            self.watch.sample(now, &mut Vec::new(), &mut Vec::new());
+            self.swept = now;
+        }
         unnamed.retain(|tid, since| {
             if let Ok(name) = process::text(format!("/proc/{tid}/comm")) {
                 recording.name(*tid, name.trim_end());

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use evenkeel_model::Ns;
+use rustix::process::geteuid;
 
 use super::kernel;
 use super::reservations::{self, Holder};
@@ -94,7 +95,12 @@ pub(super) fn tried(what: &'static str) -> impl Fn(io::Error) -> Error {
 
 fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
     if error.raw_os_error() != Some(libc::EBUSY) {
-        return "this needs root; --symmetric does without".into();
+        // The guest's file server needs it, too.
+        return if geteuid().is_root() {
+            "this needs CAP_SYS_NICE, which a container may lack; --symmetric does without".into()
+        } else {
+            "this needs root".into()
+        };
     }
     if holders.is_empty() {
         return "others have reserved too much of it, and none of them is visible here: in another container?".into();

@@ -7,6 +7,7 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use evenkeel_model::Ns;
+use rustix::process::geteuid;
 
 use super::error::{Error, tried};
 use super::monitor::Monitor;
@@ -56,7 +57,8 @@ impl Processes {
         match ended {
             Some(_) => {
                 let why = self.last_word(FILES_LOG).unwrap_or("it does not say why".into());
-                Err(self.guest(format!("has lost its file server, virtiofsd: {why}"), false))
+                let root = if geteuid().is_root() { "" } else { "; it needs root" };
+                Err(self.guest(format!("has lost its file server, virtiofsd: {why}{root}"), false))
             }
             None => Ok(()),
         }
