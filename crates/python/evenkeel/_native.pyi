@@ -980,7 +980,7 @@ def merge(
     """
 
 def is_done(grid: Grid, path: _Path, *, drop: bool, max_events: int | None) -> bool:
-    """Whether a file has every run of a grid and nothing else."""
+    """Whether a file has every run of a grid; an error if a sweep there was interrupted."""
 
 def is_whole(path: _Path) -> bool:
     """Whether a file is the whole table of a sweep."""

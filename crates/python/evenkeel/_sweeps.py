@@ -34,7 +34,7 @@ def sweep(
 ) -> _native.Sweep:
     """Does the runs of a grid that are not done yet, and writes them to a Parquet file, a row a run.
 
-    What is done stays done: after an end in the middle the same call does the rest.
+    What is done stays done: after an end in the middle the same call does the rest, without ``fresh``.
 
     ``grid`` is a :class:`Grid`, a file, the text of one, or a dict. With a Dask ``client`` the runs are spread over its
     workers in tasks of ``batch`` runs or a little more each, at most 512 tasks; parts that are done are kept in a folder beside
@@ -58,9 +58,19 @@ def sweep(
         )
     path = Path(path)
     # Also with `fresh`: it says what would be lost.
-    if _native.is_done(grid, path, drop=drop, max_events=max_events) and not fresh:
+    whole = _native.is_done(grid, path, drop=drop, max_events=max_events)
+    if whole and not fresh and not (_folder(path) / FRESH).exists():
         return _native.read(path)
     return _spread(grid, path, client, batch, fresh, threads or 1, progress, max_events)
+
+
+#: Where this file is among the parts, the table beside them does not count: all runs are being done anew.
+FRESH = ".fresh"
+
+
+def _folder(path: Path) -> Path:
+    """Where parts are until all are done."""
+    return path.with_name(path.name + ".parts")
 
 
 def open_sweep(path: os.PathLike[str] | str) -> _native.Sweep:
@@ -105,7 +115,7 @@ def _spread(
         raise ValueError(f"batch={batch}: expected at least one run a task")
     # Each part is a file that is open while they are merged.
     of = min(max(1, -(-len(grid) // batch)), 512)
-    folder = path.with_name(path.name + ".parts")
+    folder = _folder(path)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
         return _parts(grid, path, folder, client, of, fresh, threads, progress, max_events)
@@ -147,6 +157,7 @@ def _parts(
         folder / f"{grid.hash[:16]}{limit}-{number}-of-{of}.parquet" for number in range(1, of + 1)
     ]
     if fresh:
+        (folder / FRESH).touch()
         for part in parts:
             part.unlink(missing_ok=True)
     missing = [number for number, part in enumerate(parts, 1) if not _native.is_whole(part)]
@@ -174,6 +185,6 @@ def _parts(
     swept = _native.merge(parts, path, drop=True)
     # Also those of other grids, and what a kill has left.
     for entry in folder.iterdir():
-        if entry.suffix in (".parquet", ".partial"):
+        if entry.suffix in (".parquet", ".partial") or entry.name == FRESH:
             entry.unlink()
     return swept

@@ -95,13 +95,11 @@ fn name(machine: &Machine, cluster: ClusterId) -> &str {
     &machine.clusters[cluster.index()].name
 }
 
-/// A batch of columns with names.
+/// A batch of columns with names. Any of them may have nulls: what a table is must not depend on whether it happens to have one, or tables of
+/// several runs could not be put together.
 pub fn batch<const COLUMNS: usize>(columns: [(&str, ArrayRef); COLUMNS]) -> PyResult<RecordBatch> {
-    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| {
-        let nullable = column.is_nullable();
-        (name, column, nullable)
-    }))
-    .map_err(|error| raise(&error))
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+        .map_err(|error| raise(&error))
 }
 
 /// A column.

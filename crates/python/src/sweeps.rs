@@ -288,12 +288,18 @@ pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, path: PathBuf, incomplete: boo
 }
 
 /// Whether a file has every run of a grid and nothing else, and none that another limit of events ended. `drop`: what else it has is
-/// no error.
+/// no error; that a sweep of this machine is at work there, or was interrupted, is one.
 #[pyfunction]
 #[pyo3(signature = (grid, path, *, drop, max_events))]
 pub fn is_done(py: Python<'_>, grid: &Grid, path: PathBuf, drop: bool, max_events: Option<u64>) -> PyResult<bool> {
     let max_events = max_events.unwrap_or(MAX_EVENTS);
-    py.detach(|| sweeps::is_done(&grid.grid, &path, drop, max_events)).map_err(|error| raise(&error))
+    let done = || {
+        if sweeps::journal(&path).exists() {
+            sweeps::at_its_end(&path)?;
+        }
+        sweeps::is_done(&grid.grid, &path, drop, max_events)
+    };
+    py.detach(done).map_err(|error| raise(&error))
 }
 
 /// Whether a file is the whole table of a sweep: one that was being written when the power failed is not.

@@ -207,6 +207,37 @@ def test_a_cluster_goes_on_where_it_was(tmp_path, client):
     assert bytes_of(tmp_path / "t.parquet") == bytes_of(tmp_path / "here.parquet")
 
 
+def test_what_is_done_anew_goes_on_where_it_was(tmp_path, client):
+    """The old table is whole, and counts no more once it was said to be done anew."""
+    path = tmp_path / "t.parquet"
+    evenkeel.sweep(GRID, path)
+
+    def enough(stage, done, _of):
+        if stage == "parts" and done >= 3:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        evenkeel.sweep(GRID, path, client=client, batch=10, fresh=True, progress=enough)
+    told = []
+    evenkeel.sweep(GRID, path, client=client, batch=10, progress=lambda *s: told.append(s))
+    assert next(done for stage, done, _ in told if stage == "parts") == 3
+    assert os.listdir(tmp_path) == ["t.parquet"]
+
+
+def test_a_cluster_does_not_pass_by_what_was_begun_here(tmp_path, client):
+    def enough(stage, done, _of):
+        if stage == "runs" and done >= 3:
+            raise RuntimeError("enough")
+
+    path, grid = tmp_path / "t.parquet", {**GRID, "seeds": 300}
+    with pytest.raises(RuntimeError, match="enough"):
+        evenkeel.sweep(grid, path, threads=1, progress=enough)
+    told = []
+    with pytest.raises(evenkeel.Error, match="not at its end: let `evenkeel sweep` end it"):
+        evenkeel.sweep(grid, path, client=client, progress=lambda *s: told.append(s))
+    assert "parts" not in [stage for stage, *_ in told]
+
+
 def test_a_worker_that_is_killed_loses_nothing(tmp_path, cluster, client):
     grid = {**GRID, "workloads": ["Sync-2", "ferret", "radix"], "seeds": 8}
     evenkeel.sweep(grid, tmp_path / "here.parquet")

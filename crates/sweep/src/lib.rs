@@ -57,7 +57,7 @@ pub use error::Error;
 pub use grid::Grid;
 pub use journal::beside as journal;
 pub use known::already;
-pub use merge::{Merging, merge};
+pub use merge::{Merging, at_its_end, merge};
 pub use shard::Shard;
 pub use summary::{AtValue, Effects, PolicySummary, Summary, Varied};
 pub use sweep::{Done, Request, sweep};

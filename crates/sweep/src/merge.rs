@@ -20,6 +20,20 @@ pub struct Merging {
     pub drop: bool,
 }
 
+/// Makes sure that no sweep into a table is at work, or was interrupted: what it has done would be lost. It stays so as long as what is
+/// returned does.
+///
+/// # Errors
+/// One is, or the journal cannot be opened.
+pub fn at_its_end(table: &Path) -> Result<Journal> {
+    let journal = Journal::open(table)?;
+    if journal.is_empty() {
+        return Ok(journal);
+    }
+    let message = "it has runs of a sweep that is not at its end: let `evenkeel sweep` end it, or remove it";
+    Err(Error::table(journal.path(), message))
+}
+
 /// Puts the rows of tables in the order of their grid into one: what one machine would have written, to the byte. A run that
 /// several have is there once. Returns how many runs there are.
 ///
@@ -28,14 +42,8 @@ pub struct Merging {
 /// [`Merging`] the last two are none.
 pub fn merge(parts: &[PathBuf], table: &Path, wanted: Merging) -> Result<u64> {
     replaceable(table)?;
-    let journal = Journal::open(table)?;
-    if !journal.is_empty() {
-        let path = journal.path().to_path_buf();
-        return Err(Error::table(
-            &path,
-            "it has runs of a sweep that is not at its end: let `evenkeel sweep` end it, or remove it",
-        ));
-    }
+    // Also kept from others until the table is written.
+    let _journal = at_its_end(table)?;
     let old = Some(table).filter(|table| table.exists() && !wanted.drop).map(Part::open).transpose()?;
     let mut open = parts.iter().map(|path| Part::open(path)).collect::<Result<Vec<_>>>()?;
     let Some((first, others)) = open.split_first() else {

@@ -413,7 +413,9 @@ impl Scheduling for Adaptor {
         if !self.overrides.contains("forget") || self.faults.any() {
             return;
         }
-        let called = Python::attach(|py| self.policy.bind(py).call_method1("forget", (thread.0,)).map(drop));
+        let called = Python::attach(|py| {
+            self.faults.inside(py, || self.policy.bind(py).call_method1("forget", (thread.0,)).map(drop))
+        });
         called.unwrap_or_else(|error| self.faults.set(error));
     }
 
