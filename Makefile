@@ -115,4 +115,4 @@ bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, ch
 
 clean: ## removes everything that was built
 	cargo clean
-	rm -rf out bench/.build bench/.venv fuzz/target
+	rm -rf out bench/.build bench/.venv bench/target fuzz/target

@@ -142,8 +142,12 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 fn words_with(path: &Path, words: impl Iterator<Item = OsString>) -> usize {
     let Some(wanted) = identity(path) else { return 0 };
     let is_it = |word: &str| !word.is_empty() && identity(Path::new(word)) == Some(wanted);
-    let names_it =
-        |word: &OsString| word.to_str().is_some_and(|word| is_it(word) || word.split([',', '+', ':', '=']).any(is_it));
+    let in_word = |word: &str| is_it(word) || word.split([',', '+', ':', '=']).any(is_it);
+    let after_letter = |word: &str| {
+        let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
+        letters.next().is_some_and(|letter| letter.is_alphabetic()) && in_word(letters.as_str())
+    };
+    let names_it = |word: &OsString| word.to_str().is_some_and(|word| in_word(word) || after_letter(word));
     let mut words = words.skip(1);
     let own = words.by_ref().take_while(|word| word != "--").filter(names_it).count();
     own + words.next().iter().filter(|word| names_it(word)).count()
@@ -170,6 +174,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert_eq!(count("evenkeel compare -m FILE --html FILE"), 2);
         assert_eq!(count("evenkeel compare -m 2B2S,FILE:2+2 --html=FILE"), 2);
+        assert_eq!(count("evenkeel train -mFILE -oFILE"), 2);
         assert_eq!(count("evenkeel run --html FILE -- FILE"), 2);
         assert_eq!(count("evenkeel run --html FILE -- cat FILE"), 1);
     }

@@ -43,8 +43,10 @@ fn of(error: &Error) -> Option<String> {
         Error::Run { source: evenkeel_sim::Error::MaxEvents { .. }, .. } | Error::Workers { .. } => {
             "--max-events allows more".into()
         }
-        Error::NoModel { predictor, machine } => {
-            format!("make one with `evenkeel train --machine {machine} -o {predictor}`")
+        Error::NoModel { machine, .. } => {
+            format!(
+                "`evenkeel train --machine {machine} -o OTHER.toml` makes a file with one; without --predictor one is trained"
+            )
         }
         Error::WorsePredictor { .. } => "leave out --predictor".into(),
         Error::NoTasks { setting: TaskSetting::ReadyQueue, .. } => "leave out --tasks".into(),

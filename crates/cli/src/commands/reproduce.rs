@@ -21,7 +21,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
     }
     let runs = experiments.iter().map(Reproduction::runs_of).sum::<Result<_, _>>()?;
     let work = Work::begin_of("reproducing", args.limit.max_events, runs);
-    let mut cut_short = false;
+    let (alone, mut cut_short) = (experiments.len() == 1, false);
     let mut reproductions = Vec::new();
     let mut seconds = Vec::new();
     for experiment in experiments {
@@ -47,9 +47,9 @@ pub fn run(args: &Reproduce) -> Result<String> {
         Format::Json => {
             let all = reproductions.iter().zip(seconds);
             let mut all: Vec<_> = all.map(|(of, seconds)| json::Reproduction::of(of, seconds)).collect();
-            match all.len() {
-                1 => json::print(&all.remove(0))?,
-                _ => json::print(&json::Reproductions { experiments: all })?,
+            match alone {
+                true => json::print(&all.remove(0))?,
+                false => json::print(&json::Reproductions { experiments: all })?,
             }
         }
     };

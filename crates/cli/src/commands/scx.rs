@@ -51,9 +51,11 @@ pub fn run(args: &Scx) -> Result<u8> {
     let observes = observed.as_mut();
     let follow = Follow { end, only: only.as_ref(), time: args.time, figures, observed: observes };
     let (mut before, mut story) = ((Figures::default(), Ns::ZERO), Story::default());
-    let status = session.follow(follow, |figures, elapsed| {
+    // Figures that cannot be written cost neither the command nor the summary.
+    let mut unprinted = None;
+    let status = session.follow(follow, |figures, elapsed| -> Result<()> {
         story.note(elapsed, *figures);
-        if args.stats.is_none_or(|every| elapsed.since(before.1) < every) {
+        if unprinted.is_some() || args.stats.is_none_or(|every| elapsed.since(before.1) < every) {
             return Ok(());
         }
         let line = match args.format.format {
@@ -61,7 +63,8 @@ pub fn run(args: &Scx) -> Result<u8> {
             Format::Table => line(path, &before.0, figures, before.1, elapsed),
         };
         before = (*figures, elapsed);
-        tell(&line)
+        unprinted = tell(&line).err();
+        Ok(())
     })?;
     let mut status = status.map(launch::exit_code);
     let elapsed = clock().since(began);
@@ -122,7 +125,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         messages::account(&text)?;
     }
     written?;
-    Ok(status.unwrap_or(0))
+    unprinted.map_or(Ok(status.unwrap_or(0)), Err)
 }
 
 /// That the kernel has taken the machine back, and why.

@@ -120,7 +120,8 @@ pub struct Row<'a> {
     pub arithmetic: Option<f64>,
     /// Section and figure of the paper.
     pub source: &'a str,
-    /// `result` (comes out of the mechanisms), `calibration` (a constant was chosen with it) or `input` (was put in).
+    /// `result` (comes out of the mechanisms), `calibration` (a constant was chosen with it), `input` (was put in) or `again` (is counted in
+    /// another row).
     pub kind: RowKind,
 }
 

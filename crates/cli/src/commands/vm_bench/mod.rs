@@ -5,8 +5,8 @@ mod predict;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::spec::Spec;
@@ -17,6 +17,7 @@ use indicatif::ProgressBar;
 
 use super::vm::{inside, under};
 use crate::args::{self, Format, Peer, VmBench};
+use crate::failed::Unprinted;
 use crate::files::{Target, Unwritten};
 use crate::{catalog, messages, page, progress, terminal};
 
@@ -245,11 +246,16 @@ impl Caller for Command {
 
     /// Prints each machine when it is measured, since all take long.
     fn measured(&mut self, machine: Measured) -> Result<()> {
-        if self.format == Format::Table {
-            self.bar.suspend(|| terminal::print(&report::table(&machine)))?;
-        }
+        let printed = match self.format {
+            Format::Table => self.bar.suspend(|| terminal::print(&report::table(&machine))),
+            Format::Json => Ok(()),
+        };
         self.machines.push(machine);
-        Ok(())
+        match printed {
+            // The page is for another reader.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => bail!(Unprinted(error.to_string())),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -128,7 +128,9 @@ class Timeline {
     const entries =
       mode === "threads"
         ? [...new Map(run.cores.map((core) => [core.colour, core.kind])), ["waits", "ready, without a core"]]
-        : run.groups.slice(0, 8).map((name, index) => [run.colourOf(index), name]);
+        : run.colours.map((colour, index) => [colour, run.groups.filter((_, group) => group % run.colours.length === index)])
+            .filter(([, names]) => names.length > 0)
+            .map(([colour, names]) => [colour, names.slice(0, 3).join(", ") + (names.length > 3 ? `, and ${names.length - 3} more` : "")]);
     this.legend.replaceChildren(
       ...entries.map(([colour, text]) => {
         const entry = document.createElement("span");
