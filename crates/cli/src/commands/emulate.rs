@@ -59,7 +59,7 @@ fn plan(args: &Emulate) -> Result<Plan> {
         return Ok(Plan::of(&spec, args.period, clocks)?);
     }
     if args.cores.big.is_none() && args.cores.little.is_none() {
-        bail!("no machine is named: expected one such as 2B2L:3, or --big and --little");
+        bail!("MACHINE is missing: expected one such as 2B2L:3, or --big and --little");
     }
     let (machine, cpus) = live::machine(&args.cores)?;
     let of = |cores: evenkeel_model::CoreSet| cores.iter().map(|core| cpus[core.index()]).collect::<Vec<_>>();

@@ -18,11 +18,14 @@ use crate::live::Account;
 pub fn page(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
     let summary = account.summary;
     let threads: Vec<Shown> = summary.threads.iter().map(|thread| shown(account, thread)).collect();
+    let waited = summary.waiting_pairs().flat_map(|pair| [pair.waiter, pair.waker]);
+    let unlisted = threads::unlisted(timeline, waited, &threads);
     let lanes = Lanes {
         machine: &account.plan.machine,
         cpus: &account.plan.cpus,
         timeline,
         threads: &threads,
+        unlisted: &unlisted,
         policies: &summary.policies,
         end: summary.elapsed,
     };
@@ -48,7 +51,7 @@ pub fn page(account: &Account<'_>, timeline: &Timeline, title: &str) -> String {
         }
         (lanes.draw())
         h2 { "Threads that others waited for" }
-        (blame(account, &threads))
+        (blame(account, &threads, &unlisted))
         h2 { "What each thread did" }
         (threads::where_time_went(&threads, &account.types()))
     };
@@ -73,34 +76,27 @@ fn cores(account: &Account<'_>) -> String {
     format!("{} cores", kinds.join(" and "))
 }
 
-fn blame(account: &Account<'_>, threads: &[Shown]) -> Markup {
+fn blame(account: &Account<'_>, threads: &[Shown], unlisted: &[Tid]) -> Markup {
     if account.summary.pairs.is_none() {
         return html! { p.soft { "Not seen: that needs eBPF, and so root." } };
     }
     let pairs: Vec<&PairWaits> = account.summary.waiting_pairs().collect();
     match threads::blame(threads) {
-        Some(blamed) => html! { (blamed) (graph(account, threads, &pairs)) },
+        Some(blamed) => html! { (blamed) (graph(account, threads, unlisted, &pairs)) },
         None => html! { p.soft { "No thread waited for another one (in the futex system call)." } },
     }
 }
 
 /// Which of all threads waited for which.
-fn graph(account: &Account<'_>, threads: &[Shown], pairs: &[&PairWaits]) -> Markup {
-    let mut names: Vec<(&str, String)> =
-        threads.iter().map(|thread| (thread.program.as_str(), thread.name.clone())).collect();
-    let mut positions: BTreeMap<Tid, usize> =
-        threads.iter().enumerate().map(|(position, thread)| (thread.tid, position)).collect();
-    let mut position = |tid: Tid| {
-        *positions.entry(tid).or_insert_with(|| {
-            names.push((SHORT_LIVED, account.thread_name(tid)));
-            names.len() - 1
-        })
-    };
-    let waits = pairs.iter().map(|pair| Waited {
-        waiter: position(pair.waiter),
-        waker: position(pair.waker),
-        total: pair.waited,
-        times: pair.times,
+fn graph(account: &Account<'_>, threads: &[Shown], unlisted: &[Tid], pairs: &[&PairWaits]) -> Markup {
+    let names = threads.iter().map(|thread| (thread.program.as_str(), thread.name.clone()));
+    let names: Vec<(&str, String)> =
+        names.chain(unlisted.iter().map(|tid| (SHORT_LIVED, account.thread_name(*tid)))).collect();
+    let tids = threads.iter().map(|thread| thread.tid).chain(unlisted.iter().copied());
+    let positions: BTreeMap<Tid, usize> = tids.enumerate().map(|(position, tid)| (tid, position)).collect();
+    let waits = pairs.iter().filter_map(|pair| {
+        let (waiter, waker) = (*positions.get(&pair.waiter)?, *positions.get(&pair.waker)?);
+        Some(Waited { waiter, waker, total: pair.waited, times: pair.times })
     });
     let waits: Vec<Waited> = waits.collect();
     let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();

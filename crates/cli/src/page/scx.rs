@@ -109,7 +109,9 @@ impl Scheduled<'_> {
         let types: Vec<&str> = self.machine.core_types.iter().map(|kind| kind.name.as_str()).collect();
         let threads: Vec<Shown> = observed.threads().into_iter().map(|thread| shown(thread, types.len())).collect();
         let (machine, cpus, policies, end) = (self.machine, self.cpus, self.policies, self.end);
-        let lanes = Lanes { machine, cpus, timeline: observed.timeline(), threads: &threads, policies, end };
+        let timeline = observed.timeline();
+        let unlisted = threads::unlisted(timeline, std::iter::empty(), &threads);
+        let lanes = Lanes { machine, cpus, timeline, threads: &threads, unlisted: &unlisted, policies, end };
         html! {
             h2 { "What ran where" }
             p.soft {

@@ -1,7 +1,7 @@
 //! What pages about real threads say of them: what ran where, for how long each ran, and how long others waited for it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_experiment::history::{History, RecordedThread, Span, Why, Woken};
 use evenkeel_linux::event::Tid;
@@ -68,12 +68,23 @@ pub(super) fn serves(service: bool) -> Option<(&'static str, String)> {
     service.then(|| ("kind", "serves the program's runtime system".into()))
 }
 
+/// The threads that a timeline, or who waited, tells of, and that are not among those that have an account. All figures of a page are given
+/// all of them, so that colours mean the same in each.
+pub(super) fn unlisted(timeline: &Timeline, waited: impl Iterator<Item = Tid>, threads: &[Shown]) -> Vec<Tid> {
+    let listed: BTreeSet<Tid> = threads.iter().map(|thread| thread.tid).collect();
+    let told: BTreeSet<Tid> =
+        timeline.lanes().flat_map(|(_, slices)| slices).map(|slice| slice.who).chain(waited).collect();
+    told.difference(&listed).copied().collect()
+}
+
 /// Which thread ran on which core of a machine, until the end. Core `i` is the CPU `cpus[i]`.
 pub(super) struct Lanes<'a> {
     pub machine: &'a Machine,
     pub cpus: &'a [u16],
     pub timeline: &'a Timeline,
     pub threads: &'a [Shown],
+    /// Those that have no account of their own, as [`unlisted`] finds them.
+    pub unlisted: &'a [Tid],
     /// The policies that took over in the middle.
     pub policies: &'a [(Ns, String)],
     pub end: Ns,
@@ -111,15 +122,15 @@ impl Lanes<'_> {
             let (program, name) = (program.clone(), name.clone());
             history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
         }
+        for tid in self.unlisted {
+            ids.insert(*tid, ThreadId(history.threads.len() as u32));
+            let (program, name) = (SHORT_LIVED.into(), format!("thread {tid}"));
+            history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
+        }
         for (cpu, slices) in self.timeline.lanes() {
             let Some(&core) = cores.get(&cpu) else { continue };
             for slice in slices {
-                let next = ThreadId(history.threads.len() as u32);
-                let thread = *ids.entry(slice.who).or_insert_with(|| {
-                    let (program, name) = (SHORT_LIVED.into(), format!("thread {}", slice.who));
-                    history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
-                    next
-                });
+                let Some(&thread) = ids.get(&slice.who) else { continue };
                 let (start, end, ready) = (slice.from, slice.to, Ns::ZERO);
                 history.spans.push(Span { core, thread, start, end, ready, woken: Woken::No, why: Why::Unknown });
             }
@@ -233,6 +244,7 @@ mod tests {
             cpus: &[0, 1, 2, 3],
             timeline: &timeline,
             threads: &threads,
+            unlisted: &[],
             policies: &[],
             end,
         };

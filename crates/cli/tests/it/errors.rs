@@ -534,9 +534,9 @@ fn what_is_typed_wins_over_a_default_that_conflicts_with_it() {
     let path = of("[vm]\nscx = true\npolicy = 'pfs'\n", &["vm", "--path", "kernel", "--kernel", "/no", "--", "true"]);
     assert!(path.starts_with("error: /no: no such kernel"), "{path}");
     let cores = of("[emulate]\nbig = '0'\nlittle = '0'\n", &["emulate", "--", "true"]);
-    assert!(!cores.contains("no machine is named") && !cores.contains("required"), "{cores}");
+    assert!(!cores.contains("MACHINE is missing") && !cores.contains("required"), "{cores}");
     let none = refused(&["emulate", "--", "true"]);
-    assert_eq!(none, "error: no machine is named: expected one such as 2B2L:3, or --big and --little\n");
+    assert_eq!(none, "error: MACHINE is missing: expected one such as 2B2L:3, or --big and --little\n");
 }
 
 #[test]
