@@ -35,11 +35,13 @@ pub(super) struct Guest<'a> {
     folder: &'a Path,
     signals: &'a Signals,
     vm: Option<Vm>,
+    /// How often it was booted.
+    boots: u32,
 }
 
 impl<'a> Guest<'a> {
     pub(super) fn new(plan: &'a Plan, spec: Spec, folder: &'a Path, signals: &'a Signals) -> Self {
-        Self { spec, plan, folder, signals, vm: None }
+        Self { spec, plan, folder, signals, vm: None, boots: 0 }
     }
 
     /// Millions of steps that one big core does in a second.
@@ -117,6 +119,11 @@ impl<'a> Guest<'a> {
         ((self.plan.seconds * capacity * rate) as u64 / bench.members.len() as u64).max(1)
     }
 
+    /// How often it was booted until now: what was measured in two boots is not to be compared run by run.
+    pub(super) fn boots(&self) -> u32 {
+        self.boots
+    }
+
     pub(super) fn shares(&self) -> Option<Shares> {
         self.vm.as_ref().and_then(Vm::shares)
     }
@@ -190,6 +197,7 @@ impl<'a> Guest<'a> {
                     accelerator: None,
                     shares: true,
                 };
+                self.boots += 1;
                 Vm::boot(&options, self.signals, warn)?
             }
         };

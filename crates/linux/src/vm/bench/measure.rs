@@ -13,6 +13,9 @@ use crate::launch::Signals;
 use crate::scratch::Scratch;
 use crate::spec::Spec;
 
+/// How often a repetition is measured, if guests die in it.
+const ATTEMPTS: u32 = 2;
+
 /// Seconds per million steps, by program and its number of threads.
 type Costs = BTreeMap<Member, f64>;
 
@@ -106,23 +109,54 @@ impl Plan {
                 caller.begins(&format!("{spec}: {} recorded", series.bench.name));
                 boot.predicted.extend(self.predicted(guest, series.bench, rate, &here, caller)?);
                 caller.done();
-                for (scheduler, runs) in self.schedulers.iter().zip(&mut boot.runs) {
-                    caller.begins(&format!("{spec}: {} under {scheduler}", series.bench.name));
-                    let output = guest.measure_under(scheduler, series.bench, rate, caller);
-                    let run = output.and_then(|output| Ok(Run::of(&spec, series.bench, &boot.alone, &output)?));
-                    runs.push(match run {
-                        Ok(run) => Some(run),
-                        Err(error) if !scheduler.is_stock() && caller.continues_after(&error) => {
-                            caller.warn(&format!("{} under {scheduler} is left out once: {error}", series.bench.name));
-                            None
-                        }
-                        Err(error) => return Err(error),
-                    });
-                    caller.done();
-                }
+                let runs = self.repetition(guest, series.bench, rate, &boot.alone, caller)?;
+                boot.runs.iter_mut().zip(runs).for_each(|(known, run)| known.push(run));
             }
         }
         Ok(())
+    }
+
+    /// Measures a bench once under each scheduler, all of them in one boot: boots differ by more than runs do. If the guest dies in between,
+    /// it is measured anew.
+    fn repetition<C: Caller>(
+        &self,
+        guest: &mut Guest<'_>,
+        bench: &Bench,
+        rate: f64,
+        alone: &[Alone],
+        caller: &mut C,
+    ) -> Result<Vec<Option<Run>>, C::Error> {
+        let mut attempt = 1;
+        loop {
+            let mut runs = Vec::new();
+            for scheduler in &self.schedulers {
+                caller.begins(&format!("{}: {} under {scheduler}", guest.spec, bench.name));
+                let output = guest.measure_under(scheduler, bench, rate, caller);
+                let run = output.and_then(|output| Ok(Run::of(&guest.spec, bench, alone, &output)?));
+                let run = match run {
+                    Ok(run) => Some(run),
+                    Err(error) if !scheduler.is_stock() && caller.continues_after(&error) => {
+                        caller.warn(&format!("{} under {scheduler} is left out once: {error}", bench.name));
+                        None
+                    }
+                    Err(error) => return Err(error),
+                };
+                runs.push((run, guest.boots()));
+            }
+            let first = runs.first().map_or(0, |(_, boots)| *boots);
+            let elsewhere = runs.iter().filter(|(run, boots)| run.is_some() && *boots != first).count();
+            if elsewhere > 0 && attempt < ATTEMPTS {
+                caller
+                    .warn(&format!("{}: measured once more under all, since one boot is not like another", bench.name));
+                attempt += 1;
+                continue;
+            }
+            if elsewhere > 0 {
+                caller.warn(&format!("{}: {elsewhere} runs of another boot are left out", bench.name));
+            }
+            runs.iter().for_each(|_| caller.done());
+            return Ok(runs.into_iter().map(|(run, boots)| run.filter(|_| boots == first)).collect());
+        }
     }
 
     /// What a switch takes under each scheduler that the simulator knows, but for the guest's own, of which recordings say it.

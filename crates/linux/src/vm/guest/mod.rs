@@ -53,12 +53,13 @@ fn serve(machine: Option<&str>) -> io::Result<()> {
     // end of the connection until then.
     send(&Reply::Ready)?;
     switch_off_with_the_host(&port)?;
+    let mut writable = Writable(vec![TMP.into()]);
     let mut requests = BufReader::new(&port).lines();
     while let Some(line) = requests.next().transpose()? {
         match serde_json::from_str(&line)? {
             Request::Run(run) => {
                 send(&Reply::Begins)?;
-                let reply = execute(&run);
+                let reply = execute(&run, &mut writable);
                 rustix::fs::sync();
                 send(&reply)?;
             }
@@ -88,11 +89,28 @@ fn mount_all() -> io::Result<()> {
         let _ = new(kind, place);
     }
     // The host's files can be read everywhere and written in /tmp and in the working directories of commands.
-    writable("/tmp")?;
+    make_writable(TMP)?;
     Ok(mount_remount("/", MountFlags::BIND | MountFlags::RDONLY, "")?)
 }
 
-fn writable(directory: &str) -> io::Result<()> {
+/// Where the host's files can be written from the beginning.
+const TMP: &str = "/tmp";
+
+/// Folders in which the host's files can be written.
+struct Writable(Vec<PathBuf>);
+
+impl Writable {
+    /// Adds one, unless it is in another: each mount over another one costs every look-up a step.
+    fn add(&mut self, directory: &str) -> io::Result<()> {
+        if !self.0.iter().any(|known| Path::new(directory).starts_with(known)) {
+            make_writable(directory)?;
+            self.0.push(directory.into());
+        }
+        Ok(())
+    }
+}
+
+fn make_writable(directory: &str) -> io::Result<()> {
     let bound = mount_bind(directory, directory).and_then(|()| mount_remount(directory, MountFlags::BIND, ""));
     bound.map_err(|error| io::Error::other(format!("cannot make {directory} writable: {error}")))
 }
@@ -127,10 +145,10 @@ fn cannot_open(path: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!("cannot open {}: {error}", path.display()))
 }
 
-fn execute(run: &Run) -> Reply {
+fn execute(run: &Run, writable: &mut Writable) -> Reply {
     let failed = |error: io::Error| Reply::Failed { reason: error.to_string(), code: launch::OWN_FAILURE };
-    let directories = || [&run.directory].into_iter().chain(&run.writable);
-    if let Err(error) = directories().try_for_each(|directory| writable(directory)) {
+    let mut directories = [&run.directory].into_iter().chain(&run.writable);
+    if let Err(error) = directories.try_for_each(|directory| writable.add(directory)) {
         return failed(error);
     }
     let streams = File::create(&run.output).and_then(|output| Ok((output, File::create(&run.errors)?)));
