@@ -74,15 +74,12 @@ fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
 
 /// The mean of a row's kind: of ratios the geometric one, if the paper says so.
 fn average(published: &Published, values: &[f64]) -> Option<f64> {
-    match published.aggregate {
-        Aggregate::Geomean => Some(values.geometric_mean()),
-        _ => mean(values.iter().copied()),
-    }
+    if published.aggregate.is_geometric() { Some(values.geometric_mean()) } else { mean(values.iter().copied()) }
 }
 
 /// One number for the values of all cells, by machine.
 fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Option<f64> {
-    let means = || by_machine.values().filter_map(|values| mean(values.iter().copied()));
+    let means = || by_machine.values().filter_map(|values| average(published, values));
     let mut all: Vec<f64> = by_machine.values().flatten().copied().collect();
     match published.aggregate {
         Aggregate::Mean | Aggregate::Geomean => average(published, &all),
@@ -102,8 +99,9 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
             all.sort_by(f64::total_cmp);
             all.get(1).copied()
         }
-        Aggregate::Best | Aggregate::Worst => {
-            let most = published.metric.more_is_better() == (published.aggregate == Aggregate::Best);
+        Aggregate::Best | Aggregate::BestGeomean | Aggregate::WorstGeomean => {
+            let best = published.aggregate != Aggregate::WorstGeomean;
+            let most = published.metric.more_is_better() == best;
             means().reduce(if most { f64::max } else { f64::min })
         }
     }

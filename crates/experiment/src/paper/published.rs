@@ -204,8 +204,17 @@ pub enum Aggregate {
     SecondSmallest,
     /// The mean over the workloads of each machine, on the machine where that is best.
     Best,
-    /// The same, on the machine where that is worst.
-    Worst,
+    /// The geometric mean, on the machine where that is best.
+    BestGeomean,
+    /// The geometric mean, on the machine where that is worst.
+    WorstGeomean,
+}
+
+impl Aggregate {
+    /// Whether ratios are averaged geometrically.
+    pub fn is_geometric(self) -> bool {
+        matches!(self, Self::Geomean | Self::BestGeomean | Self::WorstGeomean)
+    }
 }
 
 /// A limit in place of a number.

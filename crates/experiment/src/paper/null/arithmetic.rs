@@ -178,12 +178,18 @@ impl Shares {
 
     /// The expected time of the thread that takes longest, each on a core of its own, of any type.
     fn longest_by_chance(&self, demand: &Demand) -> f64 {
-        let chance = |id: usize| self.cores[id] as f64 / self.all_used() as f64;
         let done_by = |time: f64| -> f64 {
-            let thread = |busy: &Vec<f64>| -> f64 {
-                (0..busy.len()).filter(|id| busy[*id] <= time).map(chance).sum::<f64>().min(1.0)
+            // On how many cores each thread is done by then: those of the fastest type, and of the next ones.
+            let done_on = |busy: &Vec<f64>| -> usize {
+                (0..busy.len()).filter(|id| busy[*id] <= time).map(|id| self.cores[id]).sum()
             };
-            demand.0.iter().map(thread).product()
+            let mut fit: Vec<usize> = demand.0.iter().map(done_on).collect();
+            fit.sort_unstable();
+            // One after the other has one of those that are left, the one with the least choice first.
+            let taken = |(before, cores): (usize, usize)| {
+                cores.saturating_sub(before) as f64 / (self.all_used() - before) as f64
+            };
+            fit.into_iter().enumerate().map(taken).product()
         };
         let mut times: Vec<f64> = demand.0.iter().flatten().copied().collect();
         times.sort_by(f64::total_cmp);
@@ -257,7 +263,9 @@ mod tests {
     #[test]
     fn a_program_ends_with_the_thread_that_chance_put_on_a_little_core() {
         let time = shares(Sharing::Chance, 4).time(&equal(4));
-        assert!((time - (2.0 - 1.0 / 16.0)).abs() < 1e-12, "all on big cores once in 16: {time}");
+        assert!((time - 2.0).abs() < 1e-12, "two big cores have two threads at the most: {time}");
+        let two = shares(Sharing::Chance, 2).time(&equal(2));
+        assert!((two - (2.0 - 1.0 / 6.0)).abs() < 1e-12, "both on big cores once in six: {two}");
         assert_eq!(shares(Sharing::Chance, 1).time(&equal(1)), 1.5);
     }
 

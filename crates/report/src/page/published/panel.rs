@@ -180,8 +180,8 @@ impl Names {
             Aggregate::ThirdLargest => Some("third largest"),
             Aggregate::Smallest => Some("smallest"),
             Aggregate::SecondSmallest => Some("second smallest"),
-            Aggregate::Best => Some("best machine"),
-            Aggregate::Worst => Some("worst machine"),
+            Aggregate::Best | Aggregate::BestGeomean => Some("best machine"),
+            Aggregate::WorstGeomean => Some("worst machine"),
         };
         let rest = [program, cluster, groups, aggregate.map(str::to_string)];
         let baseline = self.baseline(row).map(|baseline| format!("{} {baseline}", relation(row)));
