@@ -25,16 +25,25 @@ const EMPTY: libc::sched_attr = libc::sched_attr {
 /// # Errors
 /// This user may not, or there is no such thread.
 pub fn fifo(tid: Tid) -> io::Result<()> {
-    fifo_at(tid, 1)
+    fifo_at(tid, 1, 0)
+}
+
+/// The same, but for the threads that it starts, which are ordinary ones.
+///
+/// # Errors
+/// As [`fifo`].
+pub fn fifo_alone(tid: Tid) -> io::Result<()> {
+    fifo_at(tid, 1, libc::SCHED_FLAG_RESET_ON_FORK as u64)
 }
 
 /// The same before all that [`fifo`] does.
 pub(crate) fn before_fifo(tid: Tid) -> io::Result<()> {
-    fifo_at(tid, 2)
+    fifo_at(tid, 2, 0)
 }
 
-fn fifo_at(tid: Tid, priority: u32) -> io::Result<()> {
-    set(tid, &libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: priority, ..EMPTY })
+fn fifo_at(tid: Tid, priority: u32, flags: u64) -> io::Result<()> {
+    let fifo = libc::SCHED_FIFO as u32;
+    set(tid, &libc::sched_attr { sched_policy: fifo, sched_priority: priority, sched_flags: flags, ..EMPTY })
 }
 
 /// This thread runs before all ordinary work until this is dropped.

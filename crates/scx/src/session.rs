@@ -206,7 +206,8 @@ fn note(moments: &mut Option<Moments>, scheduling: &mut dyn Turn, watched: &Watc
 
 /// From now on this thread comes before all that it schedules.
 pub(crate) fn come_first(machine: &Machine, cpus: &[u16]) -> Result<(), Error> {
-    realtime::fifo(0).map_err(Error::NoPriority)?;
+    // Those that write for others what was scheduled do so later.
+    realtime::fifo_alone(0).map_err(Error::NoPriority)?;
     // Wake-ups may wait for this thread, and the kernel leaves it on whatever core it began: on little cores of a third of the
     // speed programs with barriers took two to three times as long. Where it may not, it stays where it is.
     let fastest = machine.big().iter().map(|core| cpus[core.index()]);

@@ -139,7 +139,9 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	struct assignment *assignment = &assignments[core];
 	struct thread *thread = 0;
 	__u32 number = assignment->number;
-	bool back = is_back(cpu), runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
+	/* A CPU that the process does not schedule takes nothing: what ran there would be seen by no policy. */
+	bool back = is_back(cpu), helps = is_chosen(core) && (back || late());
+	bool runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	enum delivered delivered;
 
 	if (back)
@@ -155,7 +157,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 		thread = of(prev);
 		if (thread && !thread->outside && !thread->yields && !thread->leaves) {
 			/* While the process is late, threads take turns. */
-			if (late() && take_any(core))
+			if (helps && late() && take_any(core))
 				thread->leaves = true;
 			else
 				refill(prev, SLICE);
@@ -164,7 +166,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	/* The kernel lends a core that a real-time thread has for 50 ms a second, no more once it finds nothing to run there: its own
 	 * threads of that core would starve. */
-	if ((back || late()) && take_any(core))
+	if (helps && take_any(core))
 		return;
 	if (runnable && (!thread || thread->outside)) {
 		refill(prev, SLICE);

@@ -6,6 +6,12 @@
 const volatile __u64 machine[MAX_CPUS / 64] = {};
 const volatile __u8 type_of[MAX_CPUS] = {};
 
+/* Whether a CPU is one of the machine's. */
+static __always_inline bool is_chosen(__u32 cpu)
+{
+	return machine[cpu / 64 & (MAX_CPUS / 64 - 1)] >> (cpu % 64) & 1;
+}
+
 /* What this part knows of a thread. */
 struct thread {
 	/* Its number, as the process was told. */
