@@ -247,7 +247,8 @@ fn sched_ext() -> Probe {
     match fs::read_to_string("/sys/kernel/sched_ext/state") {
         Ok(_) if !process::numbered_by_kernel() => Err(lacks(process::NUMBERED_OTHERWISE).but(process::OUTSIDE)),
         Ok(state) => Ok(format!("the kernel has it, {}", state.trim())),
-        Err(_) => Err(lacks("this kernel does not have it").but("a kernel from 6.12 on with CONFIG_SCHED_CLASS_EXT")),
+        Err(_) => Err(lacks("this kernel does not have it")
+            .but("a kernel with CONFIG_SCHED_CLASS_EXT, newer than 6.12, such as Linux 7.0")),
     }
 }
 

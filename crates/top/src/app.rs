@@ -18,7 +18,7 @@ pub struct App {
     pub sort: Sort,
     /// The other way round.
     pub reverse: bool,
-    /// Only threads are shown whose name or number has this in it.
+    /// Only threads are shown whose name, number or process's number has this in it.
     pub filter: String,
     /// The thread that keys are about.
     pub selected: Option<Tid>,

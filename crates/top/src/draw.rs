@@ -22,7 +22,7 @@ const KEYS: &[(&str, &str)] = &[
     ("up down, j k", "select a thread; Page Up, Page Down, Home, End"),
     ("< >", "sort by the column to the left, to the right (S, s; arrows)"),
     ("r", "sort the other way round"),
-    ("/", "filter: threads whose name or number has this in it"),
+    ("/", "filter: threads whose name, number or process's number has this in it"),
     ("p", "pin the selected thread to CPUs, such as 0-1,4; to none: no longer"),
     ("P", "let another policy decide"),
     ("space", "pause; the host goes on"),

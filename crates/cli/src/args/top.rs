@@ -32,7 +32,7 @@ pub struct Top {
     /// Sort threads by this: run, big, ready, blame, speedup, name or tid
     #[arg(long, short, value_name = "COLUMN", value_parser = sort, default_value = "run")]
     pub sort: Sort,
-    /// Show only threads whose name or number has this in it
+    /// Show only threads whose name, number or process's number has this in it
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     pub filter: String,
     /// Print so many snapshots and end; by default one, unless there is a terminal

@@ -18,7 +18,7 @@ use crate::{catalog, messages, openmp, page, trace};
 
 /// Runs the command and returns the exit status.
 pub fn run(args: &Run) -> Result<u8> {
-    // Defaults of a file conflict with nothing.
+    // Defaults of a file conflict with nothing but what is typed.
     if let (Some(pid), false) = (args.pid, args.command.is_empty()) {
         bail!("there is a command and a process to follow, --pid {pid}: expected one of them");
     }

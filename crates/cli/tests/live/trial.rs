@@ -142,12 +142,17 @@ fn a_failure_that_the_command_never_has_is_evenkeel_s() {
     let output = run(&[&within[..], &["--", "true"]].concat());
     let said = text(&output.stderr);
     assert!(said.contains("pfs cannot be tried: ") && said.contains("another Evenkeel"), "{said}");
-    // A file's defaults conflict with nothing, so that the command says it.
     let output = run(&["run", "--ab", "2", "--trace", "x.pftrace", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "[run]\nab = 3\n").unwrap();
-    let output = evenkeel(&["run", "--pid", "1"]).env("EVENKEEL_CONFIG", file.path()).output().unwrap();
+    // A default gives way to what is typed.
+    let output = evenkeel(&["run", "--pid", "4194304"]).env("EVENKEEL_CONFIG", file.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("there is no process 4194304"), "{}", text(&output.stderr));
+    // Of two defaults none does, so that the command says it.
+    fs::write(file.path(), "[run]\nab = 3\nquiet = true\n").unwrap();
+    let output = evenkeel(&["run", "--", "true"]).env("EVENKEEL_CONFIG", file.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("--ab 3 compares times"), "{}", text(&output.stderr));
 }
