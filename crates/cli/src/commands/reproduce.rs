@@ -47,10 +47,7 @@ pub fn run(args: &Reproduce) -> Result<String> {
         Format::Json => {
             let all = reproductions.iter().zip(seconds);
             let mut all: Vec<_> = all.map(|(of, seconds)| json::Reproduction::of(of, seconds)).collect();
-            match alone {
-                true => json::print(&all.remove(0))?,
-                false => json::print(&json::Reproductions { experiments: all })?,
-            }
+            if alone { json::print(&all.remove(0))? } else { json::print(&json::Reproductions { experiments: all })? }
         }
     };
     if !cut_short {
