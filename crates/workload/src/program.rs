@@ -106,7 +106,7 @@ pub struct Thread {
     pub start: Start,
     /// Whether it does the program's work or serves the runtime system (garbage collector, JIT compiler).
     pub kind: ThreadKind,
-    /// How the operating system is told to schedule it, until an [`Op::Set`] changes that.
+    /// How the operating system is told to schedule it whenever it starts, until an [`Op::Set`] changes that.
     pub sched: SchedParams,
 }
 
@@ -169,7 +169,8 @@ pub struct Semaphore {
 pub struct List {
     /// Name, for messages.
     pub name: String,
-    /// What is done in each: [`Op::Compute`], [`Op::Sleep`], [`Op::Post`] and [`Op::Acquire`].
+    /// What is done in each: [`Op::Compute`], [`Op::Sleep`], [`Op::Post`], [`Op::Acquire`], [`Op::Lock`] and
+    /// [`Op::Unlock`].
     pub items: Vec<Vec<Op>>,
 }
 

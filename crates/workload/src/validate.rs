@@ -77,7 +77,7 @@ pub fn program(program: &Program) -> Result<(), Problem> {
         first.map_err(there)?;
     }
     for list in &program.lists {
-        let there = |what: String| here(format!("list {}: {what}", list.name));
+        let there = |what: String| here(format!("{}: {what}", list.name));
         list.items.iter().flatten().try_for_each(|op| in_list(program, op)).map_err(there)?;
     }
     tasks(program)?;
@@ -87,8 +87,10 @@ pub fn program(program: &Program) -> Result<(), Problem> {
 /// Which thread does an item is not known before, so it has nothing that concerns a thread.
 fn in_list(program: &Program, op: &Op) -> Result<(), String> {
     match op {
-        Op::Compute { .. } | Op::Sleep { .. } | Op::Post(_) | Op::Acquire(_) => operation(program, usize::MAX, op),
-        _ => Err("an item does something other than compute, sleep, post and acquire".into()),
+        Op::Compute { .. } | Op::Sleep { .. } | Op::Post(_) | Op::Acquire(_) | Op::Lock(_) | Op::Unlock(_) => {
+            operation(program, usize::MAX, op)
+        }
+        _ => Err("an item does something other than compute, sleep, post, acquire, lock and unlock".into()),
     }
 }
 
@@ -285,7 +287,8 @@ fn takes_time(program: &Program, body: &[Op]) -> bool {
         Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
         Op::Timer { period, .. } => period.0 > 0,
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
-        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,
+        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) => true,
+        Op::Join(_) | Op::Task(_) => true,
         Op::Repeat { times, body } => *times != Some(0) && takes_time(program, body),
         Op::Take(list) => {
             program.lists.get(list.index()).is_some_and(|list| list.items.iter().any(|item| takes_time(program, item)))
@@ -368,7 +371,7 @@ fn meeting_points(program: &Program) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Barrier, BarrierId, LockId, Queue, QueueId, Thread, ThreadIndex, ThreadKind};
+    use crate::program::{Barrier, BarrierId, List, ListId, LockId, Queue, QueueId, Thread, ThreadIndex, ThreadKind};
 
     fn with(ops: Vec<Op>) -> Program {
         let thread = Thread {
@@ -435,6 +438,22 @@ mod tests {
         p.locks.push("l".into());
         assert!(complaint(&p).contains("never takes time"));
         p.threads[0].ops = vec![Op::Repeat { times: None, body: vec![Op::Spin(evenkeel_model::Ns(1))] }];
+        assert_eq!(program(&p), Ok(()));
+        let child = vec![Op::Spin(evenkeel_model::Ns(1))];
+        p.threads.push(Thread { ops: child, start: Start::Spawned, ..p.threads[0].clone() });
+        let rounds = vec![Op::Spawn(ThreadIndex(1)), Op::Join(ThreadIndex(1))];
+        p.threads[0].ops = vec![Op::Repeat { times: None, body: rounds }];
+        assert_eq!(program(&p), Ok(()));
+    }
+
+    #[test]
+    fn an_item_of_a_list_has_nothing_that_concerns_a_thread() {
+        let mut p = with(vec![Op::Take(ListId(0))]);
+        p.lists = vec![List { name: "list 4".into(), items: vec![vec![Op::Yield]] }];
+        assert!(complaint(&p).starts_with("p: list 4: an item does something other than"), "{}", complaint(&p));
+        p.lists[0].items[0] = vec![Op::Lock(LockId(0)), Op::Unlock(LockId(0))];
+        assert_eq!(complaint(&p), "p: list 4: uses lock number 0, but there are 0");
+        p.locks.push("l".into());
         assert_eq!(program(&p), Ok(()));
     }
 

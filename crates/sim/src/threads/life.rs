@@ -18,6 +18,7 @@ use crate::threads::thread::{On, RunState};
 impl Engine<'_> {
     /// Starts a thread from its beginning.
     pub(crate) fn start(&mut self, thread: ThreadId, by: Option<ThreadId>) {
+        self.restore_params(thread);
         let t = &mut self.threads[thread.index()];
         t.pc = self.code.threads[thread.index()].entry;
         t.home = None;
@@ -27,6 +28,17 @@ impl Engine<'_> {
         t.exited = None;
         self.write_down(thread, by, Ns::ZERO);
         protocol::ready(self, thread, Why::New { by });
+    }
+
+    /// What a thread set when it was there before is over: it starts with the parameters that it started with first.
+    fn restore_params(&mut self, thread: ThreadId) {
+        let params = &self.code.threads[thread.index()].sched;
+        let (class, cores, clamp) = (params.class, cores_of(self.machine, params), params.clamp);
+        let (known, own) = (self.sched.state().thread(thread), &mut self.threads[thread.index()].own);
+        if (known.class, *own, known.clamp) != (class, cores, clamp) {
+            *own = cores;
+            self.sched.set_params(self.now, thread, class, cores, clamp);
+        }
     }
 
     /// How long after its program begins a thread does, unless another one spawns it.

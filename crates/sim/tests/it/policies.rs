@@ -8,7 +8,7 @@ use evenkeel_sim::{Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
     Barrier, BarrierId, LockId, PhaseId, SchedParams, Spread, Start, ThreadIndex, ThreadKind, Work,
 };
-use evenkeel_workload::{Op, Program};
+use evenkeel_workload::{Op, Program, Thread, Workload};
 
 fn oracle() -> Options {
     Options { oracle: true, ..Options::default() }
@@ -316,6 +316,24 @@ fn a_spawn_of_a_running_thread_starts_it_again() {
     p.threads[1].start = Start::Spawned;
     let outcome = on(&machine(0, 2), p, "cfs");
     assert_eq!(outcome.makespan, Ns::from_ms(10));
+}
+
+/// What a thread sets is over with it, also where its program begins again.
+#[test]
+fn a_thread_that_starts_again_may_run_where_it_first_might() {
+    let to = |core| SchedParams { cpus: Some(vec![core]), ..SchedParams::default() };
+    let kept = |core, ops| Thread { sched: to(core), ..thread("t", ops) };
+    let child = || Thread { start: Start::Spawned, ..kept(0, vec![compute(3), Op::Set(to(1)), compute(5)]) };
+    let (spawn, join) = (|| Op::Spawn(ThreadIndex(1)), || Op::Join(ThreadIndex(1)));
+    for main in [vec![spawn(), spawn()], vec![spawn(), join(), spawn(), join()]] {
+        let p = program("p", vec![kept(0, main), child()]);
+        let busy = |outcome: &Outcome| [0, 1].map(|core| outcome.cores[core].busy);
+        assert_eq!(busy(&on(&machine(0, 2), p.clone(), "cfs")), [6, 10].map(Ns::from_ms));
+        let long = program("long", vec![kept(2, vec![compute(3 * 16)])]);
+        let w = Workload { rerun: true, ..workload(vec![p, long]) };
+        let outcome = play(&machine(0, 3), &w, "cfs", &Options::default()).expect("runs");
+        assert_eq!(busy(&outcome), [18, 30].map(Ns::from_ms));
+    }
 }
 
 #[test]

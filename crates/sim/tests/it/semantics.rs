@@ -349,6 +349,15 @@ fn items_of_a_list_are_done_by_the_thread_that_is_free() {
     assert_eq!(ends, [4 + 1, 4 + 1 + 3]);
     // The big core does the first item in 2 ms, and the third.
     assert_eq!(on(&machine(1, 1), takers()).makespan, Ns::from_us(3_000 + 1_000 / 2 + 3_000));
+    // Under one lock the second item waits for the first.
+    let take = || thread("t", vec![Op::Take(ListId(0))]);
+    let section = || vec![Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
+    let mut locked = program("p", vec![take(), take()]);
+    locked.locks.push("m".into());
+    locked.lists.push(List { name: "l".into(), items: vec![section(), section()] });
+    ends = exits(&on(&machine(0, 2), locked));
+    ends.sort_unstable();
+    assert_eq!(ends, [4, 8]);
     let stuck =
         Program { lists: vec![List { name: "l".into(), items: vec![vec![Op::Acquire(SemaphoreId(0))]] }], ..takers() };
     let stuck = Program { threads: vec![thread("t", vec![Op::Take(ListId(0))])], ..stuck };

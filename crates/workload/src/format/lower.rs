@@ -231,7 +231,7 @@ fn threads(
     for (i, weight) in weights.iter().enumerate() {
         let range = (before / total, (before + weight) / total);
         before += weight;
-        let mut member = Member::new(i as u32, group.count, range, lowering.letters);
+        let mut member = Member::new(i as u32, group.count, range, sched.clone(), lowering.letters);
         let mut ops = Vec::new();
         lowering.ops(&mut member, &text.body, &mut ops)?;
         let name = if group.count == 1 { group.name.clone() } else { format!("{}-{i}", group.name) };

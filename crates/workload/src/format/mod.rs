@@ -88,15 +88,15 @@ pub fn parse(text: &str, file: &str) -> Result<File, FormatError> {
     let duration = parsed
         .duration
         .map(|text| amount::time(text.get_ref()).map_err(|why| Fault::new(text.span(), format!("duration: {why}"))));
-    let template = |mut text: Spanned<ProgramText>| {
-        parsed.runtime.under(text.get_mut());
-        Template { text, source: source.clone() }
+    let template = |mut program: Spanned<ProgramText>| {
+        parsed.runtime.under(program.get_mut()).map(|()| Template { text: program, source: source.clone() })
     };
+    let programs: Result<Vec<Template>, Fault> = parsed.program.into_iter().map(template).collect();
     Ok(File {
         name: parsed.name,
         duration: duration.transpose().map_err(|fault| fault.locate(file, text))?,
         rerun: parsed.rerun,
-        programs: parsed.program.into_iter().map(template).collect(),
+        programs: programs.map_err(|fault| fault.locate(file, text))?,
     })
 }
 

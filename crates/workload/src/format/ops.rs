@@ -11,10 +11,10 @@ use super::error::{Fault, suggestion};
 use super::expr::{Letters, evaluate, span};
 use super::lower::{Group, sched};
 use super::names::Names;
-use super::text::{ModeText, Number, OpText, SpreadText};
+use super::text::{ModeText, Number, OpText, SetText, SpreadText};
 use crate::program::{
-    BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, RegionId, SemaphoreId, Spread, Task,
-    ThreadIndex, TimerId, TimerMode, Work,
+    BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, RegionId, SchedParams, SemaphoreId, Spread,
+    Task, ThreadIndex, TimerId, TimerMode, Work,
 };
 
 /// Operations of a program after unrolling, at most: a bound on what a file can hold.
@@ -52,6 +52,8 @@ pub(crate) struct Member {
     letters: Letters,
     /// The part of a `share` that is this thread's, from and to.
     range: (f64, f64),
+    /// The scheduling parameters of its group.
+    sched: SchedParams,
     /// How often it has met each loop.
     met: BTreeMap<u32, u64>,
     /// How many `single` it has met.
@@ -63,9 +65,9 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub fn new(i: u32, count: u32, range: (f64, f64), letters: Letters) -> Self {
+    pub fn new(i: u32, count: u32, range: (f64, f64), sched: SchedParams, letters: Letters) -> Self {
         let letters = letters.in_group(i);
-        Self { i, count, letters, range, met: BTreeMap::new(), turns: 0, round: None, uneven: None }
+        Self { i, count, letters, range, sched, met: BTreeMap::new(), turns: 0, round: None, uneven: None }
     }
 
     /// This thread's part of a total. The parts of all threads sum up to the total.
@@ -186,7 +188,7 @@ impl Lowering<'_> {
             "yield" => return Err(Failure::Here("expected `yield = true`".into())),
             _ => {
                 let set = text.set.as_ref().ok_or("expected `set = { nice = 5 }`")?;
-                Op::Set(sched(set.nice, set.realtime, set.cpus.as_ref())?)
+                Op::Set(changed(&member.sched, set)?)
             }
         };
         out.push(op);
@@ -353,6 +355,17 @@ fn tapered(amount: u64, taper: Option<u32>, round: Option<(u64, u64)>) -> Result
         (Some(1..=4), None) => Err("taper needs a repeat around it, over whose rounds the amount shrinks".into()),
         (Some(power), _) => Err(format!("expected taper from 1 (linear) to 4, not {power}")),
     }
+}
+
+/// The parameters of a group after a `set`: what that leaves out is the group's own.
+fn changed(own: &SchedParams, set: &SetText) -> Result<SchedParams, String> {
+    let has_class = set.nice.is_some() || set.realtime.is_some();
+    if !has_class && set.cpus.is_none() {
+        return Err("expected nice, realtime or cpus in the braces".into());
+    }
+    let given = sched(set.nice, set.realtime, set.cpus.as_ref())?;
+    let class = if has_class { given.class } else { own.class };
+    Ok(SchedParams { class, cpus: given.cpus.or_else(|| own.cpus.clone()), clamp: own.clamp })
 }
 
 fn whole(text: &str, letters: Letters) -> Result<u64, String> {

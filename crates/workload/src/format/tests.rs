@@ -2,7 +2,7 @@ use evenkeel_model::Ns;
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::{Op, ReadyQueue, Tasking, ThreadKind, Work};
+use crate::program::{Class, Op, ReadyQueue, SchedParams, Tasking, ThreadKind, Work};
 
 const PIPELINE: &str = r#"
 [[program]]
@@ -260,6 +260,30 @@ fn a_runtime_is_under_every_program() {
     }
     let without = load("w", &program("a"), "w.toml", None).unwrap_err().message;
     assert!(without.contains("unknown semaphore"), "{without}");
+    for (own, expected) in [
+        ("semaphores = { full = 4 }", r#"w.toml:2: semaphore "full" is declared twice: here and in program "a""#),
+        ("phases.mark = { ilp = 2.0 }", r#"w.toml:3: phase "mark" is declared twice: here and in program "a""#),
+    ] {
+        let both = program("a").replacen("phases.code", &format!("{own}\nphases.code"), 1);
+        assert_eq!(complaint(&[runtime, &both].concat()), expected);
+    }
+}
+
+#[test]
+fn what_a_set_leaves_out_is_its_groups_own() {
+    let text = |group: &str, given: &str| three("", &format!("{{ set = {{ {given} }} }}")).replace("count = 3", group);
+    let set = |group: &str, given: &str| match &one(&text(group, given), None).threads[0].ops[..] {
+        [Op::Set(params)] => params.clone(),
+        ops => panic!("{ops:?}"),
+    };
+    let params = |class, cpus: &[u16]| SchedParams { class, cpus: Some(cpus.to_vec()), ..SchedParams::default() };
+    let realtime = |priority| Class::RealTime { priority };
+    assert_eq!(set("nice = 3\ncpus = [1]", "nice = 5"), params(Class::fair(5), &[1]));
+    assert_eq!(set("nice = 3\ncpus = [1]", "realtime = 9"), params(realtime(9), &[1]));
+    assert_eq!(set("realtime = 7\ncpus = [1]", "nice = 5"), params(Class::fair(5), &[1]));
+    assert_eq!(set("nice = 3\ncpus = [1]", "cpus = [0, 2]"), params(Class::fair(3), &[0, 2]));
+    assert_eq!(set("realtime = 7", "cpus = [0]"), params(realtime(7), &[0]));
+    assert_eq!(complaint(&text("nice = 3", "")), "w.toml:9: set: expected nice, realtime or cpus in the braces");
 }
 
 #[test]

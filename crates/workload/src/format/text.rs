@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use evenkeel_model::names::name;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
+use super::error::Fault;
 use crate::program::{MainThread, Memory, ReadyQueue};
 
 #[derive(Debug, Deserialize)]
@@ -45,14 +47,27 @@ pub(crate) struct RuntimeText {
 }
 
 impl RuntimeText {
-    /// Puts it under a program.
-    pub fn under(&self, program: &mut ProgramText) {
-        program.phases.extend(self.phases.clone());
+    /// Puts it under a program. A name that both have is a mistake; in lists it is found when they are declared.
+    pub fn under(&self, program: &mut ProgramText) -> Result<(), Fault> {
+        for (name, phase) in &self.phases {
+            if program.phases.insert(name.clone(), phase.clone()).is_some() {
+                return Err(twice("phase", name, phase.span(), program));
+            }
+        }
+        for (name, count) in &self.semaphores {
+            if program.semaphores.insert(name.clone(), count.clone()).is_some() {
+                return Err(twice("semaphore", name.get_ref(), name.span(), program));
+            }
+        }
         program.locks.extend(self.locks.clone());
         program.barriers.extend(self.barriers.clone());
-        program.semaphores.extend(self.semaphores.clone());
         program.threads.extend(self.threads.clone());
+        Ok(())
     }
+}
+
+fn twice(kind: &str, name: &str, at: Range<usize>, program: &ProgramText) -> Fault {
+    Fault::new(at, format!("{kind} {name:?} is declared twice: here and in program \"{}\"", program.name))
 }
 
 #[derive(Debug, Deserialize)]

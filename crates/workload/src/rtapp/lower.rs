@@ -16,6 +16,8 @@ use crate::program::{Op, Phase as Code, PhaseId, Program, SchedParams, Spread, T
 const MOST_OPS: usize = 1 << 20;
 /// When a file ends that does not end by itself.
 const ENDLESS: Ns = Ns::from_secs(10);
+/// What is said of the times of forked threads.
+const FROM_THE_FORK: &str = "counts from the fork here; in rt-app from the start of the run";
 
 /// Makes the workload of a file.
 pub(super) fn lower(file: &File, notes: &mut Notes) -> Result<Workload, RtAppError> {
@@ -89,8 +91,7 @@ impl Lowering<'_, '_> {
         let task = &self.file.tasks[origin.task];
         let mut ops = Vec::new();
         if origin.parent.is_some() && task.delay > Ns::ZERO {
-            let message = "counts from the fork here; in rt-app from the start of the run";
-            self.notes.warn(task.line, "delay", message);
+            self.notes.warn(task.line, "delay", FROM_THE_FORK);
             ops.push(Op::Sleep { span: task.delay, spread: Spread::None });
         }
         let (start, first, later) = self.parameters(task)?;
@@ -195,7 +196,7 @@ impl Lowering<'_, '_> {
         let copies = if forks { times.unwrap_or(COPIES).min(COPIES) } else { 1 };
         let bodies = (0..copies).map(|_| body(self)).collect::<Result<Vec<_>, _>>()?;
         let (rounds, rest) = (times.map(|times| times / copies), times.unwrap_or(0) % copies);
-        if forks && rounds != Some(1) {
+        if forks && (rounds != Some(1) || rest > 0) {
             let message = format!(
                 "forks in a long loop: {COPIES} threads are forked in turn, each again only once it has exited; \
                  rt-app makes a new thread every time and gives up after 1024"
@@ -207,10 +208,7 @@ impl Lowering<'_, '_> {
             let message = format!("\"{task}\" loops for ever and takes no time in it: add a run, a sleep or a timer");
             return Err(self.notes.error(line, message));
         }
-        if rounds == Some(1) {
-            return Ok(once);
-        }
-        let mut ops = vec![Op::Repeat { times: rounds, body: once }];
+        let mut ops = if rounds == Some(1) { once } else { vec![Op::Repeat { times: rounds, body: once }] };
         ops.extend(bodies[..rest as usize].concat());
         Ok(ops)
     }
@@ -280,9 +278,12 @@ impl Lowering<'_, '_> {
             Action::Yield => ops.push(Op::Yield),
             Action::Barrier(name) => self.barrier(thread, event, name, ops)?,
             Action::Timer { timer, period, .. } => {
-                let task = self.threads.origin(thread).task;
+                let origin = self.threads.origin(thread);
+                if origin.parent.is_some() {
+                    self.notes.warn(event.line, &event.key, FROM_THE_FORK);
+                }
                 let name = &self.threads.list[thread].name;
-                let (timer, absolute) = self.objects.timer(thread, name, task, timer);
+                let (timer, absolute) = self.objects.timer(thread, name, origin.task, timer);
                 let mode = if absolute { TimerMode::Absolute } else { TimerMode::Relative };
                 ops.push(Op::Timer { timer, period: *period, mode });
             }

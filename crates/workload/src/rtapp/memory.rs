@@ -72,12 +72,15 @@ impl Memory {
                 )
             }
             Self::Chase { size, stride, sequential, hops } => {
-                let touched = size.min(hops.saturating_mul(stride));
+                // Each event follows the chain from where the last one stopped, so all of it counts. rt-app rounds its
+                // positions down to a power of two. Strides mostly are powers of two as well, and then leave as much of
+                // the caches unused as of the buffer.
+                let chain = (size / stride).checked_ilog2().map_or(0, |bits| stride << bits);
                 // Prefetchers follow a sequential chain at the bandwidth of its lines and lose a random one.
                 let hop = if sequential { stride.min(LINE) as f64 / BANDWIDTH } else { LATENCY };
                 let name = if sequential { "memrun chase sequential" } else { "memrun chase random" };
                 let fetched = if sequential { Fetched::Streamed } else { Fetched::WhenMissed };
-                cost(name, touched <= PRIVATE_CACHE, fetched, hop * 1000.0 / BYTE_LOOP as f64, 0.0, hops * BYTE_LOOP)
+                cost(name, chain <= PRIVATE_CACHE, fetched, hop * 1000.0 / BYTE_LOOP as f64, 0.0, hops * BYTE_LOOP)
             }
             Self::Io { bytes } => io(bytes, buffer, real_device),
         }

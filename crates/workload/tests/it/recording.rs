@@ -264,6 +264,17 @@ fn items_of_a_list_are_taken_in_order() {
 }
 
 #[test]
+fn an_item_takes_locks_as_a_thread_does() {
+    let header = HEADER.replace("\"threads\":2", "\"threads\":2,\"items\":1");
+    let main = MAIN.replace("[\"run\",1000]", "[\"take\",4]");
+    let item = r#"{"item":2,"list":4,"by":1,"ops":[["lock",7],["run",200],["unlock",7]]}"#;
+    let workload = load(&[&header, &main, CHILD, item]).workload("app", None);
+    validate::workload(&workload).unwrap();
+    let ops = vec![Op::Lock(LockId(0)), compute(Work::Time(Ns(200))), Op::Unlock(LockId(0))];
+    assert_eq!(workload.programs[0].lists, [List { name: "list 4".into(), items: vec![ops] }]);
+}
+
+#[test]
 fn a_thread_that_never_goes_on_is_found() {
     let child = |from: &str, to: &str| complaint(&[HEADER, MAIN, &CHILD.replace(from, to)]);
     assert_eq!(child(",[\"wake\",0]", ""), "app.ek:2: operation 3 waits for a wake-up that never comes");
@@ -331,15 +342,19 @@ fn locked() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// Fewer than `most`, where all that is done under a lock counts as one.
+fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let some = prop_oneof![9 => step().prop_map(|step| vec![step]), 1 => locked()];
+    prop::collection::vec(some, 0..most).prop_map(|steps| steps.concat())
+}
+
 fn thread(counted: bool) -> impl Strategy<Value = RecordedThread> {
     let start = prop_oneof![3 => (0..=MAX_AMOUNT).prop_map(|at| Start::At(Ns(at))), 1 => Just(Start::Spawned)];
     let kind = prop_oneof![Just(ThreadKind::Application), Just(ThreadKind::Service)];
     let rates = prop::collection::vec(prop::option::of(RATES.prop_map(rate)), 0..if counted { 4 } else { 1 });
-    let steps = prop::collection::vec(prop_oneof![9 => step().prop_map(|step| vec![step]), 1 => locked()], 0..8)
-        .prop_map(|steps| steps.concat());
-    (any::<String>(), any::<u32>(), kind, start, rates, steps).prop_map(|(name, process, kind, start, rates, steps)| {
-        RecordedThread { name, process, kind, start, rates, steps }
-    })
+    (any::<String>(), any::<u32>(), kind, start, rates, steps(8)).prop_map(
+        |(name, process, kind, start, rates, steps)| RecordedThread { name, process, kind, start, rates, steps },
+    )
 }
 
 fn recording() -> impl Strategy<Value = Recording> {
@@ -348,7 +363,7 @@ fn recording() -> impl Strategy<Value = Recording> {
     let threads = any::<bool>().prop_flat_map(|counted| (Just(counted), prop::collection::vec(thread(counted), 1..4)));
     let division = (1..u32::MAX, any::<bool>()).prop_map(|(pieces, guided)| Division { pieces, guided });
     let pools = prop::collection::btree_map(0..4_u32, division, 0..2);
-    let item = (0..2_u32, 0..3_u32, prop::collection::vec(step(), 0..4));
+    let item = (0..2_u32, 0..3_u32, steps(4));
     let items = prop::collection::vec(item.prop_map(|(list, by, steps)| RecordedItem { list, by, steps }), 0..4);
     (head, pools, threads, items).prop_map(
         |((command, machine, makespan, wake, notes), pools, (counted, threads), items)| Recording {

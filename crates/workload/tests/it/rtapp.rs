@@ -178,6 +178,19 @@ fn timers_are_shared_unless_unique_and_one_absolute_makes_the_timer_absolute() {
 }
 
 #[test]
+fn a_timer_of_a_forked_thread_says_from_when_it_counts() {
+    let text = |event: &str, instances: u32| {
+        format!(
+            r#"{{"tasks": {{"a": {{"loop": 1, {event}}},
+            "b": {{"instance": {instances}, "loop": 1, "timer": {{"ref": "unique", "period": 5}}}}}}}}"#
+        )
+    };
+    let forked = warnings(&text(r#""fork": "b""#, 0));
+    assert_eq!(forked, ["dir/case.json:2: `timer`: counts from the fork here; in rt-app from the start of the run"]);
+    assert!(warnings(&text(r#""run": 1"#, 1)).is_empty());
+}
+
+#[test]
 fn a_suspend_waits_for_a_resume_of_its_own_task_whatever_its_text() {
     let text = r#"{"tasks": {
         "a": {"loop": 1, "suspend": "", "suspend": "nobody resumes this", "suspend": true, "suspend": "a"},
@@ -239,6 +252,23 @@ fn a_loop_that_forks_uses_sixteen_threads_in_turn() {
     assert_eq!(program.threads[0].ops[1..], [spawn(1), run(1), spawn(2), run(1)]);
 
     assert_eq!(load(&text(-1)).workload.programs[0].threads.len(), 17);
+
+    for times in 1..40 {
+        let imported = load(&text(times));
+        let ops = &imported.workload.programs[0].threads[0].ops;
+        let executed = [executions(ops, |op| matches!(op, Op::Spawn(_))), executions(ops, |op| *op == run(1))];
+        assert_eq!(executed, [times as u64; 2]);
+        assert_eq!(imported.warnings.len(), usize::from(times > 16), "{times}: {:?}", imported.warnings);
+    }
+}
+
+/// How often operations that `wanted` picks are executed.
+fn executions(ops: &[Op], wanted: fn(&Op) -> bool) -> u64 {
+    let count = |op: &Op| match op {
+        Op::Repeat { times, body } => times.unwrap() * executions(body, wanted),
+        op => u64::from(wanted(op)),
+    };
+    ops.iter().map(count).sum()
 }
 
 #[test]
@@ -314,6 +344,20 @@ fn memory_and_io_become_code_of_their_own() {
     let memory: Vec<f64> = program.phases.iter().map(|phase| phase.behaviour.memory_ns).collect();
     assert_eq!(memory[..4], [0.0, 0.0, 4000.0, 0.0]);
     assert!((memory[4] - 100_000.0 / 3.0).abs() < 1e-6, "100 ns a hop of 3 instructions, not {}", memory[4]);
+}
+
+#[test]
+fn a_chain_is_followed_from_event_to_event() {
+    let memory_ns = |size: u64, count: u64| {
+        let chase =
+            format!(r#"{{"type": "chase", "size": {size}, "stride": 64, "pattern": "random", "count": {count}}}"#);
+        program(&format!(r#"{{"tasks": {{"t": {{"loop": 1, "memrun": {chase}}}}}}}"#)).phases[1].behaviour.memory_ns
+    };
+    for count in [1000, 1_000_000] {
+        assert!((memory_ns(33_554_432, count) - 100_000.0 / 3.0).abs() < 1e-6);
+        // There is room for 15,625 positions in a million bytes, of which 8192 are on the chain.
+        assert_eq!([262_144, 1_000_000].map(|size| memory_ns(size, count)), [0.0, 0.0]);
+    }
 }
 
 #[test]
