@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
+use evenkeel_runtime::Topology;
 use evenkeel_runtime::dedicated::{DedicatedOptions, DedicatedPool, Handlers};
 
 use crate::cores::cores;
@@ -100,8 +101,9 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             handlers,
             mut spawn,
         } = self;
-        let threads = if threads > 0 { threads } else { default_threads() }.min(max_num_threads());
-        let options = DedicatedOptions { threads, cores: cores(), breadth_first, handlers };
+        let cores = cores();
+        let threads = if threads > 0 { threads } else { default_threads(cores.as_ref()) }.min(max_num_threads());
+        let options = DedicatedOptions { threads, cores, breadth_first, handlers };
         let pool = DedicatedPool::start(options, |worker| {
             let name = thread_name.as_mut().map(|name| name(worker.index()));
             if use_current_thread && worker.index() == 0 {
@@ -197,8 +199,9 @@ impl<S> ThreadPoolBuilder<S> {
 }
 
 /// As the environment says, by Rayon's present and former variable, or else the cores.
-fn default_threads() -> usize {
-    let all = || thread::available_parallelism().map_or(1, usize::from);
+fn default_threads(cores: Option<&Topology>) -> usize {
+    let available = || thread::available_parallelism().map_or(1, usize::from);
+    let all = || cores.map_or_else(available, |cores| cores.cpus.len());
     let variable = |name| env::var(name).ok()?.parse::<usize>().ok();
     match variable("RAYON_NUM_THREADS") {
         Some(0) => all(),

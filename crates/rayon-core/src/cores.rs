@@ -3,7 +3,7 @@
 use std::env;
 use std::sync::OnceLock;
 
-use evenkeel_runtime::{Topology, this_machine};
+use evenkeel_runtime::{Topology, this_machine_with_speeds};
 
 /// How fast each CPU is, in any unit. There are two speeds.
 const CORES: &str = "EVENKEEL_RAYON_CORES";
@@ -14,11 +14,11 @@ pub(crate) fn cores() -> Option<Topology> {
     CORES_GIVEN
         .get_or_init(|| {
             let text = env::var(CORES).ok().filter(|text| !text.is_empty())?;
-            let told = this_machine().and_then(|machine| machine.with_speeds(&text));
-            told.map_err(|wrong| {
-                eprintln!("evenkeel: {CORES}={text:?}: {wrong}; the cores are taken to be as the machine says")
-            })
-            .ok()
+            this_machine_with_speeds(&text)
+                .map_err(|wrong| {
+                    eprintln!("evenkeel: {CORES}={text:?}: {wrong}; the cores are taken to be as the machine says")
+                })
+                .ok()
         })
         .clone()
 }

@@ -102,8 +102,10 @@ where
     RB: Send,
 {
     let mine = job.as_job();
-    // If it was stolen, all that is older was, too, and the queue ends where this job was.
-    while let Some(found) = worker.pop_any() {
+    // If it was stolen, all that is older was, too, and above where it was are tasks of scopes only: once it is done, they can wait for others.
+    while !job.latch().is_open()
+        && let Some(found) = worker.pop_any()
+    {
         if found == mine {
             // SAFETY: it has come out of the queue.
             return unsafe { job.call() };

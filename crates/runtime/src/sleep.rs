@@ -33,8 +33,6 @@ struct Sleepers {
     list: Vec<usize>,
     /// How many there are at most: the workers that [`Sleep::begin`] knows.
     most: usize,
-    /// The pool is dropped, which has woken all workers: none has to wake another.
-    closed: bool,
     /// All of them slept when it was dropped, so that there was no task.
     at_rest: bool,
 }
@@ -156,7 +154,7 @@ impl Sleep {
         self.get_up(worker)
     }
 
-    /// Takes the worker off the list. Returns whether a push did so before.
+    /// Takes the worker off the list. Returns whether another thread did so before.
     fn get_up(&self, worker: usize) -> bool {
         let mut sleepers = lock(&self.sleepers);
         match sleepers.list.iter().position(|&sleeper| sleeper == worker) {
@@ -164,7 +162,8 @@ impl Sleep {
                 sleepers.list.remove(place);
                 false
             }
-            None => !sleepers.closed,
+            // Or the drop of the pool, which woke all that slept then: that one wakes another does no harm.
+            None => true,
         }
     }
 
@@ -172,7 +171,6 @@ impl Sleep {
     pub(crate) fn close(&self) {
         let woken = {
             let mut sleepers = lock(&self.sleepers);
-            sleepers.closed = true;
             sleepers.at_rest = sleepers.list.len() == sleepers.most;
             self.set_alarm(false);
             std::mem::take(&mut sleepers.list)

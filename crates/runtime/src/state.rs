@@ -205,6 +205,10 @@ impl PoolState {
 
     /// Lets the workers finish and end.
     pub(crate) fn close(&self) {
+        // They are not in this process, and one of them may have held a lock when it was forked.
+        if self.is_lost() {
+            return;
+        }
         for slot in &self.slots {
             // SAFETY: the slot exists.
             let _ = unsafe { Latch::open(&slot.closed) };

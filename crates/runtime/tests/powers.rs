@@ -6,8 +6,10 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
 
-use evenkeel_runtime::{BuildError, Pool, PoolBuilder, Topology, this_machine};
+use evenkeel_runtime::dedicated::{DedicatedOptions, DedicatedPool, WorkerStart};
+use evenkeel_runtime::{BuildError, Pool, PoolBuilder, Topology, this_machine, this_machine_with_speeds};
 use evenkeel_topology::{POWERS, SYSFS};
 
 /// Says to this program that it was started by itself.
@@ -46,6 +48,49 @@ fn wrong_ones_are_an_error() {
     assert!(PoolBuilder::new().threads(1).build().is_ok());
     assert!(PoolBuilder::new().threads(2).cores(Topology::read("/".as_ref()).unwrap()).build().is_ok());
     assert_eq!(Pool::global().install(|| 1), 1);
+}
+
+#[test]
+fn programs_that_ask_for_no_error_are_told_of_wrong_ones_once() {
+    if !inner() {
+        let environment = [(POWERS, Path::new("/nowhere.toml"))];
+        let output = alone("programs_that_ask_for_no_error_are_told_of_wrong_ones_once", &environment);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.matches("EVENKEEL_POWERS=/nowhere.toml: cannot read /nowhere.toml").count(), 1, "{said}");
+        return;
+    }
+    for _ in 0..2 {
+        let options = DedicatedOptions { threads: 2, ..DedicatedOptions::default() };
+        let start = |worker: WorkerStart| thread::Builder::new().spawn(|| worker.run()).map(drop);
+        let pool = DedicatedPool::start(options, start).unwrap();
+        pool.release();
+        pool.wait_until_stopped();
+    }
+}
+
+/// Powers are those of the kinds of cores that there are when the environment has said how fast they are.
+#[test]
+fn powers_may_be_those_of_cores_whose_speeds_are_given() {
+    if !inner() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpus = folder.path().join("sys/devices/system/cpu");
+        for cpu in 0..64 {
+            let cpufreq = cpus.join(format!("cpu{cpu}/cpufreq"));
+            fs::create_dir_all(&cpufreq).unwrap();
+            fs::write(cpufreq.join("cpuinfo_min_freq"), "100000").unwrap();
+            fs::write(cpufreq.join("cpuinfo_max_freq"), "666000").unwrap();
+        }
+        fs::write(cpus.join("online"), "0-63").unwrap();
+        let environment = [(SYSFS, folder.path()), (POWERS, Path::new("aaws-4B4L"))];
+        alone("powers_may_be_those_of_cores_whose_speeds_are_given", &environment);
+        return;
+    }
+    assert!(this_machine().is_err(), "its cores are of one kind");
+    match this_machine_with_speeds("0=3,1=1") {
+        // This process may use others only.
+        Err(others) if others.contains("may be used") || others.contains("there is no CPU") => {}
+        machine => assert_eq!(machine.unwrap().power, Some("machine file")),
+    }
 }
 
 #[test]

@@ -35,13 +35,18 @@ impl Clock {
     }
 }
 
-/// cpufreq counts in kHz.
+/// cpufreq counts in kHz. While boost is switched off its frequencies are listed all the same, above the highest.
 fn settable(tree: &Tree<'_>, ids: &[u16]) -> Vec<Vec<Hz>> {
-    let files = ["cpuinfo_min_freq", "cpuinfo_max_freq", "scaling_available_frequencies", "scaling_boost_frequencies"];
     let of = |id: &u16| {
-        let texts: Vec<String> = files.iter().filter_map(|file| tree.of_cpu(*id, &format!("cpufreq/{file}"))).collect();
-        let words = texts.iter().flat_map(|text| text.split_whitespace());
-        words.filter_map(|word| word.parse::<u64>().ok()).map(|khz| Hz(khz.saturating_mul(1000))).collect()
+        let listed = |file: &str| -> Vec<Hz> {
+            let text = tree.of_cpu(*id, &format!("cpufreq/{file}")).unwrap_or_default();
+            let khz = text.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+            khz.map(|khz| Hz(khz.saturating_mul(1000))).collect()
+        };
+        let highest = listed("cpuinfo_max_freq");
+        let mut boost = listed("scaling_boost_frequencies");
+        boost.retain(|hz| highest.iter().all(|highest| hz <= highest));
+        [listed("cpuinfo_min_freq"), listed("scaling_available_frequencies"), highest, boost].concat()
     };
     ids.iter().map(of).collect()
 }

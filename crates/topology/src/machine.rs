@@ -21,7 +21,7 @@ const HIGHEST_VOLTS: f64 = 1.0;
 const SMT: f64 = 1.25;
 const SMT_SOURCE: &str =
     "assumed: server programs gain 16 to 28 % by hyper-threading (Marr et al., Intel Technology Journal 6(1), 2002)";
-/// Where no frequency is known.
+/// Where it is not known of every kind.
 const FREQUENCY: Hz = Hz(1_000_000_000);
 /// A machine file takes no less.
 const LEAST_EXTRACT: f64 = 0.01;
@@ -114,16 +114,17 @@ impl Topology {
             quoted(&machine.description)
         );
         let power = self.power.filter(|_| self.powers_known());
-        for (position, (kind, core)) in self.kinds.iter().zip(&machine.core_types).enumerate() {
+        let (_, assumed) = self.frequencies_and_extracts();
+        for (kind, core) in self.kinds.iter().zip(&machine.core_types) {
             let opps: Vec<String> = core
                 .opps
                 .iter()
                 .map(|opp| format!("[{:?}, {:?}]", opp.frequency.0 as f64 / 1e6, opp.voltage.0))
                 .collect();
-            let frequencies = match (self.frequencies(position).is_empty(), power) {
-                (true, _) => "assumed: no frequency is known".to_owned(),
-                (false, None) => format!("frequencies: {}; voltages assumed", self.clock),
-                (false, Some(power)) => {
+            let frequencies = match (assumed, power) {
+                (Some(why), _) => format!("assumed: {why}"),
+                (None, None) => format!("frequencies: {}; voltages assumed", self.clock),
+                (None, Some(power)) => {
                     let how = if core.leakage > 0.0 { "fitted with the leakage" } else { "sqrt(power / frequency)" };
                     format!("frequencies: {}; voltages: {power}, {how}, 1 V at the highest", self.clock)
                 }
@@ -298,7 +299,8 @@ impl Topology {
         frequencies
     }
 
-    fn core_types(&self) -> Vec<CoreType> {
+    /// The frequencies and the extract of each kind, and why the frequencies are assumed if they are: all or none, since extracts compare kinds.
+    fn frequencies_and_extracts(&self) -> (Vec<(Vec<Hz>, f64)>, Option<&'static str>) {
         let known: Vec<Vec<Hz>> = (0..self.kinds.len()).map(|kind| self.frequencies(kind)).collect();
         let with = |of: Vec<Vec<Hz>>| -> Vec<(Vec<Hz>, f64)> {
             // Capacity is what a core gets done in a cycle, times its frequency.
@@ -308,12 +310,22 @@ impl Topology {
             let most = a_cycle.iter().copied().fold(0.0, f64::max);
             of.into_iter().zip(a_cycle).map(|(of, a_cycle)| (of, a_cycle / most)).collect()
         };
-        let unknown = vec![vec![FREQUENCY]; self.kinds.len()];
-        let all_known = known.iter().all(|frequencies| !frequencies.is_empty());
-        let mut types = with(if all_known { known } else { unknown.clone() });
-        if types.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
-            types = with(unknown);
+        let assumed = || with(vec![vec![FREQUENCY]; self.kinds.len()]);
+        if known.iter().all(Vec::is_empty) {
+            return (assumed(), Some("no frequency is known"));
         }
+        if known.iter().any(Vec::is_empty) {
+            return (assumed(), Some("1 GHz, since not every kind's frequencies are known"));
+        }
+        let found = with(known);
+        if found.iter().any(|(_, extract)| *extract < LEAST_EXTRACT) {
+            return (assumed(), Some("1 GHz, since frequencies and capacities contradict each other"));
+        }
+        (found, None)
+    }
+
+    fn core_types(&self) -> Vec<CoreType> {
+        let (types, _) = self.frequencies_and_extracts();
         let powers_known = self.powers_known();
         let core_type = |(position, (kind, (frequencies, extract))): (usize, (&crate::CpuType, (Vec<Hz>, f64)))| {
             let assumed = CoreType {

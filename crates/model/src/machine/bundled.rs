@@ -189,6 +189,10 @@ mod tests {
         assert!(text.starts_with(&format!("m.toml:{line}: ")), "{text}");
         assert!(error(&good.replace("value = [0, 1]", "value = [0, 0]")).contains("core 0 is listed twice"));
         assert!(error(&good.replace("value = [0, 1]", "value = [0, 9]")).contains("core 9 of 4"));
+        let backwards = good.replace("value = [0, 1]", "value = \"0-1,1-0\"");
+        let line = backwards.lines().position(|line| line.contains("0-1,1-0")).unwrap() + 1;
+        let expected = format!("m.toml:{line}: \"0-1,1-0\": expected core numbers, such as ");
+        assert!(error(&backwards).starts_with(&expected), "{}", error(&backwards));
         let threads =
             |number: u16| error(&good.replacen("[[cluster]]", &format!("[[cluster]]\nthreads = {number}"), 1));
         assert!(threads(2).contains("to say with `smt` how much more two get done than one"), "{}", threads(2));

@@ -124,10 +124,10 @@ impl<'de> Visitor<'de> for CoreNumbers {
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |digits: &str| digits.trim().parse::<u16>().ok().filter(|core| *core < MOST);
-            let (Some(first), Some(last)) = (number(first), number(last)) else {
-                return Err(E::invalid_value(Unexpected::Str(text), &self));
-            };
-            cores.extend(first..=last);
+            match (number(first), number(last)) {
+                (Some(first), Some(last)) if first <= last => cores.extend(first..=last),
+                _ => return Err(E::invalid_value(Unexpected::Str(text), &self)),
+            }
         }
         Ok(CoreList(cores))
     }

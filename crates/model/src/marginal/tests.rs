@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::machines;
+use crate::{Hz, Opp, machines};
 
 /// What II.C and II.D publish for a 4B4L system with alpha 3 and beta 2: active cores, range, the voltages that are stated (big,
 /// little), and the speedup over the same cores at nominal voltage.
@@ -78,6 +78,15 @@ fn voltages_need_not_ascend_with_frequencies() {
     let found = system.optimum(&[4, 4], Range::Feasible);
     let inside = |(group, volts): (&Group, &Volts)| group.lowest.0 <= volts.0 && volts.0 <= group.highest.0;
     assert!(system.groups.iter().zip(&found.volts).all(inside), "{found:?}");
+}
+
+#[test]
+fn a_core_with_one_voltage_runs_at_its_highest_frequency() {
+    let mut machine = machines::by_name("aaws-4B4L").unwrap();
+    let opp = |ghz: u64| Opp { frequency: Hz(ghz * 1_000_000_000), voltage: Volts(1.0) };
+    machine.core_types.iter_mut().for_each(|kind| kind.opps = vec![opp(1), opp(2)]);
+    let system = System::of(&machine, |kind| kind.opps[0].voltage);
+    assert!(system.groups.iter().all(|group| group.frequency(group.nominal) == 2e9), "{system:?}");
 }
 
 #[test]

@@ -160,15 +160,16 @@ impl ModelText {
             })
         };
         let numbers = self.terms.iter().map(|(_, weight)| *weight).chain([self.intercept, self.range.0, self.range.1]);
-        if !numbers.into_iter().all(f64::is_finite) || self.range.0 <= 0.0 || self.range.1 <= 0.0 {
+        let (lowest, highest) = self.range;
+        if !numbers.into_iter().all(f64::is_finite) || lowest <= 0.0 || lowest > highest {
             let of = format!("the model of {} over {}", self.faster, self.slower);
-            let what = "expected finite numbers, and a range of speedups above 0";
+            let what = "expected finite numbers, and a range of speedups above 0 from the lowest to the highest";
             return Err(PredictError::File(format!("{file}: {of}: {what}")));
         }
         let model = Model {
             intercept: self.intercept,
             terms: self.terms.into_iter().map(counter).collect::<Result<_, _>>()?,
-            range: (self.range.0.min(self.range.1), self.range.1),
+            range: self.range,
         };
         Ok(Entry { observed_on: self.observed_on, faster: self.faster, slower: self.slower, model })
     }
@@ -238,9 +239,13 @@ mod tests {
             unknown.contains(r#"unknown counter "memory-stalls": did you mean "memory-stall-cycles"?"#),
             "{unknown}"
         );
-        for (key, value) in
-            [("intercept", "nan"), ("range", "[1.0, nan]"), ("range", "[-1.0, 2.0]"), ("range", "[0.0, inf]")]
-        {
+        for (key, value) in [
+            ("intercept", "nan"),
+            ("range", "[1.0, nan]"),
+            ("range", "[-1.0, 2.0]"),
+            ("range", "[0.0, inf]"),
+            ("range", "[3.0, 1.5]"),
+        ] {
             let line = text.lines().find(|line| line.starts_with(&format!("{key} ="))).unwrap();
             let wrong = error(&text.replace(line, &format!("{key} = {value}")));
             assert!(wrong.starts_with("p.toml: the model of ") && wrong.contains("finite numbers"), "{wrong}");

@@ -113,6 +113,16 @@ pub fn this_machine() -> Result<Topology, String> {
     }
 }
 
+/// [`this_machine`], of which the CPUs of the text are as fast as that says ([`Topology::with_speeds`]). The powers that `EVENKEEL_POWERS` names may be those
+/// of the kinds that there are then.
+///
+/// # Errors
+/// As [`this_machine`] and [`Topology::with_speeds`].
+pub fn this_machine_with_speeds(text: &str) -> Result<Topology, String> {
+    let told = usable()?.with_speeds(text)?;
+    if wrong_powers().is_some() { told.with_powers_of_environment() } else { Ok(told) }
+}
+
 /// What is wrong with the powers that the environment names.
 pub(crate) fn wrong_powers() -> Option<String> {
     found().as_ref().ok()?.wrong_powers.clone()

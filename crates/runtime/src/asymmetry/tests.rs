@@ -63,13 +63,16 @@ impl Affinity for Mock {
 #[derive(Clone, Default)]
 struct Clocks {
     set: Arc<Mutex<Vec<(u16, u64)>>>,
+    /// A CPU that a user has limited, and its ceiling.
+    limited: Option<(u16, Hz)>,
     refuses: bool,
     dropped: Arc<AtomicBool>,
 }
 
 impl Dvfs for Clocks {
-    fn ceiling(&self, _: u16) -> Option<Hz> {
-        Some(Hz(1_500_000_000))
+    fn ceiling(&self, cpu: u16) -> Option<Hz> {
+        let limited = self.limited.filter(|(limited, _)| *limited == cpu);
+        Some(limited.map_or(Hz(1_500_000_000), |(_, ceiling)| ceiling))
     }
 
     fn set(&mut self, settings: &[Setting]) -> io::Result<()> {

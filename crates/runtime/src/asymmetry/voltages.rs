@@ -5,9 +5,10 @@
 //! more, so a core that waits for less than that is not worth two changes. As with the governor `schedutil` of Android (`down_rate_limit_us`), a core is never slow
 //! because of that. Until the quantum ends the cores may use more than the target.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::SeqCst;
 
 use evenkeel_model::marginal::{System, Table};
@@ -50,10 +51,15 @@ pub(crate) enum Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Only to higher frequencies.
-    Up,
+    Up = 1,
     /// All.
     All,
 }
+
+/// No [`Change`] is asked for.
+const NOTHING: u8 = 0;
+/// [`Change::Up`].
+const UP: u8 = Change::Up as u8;
 
 /// What sets frequencies, and what it has set last.
 struct Backend {
@@ -80,34 +86,44 @@ pub(crate) struct Voltages {
     table: Table,
     /// Where cores of each type rest. The lowest voltage often suffices for higher frequencies, too.
     resting: Vec<Hz>,
+    /// What each CPU has without this. Those of one kind may differ.
+    nominals: BTreeMap<u16, Hz>,
+    /// What each CPU is not clocked above; empty without such a limit.
+    ceilings: BTreeMap<u16, Hz>,
     /// None after it has failed.
     dvfs: Mutex<Option<Backend>>,
-    /// Something has changed since the voltages were last set.
-    stale: AtomicBool,
+    /// The [`Change`] that has been asked for since the voltages were last set.
+    stale: AtomicU8,
 }
 
 impl Voltages {
     /// The table of a machine. A core's frequency outside of the regions that have techniques, nominal here, is the one that it has without this.
     pub fn new(machine: &Machine, cpus: &[u16], options: VoltageOptions, dvfs: Box<dyn Dvfs>) -> Self {
         let VoltageOptions { techniques, target, limit } = options;
+        let of_each = |of: &dyn Fn(u16) -> Option<Hz>| -> BTreeMap<u16, Hz> {
+            cpus.iter().filter_map(|cpu| Some((*cpu, of(*cpu)?))).collect()
+        };
+        let nominals = of_each(&|cpu| dvfs.nominal(cpu));
+        let ceilings = match limit {
+            Limit::Ceiling => of_each(&|cpu| dvfs.ceiling(cpu)),
+            Limit::Highest => BTreeMap::new(),
+        };
         let mut system = System::of(machine, |kind| kind.highest_opp().voltage);
         for (id, group) in system.groups.iter_mut().enumerate() {
-            let highest = |of: &dyn Fn(u16) -> Option<Hz>| {
+            let highest = |of: &BTreeMap<u16, Hz>| {
                 let cores = machine.cores.iter().zip(cpus).filter(|(core, _)| core.core_type.index() == id);
-                let highest = cores.filter_map(|(_, cpu)| of(*cpu)).max_by_key(|hz| hz.0);
-                highest.map_or(group.nominal, |hz| group.voltage_for(hz.0 as f64))
+                let highest = cores.filter_map(|(_, cpu)| of.get(cpu)).max()?;
+                Some(group.voltage_for(highest.0 as f64))
             };
-            let (nominal, ceiling) = (highest(&|cpu| dvfs.nominal(cpu)), highest(&|cpu| dvfs.ceiling(cpu)));
-            group.nominal = nominal;
-            if limit == Limit::Ceiling {
-                group.highest = ceiling;
-            }
+            let (nominal, ceiling) = (highest(&nominals), highest(&ceilings));
+            group.nominal = nominal.unwrap_or(group.nominal);
+            group.highest = ceiling.unwrap_or(group.highest);
         }
         let target = target.map_or_else(|| system.target(), |target| target.watts(&system));
         let table = Table::within(&system, target);
         let resting = machine.core_types.iter().map(|kind| kind.opps[0].frequency).collect();
-        let backend = Backend { dvfs, set: Vec::new() };
-        Self { techniques, system, table, resting, dvfs: Mutex::new(Some(backend)), stale: AtomicBool::new(false) }
+        let dvfs = Mutex::new(Some(Backend { dvfs, set: Vec::new() }));
+        Self { techniques, system, table, resting, nominals, ceilings, dvfs, stale: AtomicU8::new(NOTHING) }
     }
 
     /// The frequency of each worker's core.
@@ -130,25 +146,31 @@ impl Voltages {
             let group = &self.system.groups[load.kind.index()];
             let at = |volts| Hz(group.frequency(volts) as u64);
             let frequency = match self.techniques.scales(region) {
-                false => at(group.nominal),
+                false => self.nominals.get(&load.cpu).copied().unwrap_or_else(|| at(group.nominal)),
                 true if load.active || (serial && load.kind == CoreTypeId(0)) => at(volts[load.kind.index()]),
                 true => self.resting[load.kind.index()],
             };
+            let frequency = self.ceilings.get(&load.cpu).map_or(frequency, |ceiling| frequency.min(*ceiling));
             Setting { cpu: load.cpu, thread: load.thread, frequency }
         };
         loads.iter().map(setting).collect()
     }
 
-    /// Sets the voltages for what workers do `now`, again as often as that changes meanwhile.
+    /// Sets the voltages for what workers do `now`, again as often as another thread asks for it meanwhile, with the change that it asks for.
     ///
     /// # Errors
     /// The backend has refused. It has put back what was there, and is not used again.
     pub fn follow(&self, change: Change, now: impl Fn() -> Vec<Load>) -> io::Result<()> {
-        self.stale.store(true, SeqCst);
-        while self.stale.load(SeqCst) {
+        self.stale.fetch_max(change as u8, SeqCst);
+        while self.stale.load(SeqCst) != NOTHING {
             // The thread that holds it checks `stale` again when it has let go.
             let Ok(mut dvfs) = self.dvfs.try_lock() else { return Ok(()) };
-            while self.stale.swap(false, SeqCst) {
+            loop {
+                let change = match self.stale.swap(NOTHING, SeqCst) {
+                    NOTHING => break,
+                    UP => Change::Up,
+                    _ => Change::All,
+                };
                 let Some(backend) = dvfs.as_mut() else { return Ok(()) };
                 if let Err(error) = backend.set(self.settings(&now()), change) {
                     *dvfs = None;

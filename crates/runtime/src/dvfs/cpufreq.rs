@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_model::Hz;
 
-use super::{Dvfs, Setting};
-
-const CPUS: &str = "sys/devices/system/cpu";
+use super::claim::Claim;
+use super::{CPUS, Dvfs, Setting};
 
 /// The files of cpufreq below a root.
 #[derive(Debug)]
@@ -22,6 +21,7 @@ pub(crate) struct Cpufreq {
 struct CpufreqPolicy {
     cpus: Vec<u16>,
     file: PathBuf,
+    _claim: Claim,
     /// What the file said before, to be written back.
     before: String,
     ceiling: Hz,
@@ -38,14 +38,12 @@ impl Cpufreq {
     /// The clocks of these CPUs, below `/` or below a folder with the same files.
     ///
     /// # Errors
-    /// A CPU without cpufreq, or files that may not be written.
+    /// A CPU without cpufreq, files that may not be written, or a clock that another pool sets.
     pub fn open(root: &Path, cpus: &[u16]) -> io::Result<Self> {
         let mut policies: Vec<CpufreqPolicy> = Vec::new();
         for cpu in cpus {
-            let policy = CpufreqPolicy::of(root, *cpu)?;
-            match policies.iter_mut().find(|other| other.shares_with(*cpu)) {
-                Some(_) => {}
-                None => policies.push(policy),
+            if !policies.iter().any(|policy| policy.shares_with(*cpu)) {
+                policies.push(CpufreqPolicy::of(root, *cpu)?);
             }
         }
         Ok(Self { policies })
@@ -62,6 +60,9 @@ impl CpufreqPolicy {
         let text = |file: &str| fs::read_to_string(folder.join(file)).map(|text| text.trim().to_owned());
         let khz = |file: &str| text(file)?.parse::<u64>().map_err(io::Error::other);
         let file = if text("scaling_governor")? == "userspace" { "scaling_setspeed" } else { "scaling_max_freq" };
+        let path = folder.join(file);
+        // Before the files are read, so that they say what they do without pools.
+        let claim = Claim::to(fs::OpenOptions::new().write(true).open(&path)?)?;
         let (lowest, highest) = (khz("cpuinfo_min_freq")?, khz("cpuinfo_max_freq")?);
         let listed = text("scaling_available_frequencies").unwrap_or_default();
         let mut frequencies: Vec<u64> = listed.split_whitespace().filter_map(|khz| khz.parse().ok()).collect();
@@ -75,25 +76,25 @@ impl CpufreqPolicy {
         if !cpus.contains(&cpu) {
             cpus = vec![cpu];
         }
-        let path = folder.join(file);
-        fs::OpenOptions::new().write(true).open(&path)?;
         let hz = |file: &str| Ok::<_, io::Error>(Hz(khz(file)?.saturating_mul(1000)));
         let (ceiling, nominal) = (hz("scaling_max_freq")?, hz(file)?);
-        Ok(Self { cpus, before: text(file)?, file: path, ceiling, nominal, frequencies, steps, now: None })
+        let before = text(file)?;
+        Ok(Self { cpus, file: path, _claim: claim, before, ceiling, nominal, frequencies, steps, now: None })
     }
 
     fn shares_with(&self, cpu: u16) -> bool {
         self.cpus.contains(&cpu)
     }
 
-    /// What can be set that is nearest, in kHz.
+    /// What can be set that is nearest, in kHz. What is within the ceiling stays within it.
     fn nearest(&self, wanted: Hz) -> Option<u64> {
-        let khz = wanted.0 / 1000;
+        let (khz, ceiling) = (wanted.0 / 1000, self.ceiling.0 / 1000);
         let (first, last) = (*self.frequencies.first()?, *self.frequencies.last()?);
         if !self.steps {
             return Some(khz.clamp(first, last.max(first)));
         }
-        self.frequencies.iter().copied().min_by_key(|step| step.abs_diff(khz))
+        let most = if khz > ceiling { last } else { ceiling.max(first) };
+        self.frequencies.iter().copied().filter(|step| *step <= most).min_by_key(|step| step.abs_diff(khz))
     }
 
     fn set(&mut self, khz: u64) -> io::Result<()> {
@@ -138,14 +139,18 @@ impl Drop for Cpufreq {
 }
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     /// Two clocks: CPUs 0 and 1 share one that has steps, CPU 2 has a range.
     fn tree(governor: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        for (cpu, related) in [(0, "0 1"), (1, "0 1"), (2, "2")] {
-            let folder = root.path().join(CPUS).join(format!("cpu{cpu}/cpufreq"));
+        let cpus = root.path().join(CPUS);
+        for (cpu, related) in [(0, "0 1"), (2, "2")] {
+            let folder = cpus.join(format!("cpu{cpu}/cpufreq"));
             fs::create_dir_all(&folder).unwrap();
             let write = |file: &str, text: &str| fs::write(folder.join(file), format!("{text}\n")).unwrap();
             write("related_cpus", related);
@@ -154,10 +159,13 @@ mod tests {
             write("cpuinfo_max_freq", "2000000");
             write("scaling_max_freq", "1600000");
             write("scaling_setspeed", "800000");
-            if cpu < 2 {
+            if cpu == 0 {
                 write("scaling_available_frequencies", "2000000 1200000 400000");
             }
         }
+        // As in sysfs, CPUs that share a clock have the same files.
+        fs::create_dir_all(cpus.join("cpu1")).unwrap();
+        symlink("../cpu0/cpufreq", cpus.join("cpu1/cpufreq")).unwrap();
         root
     }
 
@@ -186,6 +194,32 @@ mod tests {
         for cpu in [0, 2] {
             assert_eq!(read(root.path(), cpu, "scaling_max_freq"), "1600000");
         }
+    }
+
+    #[test]
+    fn a_step_above_the_ceiling_is_set_only_for_a_frequency_above_it() {
+        let root = tree("schedutil");
+        fs::write(root.path().join(CPUS).join("cpu0/cpufreq/scaling_max_freq"), "1700000").unwrap();
+        let mut clocks = Cpufreq::open(root.path(), &[0]).unwrap();
+        for (wanted, set) in [(1700, "1200000"), (1701, "2000000")] {
+            clocks.set(&[at(0, wanted)]).unwrap();
+            assert_eq!(read(root.path(), 0, "scaling_max_freq"), set);
+        }
+    }
+
+    #[test]
+    fn one_pool_at_a_time_sets_a_clock() {
+        let root = tree("schedutil");
+        let mut first = Cpufreq::open(root.path(), &[0, 2]).unwrap();
+        first.set(&[at(0, 400)]).unwrap();
+        for cpu in [0, 1, 2] {
+            let second = Cpufreq::open(root.path(), &[cpu]).unwrap_err();
+            assert_eq!(second.to_string(), "another pool sets this clock");
+        }
+        drop(first);
+        assert_eq!(read(root.path(), 0, "scaling_max_freq"), "1600000");
+        let second = Cpufreq::open(root.path(), &[0, 1, 2]).unwrap();
+        assert_eq!(second.ceiling(0), Some(Hz(1_600_000_000)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How fast cores run: the backends through which voltages of the first-order model become frequencies of real cores.
 
+mod claim;
 mod cpufreq;
 #[cfg(target_os = "linux")]
 mod uclamp;
@@ -14,6 +15,8 @@ use crate::affinity::Tid;
 pub(crate) use cpufreq::Cpufreq;
 #[cfg(target_os = "linux")]
 pub(crate) use uclamp::Uclamp;
+
+const CPUS: &str = "sys/devices/system/cpu";
 
 /// How fast a core should be from now on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,8 +64,8 @@ pub(crate) fn find(root: Option<&Path>, topology: &Topology) -> Result<Box<dyn D
 
 #[cfg(target_os = "linux")]
 fn clamps(topology: &Topology) -> io::Result<Box<dyn Dvfs>> {
-    let cpu = |cpu: &evenkeel_topology::Cpu| Some((cpu.id, cpu.max()?, topology.kinds.get(cpu.kind)?.capacity));
-    Ok(Box::new(Uclamp::open(topology.cpus.iter().filter_map(cpu).collect())?))
+    // Whatever the topology was read from, it is the kernel here that takes clamps.
+    Ok(Box::new(Uclamp::open(Path::new("/"), topology)?))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -2,22 +2,35 @@
 //! `schedutil` sets the clock by that. It needs no privilege to lower a thread's clamps, and the clamp follows the thread.
 #![allow(unsafe_code)]
 
+use std::fs;
 use std::io;
+use std::path::Path;
 
 use evenkeel_model::Hz;
+use evenkeel_topology::{Cpu, Topology};
 
-use super::{Dvfs, Setting};
+use super::{CPUS, Dvfs, Setting};
 use crate::affinity::Tid;
 
-/// What the kernel counts a CPU at its highest frequency as.
-const FULL: u64 = 1024;
+/// What the kernel counts the biggest CPU at its highest frequency as, and each one where it knows of no difference.
+const FULL: u32 = 1024;
 
 /// Clamps of the workers' threads.
 #[derive(Debug)]
 pub(crate) struct Uclamp {
-    /// Each CPU with its highest frequency, and its capacity at that.
-    cpus: Vec<(u16, Hz, u32)>,
+    cpus: Vec<ClampedCpu>,
+    /// Whether the governor adds a quarter to a clamp.
+    headroom: bool,
     clamped: Vec<Clamped>,
+}
+
+/// A CPU as the governor sees it.
+#[derive(Clone, Copy, Debug)]
+struct ClampedCpu {
+    id: u16,
+    highest: Hz,
+    /// At its highest frequency.
+    capacity: u32,
 }
 
 /// A thread that has a clamp.
@@ -30,14 +43,15 @@ struct Clamped {
 }
 
 impl Uclamp {
-    /// Clamps for threads on these CPUs, given with their highest frequency and their capacity as the kernel counts it.
+    /// Clamps for threads on the CPUs of a machine, of which the kernel says the capacities below `root`.
     ///
     /// # Errors
     /// A kernel without `CONFIG_UCLAMP_TASK`, or one that lets no process set clamps.
-    pub fn open(cpus: Vec<(u16, Hz, u32)>) -> io::Result<Self> {
+    pub fn open(root: &Path, topology: &Topology) -> io::Result<Self> {
         let before = clamps_of(0)?;
         clamp(0, before)?;
-        Ok(Self { cpus, clamped: Vec::new() })
+        let headroom = adds_headroom(&rustix::system::uname().release().to_string_lossy());
+        Ok(Self { cpus: ClampedCpu::all(root, topology), headroom, clamped: Vec::new() })
     }
 
     fn set_thread(&mut self, thread: Tid, share: u32) -> io::Result<()> {
@@ -56,17 +70,46 @@ impl Uclamp {
         Ok(())
     }
 
-    /// How busy a thread must count for its CPU to run at a frequency.
-    fn share(&self, setting: &Setting) -> Option<u32> {
-        let (_, highest, capacity) = self.cpus.iter().find(|(cpu, _, _)| *cpu == setting.cpu)?;
-        let share = u128::from(*capacity) * u128::from(setting.frequency.0) / u128::from(highest.0.max(1));
-        Some(share.min(u128::from(FULL)) as u32)
+    fn cpu(&self, id: u16) -> Option<&ClampedCpu> {
+        self.cpus.iter().find(|cpu| cpu.id == id)
     }
+}
+
+impl ClampedCpu {
+    /// Those of which a frequency is known.
+    fn all(root: &Path, topology: &Topology) -> Vec<Self> {
+        let of = |cpu: &Cpu| Some(Self { id: cpu.id, highest: cpu.max()?, capacity: capacity(root, cpu.id) });
+        topology.cpus.iter().filter_map(of).collect()
+    }
+
+    /// How busy a thread must count for its CPU to run at a frequency.
+    fn share(&self, wanted: Hz, headroom: bool) -> u32 {
+        if wanted >= self.highest {
+            return self.capacity;
+        }
+        let (part, whole) = if headroom { (4, 5) } else { (1, 1) };
+        (u128::from(self.capacity) * u128::from(wanted.0) * part / (u128::from(self.highest.0) * whole)) as u32
+    }
+}
+
+/// What the kernel divides a clamp by. A topology may have capacities from elsewhere.
+fn capacity(root: &Path, cpu: u16) -> u32 {
+    let text = fs::read_to_string(root.join(CPUS).join(format!("cpu{cpu}/cpu_capacity"))).ok();
+    let stated = text.and_then(|text| text.trim().parse::<u32>().ok());
+    stated.filter(|capacity| (1..=FULL).contains(capacity)).unwrap_or(FULL)
+}
+
+/// Whether `schedutil` of a release, such as `6.1.0-13-amd64`, adds a quarter to how busy a thread counts after that is clamped. Since Linux 6.8
+/// it adds that before (`sugov_effective_cpu_perf`).
+fn adds_headroom(release: &str) -> bool {
+    let mut numbers = release.split(|other: char| !other.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
+    let (major, minor) = (numbers.next().flatten(), numbers.next().flatten());
+    major.zip(minor).is_some_and(|release| release < (6, 8))
 }
 
 impl Dvfs for Uclamp {
     fn ceiling(&self, cpu: u16) -> Option<Hz> {
-        self.cpus.iter().find(|(other, _, _)| *other == cpu).map(|(_, highest, _)| *highest)
+        self.cpu(cpu).map(|cpu| cpu.highest)
     }
 
     fn set(&mut self, settings: &[Setting]) -> io::Result<()> {
@@ -74,7 +117,8 @@ impl Dvfs for Uclamp {
         let stays = |thread: Tid| settings.iter().any(|setting| setting.thread == Some(thread));
         self.clamped.extract_if(.., |one| !stays(one.thread)).for_each(Clamped::release);
         for setting in settings {
-            let (Some(thread), Some(share)) = (setting.thread, self.share(setting)) else { continue };
+            let (Some(thread), Some(cpu)) = (setting.thread, self.cpu(setting.cpu)) else { continue };
+            let share = cpu.share(setting.frequency, self.headroom);
             match self.set_thread(thread, share) {
                 // It has ended since it was a worker: that is no refusal.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
@@ -145,30 +189,63 @@ fn clamp(thread: Tid, util: [u32; 2]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn clamps() -> Uclamp {
-        Uclamp { cpus: vec![(0, Hz(2_000), 1024), (1, Hz(1_000), 400)], clamped: Vec::new() }
+    /// CPUs 0 and 1 are big, CPU 2 is said to be 2.5 times slower. All run at 2 GHz.
+    fn machine(root: &Path) -> Topology {
+        let cpus = root.join(CPUS);
+        for cpu in 0..3 {
+            let cpufreq = cpus.join(format!("cpu{cpu}/cpufreq"));
+            fs::create_dir_all(&cpufreq).unwrap();
+            fs::write(cpufreq.join("cpuinfo_max_freq"), "2000000").unwrap();
+        }
+        fs::write(cpus.join("online"), "0-2").unwrap();
+        Topology::read(root).unwrap().with(Some("0-1"), Some("2"), Some(2.5)).unwrap()
     }
 
     #[test]
     fn a_share_is_of_the_capacity() {
-        let share = |cpu, hz| clamps().share(&Setting { cpu, thread: None, frequency: Hz(hz) });
-        assert_eq!((share(0, 1_000), share(0, 4_000), share(2, 1_000)), (Some(512), Some(1024), None));
-        assert_eq!(share(1, 500), Some(200));
+        let cpu = |highest, capacity| ClampedCpu { id: 0, highest: Hz(highest), capacity };
+        for (headroom, half) in [(false, 512), (true, 409)] {
+            let share = |wanted| cpu(2_000, 1024).share(Hz(wanted), headroom);
+            assert_eq!((share(1_000), share(2_000), share(4_000)), (half, 1024, 1024), "{headroom}");
+        }
+        assert_eq!(cpu(1_000, 400).share(Hz(500), false), 200);
+    }
+
+    #[test]
+    fn a_capacity_is_the_one_that_the_kernel_counts_with() {
+        let root = tempfile::tempdir().unwrap();
+        let topology = machine(root.path());
+        let share = || ClampedCpu::all(root.path(), &topology)[2].share(Hz(2_000_000_000), false);
+        assert_eq!(share(), 1024, "it knows of no difference");
+        fs::write(root.path().join(CPUS).join("cpu2/cpu_capacity"), "446\n").unwrap();
+        assert_eq!(share(), 446);
+    }
+
+    #[test]
+    fn headroom_is_added_after_the_clamp_before_linux_6_8() {
+        for old in ["5.15.0-91-generic", "6.1.0-13-amd64", "6.7.12"] {
+            assert!(adds_headroom(old), "{old}");
+        }
+        for new in ["6.8.0-31-generic", "6.12.1", "7.0-rc1", "unknown"] {
+            assert!(!adds_headroom(new), "{new}");
+        }
     }
 
     #[test]
     fn a_thread_that_has_ended_meanwhile_is_no_refusal() {
         let gone = Setting { cpu: 0, thread: Some(0x3fff_ffff), frequency: Hz(1_000) };
-        let mut clamps = clamps();
-        clamps.clamped.push(Clamped { thread: 0x3fff_ffff, now: 1, before: [0; 2] });
+        let cpus = vec![ClampedCpu { id: 0, highest: Hz(2_000), capacity: FULL }];
+        let clamped = vec![Clamped { thread: 0x3fff_ffff, now: 1, before: [0; 2] }];
+        let mut clamps = Uclamp { cpus, headroom: false, clamped };
         clamps.set(&[gone]).unwrap();
         assert!(clamps.clamped.is_empty());
     }
 
     #[test]
     fn a_kernel_without_clamps_says_so_and_one_with_them_takes_them_back() {
-        let setting = Setting { cpu: 0, thread: Some(0), frequency: Hz(1_000) };
-        match Uclamp::open(clamps().cpus.clone()) {
+        let root = tempfile::tempdir().unwrap();
+        let setting = Setting { cpu: 0, thread: Some(0), frequency: Hz(1_000_000_000) };
+        match Uclamp::open(root.path(), &machine(root.path())) {
             Err(error) => assert!(error.raw_os_error().is_some()),
             Ok(mut uclamp) => {
                 // Lowering needs no privilege; raising the least may.

@@ -3,9 +3,11 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use evenkeel_runtime::Pool;
 use evenkeel_runtime::dedicated::{DedicatedOptions, DedicatedPool, Handlers, Here, Settled, WorkerStart, here};
@@ -61,6 +63,32 @@ fn what_was_spawned_is_run_before_the_threads_end() {
         pool.release();
     }
     assert_eq!(done.load(Relaxed), 10 + 2 * 10);
+}
+
+/// It waits for what comes after the join, and may: the other half has been run elsewhere.
+#[test]
+fn a_join_that_is_done_does_not_run_what_was_spawned_meanwhile() {
+    let Scoped(pool) = &Scoped::new(2);
+    let late = &*Box::leak(Box::new(AtomicUsize::new(0)));
+    for _ in 0..20 {
+        let (sends, receives) = channel::<()>();
+        let elsewhere = AtomicBool::new(false);
+        pool.install(|| {
+            let spawns = |_| {
+                while !elsewhere.load(Acquire) {
+                    thread::yield_now();
+                }
+                thread::sleep(Duration::from_millis(2));
+                let waits = move || {
+                    late.fetch_add(usize::from(receives.recv_timeout(Duration::from_secs(5)).is_err()), Relaxed)
+                };
+                pool.spawn(move || _ = waits());
+            };
+            here(|worker| worker.expect("this is a worker").join(spawns, |_| elsewhere.store(true, Release)));
+            sends.send(()).expect("it is waited for");
+        });
+    }
+    assert_eq!(late.load(Relaxed), 0);
 }
 
 /// Each waits for the other: the task in the queue below the place where its worker waits has to be run there.

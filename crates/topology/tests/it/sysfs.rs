@@ -95,6 +95,17 @@ fn arm_big_little() {
     assert!(topology.notes.is_empty(), "{:?}", topology.notes);
 }
 
+/// `cpuinfo_max_freq` says whether boost is on.
+#[test]
+fn boost_counts_while_it_is_switched_on() {
+    let boost = "sys/devices/system/cpu/cpu[4-7]/cpufreq/scaling_boost_frequencies = 2500000\n";
+    let off = text("hikey960") + boost;
+    let on = off.replace("cpuinfo_max_freq = 2362000", "cpuinfo_max_freq = 2500000");
+    let unknown = off.replace("cpuinfo_max_freq", "cpuinfo_min_freq");
+    let highest = |text: &str| read(text).cpus[4].max().unwrap().0;
+    assert_eq!([off, on, unknown].map(|text| highest(&text)), [2_362_000_000, 2_500_000_000, 2_500_000_000]);
+}
+
 #[test]
 fn rk3588_has_two_kinds_although_its_big_cores_are_binned() {
     let expected = ["big cortex-a76 1024 4-7", "little cortex-a55 406 0-3", "0-7 L3 (cache/index3/shared_cpu_list)"];
@@ -320,8 +331,19 @@ fn a_machine_file_is_the_same_machine() {
     // Frequencies and capacities that contradict each other.
     let odd = text("hikey960").replace("cpu_capacity = 462", "cpu_capacity = 1").replace("1844000", "19000000");
     round_trip(&read(&odd));
+    let contradict = "1 GHz, since frequencies and capacities contradict each other";
+    assert!(read(&odd).to_toml("x").unwrap().contains(contradict));
     let toml = read(&text("rk3588")).to_toml("x").unwrap();
     assert!(toml.contains("sysfs: cpu_capacity 397") || toml.contains("cpu_capacity"), "{toml}");
+}
+
+#[test]
+fn a_machine_file_says_that_one_kind_of_unknown_frequency_has_all_assumed() {
+    let topology = without("hikey960", &["cpu[4-7]/cpufreq"]);
+    round_trip(&topology);
+    let toml = topology.to_toml("x").unwrap();
+    assert_eq!(toml.matches("assumed: 1 GHz, since not every kind's frequencies are known").count(), 2, "{toml}");
+    assert!(!toml.contains("frequencies: sysfs"), "{toml}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Frequencies on a machine whose powers are known.
 
+use std::cell::Cell;
+
 use evenkeel_model::marginal::{System, Table};
 use evenkeel_model::{CoreTypeId, Volts, Watts, machines};
 
@@ -47,7 +49,12 @@ fn a_quantum_passes(asymmetry: &Asymmetry) {
 
 /// What is set, in MHz by worker, when so many first workers of each kind are active and the others wait.
 fn set_for(topology: &Topology, limit: Limit, active: [usize; 2]) -> Vec<u64> {
-    let (mock, clocks) = (Mock::default(), Clocks::default());
+    set_on(&Clocks::default(), topology, limit, active)
+}
+
+/// The same on these clocks.
+fn set_on(clocks: &Clocks, topology: &Topology, limit: Limit, active: [usize; 2]) -> Vec<u64> {
+    let mock = Mock::default();
     let target = Target::of(topology).ok();
     let options = VoltageOptions { techniques: Techniques::BASE_PSM, target, limit };
     let uneven = uneven_on(topology, &mock, options, Some(clocks.clone()));
@@ -186,6 +193,21 @@ fn by_default_no_core_is_clocked_above_what_it_had() {
     assert_eq!(set_for(&machine, Limit::Ceiling, [1, 1]), [1500, 500, 1500, 500]);
 }
 
+/// Of two big CPUs one has a lower ceiling.
+fn limited() -> Clocks {
+    let mut clocks = Clocks::default();
+    clocks.limited = Some((0, Hz(1_200_000_000)));
+    clocks
+}
+
+#[test]
+fn a_limit_of_one_cpu_holds_for_that_cpu() {
+    let set_for = |active| set_on(&limited(), &with_bases(), Limit::Ceiling, active);
+    assert_eq!(set_for([2, 2]), [1200, 1500, 1500, 1500]);
+    assert_eq!(set_for([1, 1]), [1200, 500, 1500, 500]);
+    assert_eq!(set_for([0, 0])[0], 1200, "serially, the big cores sprint");
+}
+
 #[test]
 fn what_was_there_comes_back() {
     let clocks = Clocks::default();
@@ -203,6 +225,9 @@ fn without_a_technique_its_region_runs_at_what_was_there() {
     assert_eq!(set(), [1500; 4]);
     asymmetry.set(3, Waiting);
     assert_eq!(set(), [1500; 4]);
+    let clocks = limited();
+    let _asymmetry = super::asymmetry(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]);
+    assert_eq!(*clocks.set.lock().unwrap(), [(0, 1200), (1, 1500), (2, 1500), (3, 1500)]);
 }
 
 #[test]
@@ -299,4 +324,32 @@ fn the_papers_cores_get_the_frequencies_of_the_papers_table() {
             assert_eq!(found.trim().parse().ok().as_ref(), nearest, "{active:?}, worker {worker}: {wanted} kHz");
         }
     }
+}
+
+/// A worker raises frequencies just when the thread that samples wants them lower: that is not forgotten.
+#[test]
+fn what_is_asked_for_while_another_thread_sets_clocks_is_done_by_that_one() {
+    let topology = two_and_two_with(&[], 2.0);
+    let (machine, cpus) = topology.machine("x").unwrap();
+    let options = || VoltageOptions { techniques: Techniques::BASE_PSM, target: None, limit: Limit::Highest };
+    let loads = |active: bool| {
+        let load = |cpu: u16| Load { cpu, kind: CoreTypeId((cpu / 2) as u8), thread: None, active };
+        (0..4).map(load).collect::<Vec<_>>()
+    };
+    let clocks = Clocks::default();
+    let set = Arc::clone(&clocks.set);
+    let voltages = Voltages::new(&machine, &cpus, options(), Box::new(clocks));
+    voltages.follow(Change::All, || loads(false)).unwrap();
+    let rest = set.lock().unwrap().clone();
+    voltages.follow(Change::Up, || loads(true)).unwrap();
+    assert_ne!(*set.lock().unwrap(), rest);
+    let samples = Cell::new(true);
+    let now = || {
+        if samples.replace(false) {
+            voltages.follow(Change::All, || loads(false)).unwrap();
+        }
+        loads(false)
+    };
+    voltages.follow(Change::Up, now).unwrap();
+    assert_eq!(*set.lock().unwrap(), rest);
 }
