@@ -8,6 +8,8 @@ SHELL := bash
 
 # cargo as rustup installs it, where the shell does not know it yet, and before one of the system's.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
+# Where cargo builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -19,9 +21,9 @@ run: ## builds, compares schedulers, reproduces COLAB, records a real program an
 	@scripts/setup run
 	cargo build --release --locked --package evenkeel-cli --package evenkeel-openmp
 	@mkdir -p out
-	target/release/evenkeel compare workloads/rt-app/phone-browser.json workloads/rt-app/video-player.json Sync-2 \
+	$(TARGET)/release/evenkeel compare workloads/rt-app/phone-browser.json workloads/rt-app/video-player.json Sync-2 \
 	    --machine odroid-xu3 --machine 2B4S --policy cfs,gts,wash,colab --html out/compare.html
-	target/release/evenkeel reproduce colab --html out/colab.html
+	$(TARGET)/release/evenkeel reproduce colab --html out/colab.html
 	@echo
 	@echo "Pages to look at:"
 	@echo "  file://$(CURDIR)/out/compare.html   two rt-app files and a COLAB mix under four schedulers"
@@ -32,11 +34,11 @@ lint: ## checks format, lints and the documentation of the code
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/rayon-core/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
-	cargo clippy --manifest-path bench/Cargo.toml --target-dir target --locked --quiet -- --deny warnings
-	cargo clippy --manifest-path crates/rayon-core/Cargo.toml --target-dir target --all-targets --locked --quiet -- --deny warnings
-	cargo check --manifest-path fuzz/Cargo.toml --target-dir target --locked --quiet
+	cargo clippy --manifest-path bench/Cargo.toml --target-dir $(TARGET) --locked --quiet -- --deny warnings
+	cargo clippy --manifest-path crates/rayon-core/Cargo.toml --target-dir $(TARGET) --all-targets --locked --quiet -- --deny warnings
+	cargo check --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --locked --quiet
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
-	RUSTDOCFLAGS="--deny warnings" cargo doc --manifest-path crates/rayon-core/Cargo.toml --target-dir target --no-deps --locked --quiet
+	RUSTDOCFLAGS="--deny warnings" cargo doc --manifest-path crates/rayon-core/Cargo.toml --target-dir $(TARGET) --no-deps --locked --quiet
 
 # Guests leave half of the CPU time to others, so lints are looked for beside the tests, and take what those leave; so is the
 # Python package built. They begin when cargo has seen that all tests are built: it does not let two builds at a time into the folder.
@@ -45,11 +47,12 @@ test: ## formats, lints, and tests everything
 	@scripts/setup test
 	cargo fmt --all --check
 	cargo test --workspace --locked --no-run
-	@{ (sleep 5; exec nice -n 19 $(MAKE) --no-print-directory --keep-going lint target/python/wheels) >target/lint.log 2>&1 & \
+	@mkdir -p $(TARGET)
+	@{ (sleep 5; exec nice -n 19 $(MAKE) --no-print-directory --keep-going lint target/python/wheels) >$(TARGET)/lint.log 2>&1 & \
 	trap "kill $$! 2>/dev/null || true" EXIT; \
 	cargo test --workspace --locked --no-fail-fast || failed=1; \
-	cargo test --manifest-path crates/rayon-core/Cargo.toml --target-dir target --locked || failed=1; \
-	printf '\n== make lint\n'; wait $$! || failed=1; cat target/lint.log; \
+	cargo test --manifest-path crates/rayon-core/Cargo.toml --target-dir $(TARGET) --locked || failed=1; \
+	printf '\n== make lint\n'; wait $$! || failed=1; cat $(TARGET)/lint.log; \
 	printf '\n== scripts/python test\n'; scripts/python test || failed=1; exit $${failed:-0}; } 2>&1 | scripts/tally
 
 .PHONY: target/python/wheels

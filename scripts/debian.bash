@@ -3,6 +3,18 @@
 
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/evenkeel
 
+# Whether something has been fetched into a cache.
+holds() { [ -d "$1/qemu" ] || compgen -G "$1/vmlinuz-*" >/dev/null; }
+
+# As `evenkeel vm` has it: for root by sudo it is that of the user who called it, if root has fetched nothing.
+find_cache() {
+    local home=
+    [ -z "${XDG_CACHE_HOME:-}" ] && [ -n "${SUDO_UID:-}" ] && [ "$(id -u)" -eq 0 ] && ! holds "$cache" || return 0
+    IFS=: read -r _ _ _ _ _ home _ < <(getent passwd "$SUDO_UID") || true
+    ! holds "$home/.cache/evenkeel" || cache=$home/.cache/evenkeel
+}
+find_cache
+
 die() {
     local line
     for line in "$@"; do echo "${0##*/}: $line" >&2; done
@@ -44,12 +56,13 @@ use_suite() {
     cd "$work"
 }
 
-# Downloads packages, which apt checks against the signed lists, and unpacks them into the folder `tree`.
+# Downloads packages, which apt checks against the signed lists, and unpacks them into the folder `tree`. Its callers ask whether
+# this fails, so that a line that does would not end it.
 unpack() {
     local package
     apt-get "${apt[@]}" download "$@" >&2 || return
     for package in ./*.deb; do
-        dpkg-deb -x "$package" tree
+        dpkg-deb -x "$package" tree || return
     done
     rm ./*.deb
 }

@@ -158,7 +158,7 @@ fn run(args: &Args, how: How, program: &Path, folder: &Path) -> Result<(f64, Str
 fn measured(args: &Args, program: &Program) -> Result<Value, Error> {
     let mut seconds = Vec::new();
     let mut ratios = vec![Vec::new(); ALL.len()];
-    for round in 0..=args.rounds {
+    for round in 0..=args.rounds.max(1) {
         let (mut stock, mut expected) = (0.0, String::new());
         for (nth, (how, name)) in ALL.into_iter().enumerate() {
             let Some(command) = program.command(how) else { continue };

@@ -3,6 +3,9 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::geteuid;
 
 use super::Error;
 
@@ -26,11 +29,40 @@ pub fn find(wanted: Option<&Path>) -> Result<PathBuf, Error> {
     fetched().or_else(running).ok_or(Error::NoKernel)
 }
 
-/// Where `scripts/kernel` and `scripts/qemu` keep what they fetch: `$XDG_CACHE_HOME/evenkeel`, or `~/.cache/evenkeel`.
+/// Where `scripts/kernel` and `scripts/qemu` keep what they fetch: `$XDG_CACHE_HOME/evenkeel`, or `~/.cache/evenkeel`. For root
+/// by `sudo` it is that of the user who called it, if root has fetched nothing.
 pub(super) fn cache() -> Option<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     // Without HOME, as services have it, the user's entry in the list of users says where.
-    Some(cache.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("evenkeel"))
+    named.map(|named| named.join("evenkeel")).or_else(|| chosen(env::home_dir(), caller))
+}
+
+/// The cache in the user's own home, or in that of the caller, if only that one has something.
+fn chosen(own: Option<PathBuf>, caller: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
+    let below = |home: PathBuf| home.join(".cache/evenkeel");
+    let own = own.map(below);
+    if own.as_deref().is_some_and(holds) {
+        return own;
+    }
+    caller().map(below).filter(|cache| holds(cache)).or(own)
+}
+
+/// Whether something has been fetched into a cache.
+fn holds(cache: &Path) -> bool {
+    cache.join("qemu").is_dir() || !images(cache).is_empty()
+}
+
+/// The home of the user who called `sudo`, if this is root by it: root runs what that user keeps there. A user who may start
+/// this program as root can have it run any other program, too.
+fn caller() -> Option<PathBuf> {
+    let user = env::var_os("SUDO_UID").filter(|_| geteuid().is_root())?;
+    let found = Command::new("getent").arg("passwd").arg(user).output().ok()?;
+    home(&String::from_utf8(found.stdout).ok()?)
+}
+
+/// The home in an entry of the list of users.
+fn home(entry: &str) -> Option<PathBuf> {
+    entry.trim_end().split(':').nth(5).filter(|home| home.starts_with('/')).map(PathBuf::from)
 }
 
 fn fetched() -> Option<PathBuf> {
@@ -48,4 +80,26 @@ fn images(folder: &Path) -> Vec<PathBuf> {
     let mut images: Vec<PathBuf> = entries.filter(image).collect();
     images.sort();
     images
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_by_sudo_has_the_cache_of_the_caller_unless_it_has_one() {
+        let homes = tempfile::tempdir().unwrap();
+        let [root, user] = ["root", "user"].map(|name| homes.path().join(name));
+        let [own, theirs] = [&root, &user].map(|home| home.join(".cache/evenkeel"));
+        let entry = format!("user:x:1000:1000:A user:{}:/bin/sh\n", user.display());
+        let found = || chosen(Some(root.clone()), || home(&entry)).unwrap();
+        assert_eq!(found(), own, "neither has anything");
+        fs::create_dir_all(theirs.join("qemu")).unwrap();
+        assert_eq!(found(), theirs);
+        assert_eq!(chosen(Some(root.clone()), || home("")).unwrap(), own, "there is no such user");
+        fs::create_dir_all(&own).unwrap();
+        assert_eq!(found(), theirs, "root's own is empty");
+        fs::write(own.join("vmlinuz-7.0"), "").unwrap();
+        assert_eq!(found(), own);
+    }
 }

@@ -1,3 +1,4 @@
 //! What belongs to no crate: the scripts, and how tests are written.
 
+mod bench;
 mod scripts;

@@ -1,4 +1,4 @@
-//! `scripts/setup` and `scripts/tally`, with stand-ins for what they call.
+//! Scripts, with stand-ins for what they call.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -8,20 +8,40 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use evenkeel_testing::needs::NAMES;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-fn scripts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts")
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder of programs, the only ones that a script sees.
-struct Programs(tempfile::TempDir);
+fn scripts() -> PathBuf {
+    root().join("scripts")
+}
+
+/// A checkout with these files only.
+pub fn checkout(files: &[&str]) -> tempfile::TempDir {
+    let checkout = tempfile::tempdir().unwrap();
+    for file in files {
+        let copy = checkout.path().join(file);
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(root().join(file), copy).unwrap();
+    }
+    checkout
+}
+
+/// A folder of programs, most of them stand-ins.
+pub struct Programs(tempfile::TempDir);
 
 impl Programs {
+    pub fn none() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
     /// All that `scripts/setup test` looks for but `make`, on a machine without a virtual one. `apt-get` writes down what it
     /// is to do, and installs `make`.
     fn without_make() -> Self {
-        let programs = Self(tempfile::tempdir().unwrap());
+        let programs = Self::none();
         for name in ["bash", "cat", "dirname", "env", "grep", "head", "id", "sed", "sort"] {
             symlink(which(name), programs.path(name)).unwrap();
         }
@@ -40,11 +60,11 @@ impl Programs {
         programs
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn add(&self, name: &str, line: &str) {
+    pub fn add(&self, name: &str, line: &str) {
         let path = self.path(name);
         fs::write(&path, format!("#!{}\n{line}\n", which("bash").display())).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -63,6 +83,24 @@ impl Programs {
         programs
     }
 
+    /// A command that sees these, and then those of the machine.
+    pub fn before_others(&self, program: &str) -> Command {
+        let others = std::env::var_os("PATH").unwrap();
+        let folders = std::iter::once(self.0.path().to_owned()).chain(std::env::split_paths(&others));
+        let mut command = Command::new(program);
+        command.env("PATH", std::env::join_paths(folders).unwrap());
+        command
+    }
+
+    /// A line of a script that has `scripts/debian.bash`, with this folder's `root` as home.
+    fn debian(&self, line: &str) -> Command {
+        let mut bash = self.before_others("bash");
+        bash.args(["-euo", "pipefail", "-c", &format!(". \"$0\"; {line}")]).arg(scripts().join("debian.bash"));
+        bash.env("HOME", self.path("root")).env_remove("XDG_CACHE_HOME");
+        bash
+    }
+
+    /// `scripts/setup test`, which sees no others.
     fn setup(&self, input: Stdio) -> (Option<i32>, String) {
         self.setup_for("test", &scripts().join("setup"), input)
     }
@@ -86,7 +124,7 @@ fn which(name: &str) -> PathBuf {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.exists()).unwrap()
 }
 
-fn said(output: &Output) -> (Option<i32>, String) {
+pub fn said(output: &Output) -> (Option<i32>, String) {
     let text = [&output.stdout[..], &output.stderr].concat();
     (output.status.code(), String::from_utf8(text).unwrap())
 }
@@ -104,11 +142,7 @@ fn without_a_terminal_what_is_missing_is_installed_and_named() {
 
 #[test]
 fn what_checks_a_release_is_installed_below_the_checkout_once() {
-    let checkout = tempfile::tempdir().unwrap();
-    fs::create_dir(checkout.path().join("scripts")).unwrap();
-    for file in ["scripts/setup", "Cargo.toml"] {
-        fs::copy(scripts().join("..").join(file), checkout.path().join(file)).unwrap();
-    }
+    let checkout = checkout(&["scripts/setup", "Cargo.toml"]);
     let setup = checkout.path().join("scripts/setup");
     let programs = Programs::without_tools();
     let (code, text) = programs.setup_for("release", &setup, Stdio::null());
@@ -126,6 +160,106 @@ fn what_checks_a_release_is_installed_below_the_checkout_once() {
     assert!(code == Some(0) && text.contains("into target/tools: cargo-deny@") && !text.contains("about"), "{text}");
     let (code, text) = programs.setup_for("release", &setup, Stdio::null());
     assert_eq!((code, text.as_str()), (Some(0), ""), "with all of it there is nothing to say");
+}
+
+#[test]
+fn what_apt_does_not_know_is_said() {
+    let programs = Programs::without_make();
+    let fails = "case $* in *--simulate*) echo 'E: Unable to locate package make' >&2; exit 100 ;; esac";
+    programs.add("apt-get", fails);
+    let (code, text) = programs.setup(Stdio::null());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("\nsetup: E: Unable to locate package make\n"), "{text}");
+}
+
+#[test]
+fn root_by_sudo_has_the_cache_of_the_caller_unless_it_has_one() {
+    let programs = Programs::none();
+    programs.add("id", "echo 0");
+    let users = "[ \"$*\" = 'passwd 1000' ] && echo \"user:x:1000:1000:A user:${0%/*}/user:/bin/sh\"";
+    programs.add("getent", users);
+    let cache = |home: &str| programs.path(home).join(".cache/evenkeel");
+    let found = |caller: &str| said(&programs.debian("echo \"$cache\"").env("SUDO_UID", caller).output().unwrap());
+    let is = |home: &str| (Some(0), format!("{}\n", cache(home).display()));
+    assert_eq!(found("1000"), is("root"), "neither has anything");
+    fs::create_dir_all(cache("user").join("qemu")).unwrap();
+    assert_eq!(found("1000"), is("user"));
+    assert_eq!(found("1001"), is("root"), "there is no such user");
+    fs::create_dir_all(cache("root")).unwrap();
+    fs::write(cache("root").join("vmlinuz-7.0"), "").unwrap();
+    assert_eq!(found("1000"), is("root"));
+}
+
+#[test]
+fn a_package_that_was_unpacked_in_part_is_not_there() {
+    let programs = Programs::none();
+    programs.add("apt-get", "touch a.deb");
+    programs.add("dpkg-deb", "exit 2");
+    let mut unpack = programs.debian("apt=(); unpack a || echo failed");
+    assert_eq!(said(&unpack.current_dir(programs.0.path()).output().unwrap()), (Some(0), "failed\n".to_owned()));
+}
+
+#[test]
+fn what_cargo_has_built_elsewhere_is_run_from_there() {
+    let checkout = checkout(&["scripts/live"]);
+    let programs = Programs::none();
+    programs.add("id", "echo 0");
+    programs.add("evenkeel", "echo \"evenkeel $1\"");
+    let built = checkout.path().join("elsewhere/release");
+    fs::create_dir_all(&built).unwrap();
+    symlink(programs.path("evenkeel"), built.join("evenkeel")).unwrap();
+    let mut live = programs.before_others("bash");
+    live.arg(checkout.path().join("scripts/live")).env("CARGO_TARGET_DIR", "elsewhere");
+    let (code, text) = said(&live.output().unwrap());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("evenkeel compare\n") && text.contains("evenkeel vm\n"), "{text}");
+    let mut make = Command::new("make");
+    make.args(["--dry-run", "run", "--directory"]).arg(root()).env("CARGO_TARGET_DIR", "/elsewhere");
+    let (_, text) = said(&make.env_remove("MAKEFLAGS").output().unwrap());
+    assert!(text.contains("\n/elsewhere/release/evenkeel compare ") && !text.contains("target/release"), "{text}");
+}
+
+#[test]
+fn notices_are_also_of_crates_that_no_build_has_fetched() {
+    let checkout = checkout(&["scripts/notices"]);
+    let programs = Programs::none();
+    programs.add("cargo", "[ \"$1\" = fetch ] && touch fetched");
+    programs.add("cargo-about", "[ -e fetched ] && echo -----");
+    let tools = checkout.path().join("target/tools/bin");
+    fs::create_dir_all(&tools).unwrap();
+    symlink(programs.path("cargo-about"), tools.join("cargo-about")).unwrap();
+    let notices = programs.before_others("bash").arg(checkout.path().join("scripts/notices")).output();
+    assert_eq!(said(&notices.unwrap()), (Some(0), "out/notices/NOTICES: 1 texts\n".to_owned()));
+}
+
+#[test]
+fn fuzzing_of_nothing_does_not_pass() {
+    let checkout = checkout(&["fuzz/run"]);
+    let programs = Programs::none();
+    programs.add("cargo", "[ \"$2\" != list ]");
+    let run = programs.before_others("bash").arg(checkout.path().join("fuzz/run")).output();
+    assert_eq!(said(&run.unwrap()), (Some(1), String::new()));
+}
+
+#[test]
+fn ci_requires_all_that_a_machine_can_be_made_to_have() {
+    // By its size, its kernel, time, or files that are not ours.
+    let others = [
+        "three_cpus",
+        "programs_of_32_bits",
+        "slow",
+        "rt_app_files",
+        "library_calls",
+        "switched_back",
+        "other_kernels",
+    ];
+    let script = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let required = script.lines().find_map(|line| line.strip_prefix("export EVENKEEL_REQUIRE=")).unwrap();
+    let mut found: Vec<&str> = required.split(',').chain(others).collect();
+    let mut all = NAMES.to_vec();
+    found.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(found, all);
 }
 
 #[test]
