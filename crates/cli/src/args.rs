@@ -494,8 +494,7 @@ impl From<Order> for CoreOrder {
 
 /// What the user typed, without the path of this program.
 pub fn command_line() -> String {
-    let quote = |word: String| if word.contains(' ') { format!("{word:?}") } else { word };
-    std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
+    evenkeel_linux::quote::line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
 }
 
 #[cfg(test)]

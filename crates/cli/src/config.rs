@@ -32,9 +32,16 @@ const WITHOUT: [&str; 3] = ["help", "completions", "man"];
 
 static READ: OnceLock<PathBuf> = OnceLock::new();
 
+static VALUES: OnceLock<Vec<OsString>> = OnceLock::new();
+
 /// The file that defaults have been read from.
 pub fn read() -> Option<&'static Path> {
     READ.get().map(PathBuf::as_path)
+}
+
+/// The values that the command was given, defaults included, which may name files.
+pub fn values() -> &'static [OsString] {
+    VALUES.get().map_or(&[], Vec::as_slice)
 }
 
 /// Why there is no request.
@@ -92,7 +99,27 @@ fn in_a_line(error: clap::Error) -> String {
 /// What words ask a command for.
 fn with(mut command: Command, words: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command.try_get_matches_from_mut(words)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    VALUES.get_or_init(|| values_of(&command, &matches));
+    Ok(cli)
+}
+
+/// Values that may name files: none are those of policies, which may be called as a file is. Of a program that is run, its own file may be meant,
+/// if it is not one of `PATH`; its words are its own.
+fn values_of(command: &Command, matches: &ArgMatches) -> Vec<OsString> {
+    if let Some((name, matches)) = matches.subcommand() {
+        return command.find_subcommand(name).map(|command| values_of(command, matches)).unwrap_or_default();
+    }
+    let of = |arg: &Arg| {
+        let values = matches.try_get_raw(arg.get_id().as_str()).ok().flatten().into_iter().flatten();
+        let program = arg.is_trailing_var_arg_set();
+        let values = values.take(if program { 1 } else { usize::MAX });
+        values
+            .filter(|value| !program || value.as_encoded_bytes().contains(&b'/'))
+            .map(OsString::from)
+            .collect::<Vec<_>>()
+    };
+    command.get_arguments().filter(|arg| arg.get_id() != "policy").flat_map(of).collect()
 }
 
 /// The commands, with the defaults of a file. `typed` is the command line, as far as it makes sense.
@@ -211,4 +238,26 @@ fn text(option: &str, value: &Value) -> Result<OsStr> {
         Value::Float(number) => number.to_string(),
         _ => bail!("`{option}` is {}: expected a text or a number, as on the command line", short(&value.to_string())),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_name_files_are_values_but_for_policies_and_the_words_of_a_program() {
+        let values = |line: &str| {
+            let mut command = Cli::command();
+            let matches = command.try_get_matches_from_mut(line.split(' ')).unwrap();
+            let values = values_of(&command, &matches);
+            move |name: &str| values.iter().any(|value| value == name)
+        };
+        let given = values("evenkeel compare w.toml -m2B2S,own.toml --policy pfs --html=page");
+        assert!(given("w.toml") && given("2B2S") && given("own.toml") && given("page") && !given("pfs"));
+        let given = values("evenkeel run --html page ./app words");
+        assert!(given("page") && given("./app") && !given("words"));
+        assert!(!values("evenkeel run -o make -- make")("make -"), "one of PATH");
+        let given = values("evenkeel vm bench --html page");
+        assert!(given("page"));
+    }
 }

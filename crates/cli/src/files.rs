@@ -8,6 +8,7 @@ use std::{env, fmt, fs};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_experiment::files::NewFile;
+use evenkeel_topology::POWERS;
 use tempfile::Builder;
 
 use crate::config;
@@ -53,11 +54,14 @@ impl std::error::Error for Unwritten {}
 impl Target {
     /// Makes sure that the file can be written, and is none that the command reads, nor its own.
     pub fn open(path: &Path) -> Result<Self> {
-        if words_with(path, env::args_os()) > 1 {
+        if named_in(path, config::values()) > 1 {
             bail!(
-                "{}: the command line names it twice: expected a file of its own for what is written",
+                "{}: it is named twice, as what is read or as what is written: expected a file of its own for what is written",
                 path.display()
             );
+        }
+        if env::var_os(POWERS).is_some_and(|powers| named_in(path, &[powers]) > 0) {
+            bail!("{}: {POWERS} names it: expected a file of its own for what is written", path.display());
         }
         let own = identity(Path::new("/proc/self/exe"));
         if own.is_some() && own == identity(path) {
@@ -137,20 +141,15 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| (file.dev(), file.ino()))
 }
 
-/// In how many words of a command line a file is named that is there: as a whole, or as one of several (`a.toml,b.toml`,
-/// `--machine=a.toml:2+2`). After `--` comes a program: its file counts, its words are its own.
-fn words_with(path: &Path, words: impl Iterator<Item = OsString>) -> usize {
+/// In how many values a file is named that is there: as a whole, or as one of several (`a.toml,b.toml`, `a.toml:2+2`).
+fn named_in(path: &Path, values: &[OsString]) -> usize {
     let Some(wanted) = identity(path) else { return 0 };
-    let is_it = |word: &str| !word.is_empty() && identity(Path::new(word)) == Some(wanted);
-    let in_word = |word: &str| is_it(word) || word.split([',', '+', ':', '=']).any(is_it);
-    let after_letter = |word: &str| {
-        let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
-        letters.next().is_some_and(|letter| letter.is_alphabetic()) && in_word(letters.as_str())
+    let is_it = |name: &str| !name.is_empty() && identity(Path::new(name)) == Some(wanted);
+    let names_it = |value: &&OsString| {
+        let whole = identity(Path::new(value)) == Some(wanted);
+        whole || value.to_str().is_some_and(|value| value.split([',', '+', ':', '=']).any(is_it))
     };
-    let names_it = |word: &OsString| word.to_str().is_some_and(|word| in_word(word) || after_letter(word));
-    let mut words = words.skip(1);
-    let own = words.by_ref().take_while(|word| word != "--").filter(names_it).count();
-    own + words.next().iter().filter(|word| names_it(word)).count()
+    values.iter().filter(names_it).count()
 }
 
 fn cannot_write(path: &Path) -> String {
@@ -162,21 +161,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_read_is_found_among_the_words() {
+    fn a_file_that_is_named_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("my.toml");
         let name = file.display().to_string();
-        let count = |words: &str| {
-            let words = words.replace("FILE", &name);
-            words_with(&file, words.split(' ').map(OsString::from))
+        let count = |values: &[&str]| {
+            let values: Vec<OsString> = values.iter().map(|value| value.replace("FILE", &name).into()).collect();
+            named_in(&file, &values)
         };
-        assert_eq!(count("evenkeel compare -m FILE --html FILE"), 0, "it is not there");
+        assert_eq!(count(&["FILE", "FILE"]), 0, "it is not there");
         fs::write(&file, "").unwrap();
-        assert_eq!(count("evenkeel compare -m FILE --html FILE"), 2);
-        assert_eq!(count("evenkeel compare -m 2B2S,FILE:2+2 --html=FILE"), 2);
-        assert_eq!(count("evenkeel train -mFILE -oFILE"), 2);
-        assert_eq!(count("evenkeel run --html FILE -- FILE"), 2);
-        assert_eq!(count("evenkeel run --html FILE -- cat FILE"), 1);
+        assert_eq!(count(&["FILE", "FILE", "other", ""]), 2);
+        assert_eq!(count(&["2B2S,FILE:2+2", "machine=FILE"]), 2);
     }
 
     #[test]

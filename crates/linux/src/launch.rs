@@ -106,11 +106,28 @@ pub struct Launched {
 
 /// Signals that end a program unless it handles them.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+/// Those that keys of a terminal send to all processes in its foreground (`isig`, drivers/tty/n_tty.c).
+const KEYS: [i32; 2] = [SIGINT, SIGQUIT];
 /// Signals whose meaning is the program's own.
 const FREE: [i32; 2] = [SIGUSR1, SIGUSR2];
 
 /// Signals that have arrived and have not been acted on yet.
-pub struct Signals(Vec<(i32, Arc<AtomicBool>)>);
+pub struct Signals(Vec<(i32, Arc<Heard>)>);
+
+/// Who has sent a signal since it was last acted on.
+#[derive(Default)]
+struct Heard {
+    terminal: AtomicBool,
+    other: AtomicBool,
+}
+
+/// A signal that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub signal: i32,
+    /// A key of the terminal's was pressed, so that the command that this program runs has it, too.
+    pub by_terminal: bool,
+}
 
 impl Signals {
     /// From now on signals that end a program do not end this one by themselves.
@@ -134,9 +151,16 @@ impl Signals {
     fn of(signals: &[i32]) -> io::Result<Self> {
         let ignored = ignored();
         let listen = |signal: &i32| {
-            let arrived = Arc::default();
-            signal_hook::flag::register(*signal, Arc::clone(&arrived))?;
-            Ok((*signal, arrived))
+            let heard = Arc::<Heard>::default();
+            let (notes, keys) = (Arc::clone(&heard), KEYS.contains(signal));
+            let note = move |info: &libc::siginfo_t| {
+                let sender = if keys && info.si_code == libc::SI_KERNEL { &notes.terminal } else { &notes.other };
+                sender.store(true, Ordering::Relaxed);
+            };
+            // SAFETY: within a signal handler `note` reads what it is given, and stores to an atomic.
+            #[allow(unsafe_code)]
+            unsafe { signal_hook_registry::register_sigaction(*signal, note) }?;
+            Ok((*signal, heard))
         };
         signals
             .iter()
@@ -148,8 +172,9 @@ impl Signals {
 
     /// The signal to end that arrived, if one did.
     pub fn end_signal(&self) -> Option<i32> {
-        let ending = self.0.iter().filter(|(signal, _)| Self::ends(*signal));
-        ending.filter(|(_, arrived)| arrived.load(Ordering::Relaxed)).map(|(signal, _)| *signal).next()
+        let mut ending = self.0.iter().filter(|(signal, _)| Self::ends(*signal));
+        let arrived = |heard: &Heard| heard.terminal.load(Ordering::Relaxed) || heard.other.load(Ordering::Relaxed);
+        ending.find(|(_, heard)| arrived(heard)).map(|(signal, _)| *signal)
     }
 
     /// Whether a signal is one to end.
@@ -158,8 +183,13 @@ impl Signals {
     }
 
     /// The signals that arrived since the last call.
-    pub(crate) fn take(&self) -> impl Iterator<Item = i32> + '_ {
-        self.0.iter().filter(|(_, arrived)| arrived.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
+    pub(crate) fn take(&self) -> impl Iterator<Item = Arrived> + '_ {
+        self.0.iter().flat_map(|(signal, heard)| {
+            let arrived = |by_terminal| Arrived { signal: *signal, by_terminal };
+            let taken = [(&heard.terminal, true), (&heard.other, false)]
+                .map(|(flag, by_terminal)| flag.swap(false, Ordering::Relaxed).then_some(arrived(by_terminal)));
+            taken.into_iter().flatten()
+        })
     }
 }
 
@@ -265,10 +295,8 @@ impl Launched {
     /// # Errors
     /// None in practice.
     pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
-        for signal in self.signals.take() {
-            // The terminal sent it to the command as well; without a terminal it has to be passed on.
-            let by_terminal = [SIGINT, SIGQUIT].contains(&signal) && rustix::termios::isatty(rustix::stdio::stdin());
-            if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
+        for Arrived { signal, .. } in self.signals.take().filter(|arrived| !arrived.by_terminal) {
+            if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_process(Pid::from_child(&self.child), signal);
             }
         }

@@ -31,6 +31,9 @@ const KEYS: &[(&str, &str)] = &[
     ("q", "leave; the host goes on, and pins stay"),
 ];
 
+/// How wide the window of these is: no line is longer.
+const HELP: u16 = 88;
+
 const COLUMNS: &[(&str, &str)] = &[
     ("on", "the CPU that it runs on (+), waits for (.), or was on last"),
     ("run", "which part of the time it had a core"),
@@ -271,7 +274,10 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     let mut lines: Vec<Line<'_>> = KEYS.iter().map(line).collect();
     lines.push(Line::default());
     lines.extend(COLUMNS.iter().map(line));
-    let area = window(area, 84, lines.len() as u16 + 2);
+    // A long line takes several rows, and one more where it breaks between words.
+    let inside = usize::from(HELP.min(area.width).saturating_sub(4)).max(1);
+    let rows = |line: &Line<'_>| if line.width() <= inside { 1 } else { line.width().div_ceil(inside) + 1 };
+    let area = window(area, HELP, lines.iter().map(rows).sum::<usize>() as u16 + 2);
     let block = Block::bordered().title(" keys and columns; any key leaves ").padding(Padding::horizontal(1));
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);

@@ -240,3 +240,13 @@ fn keys_with_control_are_not_those_of_their_letters() {
     assert_eq!(app.filter, "w", "the text being typed stays");
     assert_eq!(control(&mut app, 'c'), Some(Act::Quit));
 }
+
+#[test]
+fn the_help_has_room_for_all_of_it() {
+    for (width, height) in [(80, 24), (120, 40)] {
+        let mut app = app();
+        typed(&mut app, "?");
+        let screen = drawn(&mut app, width, height);
+        assert!(screen.contains("what the policy thinks of it"), "{screen}");
+    }
+}

@@ -89,7 +89,10 @@ fn compare(args: &Run, rounds: u32) -> Result<u8> {
                 return Err(error);
             }
             let interrupted = error.downcast::<Interrupted>()?;
-            live::write(&interrupted.report, output, false)?;
+            // Nothing is no reason to lose the result that is there.
+            if !interrupted.report.is_empty() {
+                live::write(&interrupted.report, output, false)?;
+            }
             messages::error(&interrupted);
             Ok(STATUS)
         }

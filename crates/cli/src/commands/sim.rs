@@ -72,7 +72,8 @@ fn seeded(args: &Sim, run: Run) -> Result<Run> {
     }
 }
 
-/// Does a run and writes what it is to leave: its trace, and its page, unless it was interrupted.
+/// Does a run and writes what it is to leave, its trace and its page, unless it was interrupted: what a run would have come to is not in a part
+/// of it, and what was there before may be whole.
 fn observed(
     args: &Sim,
     runner: &Runner,
@@ -83,17 +84,16 @@ fn observed(
     let machine = runner.machine(job);
     let recorder = html.is_some().then(|| Recorder::new(&machine).at_most(SPANS));
     let (run, recorder, traced) = traced(args, runner, job, trace.as_mut(), recorder)?;
+    if run.ended == Ended::Interrupted {
+        for (what, _) in [("trace", &trace), ("page", &html)].into_iter().filter(|(_, target)| target.is_some()) {
+            messages::note(format_args!("no {what} is written: it would be of a run that was interrupted"));
+        }
+        return Ok((run, Ok(())));
+    }
     let mut written = traced.and_then(|()| trace.map_or(Ok(()), Target::keep));
-    match (recorder, html) {
-        // What a run would have come to is not in a part of it.
-        (Some(_), Some(_)) if run.ended == Ended::Interrupted => {
-            messages::note("no page is written: it would be of a run that was interrupted");
-        }
-        (Some(recorder), Some(target)) => {
-            let page = page::run(&run, &recorder.finish(run.measurement.makespan), &machine, &command_line());
-            written = written.and(target.write(page.as_bytes()));
-        }
-        _ => {}
+    if let (Some(recorder), Some(target)) = (recorder, html) {
+        let page = page::run(&run, &recorder.finish(run.measurement.makespan), &machine, &command_line());
+        written = written.and(target.write(page.as_bytes()));
     }
     Ok((run, written))
 }

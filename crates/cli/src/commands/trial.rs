@@ -67,7 +67,9 @@ pub fn run(args: &Try) -> Result<String> {
         }
     }
     // The first run finds files that are not in memory yet, so it does not count; it says what a run takes, and what it loads.
+    let began = clock();
     let warm = job.warm(&schedulers[STOCK])?;
+    let one = clock() - began;
     if args.openmp || (splits(&warm.loaded) && can_split()) {
         schedulers.push(Scheduler::new(&["run", "--openmp", "--policy", &args.policy[0]], &options));
     }
@@ -75,11 +77,11 @@ pub fn run(args: &Try) -> Result<String> {
         messages::note(format_args!("fewer than {FIRST_LOOK} rounds tell no difference from chance but a great one"));
     }
     let rules = Rules { first: FIRST_LOOK.min(args.rounds), most: args.rounds, margin: args.margin / 100.0 };
-    let round = warm.measured.wall.0 as f64 * 1e-9 * schedulers.len() as f64;
+    let round = one.0 as f64 * 1e-9 * schedulers.len() as f64;
     if Ns((2.0 * round * 1e9) as u64) > args.limit {
         bail!(
-            "a run takes {}, so two rounds of {} take {}, longer than --limit {}: allow more, or try fewer policies",
-            warm.measured.wall,
+            "a run takes {one}{}, so two rounds of {} take {}, longer than --limit {}: allow more, or try fewer policies",
+            if args.prepare.is_some() { " with --prepare" } else { "" },
             schedulers.len(),
             about(2.0 * round),
             args.limit

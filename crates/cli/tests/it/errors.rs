@@ -573,3 +573,21 @@ fn the_file_that_defaults_come_from_is_not_written_over() {
     }
     assert_eq!(std::fs::read_to_string(&defaults).unwrap(), "[sim]\nseed = 1\n");
 }
+
+#[test]
+fn what_a_default_or_a_variable_has_a_command_read_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let board = file(folder.path(), "board.toml", "of mine");
+    let defaults = file(folder.path(), "defaults.toml", &format!("[compare]\nmachine = [{board:?}]\n"));
+    let before = std::fs::read(&board).unwrap();
+    let refused = |command: &mut Command, says: &str| {
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(says), "{said}");
+        assert_eq!(std::fs::read(&board).unwrap(), before);
+    };
+    let compare = ["compare", "blackscholes", "--policy", "cfs", "--html", &board];
+    refused(evenkeel(&compare).env("EVENKEEL_CONFIG", &defaults), "it is named twice");
+    refused(evenkeel(&["topology", "--save", &board]).env("EVENKEEL_POWERS", &board), "EVENKEEL_POWERS names it");
+}

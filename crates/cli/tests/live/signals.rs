@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -83,4 +83,34 @@ fn ignored_signals_stay_ignored_in_a_program_that_is_recorded() {
 #[test(emulation)]
 fn ignored_signals_stay_ignored_in_a_program_on_an_emulated_machine() {
     ignored_signals_stay_ignored(EMULATE);
+}
+
+/// What a program that says how often it was interrupted has said within a terminal of its own, where a shell runs this line.
+fn in_a_terminal(line: &str, keys: &[u8]) -> String {
+    let program = "trap \"echo int\" INT; echo ready; for i in $(seq 40); do sleep 0.05; done";
+    let line = line.replace("EVENKEEL", assert_cmd::cargo::cargo_bin!("evenkeel").to_str().unwrap());
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).env("PROGRAM", program);
+    let mut running = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(running.stdout.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("ready") {
+        assert_ne!(output.read_line(&mut text).unwrap(), 0, "{text}");
+    }
+    let mut terminal = running.stdin.take().unwrap();
+    terminal.write_all(keys).unwrap();
+    output.read_to_string(&mut text).unwrap();
+    running.wait().unwrap();
+    text
+}
+
+/// A terminal sends them to all that runs in its foreground.
+#[test]
+fn an_interrupt_reaches_the_program_once() {
+    let times = |text: &str| text.lines().filter(|line| line.trim_start_matches("^C").trim() == "int").count();
+    let text = in_a_terminal("EVENKEEL run -q -- sh -c \"$PROGRAM\" </dev/null", b"\x03");
+    assert_eq!(times(&text), 1, "by a key, and the standard input is no terminal: {text}");
+    let line = "env --default-signal EVENKEEL run -q -- sh -c \"$PROGRAM\" </dev/tty & sleep 1; kill -INT $!; wait";
+    let text = in_a_terminal(line, b"");
+    assert_eq!(times(&text), 1, "by another program, and the standard input is a terminal: {text}");
 }

@@ -8,12 +8,11 @@ use std::process::{ExitStatus, Stdio};
 
 use evenkeel_model::Ns;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::SIGINT;
 
 use super::{Counters, Measured};
 use crate::clock::clock;
 use crate::event::Tid;
-use crate::launch::{Signals, end_of, tied};
+use crate::launch::{Arrived, Signals, end_of, tied};
 use crate::process::{children, text};
 use crate::wait::poll;
 
@@ -71,7 +70,8 @@ impl Turn<'_> {
         let mut child = command.spawn()?;
         let end = end_of(child.id())?;
         // What ended nothing before this run was for none.
-        let mut arrived: Vec<i32> = signals.take().filter(|signal| Signals::ends(*signal)).collect();
+        let ends = |arrived: &Arrived| Signals::ends(arrived.signal);
+        let mut arrived: Vec<Arrived> = signals.take().filter(ends).collect();
         let mut passed = None;
         let mut loaded = BTreeSet::new();
         let mut interval = FIRST;
@@ -85,22 +85,20 @@ impl Turn<'_> {
                 look_at(child.id(), &mut loaded);
             }
             arrived.extend(signals.take());
-            for signal in arrived.drain(..) {
-                if Signals::ends(signal) {
-                    passed = Some(signal);
+            for arrived in arrived.drain(..) {
+                if ends(&arrived) {
+                    passed = Some(arrived.signal);
                 } else if !self.hears {
                     continue;
                 }
-                // The terminal sends it to both.
-                let by_terminal = signal == SIGINT && rustix::termios::isatty(rustix::stdio::stdin());
-                if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
+                if let Some(signal) = Signal::from_named_raw(arrived.signal).filter(|_| !arrived.by_terminal) {
                     let _ = kill_process(Pid::from_child(&child), signal);
                 }
             }
         };
         let measured = Measured { wall: clock() - began, energy_j: self.counters.since(&before) };
         // One of the terminal's may have ended it at once.
-        let signal = passed.or_else(|| signals.take().filter(|signal| Signals::ends(*signal)).last());
+        let signal = passed.or_else(|| signals.take().filter(ends).last().map(|arrived| arrived.signal));
         Ok(Ended { measured, status, signal, loaded })
     }
 }
