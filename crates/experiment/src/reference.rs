@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::{CoreTypeId, Machine};
+use evenkeel_model::{CoreTypeId, Machine, Ns};
 use evenkeel_sim::{Ended, Options, Outcome, ProgramOutcome};
 use evenkeel_workload::{Program, Workload};
 
@@ -115,18 +115,31 @@ impl Alone {
 
     /// `T_M` and `T_SB` of every program of a run, whose ratio is its slowdown. `position` is that of the workload, machine and
     /// seed, in the order in which they were added.
-    pub fn pairs(&self, here: &[ProgramOutcome], position: usize) -> Vec<(f64, f64)> {
-        against_alone(here, self.of[position].iter().map(|&program| &self.programs[program]))
+    pub fn pairs(&self, here: &Outcome, reruns: bool, position: usize) -> Vec<(f64, f64)> {
+        // Alone, too, a program that runs again does so until the end.
+        let cut_off = (!reruns).then_some(here.makespan);
+        against_alone(&here.programs, cut_off, self.of[position].iter().map(|&program| &self.programs[program]))
     }
 }
 
-/// A program that the end of the run cuts off has no turnaround; since both runs then last equally long, the work done takes
-/// its place: the ratio is then work alone / work here, infinite for a program that got nothing done here.
-fn against_alone<'a>(here: &[ProgramOutcome], alone: impl IntoIterator<Item = &'a ProgramOutcome>) -> Vec<(f64, f64)> {
-    let pair = |(here, alone): (&ProgramOutcome, &ProgramOutcome)| match (here.turnaround, alone.turnaround) {
-        (Some(here), Some(alone)) if alone.0 > 0 => (here.as_secs_f64(), alone.as_secs_f64()),
-        _ if alone.instructions == here.instructions => (1.0, 1.0),
-        _ => (alone.instructions.0 as f64, here.instructions.0 as f64),
+/// A program that the end of the run cuts off has no turnaround. If it would not have ended alone either, both runs last equally long, and the
+/// work done takes the place of the time: the ratio is then work alone / work here, infinite for a program that got nothing done here. If
+/// alone it ends before it is `cut_off`, its turnaround here is what it would be at the rate until then, and that time at least.
+fn against_alone<'a>(
+    here: &[ProgramOutcome],
+    cut_off: Option<Ns>,
+    alone: impl IntoIterator<Item = &'a ProgramOutcome>,
+) -> Vec<(f64, f64)> {
+    let pair = |(here, alone): (&ProgramOutcome, &ProgramOutcome)| {
+        let work = || alone.instructions.0 as f64 / here.instructions.0 as f64;
+        match (here.turnaround.map(Ns::as_secs_f64), alone.turnaround.filter(|alone| alone.0 > 0), cut_off) {
+            (Some(here), Some(alone), _) => (here, alone.as_secs_f64()),
+            (None, Some(alone), Some(cut_off)) if here.instructions.0 > 0 => {
+                (cut_off.as_secs_f64() * work().max(1.0), alone.as_secs_f64())
+            }
+            _ if alone.instructions == here.instructions => (1.0, 1.0),
+            _ => (alone.instructions.0 as f64, here.instructions.0 as f64),
+        }
     };
     here.iter().zip(alone).map(pair).collect()
 }
@@ -138,7 +151,7 @@ fn alone(workload: &Workload, program: &Program) -> Workload {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::{Instructions, Ns, ProgramId};
+    use evenkeel_model::{Instructions, ProgramId};
 
     use super::*;
 
@@ -151,8 +164,21 @@ mod tests {
     fn a_program_that_ends_is_measured_by_time_and_one_that_is_cut_off_by_work() {
         let here = [outcome(Some(30), 100), outcome(None, 50), outcome(None, 0), outcome(None, 0)];
         let alone = [outcome(Some(20), 100), outcome(None, 75), outcome(Some(5), 75), outcome(None, 0)];
-        let slowdowns: Vec<f64> = against_alone(&here, &alone).into_iter().map(|(here, alone)| here / alone).collect();
+        let pairs = against_alone(&here, Some(Ns::from_ms(40)), &alone).into_iter();
+        let slowdowns: Vec<f64> = pairs.map(|(here, alone)| here / alone).collect();
         assert_eq!(slowdowns, [1.5, 1.5, f64::INFINITY, 1.0]);
+    }
+
+    /// It must not look faster than one that just ends.
+    #[test]
+    fn a_program_that_is_cut_off_but_ends_alone_is_as_slow_as_its_rate_says() {
+        let (here, alone) = ([outcome(None, 50), outcome(None, 100)], [outcome(Some(10), 100), outcome(Some(10), 100)]);
+        assert_eq!(against_alone(&here, Some(Ns::from_ms(25)), &alone), [(0.05, 0.01), (0.025, 0.01)]);
+        assert_eq!(
+            against_alone(&here, None, &alone),
+            [(100.0, 50.0), (1.0, 1.0)],
+            "what runs again runs as long alone"
+        );
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Runner {
             let what = format!("{} on {} under {}", workload.name, machine.name, policy.name());
             Error::Run { what, source }
         })?;
-        let pairs = self.alone.pairs(&outcome.programs, self.reference(job.seed, cell));
+        let pairs = self.alone.pairs(&outcome, workload.rerun, self.reference(job.seed, cell));
         Ok(Run {
             workload: workload.name.clone(),
             machine: plan.machines[job.machine].name.clone(),

@@ -9,6 +9,9 @@ use crate::number::{effect, percent};
 /// What is shown as 0.0 % is no difference, however certain.
 const TRIFLE: f64 = 0.0005;
 
+/// The mean of equal numbers differs from them by less.
+const EQUAL: f64 = 1e-12;
+
 /// A policy against the baseline by turnaround.
 struct Found<'a> {
     policy: &'a str,
@@ -48,21 +51,21 @@ pub fn verdicts(summary: &Summary, of: &PolicySummary) -> [String; 3] {
     [of.better, of.worse, of.cells.saturating_sub(of.better + of.worse)].map(|cells| cells.to_string())
 }
 
-/// What a reader has to know of the verdicts of a sweep.
-pub fn of_verdicts(summary: &Summary) -> &'static str {
-    match one_seed(summary) {
+/// What a reader has to know of the verdicts of a sweep, if there are any.
+pub fn of_verdicts(summary: &Summary) -> Option<&'static str> {
+    summary.policies.iter().any(|of| of.effects.h_antt.is_some()).then(|| match one_seed(summary) {
         true if summary.drawn => "One seed cannot tell better and worse from chance: more seeds tell.",
         true => "Nothing is drawn from the seed, so that there are no intervals to tell better and worse by.",
         false => {
             "Better and worse: of these, those whose own H_ANTT differs by its 95 % interval; of equal ones one in twenty does by \
              chance."
         }
-    }
+    })
 }
 
 /// An interval needs two seeds.
 fn one_seed(summary: &Summary) -> bool {
-    summary.policies.iter().filter_map(|of| of.effects.h_antt).all(|difference| difference.interval.is_none())
+    summary.seeds < 2
 }
 
 /// Turnarounds on a workload and machine in each core order, where there are several. Which one a machine has is not a matter of
@@ -176,7 +179,9 @@ fn range(what: &str, interval: Option<(f64, f64)>) -> String {
     let (from, to) = (than(low), than(high));
     let share = |text: &str| text.rsplit_once(' ').map(|(share, _)| share.to_owned()).unwrap_or_default();
     match () {
-        () if from == to => "the same with every seed".into(),
+        // Of many seeds, or of some that happen to be alike, the mean is known well, however much they differ.
+        () if high - low < EQUAL => "the same with every seed".into(),
+        () if from == to => format!("{what}: {from}"),
         () if low > 0.0 || high <= 0.0 => format!("{what}: {} to {to}", share(&from)),
         () => format!("{what}: {from} to {to}"),
     }
@@ -184,6 +189,8 @@ fn range(what: &str, interval: Option<(f64, f64)>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_sweep::Effects;
+
     use super::*;
 
     fn difference(logs: &[f64]) -> Difference {
@@ -253,6 +260,30 @@ mod tests {
         assert!(text.ends_with("(95 % interval of the best of 3: 8.1 % sooner to 0.4 % later)"), "{text}");
         let text = said(&[("pfs", &[-0.1, -0.1, -0.1])]);
         assert_eq!(text, "pfs brings programs home 9.5 % sooner than cfs (the same with every seed)");
+    }
+
+    #[test]
+    fn a_narrow_interval_does_not_say_that_seeds_are_alike() {
+        let logs: Vec<f64> = (0..100_000).map(|seed| if seed % 2 == 0 { -0.15 } else { -0.05 }).collect();
+        let text = said(&[("pfs", &logs)]);
+        assert!(text.ends_with(" sooner than cfs (95 % interval: 9.5 % sooner)"), "{text}");
+    }
+
+    #[test]
+    fn of_five_seeds_none_is_to_blame_where_nothing_is_compared() {
+        let of = PolicySummary { policy: "gts".into(), effects: Effects::default(), cells: 0, better: 0, worse: 0 };
+        let summary = Summary {
+            baseline: "cfs".into(),
+            cells: 1,
+            seeds: 5,
+            failed: 5,
+            first_error: None,
+            drawn: true,
+            policies: vec![of],
+            varied: Vec::new(),
+        };
+        assert_eq!(of_verdicts(&summary), None);
+        assert_eq!(verdicts(&summary, &summary.policies[0]), ["0", "0", "0"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use evenkeel_linux::vm::bench::{Measured, Row, Scheduler, Total};
 use evenkeel_model::Difference;
-use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame, slug};
+use evenkeel_report::page::{Bar, Group, Made, bars, frame, slug};
 use evenkeel_report::table;
 use maud::{Markup, html};
 
@@ -63,7 +63,7 @@ fn headline(machine: &Measured) -> String {
 fn one(machine: &Measured) -> Markup {
     let spec = machine.spec.to_string();
     let schedulers: Vec<&Scheduler> = machine.totals.iter().map(|total| &total.scheduler).collect();
-    let colour = |scheduler: &Scheduler| schedulers.iter().position(|other| *other == scheduler).unwrap_or(0) % COLOURS;
+    let colour = |scheduler: &Scheduler| schedulers.iter().position(|other| *other == scheduler).unwrap_or(0);
     let figure = |name: &str, title: &str, remark: &str, value: &dyn Fn(&Row) -> Option<Difference>| {
         let groups = groups(machine, &colour, value);
         if groups.is_empty() {
@@ -147,8 +147,10 @@ mod tests {
 
     use super::*;
 
-    fn measured(ratios: [f64; 3]) -> Measured {
-        let scheduler = Scheduler { policy: "pfs".into(), host: Host::Run };
+    /// Schedulers that all do as well.
+    fn measured(policies: &[&str], ratios: [f64; 3]) -> Measured {
+        let schedulers = policies.iter().map(|policy| Scheduler { policy: (*policy).into(), host: Host::Run });
+        let schedulers: Vec<Scheduler> = schedulers.collect();
         let difference = Difference::of(ratios);
         let row = |scheduler: &Scheduler, against_stock| Row {
             bench: "skewed".into(),
@@ -169,21 +171,38 @@ mod tests {
         Measured {
             spec: "2B2S:3".parse().unwrap(),
             shares: None,
-            rows: vec![row(&Scheduler::stock(), None), row(&scheduler, difference)],
+            rows: std::iter::once(row(&Scheduler::stock(), None))
+                .chain(schedulers.iter().map(|scheduler| row(scheduler, difference)))
+                .collect(),
             repetitions: 3,
             wanted: 3,
-            totals: vec![Total { scheduler, programs: difference, mixes: None, switch_s: None }],
+            totals: schedulers
+                .iter()
+                .map(|scheduler| Total {
+                    scheduler: scheduler.clone(),
+                    programs: difference,
+                    mixes: None,
+                    switch_s: None,
+                })
+                .collect(),
             accuracy: Vec::new(),
         }
     }
 
     #[test]
     fn the_headline_says_no_more_than_was_measured() {
-        let clear = headline(&measured([0.60, 0.61, 0.62]));
+        let clear = headline(&measured(&["pfs"], [0.60, 0.61, 0.62]));
         assert!(clear.starts_with("On 2B2S:3, run pfs brings programs home 39.0 % sooner"), "{clear}");
-        let unclear = headline(&measured([0.6, 1.0, 1.3]));
+        let unclear = headline(&measured(&["pfs"], [0.6, 1.0, 1.3]));
         assert!(unclear.contains("no scheduler is told to be sooner"), "{unclear}");
-        let page = page(&[measured([0.60, 0.61, 0.62])]);
+        let page = page(&[measured(&["pfs"], [0.60, 0.61, 0.62])]);
         assert!(page.contains("id=\"2b2s-3-time\"") && !page.contains("id=\"2b2s-3-predicted\""), "no empty figures");
+    }
+
+    #[test]
+    fn a_ninth_scheduler_is_told_from_the_first() {
+        let nine = ["cfs", "eevdf", "gts", "eas", "pfs", "wash", "colab", "fcf", "bias"];
+        let page = page(&[measured(&nine, [0.60, 0.61, 0.62])]);
+        assert!(page.contains("class=\"f0\"") && page.contains("class=\"f0 second\""), "{page}");
     }
 }

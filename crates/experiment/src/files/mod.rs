@@ -159,11 +159,12 @@ fn opened(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// A temporary file can be read by its owner only; a result should be as readable as the file that it replaces, or as any other.
-/// And a name that is on the disk before its content would be that of a broken file after a power failure.
+/// A result is as readable as the file that it replaces, or as any other that is new. And a name that is on the disk before its
+/// content would be that of a broken file after a power failure.
 fn finish(file: &File, name: &Path) -> io::Result<()> {
-    let mode = std::fs::metadata(name).map_or(0o644, |old| old.permissions().mode() & 0o777);
-    file.set_permissions(Permissions::from_mode(mode))?;
+    if let Ok(old) = std::fs::metadata(name) {
+        file.set_permissions(Permissions::from_mode(old.permissions().mode() & 0o777))?;
+    }
     file.sync_all()
 }
 
@@ -182,18 +183,25 @@ mod tests {
     /// How a file is replaced, where files can be without a name and where not.
     fn replaced(create: impl Fn(&Path) -> NewFile) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.html");
+        let (path, other) = (folder.path().join("out.html"), folder.path().join("other"));
+        fs::write(&other, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         for text in ["first and longer", "second"] {
             let mut file = create(&path);
             file.write_all(text.as_bytes()).unwrap();
             assert_ne!(fs::read(&path).unwrap_or_default(), text.as_bytes(), "not before it is whole");
             file.keep().unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
-            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+            assert_eq!(mode(&path), mode(&other), "as any other");
         }
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let mut file = create(&path);
+        file.write_all(b"second").unwrap();
+        file.keep().unwrap();
+        assert_eq!(mode(&path), 0o640, "as what it replaces");
         drop(create(&path));
         assert_eq!(fs::read(&path).unwrap(), b"second");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! writer on the same machine can tell, and removes, what a killed one has left. Those of other machines are left alone: where a
 //! folder is shared, locks may not be.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -22,7 +22,8 @@ const SUFFIX: &str = ".partial";
 /// Makes such names.
 pub fn name() -> Builder<'static, 'static> {
     let mut builder = Builder::new();
-    builder.prefix(PREFIX.as_str()).suffix(SUFFIX);
+    // Less what the user's mask takes away, as other files.
+    builder.prefix(PREFIX.as_str()).suffix(SUFFIX).permissions(Permissions::from_mode(0o666));
     builder
 }
 

@@ -1,7 +1,8 @@
 //! Computes published numbers from runs.
 //!
 //! The unit of everything is a *cell*: one workload on one machine, or one program of it. Its value is a metric averaged
-//! over core orders (COLAB 5.1) and seeds, its effect is that value against the baseline's, as the figures normalise.
+//! over core orders (COLAB 5.1) and seeds, its effect is that value against the baseline's, as the figures normalise. What a text
+//! reads off two averages of a figure is the one against the other ([`Aggregate::OfMeans`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,17 +53,24 @@ fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
         let per_cell = |cell: &(&Member, &str, Option<usize>)| policies_run(ran, &cell.0.name, cell.1);
         return Some(cells.iter().map(per_cell).sum::<usize>() as f64);
     };
-    let mut groups: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    let mut values = Vec::new();
     for (member, machine, program) in cells {
         let Selector { cluster, groups: of, .. } = &published.select;
         let part = Part { program, cluster: cluster.as_deref(), groups: of.as_deref() };
         let arm = Arm { ran, workload: &member.name, machine, policy, part };
-        let mut value = arm.value(published.metric)?;
-        if let Some(baseline) = &published.baseline {
-            value /= arm.baseline(baseline, all)?.value(published.metric)?;
-        }
+        let baseline = match &published.baseline {
+            Some(baseline) => in_unit(arm.baseline(baseline, all)?, published, all)?,
+            None => 1.0,
+        };
         let class = if published.equal_classes { member.class() } else { "" };
-        groups.entry((machine, class)).or_default().push(value);
+        values.push(((machine, class), in_unit(arm, published, all)?, baseline));
+    }
+    // Over one and the same number, the mean of all values is that of the values over that of the baselines.
+    let mean_baseline = mean(values.iter().map(|(_, _, baseline)| *baseline));
+    let common = mean_baseline.filter(|_| published.aggregate == Aggregate::OfMeans);
+    let mut groups: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    for (place, value, baseline) in values {
+        groups.entry(place).or_default().push(value / common.unwrap_or(baseline));
     }
     let mut by_machine: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for ((machine, _), values) in groups {
@@ -70,6 +78,15 @@ fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
         by_machine.entry(machine).or_default().extend(values);
     }
     aggregate(published, by_machine).map(|value| if published.is_effect() { value - 1.0 } else { value })
+}
+
+/// The value of an arm, over that of the row's unit.
+fn in_unit(arm: Arm<'_>, published: &Published, all: &[Ran]) -> Option<f64> {
+    let value = arm.value(published.metric)?;
+    match &published.unit {
+        Some(unit) => Some(value / arm.baseline(unit, all)?.value(published.metric)?),
+        None => Some(value),
+    }
 }
 
 /// The mean of a row's kind: of ratios the geometric one, if the paper says so.
@@ -82,7 +99,7 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
     let means = || by_machine.values().filter_map(|values| average(published, values));
     let mut all: Vec<f64> = by_machine.values().flatten().copied().collect();
     match published.aggregate {
-        Aggregate::Mean | Aggregate::Geomean => average(published, &all),
+        Aggregate::Mean | Aggregate::OfMeans | Aggregate::Geomean => average(published, &all),
         Aggregate::Median => {
             all.sort_by(f64::total_cmp);
             let middle = all.len() / 2;

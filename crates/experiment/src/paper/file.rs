@@ -308,7 +308,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::paper::published::{Baseline, Compare};
+    use crate::paper::published::{Aggregate, Compare};
 
     fn every_row_of(experiment: &Experiment) {
         let mut ids = BTreeSet::new();
@@ -316,12 +316,12 @@ mod tests {
             assert!(ids.insert(&row.id), "{} is there twice", row.id);
             let set = |name: &str| experiment.sets.iter().find(|set| set.name == name);
             let own = set(&row.select.set).unwrap_or_else(|| panic!("{}: no such set", row.id));
-            let other = row.baseline.as_ref().and_then(Baseline::set).unwrap_or(&own.name);
-            let other = set(other).unwrap_or_else(|| panic!("{}: no set {other}", row.id));
             assert_eq!(row.policy.is_none(), row.metric == Metric::Runs, "{}", row.id);
             let runs = |set: &Set, policy: &str| experiment.policies_of(set).iter().any(|known| known == policy);
             assert!(row.policy.iter().all(|policy| runs(own, policy)), "{}: {:?} is not run", row.id, row.policy);
-            if let Some(baseline) = &row.baseline {
+            for baseline in row.baseline.iter().chain(&row.unit) {
+                let other = baseline.set().unwrap_or(&own.name);
+                let other = set(other).unwrap_or_else(|| panic!("{}: no set {other}", row.id));
                 let policy = baseline.policy().or(row.policy.as_deref()).unwrap();
                 assert!(runs(other, policy), "{}: {policy} is not run", row.id);
                 for machine in baseline.machine().iter().chain(&row.select.machine.as_deref()) {
@@ -331,6 +331,9 @@ mod tests {
                     );
                 }
             }
+            let of_means = row.aggregate == Aggregate::OfMeans;
+            assert!(!of_means || row.baseline.is_some(), "{}: the means of one thing", row.id);
+            assert!(of_means || row.unit.is_none(), "{}: the unit cancels out", row.id);
             let effect = row.baseline.is_some() && row.compare == Compare::Effect && !row.metric.more_is_better();
             assert!(!effect || row.published >= -1.0, "{}: effects are fractions", row.id);
         }

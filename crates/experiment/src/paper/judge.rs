@@ -8,8 +8,8 @@ const BROKEN: f64 = 3.0;
 /// How a row came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The right sign and within a third of the published number; or within the published bound; or no effect where the paper
-    /// saw none.
+    /// The right sign and within a third of the published number, of a ratio within a third of what it differs from 1; or within the
+    /// published bound; or no effect where the paper saw none.
     Close,
     /// The right sign.
     Sign,

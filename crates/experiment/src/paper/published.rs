@@ -40,6 +40,9 @@ pub struct Published {
     pub policy: Option<String>,
     /// What it is compared with; `None`: the number is absolute.
     pub baseline: Option<Baseline>,
+    /// What both sides are divided by, workload by workload, before their means are compared ([`Aggregate::OfMeans`]): what the paper's
+    /// figures normalise to.
+    pub unit: Option<Baseline>,
     /// How it is compared.
     #[serde(default)]
     pub compare: Compare,
@@ -190,6 +193,8 @@ pub enum Aggregate {
     /// The mean over all of them.
     #[default]
     Mean,
+    /// The mean of the values over the mean of their baselines' values: read off two averages of a figure.
+    OfMeans,
     /// The geometric mean of the ratios.
     Geomean,
     /// The one in the middle.

@@ -4,7 +4,7 @@ use super::file::{Member, Set};
 use super::metric::Metric;
 use super::published::Baseline;
 use super::sample::{Part, Sample};
-use crate::spread::mean;
+use crate::spread::{Spread, mean};
 
 /// The samples of a set, and what its machines are.
 #[derive(Clone, Debug)]
@@ -83,9 +83,9 @@ impl<'a> Arm<'a> {
                 Some(slowest / fastest - 1.0)
             }
             Metric::Spread => {
-                let mean = mean_of(&time)?;
-                let variance = mean_of(&|sample| (time(sample) - mean).powi(2))?;
-                Some(variance.sqrt() / mean)
+                let times: Vec<f64> = self.samples().map(time).collect();
+                let Spread { mean, deviation } = Spread::of(&times);
+                (!times.is_empty()).then_some(deviation / mean)
             }
             Metric::Capacity => {
                 let machine = self.ran.set.machines.iter().position(|machine| machine == self.machine)?;

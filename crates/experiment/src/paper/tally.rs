@@ -40,10 +40,10 @@ pub struct Summary {
 pub struct Score {
     /// Of those that compare, how many have the right sign, or no effect where the paper saw none.
     pub sign: usize,
-    /// Of the numbers other than zero, how many are within a third of the published number.
+    /// Of the numbers other than zero, how many are within a third of the published number; of a ratio, of what it differs from 1.
     pub within_a_third: usize,
-    /// Of all, how many are close: within a third of the published number, within a published limit, or no effect where the
-    /// paper saw none.
+    /// Of all, how many are close: within a third of the published number (of a ratio, of what it differs from 1), within a published
+    /// limit, or no effect where the paper saw none.
     pub close: usize,
     /// How many are within 10 % of the published ratio (1 + effect) or amount.
     pub within_ten_percent: usize,

@@ -2,6 +2,7 @@
 
 use evenkeel_experiment::{Cell, ClusterEnergy, Comparison, Measurement, ProgramTime, Run as Measured, Value};
 use evenkeel_model::Difference;
+use evenkeel_sim::Ended;
 use serde::Serialize;
 
 use crate::headline;
@@ -12,7 +13,8 @@ use crate::headline;
 ///
 /// A program that the end of the workload cuts off, or that never ends (most rt-app files), has no turnaround. Both of its runs
 /// then last equally long, and the ratio of the work done takes the place of the ratio of the times:
-/// `T_M / T_SB = instructions alone / instructions here`. For a program that got nothing done here `h_antt` is infinite and
+/// `T_M / T_SB = instructions alone / instructions here`. If alone it ends before the end of the workload cuts it off here, its
+/// turnaround here is what it would be at the rate until then. For a program that got nothing done here `h_antt` is infinite and
 /// therefore `null`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -112,9 +114,9 @@ pub struct Run<'a> {
 pub struct Metrics {
     /// From the start to the exit of the last thread, or to the end of a workload that has a duration, in seconds.
     pub makespan_s: f64,
-    /// Heterogeneous average normalised turnaround time (COLAB 5.1); lower is better.
+    /// Heterogeneous average normalised turnaround time (COLAB 5.1); lower is better. `null` of a run that was interrupted.
     pub h_antt: f64,
-    /// Heterogeneous system throughput (COLAB 5.1); higher is better.
+    /// Heterogeneous system throughput (COLAB 5.1); higher is better. `null` of a run that was interrupted.
     pub h_stp: f64,
     /// Energy of all cores, in joules.
     pub energy_j: f64,
@@ -209,6 +211,13 @@ impl<'a> PolicyEffects<'a> {
     }
 }
 
+impl Effect {
+    /// Of a sweep, which sums up several seeds in one where there are many.
+    pub(super) fn of_seeds(difference: Difference, seeds: usize) -> Self {
+        Self { seeds, ..Self::from(difference) }
+    }
+}
+
 impl From<Difference> for Effect {
     fn from(difference: Difference) -> Self {
         let ends = difference.interval;
@@ -223,13 +232,18 @@ impl From<Difference> for Effect {
 
 impl<'a> From<&'a Measured> for Run<'a> {
     fn from(run: &'a Measured) -> Self {
+        let mut metrics = Metrics::from(&run.measurement);
+        if run.ended == Ended::Interrupted {
+            // What it would have come to is not in a part of it.
+            (metrics.h_antt, metrics.h_stp) = (f64::NAN, f64::NAN);
+        }
         Self {
             workload: &run.workload,
             machine: &run.machine,
             policy: &run.policy,
             order: run.order.name(),
             seed: run.seed,
-            metrics: Metrics::from(&run.measurement),
+            metrics,
             programs: run.programs.iter().map(Program::from).collect(),
             clusters: run.clusters.iter().map(Cluster::from).collect(),
         }

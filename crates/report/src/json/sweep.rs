@@ -92,12 +92,13 @@ pub struct SweptPolicy<'a> {
 impl<'a> Swept<'a> {
     /// Of a table.
     pub fn of(file: Cow<'a, str>, runs: u64, computed: Option<u64>, summary: &'a Summary, seconds: f64) -> Self {
+        let effect = |difference| Effect::of_seeds(difference, summary.seeds);
         let policy = |of: &'a PolicySummary| SweptPolicy {
             policy: &of.policy,
             against: &summary.baseline,
-            h_antt: of.effects.h_antt.map(Effect::from),
-            h_stp: of.effects.h_stp.map(Effect::from),
-            energy_j: of.effects.energy.map(Effect::from),
+            h_antt: of.effects.h_antt.map(effect),
+            h_stp: of.effects.h_stp.map(effect),
+            energy_j: of.effects.energy.map(effect),
             cells: of.cells,
             better: of.better,
             worse: of.worse,
@@ -118,13 +119,14 @@ impl<'a> Swept<'a> {
 
 impl<'a> SweptValues<'a> {
     fn of(summary: &'a Summary, varied: &'a evenkeel_sweep::Varied) -> Self {
+        let effect = |difference| Effect::of_seeds(difference, summary.seeds);
         let effects = |at: &evenkeel_sweep::AtValue| {
             let policies = summary.policies.iter().zip(&at.policies);
             let of = policies.map(|(of, effects)| SweptEffects {
                 policy: &of.policy,
-                h_antt: effects.h_antt.map(Effect::from),
-                h_stp: effects.h_stp.map(Effect::from),
-                energy_j: effects.energy.map(Effect::from),
+                h_antt: effects.h_antt.map(effect),
+                h_stp: effects.h_stp.map(effect),
+                energy_j: effects.energy.map(effect),
             });
             of.collect()
         };

@@ -1,13 +1,15 @@
 //! The page of papers' evaluations.
 
 use evenkeel_experiment::mean;
-use evenkeel_experiment::paper::{Carrier, Metric, Ran, Reproduction, Row, RowKind, Separated, Summary, Verdict};
+use evenkeel_experiment::paper::{
+    Carrier, Experiment, Metric, Ran, Reproduction, Row, RowKind, Separated, Summary, Verdict,
+};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
 use super::dumbbell::{self, Scale};
 use super::svg::slug;
-use super::{Made, colour_of, frame, legend};
+use super::{Made, colours_of, frame, policies};
 use crate::{number, text};
 
 /// The page: one experiment after the other.
@@ -47,17 +49,16 @@ fn one(reproduction: &Reproduction) -> Markup {
                 (super::profile::draw(&id(&format!("activity {}", place + 1)), profiled))
             }
         }
-        (legend(experiment.policies.iter().map(|policy| (colour_of(policy), policy.as_str()))))
+        (policies(&experiment.policies.iter().map(String::as_str).collect::<Vec<_>>()))
         @for ran in sets.iter().filter(|ran| ran.policies.len() > 1) {
             h2 { "By class: " (ran.set.name) }
             p.soft {
                 "Each policy against " (ran.policies[0]) " on the same machine, the mean over the workloads of the class."
             }
+            @let colours = colours(experiment, ran);
             div.panels {
                 @for metric in metrics(ran.set.overview) {
-                    @let better = if metric.more_is_better() { "higher" } else { "lower" };
-                    @let id = id(&format!("{} {}", ran.set.name, metric.title()));
-                    (figure(&id, metric.title(), &format!("{better} is better"), &classes(ran, metric)))
+                    (overview(&id(&format!("{} {}", ran.set.name, metric.title())), ran, metric, &colours))
                 }
             }
         }
@@ -110,8 +111,27 @@ fn metrics(overview: Metric) -> [Metric; 2] {
     }
 }
 
+/// The colours of the experiment's policies, which are the same in all sets, and of those that a set has beside them.
+fn colours<'a>(experiment: &'a Experiment, ran: &'a Ran) -> Vec<(usize, &'a str)> {
+    let beside = ran.policies.iter().filter(|policy| !experiment.policies.contains(policy));
+    let names: Vec<&str> = experiment.policies.iter().chain(beside).map(String::as_str).collect();
+    colours_of(&names).into_iter().zip(names).collect()
+}
+
+/// The bars of a metric; nothing if the set has none of it, as the first-order model has no energy.
+fn overview(id: &str, ran: &Ran, metric: Metric, colours: &[(usize, &str)]) -> Markup {
+    let groups = classes(ran, metric, colours);
+    let is_known = |bar: &Bar| bar.effect.is_some_and(f64::is_finite);
+    if !groups.iter().flat_map(|group| &group.bars).any(is_known) {
+        return html! {};
+    }
+    let better = if metric.more_is_better() { "higher" } else { "lower" };
+    figure(id, metric.title(), &format!("{better} is better"), &groups)
+}
+
 /// A group a class and machine; a set of single programs has a group a program.
-fn classes(ran: &Ran, metric: Metric) -> Vec<Group> {
+fn classes(ran: &Ran, metric: Metric, colours: &[(usize, &str)]) -> Vec<Group> {
+    let colour_of = |policy: &str| colours.iter().find(|(_, name)| *name == policy).map_or(0, |(colour, _)| *colour);
     let mut classes: Vec<&str> = Vec::new();
     for member in &ran.set.workloads {
         if !classes.contains(&member.class()) {
@@ -212,5 +232,63 @@ fn heat(ran: &Ran) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_experiment::paper::{Measured, Null, Sample, Set};
+
+    use super::*;
+
+    /// A set whose numbers are made up: of what its carrier measures.
+    fn made_up(experiment: &Experiment, set: &Set) -> Ran {
+        let metrics: &[Metric] = match set.carrier {
+            Carrier::Equations => &[Metric::Throughput],
+            _ => &[Metric::HAntt, Metric::HStp, Metric::Time, Metric::Energy],
+        };
+        let policies = experiment.policies_of(set).to_vec();
+        let mut samples = Vec::new();
+        for member in &set.workloads {
+            for machine in &set.machines {
+                samples.extend(policies.iter().enumerate().map(|(place, policy)| Sample {
+                    workload: member.name.clone(),
+                    machine: machine.clone(),
+                    policy: policy.clone(),
+                    seed: 0,
+                    measured: Measured::Values(
+                        metrics.iter().map(|metric| (*metric, 1.0 + 0.1 * place as f64)).collect(),
+                    ),
+                }));
+            }
+        }
+        Ran { set: set.clone(), policies, samples, cores: Vec::new(), capacity: Vec::new() }
+    }
+
+    /// What is below the head of the page of an experiment whose numbers are made up.
+    fn body_of(name: &str) -> String {
+        let [experiment] = <[Experiment; 1]>::try_from(Experiment::by_name(name).unwrap()).unwrap();
+        let sets = experiment.sets.iter().map(|set| made_up(&experiment, set)).collect();
+        let rows: Vec<Row> = experiment.rows.iter().map(|row| Row::of(row, None)).collect();
+        let null = Null { constant: rows.clone(), arithmetic: rows.clone() };
+        let (separated, power, profiles) = (Vec::new(), Vec::new(), Vec::new());
+        let reproduction = Reproduction { experiment, sets, rows, null, separated, power, profiles, events: 0 };
+        let page = page(name, &[reproduction], "reproduce");
+        page.split_once("<body>").unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn policies_that_need_no_colour_twice_are_not_drawn_as_if_they_were_published() {
+        let body = body_of("colab");
+        assert!(body.contains("<rect class=\"f2\"") && body.contains("<span class=\"t2\"><b>colab</b>"), "{body}");
+        assert!(!body.contains(" second\""), "{body}");
+    }
+
+    #[test]
+    fn what_a_set_does_not_measure_has_no_figure() {
+        let body = body_of("aaws");
+        let has = |id: &str| body.contains(&format!("id=\"aaws-{id}\""));
+        assert!(has("model-throughput-over-nominal") && has("kernels-energy"), "{body}");
+        assert!(!has("model-energy"), "{body}");
     }
 }

@@ -13,6 +13,9 @@ pub const NARROW: f64 = 340.0;
 /// How far the lines of a legend are apart.
 const LINE: f64 = 15.0;
 
+/// Between a vertical axis and its values.
+const GAP: f64 = 5.0;
+
 /// A drawing, by what stands around it.
 pub struct Drawing<'a> {
     /// A name that no other element of the page has ([`slug`]).
@@ -153,13 +156,18 @@ impl Axis {
         format!("{:.decimals$}", (tick / self.step).round() * self.step + 0.0)
     }
 
+    /// What the values of a vertical axis take at its left.
+    pub fn room(&self) -> f64 {
+        self.ticks().map(|tick| width_of(&self.label(tick))).fold(0.0, f64::max) + GAP
+    }
+
     /// A vertical axis: a line across at each tick, and its value to the left.
     pub fn upright(&self, from: f64, to: f64) -> Markup {
         html! {
             @for tick in self.ticks() {
                 @let y = self.at(tick);
                 path.grid d=(PreEscaped(format!("M{} {}H{}", at(from), at(y), at(to)))) {}
-                text.soft x=(at(from - 5.0)) y=(at(y + 4.0)) text-anchor="end" { (self.label(tick)) }
+                text.soft x=(at(from - GAP)) y=(at(y + 4.0)) text-anchor="end" { (self.label(tick)) }
             }
         }
     }

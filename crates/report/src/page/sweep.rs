@@ -141,7 +141,7 @@ fn numbers(summary: &Summary) -> Markup {
                 }
             }
         }
-        p.note { (headline::of_verdicts(summary)) }
+        @if let Some(note) = headline::of_verdicts(summary) { p.note { (note) } }
     }
 }
 

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
 use super::groups::{Groups, kind};
-use super::svg::{Drawing, NARROW, at, shortened};
+use super::svg::{Drawing, NARROW, at, shortened, width_of};
 
 const HEIGHT: f64 = 300.0;
 const CENTRE: (f64, f64) = (170.0, 150.0);
@@ -19,7 +19,7 @@ const NODES: usize = 14;
 const ARROWS: usize = 40;
 /// How wide the arrow of the longest waits is.
 const WIDEST: f64 = 7.0;
-/// The room that a name has.
+/// The widest that a label may be.
 const LABEL: f64 = 80.0;
 
 /// A thread that may have waited.
@@ -84,7 +84,7 @@ pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited], first: usize) -
             @let radius = 3.0 + 7.0 * libm::sqrt(node.blame.0 as f64 / most as f64);
             g tabindex="0" role="img" data-node=(index) aria-label=(described(node)) {
                 circle class={ "f" (colour(node)) } cx=(at(x)) cy=(at(y)) r=(at(radius)) {}
-                text text-anchor=(side(tx)) x=(at(tx)) y=(at(ty + 4.0)) { (label(node)) }
+                text text-anchor=(side(tx)) x=(at(tx)) y=(at(ty + 4.0)) { (label(node, tx)) }
                 title { (described(node)) }
             }
         }
@@ -183,9 +183,15 @@ fn few(nodes: &mut Vec<Node>, weight: &[Ns]) -> Vec<usize> {
     place
 }
 
-fn label(node: &Node) -> String {
-    let short = shortened(&node.name, LABEL);
-    if node.threads > 1 { format!("{short} ×{}", node.threads) } else { short }
+/// What stands at a place beside a node, and does not leave the drawing.
+fn label(node: &Node, x: f64) -> String {
+    let room = match side(x) {
+        "start" => NARROW - x,
+        "end" => x,
+        _ => 2.0 * x.min(NARROW - x),
+    };
+    let count = if node.threads > 1 { format!(" ×{}", node.threads) } else { String::new() };
+    format!("{}{count}", shortened(&node.name, room.min(LABEL) - width_of(&count)))
 }
 
 fn described(node: &Node) -> String {
@@ -296,6 +302,34 @@ mod tests {
         // Its first program is there, though none of its threads waited.
         assert_eq!(colours(["one", "other", "other"], 2), "33");
         assert_eq!(colours(["one", "one", "one"], 0), "12", "threads of one program, as there");
+    }
+
+    #[test]
+    fn names_do_not_leave_the_drawing() {
+        let kinds = ["north", "east", "south", "west"];
+        let names: Vec<String> =
+            (0..64).map(|index| format!("a-long-name-in-the-{}-{index}", kinds[index % 4])).collect();
+        let threads: Vec<Thread<'_>> = names.iter().map(|name| Thread { program: "app", name }).collect();
+        for (count, suffix) in [(4, "-0"), (64, " ×16")] {
+            let wait = |waiter: usize| Waited { waiter, waker: (waiter + 1) % count, total: Ns::from_ms(1), times: 1 };
+            let waits: Vec<Waited> = (0..count).map(wait).collect();
+            let figure = graph("waits", &threads, &waits, 0).into_string();
+            let labels: Vec<&str> = figure.split("<text ").skip(1).collect();
+            assert_eq!(labels.len(), 4, "{figure}");
+            assert!(figure.contains(&format!("{suffix}</text>")), "{figure}");
+            for text in labels {
+                let [_, side, _, x, _, _, rest, ..] = text.split('"').collect::<Vec<_>>()[..] else { panic!("{text}") };
+                let label = rest.trim_start_matches('>').split('<').next().unwrap();
+                let (x, width): (f64, f64) = (x.parse().unwrap(), width_of(label));
+                let from = match side {
+                    "start" => x,
+                    "end" => x - width,
+                    _ => x - width / 2.0,
+                };
+                // But for the decimals that the file leaves out.
+                assert!(from > -0.1 && from + width < NARROW + 0.1, "{label:?} from {from} on, {width} wide");
+            }
+        }
     }
 
     #[test]

@@ -27,11 +27,11 @@ pub fn sweep(summary: &Summary) -> String {
     text += &table::text(&rows);
     let compared = summary.policies.iter().map(|policy| policy.cells).min().unwrap_or(0);
     let of = if compared < summary.cells { format!(" of {}", summary.cells) } else { String::new() };
+    let verdicts = headline::of_verdicts(summary).map(|note| format!(" {note}")).unwrap_or_default();
     text += &format!(
         "\nAgainst {}, from pairs with the same seed, ± half of their 95 % interval: the geometric mean of {compared}{of}\n\
-         workloads on machines and what else was varied. {}\n",
+         workloads on machines and what else was varied.{verdicts}\n",
         summary.baseline,
-        headline::of_verdicts(summary)
     );
     text
 }

@@ -7,7 +7,7 @@ use evenkeel_experiment::history::{History, RecordedThread, Recorder, Span, Why,
 use evenkeel_experiment::paper::{Experiment, Reproduction};
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Control, Job, Plan, Runner, catalog};
-use evenkeel_model::{CoreId, CoreOrder, Difference, Machine, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreOrder, Difference, Machine, Ns, ThreadId, Watts};
 use evenkeel_report::page;
 use evenkeel_sweep::{AtValue, Effects, PolicySummary, Summary, Varied};
 use maud::html;
@@ -73,18 +73,47 @@ pub fn reproduction() -> String {
     PAGE.clone()
 }
 
+/// A run in which each core has a thread of its own all the time.
+fn busy(machine: &Machine, end: Ns) -> History {
+    let mut history = History { end, ..History::default() };
+    for (thread, core) in machine.big().iter().chain(machine.little().iter()).enumerate() {
+        let name = format!("thread-{thread}");
+        history.threads.push(RecordedThread { program: "app".into(), name, ..RecordedThread::default() });
+        let (thread, woken, why) = (ThreadId(thread as u32), Woken::No, Why::End);
+        history.spans.push(Span { core, thread, start: Ns::ZERO, end, ready: Ns::ZERO, woken, why });
+    }
+    history
+}
+
+/// Seven runs on 24 cores: more lanes than a canvas for fingers has room for.
+pub fn high() -> String {
+    let machine = machine("i9-13900k");
+    let history = busy(&machine, Ns::from_secs(1));
+    let titles = ["cfs", "eevdf", "eas", "pfs", "wash", "colab", "bias"];
+    let runs = titles.map(|title| page::Drawn::simulated(title, &history, &machine));
+    let content = page::timeline("high", "Many lanes.", &runs, history.end);
+    page::frame("Many lanes", &content, page::Made { command: "none", remark: "" })
+}
+
+/// Two runs on two cores of each kind, with the power of the big ones. The first takes half as long.
+pub fn one_is_over() -> String {
+    let machine = machine("2B2S");
+    let histories = [500, 1000]
+        .map(|ms| History { power: vec![(Ns::ZERO, ClusterId(0), Watts(3.0))], ..busy(&machine, Ns::from_ms(ms)) });
+    let runs: Vec<page::Drawn<'_>> = ["short", "long"]
+        .into_iter()
+        .zip(&histories)
+        .map(|(title, history)| page::Drawn::simulated(title, history, &machine))
+        .collect();
+    let content = page::timeline("power", "Two runs.", &runs, histories[1].end);
+    page::frame("Two runs", &content, page::Made { command: "none", remark: "" })
+}
+
 /// A run of four threads on two cores of each kind, in which another policy takes over after a quarter of the time, and the first thread has a label, as
 /// pages of `run` have them.
 pub fn taken_over() -> String {
     let machine = machine("2B2S");
-    let mut history = History { end: Ns::from_secs(1), ..History::default() };
-    for (thread, core) in machine.big().iter().chain(machine.little().iter()).enumerate() {
-        let name = format!("thread-{thread}");
-        history.threads.push(RecordedThread { program: "app".into(), name, ..RecordedThread::default() });
-        let (thread, end) = (ThreadId(thread as u32), history.end);
-        let (woken, why) = (Woken::No, Why::End);
-        history.spans.push(Span { core, thread, start: Ns::ZERO, end, ready: Ns::ZERO, woken, why });
-    }
+    let history = busy(&machine, Ns::from_secs(1));
     let marks = vec![(Ns::from_ms(250), "bias")];
     let facts = (0..4).map(|thread| match thread {
         0 => vec![

@@ -80,6 +80,18 @@ function made(seed, count) {
   return { spans, ids: Uint32Array.from(spans.from.keys()), at, value };
 }
 
+/** Many short spans, then one that begins within the first half of a pixel of LATE and fills what is seen. The value is always the same. */
+function late() {
+  const from = [...Array.from({ length: 3998 }, (_, id) => 99 * id), 399_800, 999_999];
+  const to = from.map((time) => (time === 399_800 ? 999_000 : time + 50));
+  const none = from.map(() => 0);
+  const spans = { from, to, core: none, thread: none, ready: none, woken: none };
+  return { spans, ids: Uint32Array.from(from.keys()), at: Float64Array.of(0), value: Float64Array.of(5) };
+}
+
+/** A part of the time, of which the part that is nearest to its beginning begins after it. */
+const LATE = { from: 399_600, to: 999_400, mode: "cores" };
+
 function picture(pen, RowKind, StepsKind, { spans, ids, at, value }, view) {
   const run = { spans, end: END, threads: spans.core.map((_, id) => ({ name: `${id}` })), cores: [{ name: "0" }], moments: [], marks: [], most: { W: 16 } };
   const row = new RowKind(spans, ids, Uint8Array.from(spans.thread), view.mode === "threads" ? spans.ready : null);
@@ -100,13 +112,15 @@ function apart(one, other) {
   return { most: Math.max(...new Set(differences)), mean: differences.reduce((sum, one) => sum + one, 0) / one.length };
 }
 
-/** How far a pen's pictures are from plain ones, of so many spans and in each of some views. */
-function compared(exact, counts, views) {
-  const pen = () => new CanvasPen(document.createElement("canvas"));
-  const fast = Object.assign(pen(), { exact });
+/** How far a pen's pictures of some spans are from plain ones, in each of some views. */
+function comparedOf(exact, data, views) {
+  const fast = Object.assign(new CanvasPen(document.createElement("canvas")), { exact });
   const plain = new PlainPen(document.createElement("canvas"));
-  return counts.flatMap((count, seed) => {
-    const data = made(seed + 1, count);
-    return views.map((view) => ({ count, view, ...apart(picture(fast, Row, Steps, data, view), picture(plain, PlainRow, PlainSteps, data, view)) }));
-  });
+  const count = data.ids.length;
+  return views.map((view) => ({ count, view, ...apart(picture(fast, Row, Steps, data, view), picture(plain, PlainRow, PlainSteps, data, view)) }));
+}
+
+/** The same of so many spans. */
+function compared(exact, counts, views) {
+  return counts.flatMap((count, seed) => comparedOf(exact, made(seed + 1, count), views));
 }

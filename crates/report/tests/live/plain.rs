@@ -8,10 +8,15 @@ const PLAIN: &str = include_str!("plain.js");
 
 /// Of so many spans, for some views of 512 pixels on 2^20 ns, how far the page's drawing is from the plain one: the largest difference, of 255, and the mean.
 fn apart(exact: bool, counts: &[usize], views: &str) -> Vec<(String, f64, f64)> {
+    compared(&format!("compared({exact}, {counts:?}, {views})"))
+}
+
+/// The same of what an expression compares.
+fn compared(expression: &str) -> Vec<(String, f64, f64)> {
     // Not a module: what it declares can be used here.
     let html = pages::many(400).replace("<script type=\"module\">", "<script>");
     let page = Page::open(&html, DESK);
-    let found = page.ask(&format!("(() => {{ {PLAIN} return compared({exact}, {counts:?}, {views}); }})()"));
+    let found = page.ask(&format!("(() => {{ {PLAIN} return {expression}; }})()"));
     let of = |case: &serde_json::Value| {
         let number = |name: &str| case[name].as_f64().unwrap();
         (format!("{} spans in {}", case["count"], case["view"]), number("most"), number("mean"))
@@ -49,5 +54,12 @@ fn from_afar_pixels_end_within_half_a_pixel_of_where_they_do() {
     for (case, _, mean) in apart(false, &[4096, 3000], views) {
         // An end that is off by a whole pixel makes it more than 8.
         assert!(mean <= 7.0, "{case}: {mean} on the average");
+    }
+}
+
+#[test(chromium)]
+fn from_afar_a_span_that_begins_in_the_first_half_pixel_is_drawn() {
+    for (case, most, _) in compared("comparedOf(false, late(), [LATE])") {
+        assert!(most <= 3.0, "{case}: {most}");
     }
 }

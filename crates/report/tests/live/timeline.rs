@@ -248,6 +248,20 @@ fn the_pointer_tells_what_an_account_says_of_a_thread_and_of_no_other() {
 }
 
 #[test(chromium)]
+fn the_pointer_tells_no_power_of_a_run_that_is_over() {
+    let page = Page::open(&pages::one_is_over(), DESK);
+    let [left, top, width, _] = canvas(&page);
+    // The power of the first run is below its title and four lanes. It takes half of the time.
+    let hint = |time: f64| {
+        page.point(left + 116.0 + (width - 116.0) * time, top + 144.0);
+        page.text("(hint => hint.hidden ? '' : hint.textContent)(document.querySelector('.hint'))")
+    };
+    let (before, after) = (hint(0.25), hint(0.75));
+    assert!(before.starts_with("power big: 3 W at ") && after.is_empty(), "{before:?}, then {after:?}");
+    page.is_content();
+}
+
+#[test(chromium)]
 fn lanes_that_are_out_of_view_are_said_and_scrolled_to() {
     let page = Page::open(&pages::comparison(), Look { height: 500, ..DESK });
     let line = || page.text("document.querySelector('.timeline .more').textContent");

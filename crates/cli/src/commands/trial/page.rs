@@ -2,7 +2,7 @@
 
 use evenkeel_linux::quote;
 use evenkeel_linux::trial::STOCK;
-use evenkeel_report::page::{Bar, COLOURS, Group, Made, bars, frame};
+use evenkeel_report::page::{Bar, Group, Made, bars, frame};
 use maud::{Markup, html};
 
 use super::report::{Advice, BEYOND, Report};
@@ -56,7 +56,7 @@ fn figure(report: &Report<'_>, id: &str, title: &str, effect: &dyn Fn(usize) -> 
             label: report.name(one).to_owned(),
             effect: Some(value),
             interval: interval.filter(|(_, high)| *high <= BEYOND),
-            colour: (one - 1) % COLOURS,
+            colour: one - 1,
             best: fastest == Some(one),
         })
     };
@@ -91,19 +91,20 @@ mod tests {
     use super::super::Scheduler;
     use super::*;
 
-    /// The page of rounds, each with the seconds of the kernel's own scheduler and of another.
-    fn page_of(rounds: &[[f64; 2]], joules: Option<f64>) -> String {
+    /// The page of rounds, each with the seconds of the kernel's own scheduler and of others.
+    fn page_of<const N: usize>(rounds: &[[f64; N]], joules: Option<f64>) -> String {
         let rules = Rules::exactly(rounds.len() as u32, 0.02);
-        let mut trial = Trial::new(1, rules);
+        let mut trial = Trial::new(N - 1, rules);
         for seconds in rounds {
             let measured = |one: usize| Measured {
                 wall: Ns((seconds[one] * 1e9) as u64),
                 energy_j: joules.map(|joules| joules * seconds[one]),
             };
-            trial.add(&[(0, measured(0)), (1, measured(1))]);
+            trial.add(&std::array::from_fn::<_, N, _>(|one| (one, measured(one))));
         }
-        let other = Scheduler::new(&["run", "--policy", "pfs"], &[]);
-        let schedulers = [Scheduler { name: "stock".into(), words: Vec::new() }, other];
+        let stock = Scheduler { name: "stock".into(), words: Vec::new() };
+        let others = (1..N).map(|_| Scheduler::new(&["run", "--policy", "pfs"], &[]));
+        let schedulers: Vec<Scheduler> = std::iter::once(stock).chain(others).collect();
         let command: Vec<OsString> = ["./app", "<b>"].map(OsString::from).into();
         page(&Report { asked: "evenkeel try", command: &command, schedulers: &schedulers, trial: &trial, rules })
     }
@@ -115,6 +116,12 @@ mod tests {
         assert!(page.contains("evenkeel run --policy pfs -- ./app '&lt;b&gt;'") && !page.contains("<b>'"), "{page}");
         assert_eq!(page.matches("<figure").count(), 2, "{page}");
         assert!(page.contains("path class=\"whisker\"") && page.contains("pfs -50.0 % (95 %: "), "{page}");
+    }
+
+    #[test]
+    fn a_ninth_scheduler_is_told_from_the_first() {
+        let page = page_of(&[[1.0; 10], [1.0; 10]], None);
+        assert!(page.contains("class=\"f0\"") && page.contains("class=\"f0 second\""), "{page}");
     }
 
     #[test]

@@ -133,6 +133,38 @@ fn classes_can_count_the_same_however_many_workloads_they_have() {
     assert!(values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-12), "{values:?}");
 }
 
+/// 2 and 8 s against 1 and 8: half more in the mean of both, a ninth more in the mean time, and a third in units of 1 and 4 s.
+#[test]
+fn averages_can_be_taken_before_they_are_compared() {
+    let select = "select = { set = \"s\" }\nmetric = \"time\"\nbaseline = \"old\"";
+    let of_means = format!("{select}\naggregate = \"of-means\"");
+    let in_unit = format!("{of_means}\nunit = \"unit\"");
+    let text = format!(
+        "name = \"x\"\ntitle = \"x\"\npolicies = [\"unit\", \"old\", \"new\"]\nseed = 1\n\
+         set = [{{ name = \"s\", machines = [\"m\"], workloads = [{{ name = \"a\" }}, {{ name = \"b\" }}] }}]\n{}{}{}",
+        row(0.0, select),
+        row(0.0, &of_means),
+        row(0.0, &in_unit),
+    );
+    let experiment = Experiment::parse(&text).unwrap();
+    let times = [("unit", [1.0, 4.0]), ("old", [1.0, 8.0]), ("new", [2.0, 8.0])];
+    let samples = times.into_iter().flat_map(|(policy, [a, b])| {
+        [("a", a), ("b", b)].map(|(workload, seconds)| timed(workload, "m", policy, seconds, vec![seconds], 1.0))
+    });
+    let ran = [ran(&experiment, &experiment.sets[0], samples.collect(), vec![2])];
+    let values: Vec<f64> = rows(&experiment, &ran).iter().map(|row| row.simulated.unwrap()).collect();
+    let expected = [0.5, 10.0 / 9.0 - 1.0, 4.0 / 3.0 - 1.0];
+    assert!(values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-12), "{values:?}");
+}
+
+/// Two runs of 1 and 3 s: a sample's deviation, which is 2^0.5 and not 1.
+#[test]
+fn times_scatter_as_those_of_a_sample() {
+    let text = row(0.0, "select = { set = \"s\", program = \"first\" }\nmetric = \"spread\"");
+    let (spread, _) = of_two(&text, [[[1.0; 2]; 2], [[1.0; 2], [3.0; 2]]])[0];
+    assert!((spread - f64::sqrt(2.0) / 2.0).abs() < 1e-12, "{spread}");
+}
+
 #[test]
 fn thread_classes_are_those_of_figure_8() {
     // Few: 4 threads on 6 and 8 cores, Rand-5 with 6 threads on 8. Many: 16 threads or more, on every machine.

@@ -46,7 +46,8 @@ pub fn samples(experiment: &Experiment, set: &Set, plan: &Plan) -> Result<Vec<Sa
                 let measured = match (set.carrier, workload) {
                     (Carrier::Workers(_), _) => Some(kernel(workers::kernel(&member.name)?, machine, policy)?),
                     (_, Some(workload)) => {
-                        experiment.sharing(policy).map(|sharing| threads(&workload.programs, machine, sharing))
+                        let rule = experiment.sharing(policy).map(|sharing| Rule::of(policy, sharing));
+                        rule.map(|rule| threads(&workload.programs, machine, rule))
                     }
                     _ => None,
                 };
@@ -63,11 +64,37 @@ pub fn samples(experiment: &Experiment, set: &Set, plan: &Plan) -> Result<Vec<Sa
     Ok(samples)
 }
 
+/// Whom a way to share out cores is for.
+#[derive(Clone, Copy)]
+struct Rule {
+    sharing: Sharing,
+    /// The operating system has the other programs on all cores, and all threads on each core take turns (CGO 2016, 8.6).
+    first_program: bool,
+}
+
+impl Rule {
+    fn of(policy: &str, sharing: Sharing) -> Self {
+        Self { sharing, first_program: policy.split(':').any(|knob| knob == "first-program") }
+    }
+
+    /// How all threads share a machine, and how long each program takes.
+    fn apply(self, machine: &Machine, demands: &[Demand]) -> (Shares, Vec<f64>) {
+        let threads: usize = demands.iter().map(|demand| demand.0.len()).sum();
+        let shares = Shares::new(machine, if self.first_program { Sharing::Equal } else { self.sharing }, threads);
+        let mut times = shares.times(demands);
+        if let (true, Some(first)) = (self.first_program, demands.first()) {
+            let own = first.0.len();
+            let among = Shares { beside: threads - own, ..Shares::new(machine, self.sharing, own) };
+            times[0] = among.times(std::slice::from_ref(first))[0];
+        }
+        (shares, times)
+    }
+}
+
 /// Programs that start together.
-fn threads(programs: &[Program], machine: &Machine, sharing: Sharing) -> Measured {
+fn threads(programs: &[Program], machine: &Machine, rule: Rule) -> Measured {
     let demands: Vec<Demand> = programs.iter().map(|program| Demand::of(program, machine)).collect();
-    let shares = Shares::new(machine, sharing, demands.iter().map(|demand| demand.0.len()).sum());
-    let times = shares.times(&demands);
+    let (shares, times) = rule.apply(machine, &demands);
     // Alone, with only big cores (COLAB 5.1).
     let on_big = machine.symmetric(CoreTypeId(0));
     let alone = |demand: &Demand| Shares::new(&on_big, Sharing::Equal, demand.0.len()).time(demand);
@@ -121,6 +148,8 @@ impl Demand {
 struct Shares {
     sharing: Sharing,
     threads: usize,
+    /// Threads that are on all cores, so that each has as many threads as any other.
+    beside: usize,
     /// By core type, the fastest first: how many cores there are, and how many of them are used.
     cores: Vec<usize>,
     used: Vec<usize>,
@@ -140,12 +169,19 @@ impl Shares {
             left -= taken;
             taken
         };
-        Self { used: cores.iter().map(take).collect(), sharing, threads, cores }
+        Self { used: cores.iter().map(take).collect(), sharing, threads, beside: 0, cores }
     }
 
     /// How many cores are used.
     fn all_used(&self) -> usize {
         self.used.iter().sum()
+    }
+
+    /// How many threads take turns on a core: its own, and where those are fewer than on other cores, some beside them.
+    fn turns(&self) -> f64 {
+        let own = self.threads as f64 / self.all_used() as f64;
+        let all = (self.threads + self.beside) as f64 / self.cores.iter().sum::<usize>() as f64;
+        own.max(all).max(1.0)
     }
 
     /// The share of time for which a core of a type is busy.
@@ -164,14 +200,13 @@ impl Shares {
 
     /// How long a program takes if its threads are like all others.
     fn time(&self, demand: &Demand) -> f64 {
-        if self.sharing == Sharing::Chance && self.threads <= self.all_used() {
+        if self.sharing == Sharing::Chance && self.threads + self.beside <= self.all_used() {
             return self.longest_by_chance(demand);
         }
         // The time of a thread if that is divided between the types as the cores are.
         let part = |(busy, cores): (&f64, &usize)| *cores as f64 / self.all_used() as f64 / busy;
         let mixed = |busy: &Vec<f64>| 1.0 / busy.iter().zip(&self.used).map(part).sum::<f64>();
-        let turns = (self.threads as f64 / self.all_used() as f64).max(1.0);
-        let mean = demand.0.iter().map(mixed).sum::<f64>() / demand.0.len() as f64 * turns;
+        let mean = demand.0.iter().map(mixed).sum::<f64>() / demand.0.len() as f64 * self.turns();
         // Whatever the others do, no thread is done sooner than on a core of its own.
         demand.0.iter().map(|busy| busy[0]).fold(mean, f64::max)
     }
@@ -209,7 +244,7 @@ impl Shares {
         let gain = |at: (usize, usize)| busy(at).last().copied().unwrap_or_default() / busy(at)[0];
         let mut order: Vec<(usize, usize)> = demands.iter().enumerate().flat_map(of_program).collect();
         order.sort_by(|a, b| gain(*b).total_cmp(&gain(*a)));
-        let turns = (self.threads as f64 / self.all_used() as f64).max(1.0);
+        let turns = self.turns();
         let types: Vec<usize> = (0..).zip(&self.used).flat_map(|(id, cores)| vec![id; *cores]).collect();
         let mut times = vec![0.0_f64; demands.len()];
         for (rank, at) in order.into_iter().enumerate() {
@@ -253,7 +288,7 @@ mod tests {
             (Sharing::Big, _) | (Sharing::Equal | Sharing::Gain, 2) => vec![2, 0],
             _ => vec![2, 2],
         };
-        Shares { sharing, threads, cores: vec![2, 2], used }
+        Shares { sharing, threads, beside: 0, cores: vec![2, 2], used }
     }
 
     fn equal(threads: usize) -> Demand {
@@ -288,6 +323,19 @@ mod tests {
         let gains = Demand(vec![vec![1.0, 3.0]]);
         let does_not = Demand(vec![vec![1.0, 1.2]; 3]);
         assert_eq!(shares(Sharing::Gain, 4).times(&[does_not, gains]), [1.2, 1.0]);
+    }
+
+    /// As WASH's adversary, which the operating system has on all cores: one thread of 1 s on the big core, beside 20 others.
+    #[test]
+    fn a_rule_for_the_first_program_leaves_the_others_on_all_cores() {
+        let machine = catalog::machine("phenom-1B5S").unwrap().machine;
+        let demands = [1, 20].map(|threads| Demand(vec![vec![1.0, 3.5]; threads]));
+        let time = |policy| Rule::of(policy, Sharing::Big).apply(&machine, &demands).1;
+        assert_eq!(time("bind-vm"), [21.0, 21.0], "all of them on the big core");
+        let [first, others] = time("bind-vm:first-program")[..] else { panic!("two programs") };
+        assert_eq!(first, 21.0 / 6.0);
+        let all_cores = 21.0 / (1.0 + 5.0 / 3.5);
+        assert!((others - all_cores).abs() < 1e-12, "{others}, {all_cores}");
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Names {
         let cluster = select.cluster.as_ref().map(|cluster| format!("{cluster} cores"));
         let groups = select.groups.as_ref().map(|groups| groups.join(" and "));
         let aggregate = match row.aggregate {
-            Aggregate::Mean | Aggregate::Geomean => None,
+            Aggregate::Mean | Aggregate::OfMeans | Aggregate::Geomean => None,
             Aggregate::Median => Some("median"),
             Aggregate::Largest => Some("largest"),
             Aggregate::ThirdLargest => Some("third largest"),

@@ -190,7 +190,8 @@ class Controls {
   /** What a track says at the pointer. */
   track(event) {
     const { time, item, inside } = this.timeline.at(event.offsetX, event.offsetY);
-    if (item?.kind !== "track" || !inside) return null;
+    // A run that is over has no power and no clock any more.
+    if (item?.kind !== "track" || !inside || time > item.run.end) return null;
     const { steps, unit, name } = item.track;
     const position = steps.position(time);
     return position < 0 ? null : `${name}: ${Number(steps.value[position].toPrecision(4))} ${unit} at ${moment(time, (this.timeline.view.to - this.timeline.view.from) / 1000)}`;

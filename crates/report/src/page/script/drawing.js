@@ -133,8 +133,8 @@ function drawRow(pen, item, row, y, box, view, colours, strength) {
   const { longest, reach, busy, hue } = afar.level;
   const start = (part) => row.times.starts[afar.lowest(part)];
   let part = afar.part(0);
-  // What begins before the drawing does and reaches into it.
-  spans(first, Math.min(first + 1, start(part)));
+  // What reaches into the drawing, and what begins in it but before the part that is nearest to its beginning.
+  spans(first, start(part));
   const columns = Math.ceil(box.width / pen.pixel);
   for (let column = 0; column < columns; column++) {
     const [begin, end] = [part, afar.part(column + 1)];

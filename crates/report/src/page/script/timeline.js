@@ -114,8 +114,8 @@ class Timeline {
     this.view.margin = this.width < 560 ? 70 : 116;
     this.layout = layout(this.runs, this.view.mode);
     // Fingers that move up and down scroll the page, so that they see all lanes only if the page has them.
-    const most = this.printed || matchMedia("(pointer: coarse)").matches ? TALLEST : Math.max(280, Math.round(window.innerHeight * 0.75));
-    this.height = Math.min(this.layout.height, most);
+    const most = matchMedia("(pointer: coarse)").matches ? TALLEST : Math.max(280, Math.round(window.innerHeight * 0.75));
+    this.height = this.printed ? this.layout.height : Math.min(this.layout.height, most);
     this.canvas.style.height = `${this.height}px`;
     this.show(this.view);
     this.name();
@@ -198,7 +198,8 @@ class Timeline {
     cancelAnimationFrame(this.drawing);
     this.drawing = null;
     const { pen } = this;
-    draw(pen, this.layout, this.view, ...pen.begin(this.width, this.height, this.pixels, this.printed ? FINER : undefined));
+    const ratio = this.printed ? Math.min(FINER, LONGEST / Math.max(this.width, this.height)) : undefined;
+    draw(pen, this.layout, this.view, ...pen.begin(this.width, this.height, this.pixels, ratio));
     // For those who hold the drawing against what it should be.
     Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
   }
