@@ -18,6 +18,9 @@ fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
             "--output names another file, --drop drops them".into()
         }
         evenkeel_sweep::Error::OtherShard { .. } => "--output names it".into(),
+        evenkeel_sweep::Error::DealtAnew { .. } => {
+            "--output names another file, --drop leaves them to the other parts".into()
+        }
         evenkeel_sweep::Error::Missing { .. } => "--incomplete merges what there is".into(),
         evenkeel_sweep::Error::NoTable { source, .. } => {
             let how = if has_no_room(source) { "expected room there: make some" } else { "see to that" };

@@ -234,7 +234,7 @@ fn undo_all(records: &[Record], seen: Ns) {
     }
 }
 
-/// Undoes a change, for the thread itself and for those of `others` that are `unseen`. Returns whether a mask was changed.
+/// Undoes a change, for the thread itself and for those of `others` that are `unseen`. Returns whether a mask is seen to have changed.
 fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
     let Change { tid, started, before, after, inherited, .. } = record.change;
     if before == after {
@@ -242,8 +242,11 @@ fn undo(record: &Record, others: &[Tid], unseen: impl Fn(Tid) -> bool) -> bool {
     }
     let give_back = |tid: &Tid| {
         let pid = Pid::from_raw(*tid as i32);
-        let changed = rustix::thread::sched_getaffinity(pid).is_ok_and(|now| now == after);
-        changed && rustix::thread::sched_setaffinity(pid, &before).is_ok()
+        let shown = || rustix::thread::sched_getaffinity(pid);
+        let Ok(now) = shown() else { return false };
+        let given_back = mask::still(&now, &after) && rustix::thread::sched_setaffinity(pid, &before).is_ok();
+        // While CPUs are offline both masks may be shown as the same: it would be undone without end.
+        given_back && shown().is_ok_and(|own| own != now)
     };
     let same = process::started(tid) == Some(started);
     if inherited && !same {
@@ -387,6 +390,20 @@ mod tests {
         drop(claim);
         undo_all(&[record], seen);
         assert!(present() == before, "its parent may have been followed by the one that was killed");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// As where the CPU that a thread had been kept from has gone offline: both masks are shown as the same.
+    #[test]
+    fn what_cannot_be_seen_to_be_undone_is_not_undone_without_end() {
+        let own = mask::own().unwrap();
+        let none = CpuSet::MAX_CPU as u16 - 1;
+        let (before, after) = (mask::of(own.iter().copied().chain([none])), mask::of(own));
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let started = process::started(child.id()).unwrap();
+        let change = Change { tid: child.id(), started, process: child.id(), before, after, inherited: false };
+        assert!(!undo(&Record { change, session: NO_SESSION, over: false }, &[], |_| false));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -51,12 +51,28 @@ pub fn limit() -> CpuSet {
 
 /// What is given back in place of a mask: one that leaves out no CPU that is online leaves out none that comes later, either.
 pub fn lasting(mask: CpuSet) -> CpuSet {
-    let online = fs::read_to_string(ONLINE).ok().and_then(|text| list::parse(&text).ok()).unwrap_or_default();
+    let online = online();
     let whole = !online.is_empty() && online.iter().all(|cpu| mask.is_set(usize::from(*cpu)));
     if whole { of(0..CpuSet::MAX_CPU as u16) } else { mask }
 }
 
+/// The CPUs that are online; none where that is not known.
+pub fn online() -> Vec<u16> {
+    fs::read_to_string(ONLINE).ok().and_then(|text| list::parse(&text).ok()).unwrap_or_default()
+}
+
 const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Whether a thread that has a mask now still has the one that it was given. The kernel shows only CPUs that are online.
+pub fn still(now: &CpuSet, given: &CpuSet) -> bool {
+    now == given || is_rest(now, given, online)
+}
+
+/// Whether a mask is what the CPUs that are online leave of a given one. They are asked for only where it may be.
+fn is_rest(now: &CpuSet, given: &CpuSet, online: impl FnOnce() -> Vec<u16>) -> bool {
+    let within = cpus(now).all(|cpu| given.is_set(usize::from(cpu)));
+    within && cpus(now).eq(online().into_iter().filter(|cpu| given.is_set(usize::from(*cpu))))
+}
 
 /// The mask of a thread.
 ///
@@ -86,4 +102,20 @@ pub fn changeable(process: Tid) -> bool {
     let own = geteuid().as_raw().to_string();
     // Real and effective (sched_setaffinity(2)).
     privileged || users.split_ascii_whitespace().take(2).any(|user| user == own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_is_known_by_those_of_its_cpus_that_are_online() {
+        let mask = |cpus: &[u16]| of(cpus.iter().copied());
+        let rest = |now: &[u16], given: &[u16]| is_rest(&mask(now), &mask(given), || vec![0, 1]);
+        assert!(rest(&[0], &[0, 2]) && rest(&[0, 1], &[0, 1, 2, 3]));
+        assert!(rest(&[], &[2]), "it has not run since then");
+        assert!(!rest(&[0], &[0, 1]) && !rest(&[0], &[0, 1, 2]), "one that is online is missing");
+        assert!(!rest(&[0, 1], &[0]) && !rest(&[1], &[0]), "it has another one besides");
+        assert!(!is_rest(&mask(&[0]), &mask(&[0, 2]), Vec::new), "not known");
+    }
 }

@@ -36,7 +36,7 @@ impl Pins {
         let (Some(started), Some(process)) = (process::started(tid), process::of(tid)) else { return Err(gone()) };
         let pid = Pid::from_raw(tid as i32);
         let present = sched_getaffinity(pid).map_err(|_| gone())?;
-        let same = |change: &Change| change.started == started && change.after == present;
+        let same = |change: &Change| change.started == started && mask::still(&present, &change.after);
         let earlier = self.pinned.get(&tid).map(|pinned| pinned.change).filter(same);
         let before = earlier.map_or(present, |change| change.before);
         let after = mask::of(allowed(tid, &mask::cpus(&before).collect::<Vec<_>>(), cpus)?);
@@ -74,7 +74,9 @@ impl Pins {
     pub fn pinned(&mut self) -> BTreeMap<Tid, Vec<u16>> {
         // What those that have ended have started may have inherited their masks: they stay on record.
         self.pinned.retain(|tid, pinned| process::started(*tid) == Some(pinned.change.started));
-        let kept = |tid: &Tid, change: &Change| mask::of_thread(*tid).is_ok_and(|present| present == change.after);
+        let kept = |tid: &Tid, change: &Change| {
+            mask::of_thread(*tid).is_ok_and(|present| mask::still(&present, &change.after))
+        };
         let pinned = self.pinned.iter().filter(|(tid, pinned)| kept(tid, &pinned.change));
         pinned.map(|(tid, pinned)| (*tid, mask::cpus(&pinned.change.after).collect())).collect()
     }

@@ -39,6 +39,17 @@ pub fn printable(name: &str) -> String {
     name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
+/// All processes.
+pub fn all() -> Vec<Tid> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Whether a process has not ended: one that has is there until its parent asks how.
+pub fn runs(process: Tid) -> bool {
+    stat::<char>(process, 3).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// The threads of a process.
 ///
 /// # Errors

@@ -65,18 +65,47 @@ impl Drop for Urgent {
     }
 }
 
+/// The class of an ordinary thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordinary(u32);
+
+impl Default for Ordinary {
+    fn default() -> Self {
+        Self(libc::SCHED_OTHER as u32)
+    }
+}
+
 /// Gives an ordinary thread (0: this one) to the scheduler of sched_ext, if there is one; until there is, it is as before. Its nice
-/// value stays. Threads of other classes are left alone: their class was set on purpose.
+/// value stays. Returns the class that it had. Threads of other classes are left alone: their class was set on purpose.
 ///
 /// # Errors
 /// This user may not, or there is no such thread.
-pub fn ext(tid: Tid) -> io::Result<()> {
+pub fn ext(tid: Tid) -> io::Result<Option<Ordinary>> {
     let now = get(tid)?;
     if ![libc::SCHED_OTHER as u32, libc::SCHED_BATCH as u32].contains(&now.sched_policy) {
-        return Ok(());
+        return Ok(None);
     }
-    // SCHED_FLAG_KEEP_PARAMS would keep the class, too.
-    set(tid, &libc::sched_attr { sched_policy: SCHED_EXT, sched_nice: now.sched_nice, ..EMPTY })
+    set_class(tid, &now, SCHED_EXT)?;
+    Ok(Some(Ordinary(now.sched_policy)))
+}
+
+/// Makes a thread of sched_ext an ordinary one. Others are left alone.
+///
+/// # Errors
+/// As [`ext`].
+pub fn ordinary(tid: Tid, class: Ordinary) -> io::Result<()> {
+    let now = get(tid)?;
+    if now.sched_policy == SCHED_EXT { set_class(tid, &now, class.0) } else { Ok(()) }
+}
+
+/// Whether a thread is one of sched_ext.
+pub fn is_ext(tid: Tid) -> bool {
+    get(tid).is_ok_and(|attr| attr.sched_policy == SCHED_EXT)
+}
+
+/// Another class, which knows nice values, too. SCHED_FLAG_KEEP_PARAMS would keep the class.
+fn set_class(tid: Tid, now: &libc::sched_attr, class: u32) -> io::Result<()> {
+    set(tid, &libc::sched_attr { sched_policy: class, sched_nice: now.sched_nice, ..EMPTY })
 }
 
 /// Time on a CPU in every such span.

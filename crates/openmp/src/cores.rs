@@ -115,6 +115,17 @@ impl Cores {
         }
     }
 
+    /// Does something while this thread, and what it starts, may run where it could before. If it was on a core, it is there again then.
+    pub fn released<T>(&self, then: impl FnOnce() -> T) -> T {
+        let at = BOUND.get().and_then(|cpu| self.all.iter().position(|core| core.0 == cpu));
+        self.release();
+        let result = then();
+        if let Some(number) = at {
+            self.settle(number);
+        }
+        result
+    }
+
     /// This thread may run where it could before, as may what it starts: threads and processes inherit its mask. Where it has not been bound,
     /// this does nothing.
     pub fn release(&self) {
@@ -123,6 +134,15 @@ impl Cores {
         {
             let _ = sched_setaffinity(None, &self.before);
         }
+    }
+}
+
+#[cfg(test)]
+impl Cores {
+    /// Of these speeds, for tests in which no thread is bound.
+    pub fn of(speeds: &[f64]) -> &'static Self {
+        let all = (0..).zip(speeds.iter().copied()).collect();
+        Box::leak(Box::new(Self { all, before: CpuSet::new(), bound: false }))
     }
 }
 
@@ -188,6 +208,21 @@ mod tests {
         };
         assert_eq!(inherited(false), before);
         assert_eq!(inherited(true), only(cpus[0]), "where OpenMP's library binds threads, that is its");
+    }
+
+    #[test]
+    fn what_a_bound_thread_starts_while_it_is_released_is_free() {
+        let before = sched_getaffinity(None).unwrap();
+        let cpus: Vec<u16> = (0..1024).filter(|&cpu| before.is_set(usize::from(cpu))).collect();
+        let cores = Cores { all: cpus.iter().map(|&cpu| (cpu, 1.0)).collect(), before, bound: false };
+        let mask = || sched_getaffinity(None).unwrap();
+        let started = || thread::scope(|scope| scope.spawn(mask).join().unwrap());
+        let outer = || {
+            cores.settle(0);
+            (cores.released(started), mask())
+        };
+        let masks = thread::scope(|scope| scope.spawn(outer).join().unwrap());
+        assert_eq!(masks, (before, only(cpus[0])));
     }
 
     #[test]

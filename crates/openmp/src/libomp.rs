@@ -26,8 +26,8 @@ pub(crate) const MODIFIERS: i32 = 0b11 << 29;
 /// Flags of a construct that is no loop: `sections`, `distribute`.
 const OTHER: i32 = 0x400 | 0x800;
 
-/// The part of a loop that this thread is doing. A loop may be left without a word (`cancel parallel`), and its team be gone: so this has only
-/// the team's serial number.
+/// The part of a loop that this thread is doing, of the outermost region: those inside have no team. A loop may be left without a word
+/// (`cancel parallel`), and its team be gone: so this has only the team's serial number.
 #[derive(Clone, Copy)]
 struct Part {
     team: u64,
@@ -98,7 +98,6 @@ macro_rules! init {
                 *const Ident, i32, i32, *mut i32, *mut $variable, *mut $variable, *mut $step, $step, $step,
             );
             static REPLACED: Replaced = Replaced::new(const { as_c_str(concat!(stringify!($name), "\0")) });
-            PART.set(None);
             let real = REPLACED.real(at.cast());
             // SAFETY: the type of the function of this name.
             let function = unsafe { real.function::<Function>() };
@@ -149,9 +148,11 @@ init! {
 pub unsafe extern "C" fn __kmpc_for_static_fini(at: *const Ident, thread: i32) {
     static REPLACED: Replaced = Replaced::new(c"__kmpc_for_static_fini");
     let real = REPLACED.real(at.cast());
-    if let Some(Part { team, trips, began }) = PART.take() {
+    if let Some(Part { team, trips, began }) = PART.get() {
         let ns = began.elapsed().as_nanos() as u64;
+        // Not where a loop of a region inside ends, after which this one continues.
         member(real.library, |member| {
+            PART.set(None);
             if member.team.serial == team {
                 member.team.add(member.number, member.threads, Done { trips, ns });
             }

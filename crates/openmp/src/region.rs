@@ -21,7 +21,7 @@ pub struct Region {
 
 #[derive(Default)]
 struct Known {
-    /// How many threads it had last.
+    /// How many threads it had last: fewer than were asked for if OpenMP's library had no more.
     threads: usize,
     speeds: Speeds,
     runs: u64,
@@ -48,8 +48,8 @@ impl Known {
     }
 }
 
-/// All of them, which stay for ever: as many as the program has.
-static REGIONS: Mutex<BTreeMap<usize, &'static Region>> = Mutex::new(BTreeMap::new());
+/// All of them, by where they begin and for how many threads, which stay for ever: as many as the program has.
+static REGIONS: Mutex<BTreeMap<(usize, usize), &'static Region>> = Mutex::new(BTreeMap::new());
 
 /// A team of threads in a region, from its beginning to its end.
 pub struct Team {
@@ -83,7 +83,7 @@ fn lock<T>(of: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 
 /// The region that begins at a place in the code, for so many threads.
 fn region(code: usize, cores: &Cores, threads: usize) -> Option<&'static Region> {
-    let region = *lock(&REGIONS)?.entry(code).or_insert_with(|| {
+    let region = *lock(&REGIONS)?.entry((code, threads)).or_insert_with(|| {
         let known = Mutex::new(Known::new(cores, threads));
         Box::leak(Box::new(Region { code, known }))
     });
@@ -198,4 +198,24 @@ pub fn report() -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_has_different_numbers_of_threads_by_turns_is_split_for_each() {
+        let cores = Cores::of(&[4.0, 3.0, 2.0, 1.0]);
+        for round in 0..3 {
+            for threads in [4, 2] {
+                let team = Team::new(1, cores, threads).unwrap();
+                assert!(team.plan(threads).is_some(), "{threads} threads, round {round}");
+                for (number, core) in cores.all[..threads].iter().enumerate() {
+                    team.add(number, threads, Done { trips: core.1 as u64 * 1000, ns: 1_000_000 });
+                }
+                team.end();
+            }
+        }
+    }
 }

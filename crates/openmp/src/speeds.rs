@@ -42,6 +42,8 @@ pub struct Speeds {
     measured: bool,
     /// How often it has run.
     runs: u32,
+    /// Runs since its threads last stayed on their cores, so that nothing has been seen of their speeds since then.
+    unseen: u32,
     /// Runs since what was slower has been tried, and after how many it is tried again.
     since: u32,
     again: u32,
@@ -61,7 +63,9 @@ impl Speeds {
 
     /// How the loops of its next run are split: the speeds of its threads, or `None` as OpenMP splits them.
     pub fn next(&self) -> Option<Vec<u32>> {
-        (!alike(self.rates.iter().copied()) && self.splits()).then(|| self.whole())
+        // Threads that were as fast as each other may not be any more: other load comes and goes.
+        let old = !self.rates.is_empty() && self.unseen >= *AGAIN.end();
+        (old || (!alike(self.rates.iter().copied()) && self.splits())).then(|| self.whole())
     }
 
     /// What is known of each thread: its part of what all do in a time.
@@ -85,11 +89,12 @@ impl Speeds {
     /// A run has ended: what each thread did, how long the region took in ns, whether its loops were split, and whether each thread stayed on a
     /// core, so that its speed is that core's.
     pub fn learn(&mut self, done: &[Done], ns: u64, was_split: bool, in_place: bool) {
+        self.unseen = if in_place { 0 } else { self.unseen.saturating_add(1) };
         let trips: u64 = done.iter().map(|done| done.trips).sum();
-        if trips == 0 || done.iter().any(|done| done.trips == 0 || done.ns < SHORT) {
+        if trips == 0 || done.iter().any(|done| done.trips == 0) {
             return;
         }
-        if in_place {
+        if in_place && done.iter().all(|done| done.ns >= SHORT) {
             self.measured(done);
         }
         self.runs = self.runs.saturating_add(1);
@@ -129,6 +134,11 @@ mod tests {
 
     /// A region of so many iterations of 1 us each on the slowest core, on threads of these speeds; returns how long it took.
     fn run(speeds: &mut Speeds, cores: &[u64], trips: u64, overhead: u64) -> u64 {
+        run_on(speeds, cores, trips, overhead, true)
+    }
+
+    /// The same, with threads that stay on their cores also in runs that are not split, or that may go anywhere then.
+    fn run_on(speeds: &mut Speeds, cores: &[u64], trips: u64, overhead: u64, bound: bool) -> u64 {
         let plan = speeds.next();
         let done: Vec<Done> = (0..cores.len())
             .map(|thread| {
@@ -142,7 +152,7 @@ mod tests {
             .collect();
         let slowest = done.iter().map(|done| done.ns).max().unwrap_or_default();
         let ns = slowest + if plan.is_some() { overhead } else { 0 };
-        speeds.learn(&done, ns, plan.is_some(), true);
+        speeds.learn(&done, ns, plan.is_some(), plan.is_some() || bound);
         ns
     }
 
@@ -210,13 +220,35 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_says_nothing_teaches_nothing() {
+    fn cores_that_were_once_as_fast_are_looked_at_again() {
         let mut speeds = Speeds::known(&[3.0, 1.0]);
-        let before = speeds.next();
+        for _ in 0..30 {
+            run_on(&mut speeds, &[1, 1], 4000, 0, false);
+        }
+        let least = (0..200).map(|_| run_on(&mut speeds, &[3, 1], 4000, 0, false)).min();
+        assert!(least.unwrap() < 1_100_000, "{least:?}");
+    }
+
+    #[test]
+    fn a_run_that_says_nothing_of_speeds_teaches_none() {
+        let mut speeds = Speeds::known(&[3.0, 1.0]);
+        let before = speeds.rates().to_vec();
         speeds.learn(&[Done { trips: 5, ns: 100_000 }, Done::default()], 100_000, true, true);
         speeds.learn(&[Done { trips: 1, ns: 10 }; 2], 20, true, true);
         // Threads that may move have been anywhere.
         speeds.learn(&[Done { trips: 1000, ns: 100_000 }; 2], 100_000, false, false);
-        assert_eq!(speeds.next(), before);
+        assert_eq!(speeds.rates(), before);
+    }
+
+    #[test]
+    fn loops_too_short_to_measure_are_left_unsplit_where_that_is_faster() {
+        let mut speeds = Speeds::known(&[3.0, 1.0]);
+        let plain = (0..20).filter(|_| {
+            let split = speeds.next().is_some();
+            let done = [Done { trips: 3, ns: 800 }, Done { trips: 1, ns: 270 }];
+            speeds.learn(&done, if split { 5000 } else { 3000 }, split, split);
+            !split
+        });
+        assert!(plain.count() > 0);
     }
 }

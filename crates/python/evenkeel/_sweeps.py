@@ -157,9 +157,10 @@ def _parts(
         folder / f"{grid.hash[:16]}{limit}-{number}-of-{of}.parquet" for number in range(1, of + 1)
     ]
     if fresh:
+        # Those of another number of tasks, too: a later call with that would find them done.
+        for part in folder.glob("*.parquet"):
+            part.unlink()
         (folder / FRESH).touch()
-        for part in parts:
-            part.unlink(missing_ok=True)
     missing = [number for number, part in enumerate(parts, 1) if not _native.is_whole(part)]
     done = of - len(missing)
     tell = progress or (lambda *_: None)

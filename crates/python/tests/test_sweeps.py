@@ -224,6 +224,23 @@ def test_what_is_done_anew_goes_on_where_it_was(tmp_path, client):
     assert os.listdir(tmp_path) == ["t.parquet"]
 
 
+def test_what_is_done_anew_leaves_no_part_of_before(tmp_path, client):
+    path = tmp_path / "t.parquet"
+    folder = tmp_path / "t.parquet.parts"
+
+    def enough(stage, done, _of):
+        if stage == "parts" and done >= 3:
+            raise RuntimeError("enough")
+
+    for options in ({"batch": 10}, {"batch": 20, "max_events": 10**9, "fresh": True}):
+        with pytest.raises(RuntimeError, match="enough"):
+            evenkeel.sweep(GRID, path, client=client, progress=enough, **options)
+        assert len(list(folder.glob("*.parquet"))) == 3
+    told = []
+    evenkeel.sweep(GRID, path, client=client, batch=10, progress=lambda *s: told.append(s))
+    assert next(done for stage, done, _ in told if stage == "parts") == 0
+
+
 def test_a_cluster_does_not_pass_by_what_was_begun_here(tmp_path, client):
     def enough(stage, done, _of):
         if stage == "runs" and done >= 3:

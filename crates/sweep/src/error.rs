@@ -101,6 +101,19 @@ pub enum Error {
         /// How many.
         runs: u64,
     },
+    /// The file was written for another grid, and has runs that are of other shards of this one.
+    #[error(
+        "{}: {runs} of its runs are not of part {shard}, as the grid has other runs than when it was written: expected \
+         another file, or leave to drop them", path.display()
+    )]
+    DealtAnew {
+        /// The table or journal.
+        path: PathBuf,
+        /// The shard that is wanted.
+        shard: Shard,
+        /// How many.
+        runs: u64,
+    },
     /// Parts are not of one sweep.
     #[error("{} and {} are not of the same sweep: {why}", first.display(), other.display())]
     Different {

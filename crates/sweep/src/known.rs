@@ -31,6 +31,7 @@ pub fn already(grid: &Grid, request: &Request, max_events: u64) -> Result<u64> {
     if request.table.exists() && !anew {
         let mut reader = Reader::open(&request.table)?;
         let mut sift = Sift::new(&mut numbers, &wanted, max_events);
+        sift.other_grid = reader.about != About::of(grid);
         while let Some(rows) = reader.rows()? {
             rows.iter().filter_map(|row| sift.counted(row)).for_each(|run| done.add(run));
         }
@@ -113,6 +114,7 @@ impl Known {
         let (mut moved, mut failed) = (0, 0);
         let mut reader = Reader::open(&request.table)?;
         let same = reader.about == About::of(grid);
+        sift.other_grid = !same;
         while let Some(rows) = reader.rows()? {
             for row in rows {
                 moved += u64::from(sift.counted(&row) != Some(row.run));
@@ -154,6 +156,8 @@ struct Sift<'a, 'g> {
     wanted: &'a Runs,
     max_events: u64,
     rows: u64,
+    /// They were written for another grid, whose shards had other runs.
+    other_grid: bool,
     /// The grid does not have them.
     foreign: u64,
     /// They are of another shard.
@@ -162,13 +166,16 @@ struct Sift<'a, 'g> {
 
 impl<'a, 'g> Sift<'a, 'g> {
     fn new(numbers: &'a mut Numbers<'g>, wanted: &'a Runs, max_events: u64) -> Self {
-        Self { numbers, wanted, max_events, rows: 0, foreign: 0, of_others: 0 }
+        Self { numbers, wanted, max_events, rows: 0, other_grid: false, foreign: 0, of_others: 0 }
     }
 
     /// The number of a row that is wanted and done. One that had too many events may have fewer than the limit of now.
     fn counted(&mut self, row: &Row) -> Option<u64> {
         self.rows += 1;
-        match self.numbers.of(row) {
+        let run = self.numbers.of(row);
+        // A journal does not say of which grid it is, but has the numbers of that.
+        self.other_grid |= run.is_some_and(|run| run != row.run);
+        match run {
             None => self.foreign += 1,
             Some(run) if !self.wanted.has(run) => self.of_others += 1,
             wanted => return wanted.filter(|_| row.max_events.is_none_or(|limit| limit == self.max_events)),
@@ -179,8 +186,10 @@ impl<'a, 'g> Sift<'a, 'g> {
     /// How many rows there were, if nothing would be lost.
     fn end(self, path: &Path, request: &Request) -> Result<u64> {
         let path = path.to_path_buf();
+        let (shard, runs) = (request.shard, self.of_others);
         match self {
-            Self { of_others: 1.., .. } => Err(Error::OtherShard { path, shard: request.shard, runs: self.of_others }),
+            Self { of_others: 1.., other_grid: false, .. } => Err(Error::OtherShard { path, shard, runs }),
+            Self { of_others: 1.., .. } if !request.drop => Err(Error::DealtAnew { path, shard, runs }),
             Self { foreign: 1.., .. } if !request.drop => Err(Error::Foreign { path, foreign: self.foreign }),
             _ => Ok(self.rows),
         }

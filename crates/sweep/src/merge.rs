@@ -2,13 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io::ErrorKind;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
 use crate::columns::Record;
 use crate::error::{Error, Result};
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::table::{About, Reader, Writer, replaceable};
 
 /// What is wanted of a merge.
@@ -38,8 +39,8 @@ pub fn at_its_end(table: &Path) -> Result<Journal> {
 /// several have is there once. Returns how many runs there are.
 ///
 /// # Errors
-/// A file cannot be read or written, they are not of one sweep, runs are missing, or runs would be lost that the table has. With
-/// [`Merging`] the last two are none.
+/// A file cannot be read or written, they are not of one sweep, one of them is not at its end, runs are missing, or
+/// runs would be lost that the table has. With [`Merging`] the last two are none.
 pub fn merge(parts: &[PathBuf], table: &Path, wanted: Merging) -> Result<u64> {
     replaceable(table)?;
     // Also kept from others until the table is written.
@@ -121,6 +122,8 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn open(path: &'a Path) -> Result<Self> {
+        // Looked at before the table is opened, which takes the journal's place.
+        ended(path)?;
         Ok(Self { path: path.to_path_buf(), reader: Reader::open(path)?, records: Vec::new().into_iter().peekable() })
     }
 
@@ -131,6 +134,20 @@ impl<'a> Part<'a> {
             self.records = records.into_iter().peekable();
         }
         Ok(self.records.peek().and_then(|record| record.first()?.as_u64()))
+    }
+}
+
+/// Makes sure that a table is what its sweep has ended with: runs that are being done anew would be taken from it as
+/// they were. Nothing is written beside it.
+fn ended(table: &Path) -> Result<()> {
+    let journal = journal::beside(table);
+    match std::fs::metadata(&journal) {
+        Ok(found) if found.len() > 0 => {
+            let message = "it is of a part that is not at its end: let `evenkeel sweep` end it, or remove it";
+            Err(Error::table(&journal, message))
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::reading(&journal)(error)),
+        _ => Ok(()),
     }
 }
 

@@ -97,6 +97,30 @@ fn what_the_library_is_not_told_it_finds_out() {
     assert!(said.contains("EVENKEEL_OMP_CORES=\"0:3\": expected CPUs with their speeds, as in 0=3,1=1"), "{said}");
 }
 
+/// A loop whose iterations meet loops of regions inside, which have one thread each.
+#[test(libomp, two_cpus)]
+fn a_loop_with_regions_inside_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "clang", "openmp_inner", &["-fopenmp"]);
+    let mut command = Command::new(&program);
+    command.arg("1").env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=10,1=1").env("OMP_NUM_THREADS", "2");
+    let (_, said) = run(command.env("EVENKEEL_OMP", "report"));
+    assert!(said.contains(" of 4 runs split; speeds of its cores: ") && !said.contains(": 0 of 4"), "{said}");
+}
+
+/// Threads that are on cores of their own start some that are not.
+#[test(two_cpus)]
+fn threads_of_gcc_s_regions_inside_a_region_may_run_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "gcc", "openmp_inner", &["-fopenmp"]);
+    let (plain, _) = run(Command::new(&program).arg("2"));
+    let mut command = Command::new(&program);
+    command.arg("2").env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+    let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
+    assert_eq!(under, plain, "{said}");
+    assert!(said.contains(" runs split; speeds of its cores: ") && !said.contains(": 0 of "), "{said}");
+}
+
 /// A program that loads a library with loops, which alone can see libomp, as a Python package does.
 #[test(libomp, two_cpus)]
 fn what_only_a_part_of_the_program_can_see_is_found_and_nothing_else_is_bound() {

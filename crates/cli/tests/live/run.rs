@@ -194,6 +194,57 @@ fn a_process_of_another_user_is_not_moved_and_that_is_said_at_once() {
     assert_eq!(running.wait().unwrap().code(), Some(125), "{line}");
 }
 
+/// As where containers or `taskset` keep both to CPUs of their own.
+#[test(two_cpus)]
+fn a_process_on_none_of_evenkeels_cpus_is_not_moved_and_that_is_said_at_once() {
+    let cpus = cpus();
+    let mut other = Command::new("taskset").args(["-c", &cpus[1], "sleep", "60"]).spawn().unwrap();
+    eventually("its mask", || mask(&other.id().to_string()).as_ref() == Some(&cpus[1]));
+    let own = evenkeel(&["run", "-q", "--pid", &other.id().to_string()]);
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpus[0]]).arg(own.get_program()).args(own.get_args());
+    let mut running = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(running.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert!(line.contains("nothing can be moved: process") && line.contains("may only use CPU"), "{line}");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    std::io::Read::read_to_string(&mut told, &mut line).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(125), "{line}");
+}
+
+/// What had been started before is followed with its process. What it had used by then is not in the account.
+#[test(two_cpus, ebpf)]
+fn what_a_process_has_started_before_is_followed_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("account");
+    let line = "ulimit -t 120; sh -c 'while :; do :; done' & echo $!; wait";
+    let mut shell = Command::new("sh").args(["-c", line]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = String::new();
+    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut child).unwrap();
+    let child = child.trim().to_owned();
+    let ran = || -> f64 {
+        let text = fs::read_to_string(format!("/proc/{child}/schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+    };
+    eventually("a second of work", || ran() > 1.0);
+    let (own, before) = (mask(&child), ran());
+    let args = ["run", "--policy", "static", "--big", "0", "--little", "1", "--format", "json", "-o"];
+    let mut follower = evenkeel(&args).arg(&file).args(["--pid", &shell.id().to_string()]).spawn().unwrap();
+    eventually("its binding", || mask(&child) != own);
+    let all = ran();
+    assert!(evenkeel_testing::kill("-9", std::slice::from_ref(&child)));
+    assert!(follower.wait().unwrap().success());
+    shell.wait().unwrap();
+    let account: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let threads = account["threads"].as_array().unwrap();
+    let tid: u64 = child.parse().unwrap();
+    assert!(threads.iter().any(|thread| thread["tid"] == tid), "{account}");
+    let used = account["used_s"].as_f64().unwrap();
+    assert!(used < all - before + 0.3, "{used} s, and {before} s of {all} s before: {account}");
+}
+
 /// The short-lived are not lost: what no sample saw is a line of its own.
 #[test]
 fn what_no_sample_saw_is_in_the_account() {
@@ -404,6 +455,71 @@ fn masks_of_the_programs_own_are_respected() {
     }
 }
 
+/// Works, idles, works again, says which process it is, and idles until its input ends.
+const BY_TURNS: &str = r#"
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static void work(void) {
+    clock_t begin = clock();
+    while (clock() - begin < CLOCKS_PER_SEC / 2)
+        ;
+}
+int main(void) {
+    work(), sleep(1), work();
+    printf("%d\n", getpid()), fflush(stdout);
+    getchar();
+    return 0;
+}"#;
+
+/// A policy that binds threads and moves them at once: its binding to the one core is no reason to stay there.
+#[test(two_cpus)]
+fn a_binding_is_not_taken_for_a_mask_of_the_programs_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), BY_TURNS);
+    let mut command = evenkeel(&["run", "-q", "--policy", "iks", "--big", "0", "--little", "1", "--"]);
+    let mut running = command.arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut process = String::new();
+    BufReader::new(running.stdout.take().unwrap()).read_line(&mut process).unwrap();
+    eventually("its return to the little core", || mask(process.trim()).as_deref() == Some("1"));
+    drop(running.stdin.take());
+    assert!(running.wait().unwrap().success());
+}
+
+/// Works for half a second on one CPU of its own choice, and for two more seconds on both.
+const WIDENS: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <time.h>
+static void work(int halves) {
+    clock_t begin = clock();
+    while (clock() - begin < halves * CLOCKS_PER_SEC / 2)
+        ;
+}
+int main(void) {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(1, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    work(1);
+    CPU_SET(0, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    work(4);
+    return 0;
+}"#;
+
+#[test(two_cpus)]
+fn a_mask_that_the_program_widens_again_is_used_without_ebpf() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, file) = (compiled(folder.path(), WIDENS), folder.path().join("account"));
+    let own = evenkeel(&["run", "--big", "0", "--little", "1", "--format", "json", "-o"]);
+    let mut command = Command::new(WITHOUT_EBPF[0]);
+    command.args(&WITHOUT_EBPF[1..]).arg(own.get_program()).args(own.get_args());
+    assert!(command.arg(&file).arg("--").arg(program).status().unwrap().success());
+    let account: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert!(account["run_s"][0].as_f64().unwrap() > 0.5, "on the big core: {account}");
+}
+
 /// The names of the CPUs that these tests may use.
 fn cpus() -> Vec<String> {
     let set = mask("self").unwrap();
@@ -421,11 +537,13 @@ fn no_thread_keeps_a_mask_that_the_program_does_not_want() {
     storms(&[], |lost| lost == 0);
 }
 
+/// What starts a command that may not use eBPF.
+const WITHOUT_EBPF: [&str; 3] = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin,-sys_resource", "--inh-caps=-all"];
+
 /// Without eBPF a chosen mask may be taken for an inherited one, but no inherited one for a chosen one.
 #[test(two_cpus)]
 fn no_thread_stays_bound_without_ebpf() {
-    let less = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin,-sys_resource", "--inh-caps=-all"];
-    storms(&less, |_| true);
+    storms(&WITHOUT_EBPF, |_| true);
 }
 
 /// Storms under all kinds of policies, Evenkeel started by some words. How many masks may be lost depends.

@@ -90,6 +90,7 @@ impl Kernel for Heat {
 
     /// The initial state is an eigenvector of the discrete operator, so each step multiplies it by the same factor.
     fn check(plate: &Plate, result: &Temperatures) -> Result<(), Wrong> {
+        ensure(result.values.len() == plate.rows * plate.columns, || format!("{} points", result.values.len()))?;
         let slow = |gap: f64| 4.0 / (gap * gap) * libm::sin(gap / 2.0).powi(2);
         let factor = 1.0 - plate.time_step() * (slow(plate.row_gap()) + slow(plate.gap()));
         let faded = factor.powi(plate.steps as i32);
@@ -145,6 +146,14 @@ mod tests {
     fn a_missing_step_is_found_out() {
         let plate = Plate { rows: 20, columns: 10, steps: 50, rows_a_task: 3 };
         let result = Heat::run(&Serial, &Plate { steps: 49, ..plate });
+        assert!(Heat::check(&plate, &result).is_err());
+    }
+
+    #[test]
+    fn a_missing_point_is_found_out() {
+        let plate = Plate { rows: 20, columns: 10, steps: 5, rows_a_task: 3 };
+        let mut result = Heat::run(&Serial, &plate);
+        result.values.pop();
         assert!(Heat::check(&plate, &result).is_err());
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use evenkeel_model::{CoreSet, Machine, Ns};
 use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::{Class, Setup, ThreadKind};
+use evenkeel_topology::list;
 
 use super::affinity::{Affinity, Moved, Moving};
 use super::counters::ThreadCounters;
@@ -35,6 +36,8 @@ pub const PERIODS: std::ops::RangeInclusive<Ns> = SOONEST..=Ns::from_secs(10);
 /// When all masks are given back, threads that are still being started are waited for, but not longer than this.
 const PATIENCE: Ns = Ns::from_secs(2);
 const ROUND: Duration = Duration::from_millis(5);
+/// How often masks that leave out cores are read again.
+const READ_AGAIN: Ns = Ns::from_ms(100);
 
 /// How a program is to be followed.
 pub struct Plan {
@@ -68,6 +71,10 @@ pub(super) struct Follow {
     used: Used,
     orphans: Option<Orphans>,
     timeline: Option<Timeline>,
+    /// The cores of threads whose masks were found to leave out some.
+    narrow: BTreeMap<Tid, CoreSet>,
+    /// When these masks were last read again.
+    read: Ns,
     /// Why no thread can be moved.
     pub(super) barred: Option<String>,
     renewed: u32,
@@ -118,7 +125,9 @@ impl Follow {
             used,
             orphans,
             timeline,
-            barred: barred(process).filter(|_| steers),
+            narrow: BTreeMap::new(),
+            read: now,
+            barred: barred(process).or_else(|| apart(process, &plan.cpus)).filter(|_| steers),
             renewed: 0,
             watched: Watched::new(process, plan),
             summary: Summary::default(),
@@ -148,9 +157,12 @@ impl Follow {
         }
         self.remember(now);
         self.obey(now)?;
+        self.read_again(now);
         let mut cores = BTreeMap::new();
         self.affinity.adopt(&newcomers, &self.processes, &mut self.sampler, &mut cores)?;
         self.affinity.seen(now)?;
+        let all = self.driver.machine().all();
+        self.narrow.extend(cores.iter().filter(|(_, cores)| **cores != all));
         for sample in &newcomers {
             self.introduce(sample, now);
         }
@@ -180,6 +192,7 @@ impl Follow {
                 self.summary.threads.push(known.summary(tid));
             }
             self.watched.unpinned(tid);
+            self.narrow.remove(&tid);
         }
         if !self.driver.gone().is_empty() {
             // Another process may get the number of one that has ended.
@@ -204,6 +217,21 @@ impl Follow {
             }
         }
         Ok(())
+    }
+
+    /// Learns which masks have changed that left out cores: without eBPF nothing else tells that one is wider again.
+    fn read_again(&mut self, now: Ns) {
+        if now.since(self.read) < READ_AGAIN {
+            return;
+        }
+        self.read = now;
+        for (tid, cores) in &mut self.narrow {
+            let own = self.affinity.own(*tid);
+            if own != *cores && !self.affinity.binds(*tid) && !self.watched.pinned(*tid) {
+                *cores = own;
+                self.driver.allow(now, *tid, own);
+            }
+        }
     }
 
     /// Samples all threads, keeps account of those that are gone, and returns those that were not seen before.
@@ -271,7 +299,7 @@ impl Follow {
         });
         let moved = self.summary.moves + self.summary.binds > 0;
         self.summary.powerless = !moved && (self.barred.is_some() || self.summary.refused > 0);
-        let barred = self.barred.take().map(|why| format!("Nothing was moved: {why}."));
+        let barred = self.barred.take().filter(|_| !moved).map(|why| format!("Nothing was moved: {why}."));
         self.summary.missing = [barred].into_iter().chain(self.missing()).chain([renewed]).flatten().collect();
         self.summary.pairs = self.sampler.pairs();
         self.summary.timeline = self.timeline;
@@ -351,6 +379,7 @@ impl Follow {
             self.affinity.bind_due(now, &mut self.sampler, |tid, cores| own_masks.push((tid, cores)))?;
         for (tid, cores) in own_masks {
             self.driver.allow(now, tid, cores);
+            self.narrow.insert(tid, cores);
         }
         Ok(())
     }
@@ -369,4 +398,12 @@ pub(super) fn barred(process: Tid) -> Option<String> {
     (!mask::changeable(process)).then(|| {
         format!("process {process} is another user's; moving its threads needs root, its owner or CAP_SYS_NICE")
     })
+}
+
+/// Why no thread of a process can be moved between some CPUs: it may use none of them.
+fn apart(process: Tid, cpus: &[u16]) -> Option<String> {
+    let own: Vec<u16> = mask::cpus(&mask::of_thread(process).ok()?).collect();
+    let (may, between) = (list::text(&own), list::text(cpus));
+    (!own.iter().any(|cpu| cpus.contains(cpu)))
+        .then(|| format!("process {process} may only use CPU {may}, and threads are moved between CPU {between}"))
 }

@@ -109,7 +109,7 @@ impl ProcSampler {
     fn find_children(&mut self) {
         let mut unseen: Vec<Tid> = self.processes.keys().copied().collect();
         while let Some(pid) = unseen.pop() {
-            for child in process::children(pid) {
+            for child in started_by(pid) {
                 if let Entry::Vacant(entry) = self.processes.entry(child) {
                     entry.insert(Process::default());
                     unseen.push(child);
@@ -117,6 +117,12 @@ impl ProcSampler {
             }
         }
     }
+}
+
+/// The processes that a process has started and that still are. Evenkeel is none of a program's, also if the shell that it follows has
+/// started it.
+pub(super) fn started_by(process: Tid) -> Vec<Tid> {
+    process::children(process).into_iter().filter(|child| *child != std::process::id()).collect()
 }
 
 fn path(pid: Tid, tid: Tid, name: &str) -> String {

@@ -8,7 +8,7 @@ use evenkeel_model::Ns;
 use evenkeel_sched::policy::Culprit;
 use rustix::thread::CpuSet;
 
-use super::proc::ProcSampler;
+use super::proc::{ProcSampler, started_by};
 use crate::event::Tid;
 use crate::process;
 use crate::sample::{Blame, PairWaits, Sample};
@@ -27,11 +27,18 @@ pub(super) enum Sampler {
 }
 
 impl Sampler {
-    /// Follows a process. CPUs of `big` that go idle end a wait.
+    /// Follows a process and all that it has started. CPUs of `big` that go idle end a wait.
     pub fn open(process: Tid, type_of: Vec<u8>, big: Vec<u16>) -> io::Result<Self> {
         match Watch::new(Options { type_of: type_of.clone(), alarm_idle: big, ..Options::default() }) {
             Ok(mut watch) => {
                 watch.follow(process)?;
+                // Parents first: what these start from then on is followed by itself.
+                let mut children = started_by(process);
+                while let Some(child) = children.pop() {
+                    // It may have ended.
+                    let _ = watch.follow(child);
+                    children.extend(started_by(child));
+                }
                 Ok(Self::Watch { watch: Box::new(watch), blame: BTreeMap::new() })
             }
             Err(error) => Ok(Self::Proc { sampler: ProcSampler::new(process, type_of), why: error.to_string() }),

@@ -1,10 +1,13 @@
 //! The CPU time that a program has used by the kernel's own account, which has also what no sample saw: threads that began
 //! and ended between two samples, and the last moments of others.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use evenkeel_model::Ns;
 
+use super::proc::started_by;
 use crate::clock::children_time;
 use crate::event::Tid;
 use crate::process;
@@ -25,7 +28,17 @@ pub(super) enum Used {
         before: Ns,
         /// What it had used when it was last there.
         last: Ns,
+        /// What it had started by then, parents before their children.
+        earlier: Vec<Earlier>,
     },
+}
+
+/// A process that was there before it was followed.
+pub(super) struct Earlier {
+    process: Tid,
+    parent: Tid,
+    /// What it had used by then.
+    used: Ns,
 }
 
 impl Used {
@@ -38,7 +51,14 @@ impl Used {
     /// Of a process that runs.
     pub fn of_process(process: Tid) -> Self {
         let before = stat(process).unwrap_or_default();
-        Self::Process { process, before, last: before }
+        let (mut earlier, mut parents) = (Vec::new(), vec![process]);
+        while let Some(parent) = parents.pop() {
+            let children = started_by(parent);
+            let known = |child: &Tid| Earlier { process: *child, parent, used: stat(*child).unwrap_or_default() };
+            earlier.extend(children.iter().map(known));
+            parents.extend(children);
+        }
+        Self::Process { process, before, last: before, earlier }
     }
 
     /// To be called while the process may still be there.
@@ -63,9 +83,22 @@ impl Used {
         living
             + match self {
                 Self::Child { before } => children_time().since(*before),
-                Self::Process { before, last, .. } => last.since(*before),
+                Self::Process { process, before, last, earlier } => last.since(*before + added(*process, earlier)),
             }
     }
+}
+
+/// What the kernel has added to the account of a process although it was used before: that of earlier processes that have ended and were
+/// waited for, with all between them and it.
+fn added(process: Tid, earlier: &[Earlier]) -> Ns {
+    let (mut waited_for, mut sum) = (BTreeSet::from([process]), Ns::ZERO);
+    for child in earlier {
+        if waited_for.contains(&child.parent) && !Path::new(&format!("/proc/{}", child.process)).exists() {
+            waited_for.insert(child.process);
+            sum += child.used;
+        }
+    }
+    sum
 }
 
 /// The time that the only thread of a process has run.

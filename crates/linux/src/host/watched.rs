@@ -41,6 +41,11 @@ impl Watched {
         }
     }
 
+    /// Whether a thread is kept to some CPUs.
+    pub fn pinned(&self, tid: Tid) -> bool {
+        self.pins.contains_key(&tid)
+    }
+
     /// A thread is where its program wants it, or has gone.
     pub fn unpinned(&mut self, tid: Tid) {
         self.pins.remove(&tid);

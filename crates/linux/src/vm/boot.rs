@@ -160,7 +160,7 @@ impl Booter for Real<'_> {
             return Err(processes.lost("does not say that it is ready", signals));
         }
         let shares = options.shares.then(|| reserve(options, &processes)).transpose()?;
-        Ok(Vm { processes, port, shares, accelerator, options: options.clone(), commands: 0, began: false })
+        Ok(Vm { processes, port, shares, accelerator, options: options.clone(), commands: 0, boots: 1, began: false })
     }
 }
 

@@ -9,6 +9,7 @@ use rustix::process::geteuid;
 
 use super::kernel;
 use super::reservations::{self, Holder};
+use crate::mask;
 
 /// With a thread for each virtual core, some kernels die of a race between code patching and QEMU's translation in about
 /// one boot in twenty. It leaves this on the console.
@@ -95,12 +96,8 @@ pub(super) fn tried(what: &'static str) -> impl Fn(io::Error) -> Error {
 
 fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
     if error.raw_os_error() != Some(libc::EBUSY) {
-        // The guest's file server needs it, too.
-        return if geteuid().is_root() {
-            "this needs CAP_SYS_NICE, which a container may lack; --symmetric does without".into()
-        } else {
-            "this needs root".into()
-        };
+        let refused = error.raw_os_error() == Some(libc::EPERM);
+        return missing(geteuid().is_root(), refused && confined()).into();
     }
     if holders.is_empty() {
         return "others have reserved too much of it, and none of them is visible here: in another container?".into();
@@ -111,6 +108,23 @@ fn shares_hint(error: &io::Error, holders: &[Holder]) -> String {
     }
     text += "; wait for that to end, or leave all cores equally fast with --symmetric";
     text
+}
+
+/// What SCHED_DEADLINE needs that this process does not have.
+fn missing(root: bool, confined: bool) -> &'static str {
+    match (root, confined) {
+        // The guest's file server needs it, too.
+        (false, _) => "this needs root",
+        (true, true) => {
+            "this needs all CPUs, of which this process may use some only (taskset, a cpuset); --symmetric does without"
+        }
+        (true, false) => "this needs CAP_SYS_NICE, which a container may lack; --symmetric does without",
+    }
+}
+
+/// Whether there are CPUs that this process may not use. The kernel gives it no reservation then (sched_setattr(2)).
+fn confined() -> bool {
+    mask::own().is_ok_and(|own| mask::online().iter().any(|cpu| !own.contains(cpu)))
 }
 
 /// The last words of a guest; all that its kernel says of its death, if it does.
@@ -130,6 +144,14 @@ fn console_tail(console: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_process_lacks_for_reservations_is_what_is_named() {
+        assert_eq!([missing(false, false), missing(false, true)], ["this needs root"; 2]);
+        assert!(missing(true, false).contains("CAP_SYS_NICE"));
+        let confined = missing(true, true);
+        assert!(confined.contains("taskset") && !confined.contains("CAP_SYS_NICE"), "{confined}");
+    }
 
     #[test]
     fn a_kernel_that_panics_is_heard_to_the_end() {

@@ -24,7 +24,7 @@ pub(crate) mod shares;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use evenkeel_model::Ns;
@@ -55,6 +55,8 @@ pub struct Vm {
     accelerator: Accelerator,
     options: Options,
     commands: u32,
+    /// How often it was booted.
+    boots: u32,
     /// Whether the last command has begun.
     began: bool,
 }
@@ -112,6 +114,11 @@ impl Vm {
         self.accelerator
     }
 
+    /// How often it was booted: more than once if QEMU crashed before a command had begun.
+    pub fn boots(&self) -> u32 {
+        self.boots
+    }
+
     /// Runs a command. `output` receives what it writes, as it is written. If QEMU crashes before the command has begun, the
     /// guest is booted again.
     ///
@@ -133,7 +140,9 @@ impl Vm {
                     // The new one needs the reservations of the old one.
                     self.processes.end();
                     self.shares = None;
+                    let before = self.boots;
                     *self = Self::boot(&self.options, signals, notice)?;
+                    self.boots += before;
                 }
                 result => return result,
             }
@@ -158,20 +167,25 @@ impl Vm {
         };
         self.port.send(&Request::Run(run)).map_err(|lost| self.processes.lost(lost.0, signals))?;
         let deadline = job.timeout.map(|timeout| (clock() + timeout, timeout));
-        let reply = loop {
-            let received = self.port.receive().map_err(|lost| self.processes.lost(lost.0, signals));
-            // What it wrote before its end, too.
-            forward(&mut streams, output)?;
-            match received? {
-                Some(Reply::Begins) => self.began = true,
-                Some(reply) => break reply,
-                None => {}
-            }
-            self.processes.check(signals)?;
-            if let Some((_, timeout)) = deadline.filter(|(deadline, _)| clock() > *deadline) {
-                return Err(Error::Timeout(timeout));
-            }
+        let uninterrupted = || signals.end_signal().map_or(Ok(()), |signal| Err(Error::Interrupted(signal)));
+        let in_time = || match deadline {
+            Some((deadline, timeout)) if clock() > deadline => Err(Error::Timeout(timeout)),
+            _ => uninterrupted(),
         };
+        let last = loop {
+            match self.port.receive().map_err(|lost| self.processes.lost(lost.0, signals)) {
+                Ok(Some(Reply::Begins)) => self.began = true,
+                Ok(Some(reply)) => break Ok(reply),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+            forward(&mut streams, output, in_time)?;
+            self.processes.check(signals)?;
+            in_time()?;
+        };
+        // What it wrote before its end, too. What it has left running may still write.
+        forward(&mut streams, output, uninterrupted)?;
+        let reply = last?;
         names.iter().for_each(|name| drop(fs::remove_file(name)));
         match reply {
             Reply::Ended { code, nanoseconds } => Ok(Ended { code, elapsed: Ns(nanoseconds) }),
@@ -195,16 +209,28 @@ fn environment(own: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, 
         .collect()
 }
 
-/// Passes on what is new in the files that a command writes to.
-fn forward(streams: &mut [(Stream, File); 2], output: &mut Sink<'_>) -> Result<(), Error> {
+/// Passes on what is new in the files that a command writes to, as far as they reach now: it may write faster than its
+/// output is read. Before each further buffer of a file there is a `check`.
+fn forward(
+    streams: &mut [(Stream, File); 2],
+    output: &mut Sink<'_>,
+    check: impl Fn() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let wrong = tried("cannot read what the command wrote");
     let mut buffer = [0; 1 << 16];
     for (stream, file) in streams {
+        let length = file.metadata().map_err(&wrong)?.len();
+        let passed = file.stream_position().map_err(&wrong)?;
+        let mut present = file.take(length.saturating_sub(passed));
         loop {
-            let read = file.read(&mut buffer).map_err(tried("cannot read what the command wrote"))?;
+            let read = present.read(&mut buffer).map_err(&wrong)?;
             if read == 0 {
                 break;
             }
             output(*stream, &buffer[..read]).map_err(Error::Output)?;
+            if present.limit() > 0 {
+                check()?;
+            }
         }
     }
     Ok(())
@@ -212,7 +238,37 @@ fn forward(streams: &mut [(Stream, File); 2], output: &mut Sink<'_>) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::io::Write;
+
     use super::*;
+
+    /// What a buffer has of it.
+    const BUFFER: usize = 1 << 16;
+
+    #[test]
+    fn a_command_that_writes_faster_than_it_is_read_can_be_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["out", "err"].map(|name| folder.path().join(name));
+        let [mut out, _] = names.each_ref().map(|name| File::create(name).unwrap());
+        let [of_out, of_err] = names.each_ref().map(|name| File::open(name).unwrap());
+        let mut streams = [(Stream::Output, of_out), (Stream::Errors, of_err)];
+        out.write_all(&[b'x'; 3 * BUFFER]).unwrap();
+        let (passed, checks) = (Cell::new(0), Cell::new(0));
+        let mut sink = |_: Stream, bytes: &[u8]| {
+            passed.set(passed.get() + bytes.len());
+            assert!(passed.get() < 100 * BUFFER, "there is no end of it");
+            out.write_all(&[b'x'; BUFFER])
+        };
+        let check = || {
+            checks.set(checks.get() + 1);
+            Ok(())
+        };
+        forward(&mut streams, &mut sink, check).unwrap();
+        assert_eq!((passed.get(), checks.get()), (3 * BUFFER, 2));
+        let stopped = forward(&mut streams, &mut sink, || Err(Error::Interrupted(libc::SIGINT)));
+        assert!(matches!(stopped, Err(Error::Interrupted(libc::SIGINT))) && passed.get() == 4 * BUFFER, "{stopped:?}");
+    }
 
     #[test]
     fn a_guest_has_the_variables_that_mean_the_same_there() {

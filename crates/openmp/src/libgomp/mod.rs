@@ -43,6 +43,7 @@ struct Gomp {
     processors: Ask,
     set_threads: Set,
     level: Ask,
+    nested: Ask,
     team_count: Ask,
     team_size: Ask,
     thread_number: Ask,
@@ -100,6 +101,7 @@ impl Gomp {
                 processors: ask(c"omp_get_num_procs")?,
                 set_threads: function.beside(c"omp_set_num_threads")?.function::<Set>(),
                 level: ask(c"omp_get_level")?,
+                nested: ask(c"omp_get_nested")?,
                 team_count: ask(c"omp_get_num_teams")?,
                 team_size: ask(c"omp_get_num_threads")?,
                 thread_number: ask(c"omp_get_thread_num")?,
@@ -149,7 +151,9 @@ impl Gomp {
     ) -> T {
         self.tell();
         if !self.is_outermost() {
-            return fork(code, data);
+            let forked = || fork(code, data);
+            // The threads that it starts inherit where this one may run.
+            return if Self::ask(self.nested) != 0 { self.cores.released(forked) } else { forked() };
         }
         let mut team = begins_all().then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();
         if let Some(team) = team.take_if(|team| team.is_brief()) {

@@ -100,6 +100,22 @@ fn a_merge_takes_no_other_table_away_and_none_that_is_at_work() {
 }
 
 #[test]
+fn a_merge_takes_no_part_that_is_not_at_its_end() {
+    let (folder, path) = table();
+    let part = folder.path().join("part.parquet");
+    run(&grid(SMALL), &Request::into(&part));
+    let journal = evenkeel_sweep::journal(&part);
+    fs::write(&journal, "\"fresh\"\n").unwrap();
+    let incomplete = Merging { incomplete: true, drop: true };
+    let error = merge(std::slice::from_ref(&part), &path, incomplete).unwrap_err().to_string();
+    assert!(error.contains("part.parquet.journal: it is of a part that is not at its end"), "{error}");
+    assert_eq!(names(folder.path()), ["part.parquet", "part.parquet.journal"]);
+    // A sweep that has not done anything yet has changed nothing, either.
+    fs::write(&journal, "").unwrap();
+    assert_eq!(merge(std::slice::from_ref(&part), &path, Merging::default()).unwrap(), 8);
+}
+
+#[test]
 fn a_table_that_cannot_be_written_costs_no_run() {
     let (folder, path) = table();
     std::os::unix::fs::symlink("nowhere/at.parquet", &path).unwrap();
@@ -460,4 +476,55 @@ fn each_part_has_a_file_of_its_own() {
         assert!(matches!(error, Error::OtherShard { .. }), "{error}");
         assert!(fs::read(&path).unwrap() == before);
     }
+}
+
+#[test]
+fn parts_of_a_grid_that_has_grown_leave_to_each_other_what_is_theirs() {
+    let (folder, whole) = table();
+    let (small, large) = (grid(&GRID.replace("\"2B2S\", \"4B4S\"", "\"2B2S\"")), grid(GRID));
+    let parts = ["1", "2", "3"].map(|number| folder.path().join(number));
+    let part = |grid: &Grid, number: usize, drop| {
+        let shard = format!("{number}/3").parse().unwrap();
+        let request = Request { shard, drop, ..Request::into(&parts[number - 1]) };
+        let already = evenkeel_sweep::already(grid, &request, evenkeel_sim::MAX_EVENTS);
+        let swept = sweep(grid, &request, &Control::default());
+        assert_eq!(already.is_ok(), swept.is_ok());
+        swept
+    };
+    let computed = |grid: &Grid, drop| (1..=3).map(|number| part(grid, number, drop).unwrap().computed).sum::<u64>();
+    assert_eq!(computed(&small, false), RUNS / 2);
+    let before = fs::read(&parts[0]).unwrap();
+    let error = part(&large, 1, false).unwrap_err();
+    assert!(matches!(error, Error::DealtAnew { runs: 1.., .. }), "{error}");
+    assert!(fs::read(&parts[0]).unwrap() == before);
+    // Each takes its own from what all have done: no run is done again.
+    merge(&parts, &whole, Merging::default()).unwrap();
+    for part in &parts {
+        fs::copy(&whole, part).unwrap();
+    }
+    assert_eq!(computed(&large, true), RUNS / 2);
+    merge(&parts, &whole, Merging { drop: true, ..Merging::default() }).unwrap();
+    let (_other, fresh) = table();
+    run(&large, &Request::into(&fresh));
+    assert!(fs::read(&whole).unwrap() == fs::read(&fresh).unwrap());
+}
+
+#[test]
+fn a_journal_of_a_grid_that_has_grown_is_told_from_that_of_another_part() {
+    let (folder, path) = table();
+    run(&grid(&GRID.replace("seeds = 3", "seeds = 2")), &Request::into(&path));
+    let (same, grown) = (grid(GRID), grid(&GRID.replace("seeds = 3", "seeds = 4")));
+    let done = stopped_after(1, &same, &Request::into(&path));
+    fs::remove_file(&path).unwrap();
+    let part = |grid: &Grid, drop| {
+        let request = Request { shard: "2/2".parse().unwrap(), drop, ..Request::into(&path) };
+        sweep(grid, &request, &Control::default())
+    };
+    let error = part(&same, true).unwrap_err();
+    assert!(matches!(error, Error::OtherShard { .. }), "{error}");
+    let error = part(&grown, false).unwrap_err();
+    assert!(matches!(error, Error::DealtAnew { runs, .. } if runs < done), "{error}");
+    assert_eq!(names(folder.path()), ["out.parquet.journal"]);
+    let Done { runs, computed, .. } = part(&grown, true).unwrap();
+    assert!((1..runs).contains(&computed), "{computed} of {runs}");
 }

@@ -24,6 +24,7 @@ use evenkeel_model::Ns;
 use rustix::thread::CpuSet;
 
 use crate::event::Tid;
+use crate::mask;
 
 /// A fork takes no longer than this from the copy of the mask until the new thread can be seen.
 pub const IN_FLIGHT: Ns = Ns::from_ms(50);
@@ -130,9 +131,9 @@ impl Grants {
         let family = newborn.family().filter(|family| processes.get(family).is_some_and(|known| *known < since));
         let may_come_from = |grant: &&Grant| {
             grant.tid != newborn.tid
-                && grant.mask == newborn.mask
                 && (grant.from <= end && since <= grant.to)
                 && family.is_none_or(|family| grant.process == family)
+                && mask::still(&newborn.mask, &grant.mask)
         };
         self.grants.iter().rev().find(may_come_from).map(|grant| grant.own)
     }

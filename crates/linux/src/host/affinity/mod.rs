@@ -209,15 +209,18 @@ impl Affinity {
             return Ok(Moved::Later);
         }
         let Ok(present) = sched_getaffinity(pid(tid)) else { return Ok(Moved::Not) };
+        let binding = self.bound.get(&tid).map(|bound| bound.change);
+        let binding = binding.filter(|change| mask::still(&present, &change.after));
         let cpu = self.cpus[core];
         if !present.is_set(usize::from(cpu)) {
-            return Ok(Moved::Forbidden(self.cores(&present)));
+            // The program has not set this mask: a policy moves to where it binds only after that.
+            return Ok(if binding.is_some() { Moved::Later } else { Moved::Forbidden(self.cores(&present)) });
         }
         let after = mask::of([cpu]);
         if present == after {
             return Ok(Moved::Done);
         }
-        let before = mask::lasting(present);
+        let before = binding.map_or_else(|| mask::lasting(present), |change| change.after);
         let slot = self.guard.record(&Change { tid, started, process, before, after, inherited: false })?;
         // On a busy machine this thread would wait for a CPU while the mask is narrow, for many ms.
         let urgent = Urgent::this_thread();
@@ -271,7 +274,7 @@ impl Affinity {
             }
             let Ok(present) = sched_getaffinity(pid(tid)) else { continue };
             let own = match self.unbound(tid)? {
-                Some(change) if change.after == present => change.before,
+                Some(change) if mask::still(&present, &change.after) => change.before,
                 Some(_) => {
                     changed(tid, self.cores(&present));
                     present
@@ -310,7 +313,7 @@ impl Affinity {
         let present = sched_getaffinity(pid(tid)).unwrap_or(self.first);
         let Some(change) = self.unbound(tid)? else { return Ok(self.cores(&present)) };
         // Its program has chosen since.
-        if present != change.after {
+        if !mask::still(&present, &change.after) {
             return Ok(self.cores(&present));
         }
         let (_, chosen) = self.settle(tid, &change.before, sampler)?;
@@ -321,6 +324,11 @@ impl Affinity {
     pub fn own(&self, tid: Tid) -> CoreSet {
         let present = || sched_getaffinity(pid(tid)).unwrap_or(self.first);
         self.cores(&self.bound.get(&tid).map_or_else(present, |bound| bound.change.before))
+    }
+
+    /// Whether a thread is kept to some cores.
+    pub fn binds(&self, tid: Tid) -> bool {
+        self.bound.contains_key(&tid)
     }
 
     /// A thread is not bound any more.
@@ -381,7 +389,7 @@ impl Affinity {
         self.wanted.clear();
         for (tid, Bound { change, slot }) in std::mem::take(&mut self.bound) {
             let same = process::started(tid) == Some(change.started) && sampler.wish(tid).is_none();
-            if same && sched_getaffinity(pid(tid)).is_ok_and(|now| now == change.after) {
+            if same && sched_getaffinity(pid(tid)).is_ok_and(|now| mask::still(&now, &change.after)) {
                 let _ = self.settle(tid, &change.before, sampler);
             }
             let _ = self.retire(slot);

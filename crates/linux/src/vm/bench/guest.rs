@@ -160,13 +160,17 @@ impl<'a> Guest<'a> {
             let (folder, signals) = (self.folder, self.signals);
             let mut warn = |text: &str| caller.warn(text);
             let vm = self.vm(&mut warn)?;
+            let before = vm.boots();
             let job = Job { command, directory: folder, writable: &[], timeout: Some(timeout) };
             let mut keep = |stream, bytes: &[u8]| {
                 let kept = if stream == Stream::Output { &mut text } else { &mut errors };
                 kept.extend_from_slice(bytes);
                 Ok(())
             };
-            match vm.run(&job, signals, &mut keep, &mut warn) {
+            let ran = vm.run(&job, signals, &mut keep, &mut warn);
+            let anew = vm.boots() - before;
+            self.boots += anew;
+            match ran {
                 Ok(ended) if ended.code == 0 => return Ok(Output::of(&String::from_utf8_lossy(&text))),
                 Ok(ended) => {
                     let (command, errors) = (command.join(" "), String::from_utf8_lossy(&errors).into_owned());

@@ -1,0 +1,29 @@
+// Regions inside the loop of a region: says on how few CPUs a thread of them may run.
+#define _GNU_SOURCE
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROUNDS = 4, OUTER = 64, INNER = 20000 };
+
+// How many regions, one inside the other, may have several threads.
+int main(int argc, char **argv) {
+    omp_set_max_active_levels(argc > 1 ? atoi(argv[1]) : 1);
+    int fewest = CPU_SETSIZE;
+    long sum = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+#pragma omp parallel for schedule(static) reduction(+ : sum) reduction(min : fewest)
+        for (int i = 0; i < OUTER; i++) {
+#pragma omp parallel for num_threads(2) schedule(static) reduction(+ : sum) reduction(min : fewest)
+            for (int k = 0; k < INNER; k++) {
+                cpu_set_t mask;
+                if (k % 1000 == 0 && sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) < fewest)
+                    fewest = CPU_COUNT(&mask);
+                sum += k;
+            }
+        }
+    }
+    printf("sum: %ld, on %d CPUs\n", sum, fewest);
+    return 0;
+}
