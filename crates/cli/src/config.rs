@@ -112,7 +112,7 @@ fn values_of(command: &Command, matches: &ArgMatches) -> Vec<OsString> {
     }
     let of = |arg: &Arg| {
         let values = matches.try_get_raw(arg.get_id().as_str()).ok().flatten().into_iter().flatten();
-        let program = arg.is_trailing_var_arg_set();
+        let program = arg.is_trailing_var_arg_set() || arg.is_last_set();
         let values = values.take(if program { 1 } else { usize::MAX });
         values
             .filter(|value| !program || value.as_encoded_bytes().contains(&b'/'))
@@ -256,7 +256,8 @@ mod tests {
         assert!(given("w.toml") && given("2B2S") && given("own.toml") && given("page") && !given("pfs"));
         let given = values("evenkeel run --html page ./app words");
         assert!(given("page") && given("./app") && !given("words"));
-        assert!(!values("evenkeel run -o make -- make")("make -"), "one of PATH");
+        let given = values("evenkeel emulate 1B1L -o out -- ./app words");
+        assert!(given("out") && given("./app") && !given("words"));
         let given = values("evenkeel vm bench --html page");
         assert!(given("page"));
     }

@@ -88,13 +88,13 @@ fn play<W: Write>(account: &Account<'_>, timeline: &Timeline, tracks: &mut Track
         match what {
             What::Runs => {
                 on.insert(tid, cpu);
-                tracks.slice(track_of_cpu(cpu), Some(&account.thread_name(tid)), &[]);
-                tracks.slice(track_of(tid), Some(&format!("runs on {}", account.cpu_name(cpu))), &[]);
+                tracks.slice(track_of_cpu(cpu), &account.thread_name(tid), &[]);
+                tracks.slice(track_of(tid), &format!("runs on {}", account.cpu_name(cpu)), &[]);
             }
             What::Stops => {
-                tracks.slice(track_of_cpu(cpu), None, &[]);
+                tracks.end(track_of_cpu(cpu), &[]);
                 if on.get(&tid) == Some(&cpu) {
-                    tracks.slice(track_of(tid), None, &[]);
+                    tracks.end(track_of(tid), &[]);
                 }
             }
             What::Moves => {

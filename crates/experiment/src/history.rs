@@ -292,6 +292,13 @@ impl Recorder {
         self.names.insert(what.to_owned(), next);
         Why::Blocked(next)
     }
+
+    /// A thread is gone: what it waited for is over, should it begin again.
+    fn gone(&mut self, thread: ThreadId) {
+        if let Some(state) = self.threads.get_mut(thread.index()) {
+            (state.ready, state.blocked, state.began, state.woken) = (None, None, None, Woken::No);
+        }
+    }
 }
 
 impl Observer for Recorder {
@@ -317,10 +324,14 @@ impl Observer for Recorder {
                     Stop::Taken => Why::Taken,
                     Stop::Yielded => Why::Yielded,
                     Stop::Blocked(what) => self.wait(at, thread, what),
-                    Stop::Exited => Why::Exited,
+                    Stop::Exited => {
+                        self.gone(thread);
+                        Why::Exited
+                    }
                 };
                 self.stop(core, at, why);
             }
+            Event::Gone { thread } => self.gone(thread),
             Event::Power { cluster, power } => {
                 set(&mut self.history.power, at, cluster, power);
                 if self.history.power.len() >= self.most {

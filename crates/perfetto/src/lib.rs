@@ -67,14 +67,17 @@ impl<W: io::Write> Tracks<W> {
         });
     }
 
-    /// Ends the track's slice, if one has begun, and begins another, if it is to have one.
-    pub fn slice(&mut self, track: Track, name: Option<&str>, notes: &[(&str, &str)]) {
+    /// Ends the track's slice, if one has begun, and begins another.
+    pub fn slice(&mut self, track: Track, name: &str, notes: &[(&str, &str)]) {
+        self.end(track, &[]);
+        self.open.insert(track);
+        self.event(track, Type::SliceBegin, Some(name), notes);
+    }
+
+    /// Ends the track's slice, if one has begun. Its notes are added to those with which it began.
+    pub fn end(&mut self, track: Track, notes: &[(&str, &str)]) {
         if self.open.remove(&track) {
-            self.event(track, Type::SliceEnd, None, &[]);
-        }
-        if name.is_some() {
-            self.open.insert(track);
-            self.event(track, Type::SliceBegin, name, notes);
+            self.event(track, Type::SliceEnd, None, notes);
         }
     }
 

@@ -61,19 +61,22 @@ pub fn write_perfetto<W: io::Write>(events: &[Event], out: W) -> io::Result<W> {
         if let Some(cpu) = runs[event.worker].take()
             && !runs.contains(&Some(cpu))
         {
-            tracks.slice(of_cpu(cpu), None, &[]);
+            tracks.end(of_cpu(cpu), &[]);
         }
         let doing = match event.what {
             What::Runs => {
                 runs[event.worker] = Some(event.cpu);
-                tracks.slice(of_cpu(event.cpu), Some(&format!("worker {}", event.worker)), &[]);
+                tracks.slice(of_cpu(event.cpu), &format!("worker {}", event.worker), &[]);
                 Some("runs")
             }
             What::Waits => Some("waits"),
             What::Leaves => None,
         };
         let cpu = event.cpu.to_string();
-        tracks.slice(of_worker(event.worker), doing, &[("CPU", &cpu)]);
+        match doing {
+            Some(doing) => tracks.slice(of_worker(event.worker), doing, &[("CPU", &cpu)]),
+            None => tracks.end(of_worker(event.worker), &[]),
+        }
     }
     tracks.finish()
 }

@@ -81,15 +81,25 @@ fn powers_may_be_those_of_cores_whose_speeds_are_given() {
             fs::write(cpufreq.join("cpuinfo_max_freq"), "666000").unwrap();
         }
         fs::write(cpus.join("online"), "0-63").unwrap();
-        let environment = [(SYSFS, folder.path()), (POWERS, Path::new("aaws-4B4L"))];
-        alone("powers_may_be_those_of_cores_whose_speeds_are_given", &environment);
+        for (powers, mistakes) in [("aaws-4B4L", 0), ("/nowhere.toml", 1)] {
+            let environment = [(SYSFS, folder.path()), (POWERS, Path::new(powers))];
+            let output = alone("powers_may_be_those_of_cores_whose_speeds_are_given", &environment);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(said.matches("evenkeel: EVENKEEL_POWERS=").count(), mistakes, "{said}");
+        }
         return;
     }
     assert!(this_machine().is_err(), "its cores are of one kind");
     match this_machine_with_speeds("0=3,1=1") {
         // This process may use others only.
-        Err(others) if others.contains("may be used") || others.contains("there is no CPU") => {}
-        machine => assert_eq!(machine.unwrap().power, Some("machine file")),
+        Err(others) if others.contains("may be used") || others.contains("there is no CPU") => {
+            eprint!("{}", if env::var(POWERS).unwrap() == "/nowhere.toml" { "evenkeel: EVENKEEL_POWERS=" } else { "" });
+        }
+        machine => {
+            let machine = machine.unwrap();
+            assert_eq!(machine.kinds.len(), 2);
+            assert_eq!(machine.power == Some("machine file"), env::var(POWERS).unwrap() == "aaws-4B4L");
+        }
     }
 }
 

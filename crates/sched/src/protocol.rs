@@ -12,7 +12,7 @@
 //! | [`Next::Run`] | the thread does not wait any more, the core has another one, or the scheduler has changed its mind | counted; the thread, if it waits, is `ready(Preempted)`; the core is rescheduled | the core runs the thread |
 //! | [`Action::Reschedule`] | what ran there has left by itself | `next` for the core all the same | what runs there is `ready(Preempted)`; then [`Scheduler::next`] for the core |
 //! | [`Action::Take`] | the thread does not run on `from`, or `to` has a thread | counted; `next(to)`, since `to` may still be without work | the thread is `ready(Taken { by: to })`; `next(to)`, `next(from)` |
-//! | [`Action::Swap`] | the second thread does not run on its core, or the first neither runs on nor waits for its own | counted; both stay where they are | both are `ready(Taken)` by the other's core; `next` for both cores |
+//! | [`Action::Swap`] | the second thread does not run on its core, or the first neither runs on nor waits for its own | counted; both stay where they are, and one that has left its core already is `ready(Preempted)` | both are `ready(Taken)` by the other's core; `next` for both cores |
 //! | [`Action::Affinity`], [`Action::Frequency`] | never | | done |
 //!
 //! Actions are carried out in the order in which they were made; what they lead to comes after them ([`drain`]). One about
@@ -240,9 +240,7 @@ fn perform<H: Host + ?Sized>(host: &mut H, number: u64, action: Action) -> Resul
             ([Some((from, thread)), None], !fits)
         }
         Action::Swap { threads, cores } => {
-            let state = host.scheduler().state();
-            let waits =
-                host.waiting(threads[0]) && state.ready(threads[0]) && state.thread(threads[0]).core == cores[0];
+            let waits = waits_for(host, threads[0], cores[0]);
             let runs = |which: usize| host.running(cores[which]) == Some(threads[which]);
             let first = if waits { None } else { Some((cores[0], threads[0])) };
             ([first, Some((cores[1], threads[1]))], !(waits || runs(0)) || !runs(1))
@@ -264,6 +262,12 @@ fn perform<H: Host + ?Sized>(host: &mut H, number: u64, action: Action) -> Resul
         Some(_) => host.preempt(&request)?,
     };
     settle(host, &request, progress)
+}
+
+/// Whether a thread waits for a core, for the scheduler and for the host.
+fn waits_for<H: Host + ?Sized>(host: &H, thread: ThreadId, core: CoreId) -> bool {
+    let state = host.scheduler().state();
+    host.waiting(thread) && state.ready(thread) && state.thread(thread).core == core
 }
 
 /// Ends a request: its threads are off their cores, or it turned out to be stale. Hosts call this for those whose
@@ -295,6 +299,14 @@ pub fn settle<H: Host + ?Sized>(host: &mut H, request: &Request, progress: Progr
         (Action::Take { to, .. }, Progress::Stale) => {
             host.parts().1.stale += 1;
             dispatch(host, to)
+        }
+        (Action::Swap { threads, cores }, Progress::Done)
+            if request.running[0].is_none() && !waits_for(host, threads[0], cores[0]) =>
+        {
+            // It waited when this was requested. What has given way for it has its turn again.
+            host.parts().1.stale += 1;
+            ready(host, threads[1], Why::Preempted);
+            dispatch(host, cores[1])
         }
         (Action::Swap { threads, cores }, Progress::Done) => {
             ready(host, threads[0], Why::Taken { by: cores[1] });

@@ -268,7 +268,9 @@ impl Scheduler {
     pub fn exited(&mut self, now: Ns, thread: ThreadId) {
         self.state.now = now;
         self.leave(thread);
-        self.state.threads[thread.index()].run = Run::Absent;
+        let t = &mut self.state.threads[thread.index()];
+        t.run = Run::Absent;
+        t.exited = true;
         self.state.touch(thread);
         self.follow_usage(self.state.thread(thread).core);
         self.turned(thread);
@@ -334,7 +336,7 @@ impl Scheduler {
     pub fn set_params(&mut self, now: Ns, thread: ThreadId, class: Class, cores: CoreSet, clamp: Clamp) {
         self.state.now = now;
         let queued = self.state.ready(thread);
-        let core = self.state.thread(thread).core;
+        let (core, since) = (self.state.thread(thread).core, self.state.thread(thread).since);
         if queued {
             self.dequeue(thread, core);
         }
@@ -345,6 +347,7 @@ impl Scheduler {
         self.state.allow(thread, cores, affinity);
         if queued {
             self.enqueue(thread, core);
+            self.state.threads[thread.index()].since = since;
         }
         self.note(core);
         self.state.touch(thread);
@@ -388,11 +391,26 @@ impl Scheduler {
 
     /// First steps of a new thread: counts as busy until its history says otherwise.
     fn begin(&mut self, thread: ThreadId) {
+        if self.state.thread(thread).exited {
+            self.renew(thread);
+        }
         self.state.threads[thread.index()].load = Pelt::constant(pelt::FULL, self.state.now);
         let cores = self.policy.admit(&self.state, thread);
         self.state.threads[thread.index()].run = Run::Blocked(Wait::Sleep);
         self.set_affinity(thread, cores);
         self.state.touch(thread);
+    }
+
+    /// A thread that has exited begins again: a new one, of which only what its host has said is known.
+    fn renew(&mut self, thread: ThreadId) {
+        self.policy.forget(thread);
+        let t = self.state.thread(thread);
+        let (program, kind, class, on, clamp) = (t.program, t.kind, t.class, t.core, t.clamp);
+        let (cores, affinity, future) = (*t.masks.requested(), *t.masks.affinity(), t.future);
+        self.state.reintroduce(thread, &NewThread { program, kind, class, cores, on, clamp });
+        // The host still has it where the policy allowed it last.
+        self.state.allow(thread, cores, affinity);
+        self.foretell(thread, future);
     }
 
     fn end_of_wait(&mut self, thread: ThreadId) {

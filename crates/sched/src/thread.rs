@@ -61,6 +61,8 @@ pub struct Thread {
     pub(crate) masks: Masks,
     /// Where it is in its life.
     pub run: Run,
+    /// Whether it has exited: should it begin again, it is a new one.
+    pub(crate) exited: bool,
     /// The core that it runs on, waits for, or was on last.
     pub core: CoreId,
     /// Weighted, policy-charged run time in ns, comparable within one run queue only.
@@ -148,6 +150,7 @@ impl Thread {
             clamp: spec.clamp,
             masks: Masks::new(sets, spec.cores, machine.all()),
             run: Run::Absent,
+            exited: false,
             core: if spec.cores.contains(spec.on) { spec.on } else { spec.cores.iter().next().unwrap_or(spec.on) },
             vruntime: 0,
             since: Ns::ZERO,

@@ -7,14 +7,14 @@ use evenkeel_linux::pins::Pins;
 use evenkeel_linux::{clock, wait};
 use evenkeel_model::Ns;
 
-use crate::only::{Only, adopt};
+use crate::only::{Chosen, Only};
 use crate::session::Session;
 use crate::{Error, Figures, Observed};
 
 /// How long a signal may go unnoticed that another thread has got, or that the kernel has taken the machine back.
 const POLL: Ns = Ns::from_ms(100);
 
-/// How often processes that have joined the control group are adopted, and a process or group that has gone is noticed.
+/// How often processes that have joined the control group are found, and a process or group that has gone is noticed.
 const JOIN: Ns = Ns::from_ms(500);
 
 /// What is scheduled, and until when.
@@ -64,13 +64,12 @@ impl Session {
     ) -> Result<Option<ExitStatus>, E> {
         let Follow { mut end, only, time, figures, mut observed } = follow;
         let began = clock::clock();
-        if let Some(only) = only {
-            adopt(only).map_err(|error| Error::NotAdopted { only: only.clone(), error })?;
-        }
+        let chosen = |only| Chosen::of(only).map_err(|error| Error::NotAdopted { only: only.clone(), error });
+        let mut chosen = only.map(chosen).transpose()?;
         if let End::Command(command) = &mut end {
             command.release().map_err(Error::NotStarted)?;
         }
-        let (mut told, mut adopted) = (began, began);
+        let (mut told, mut joined) = (began, began);
         // Given back at the end.
         let mut pins = Pins::default();
         loop {
@@ -87,16 +86,16 @@ impl Session {
                 told = now;
                 tell(&self.figures(), now.since(began))?;
             }
-            if let Some(only) = only
-                && now.since(adopted) >= JOIN
+            if let Some(chosen) = &mut chosen
+                && now.since(joined) >= JOIN
             {
-                adopted = now;
-                if only.gone(self.figures().living) {
+                joined = now;
+                if chosen.gone(self.figures().living) {
                     return Ok(status);
                 }
-                if let Only::Group(_) = only {
+                if let Some(Only::Group(_)) = only {
                     // What joins it later. It may go in this moment.
-                    let _ = adopt(only);
+                    let _ = chosen.join();
                 }
             }
             let due = |since: Ns, every: Option<Ns>| every.map_or(POLL, |every| (since + every).since(now));

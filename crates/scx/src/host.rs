@@ -131,7 +131,7 @@ struct Stop {
     ordered: bool,
     /// One of them has left by itself.
     stale: bool,
-    /// Other requests for one of them: stale once it has left.
+    /// Other requests for one of them: stale once it has left, but that a core is to choose again, if it then runs what it ran.
     others: Vec<Request>,
 }
 
@@ -326,16 +326,19 @@ impl<O: Orders> Host for Driver<O> {
         self.threads[thread.index()].location == Location::Waiting
     }
 
+    fn waits(&mut self, thread: ThreadId) {
+        debug_assert!(self.waiting(thread), "the scheduler is told of no thread that does not wait");
+    }
+
     fn preempt(&mut self, request: &Request) -> Result<Progress, Infallible> {
         let leaves = |stop: &&mut Stop| request.running().any(|(_, thread)| stop.left.contains(&thread));
         if let Some(stop) = self.stops.iter_mut().find(leaves) {
             // It leaves its core already, which then picks again; and so does the core that wanted it.
             return Ok(match request.action() {
-                Action::Take { .. } => {
+                Action::Take { .. } | Action::Reschedule(_) => {
                     stop.others.push(*request);
                     Progress::Late
                 }
-                Action::Reschedule(_) => Progress::Late,
                 _ => Progress::Stale,
             });
         }

@@ -1,10 +1,11 @@
 //! Scheduling a process or a control group, while the rest stays with the kernel's own scheduler.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::{fmt, io};
 
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::realtime::Ordinary;
 use evenkeel_linux::{cgroup, process, realtime};
 
 /// What is scheduled, if not all.
@@ -16,16 +17,6 @@ pub enum Only {
     Group(PathBuf),
 }
 
-impl Only {
-    /// Whether there is nothing left to schedule, with so many threads that are scheduled, and nothing can come.
-    pub(crate) fn gone(&self, living: u64) -> bool {
-        match self {
-            Self::Process(process) => living == 0 && !Path::new(&format!("/proc/{process}")).exists(),
-            Self::Group(folder) => !folder.exists(),
-        }
-    }
-}
-
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -35,25 +26,83 @@ impl fmt::Display for Only {
     }
 }
 
-/// Makes threads those of the class SCHED_EXT. What they start is so from the beginning; what joins a group later is when this is
-/// called again.
-pub(crate) fn adopt(only: &Only) -> io::Result<()> {
-    // Threads that start meanwhile are started by threads that are adopted already, or are found in the next round.
-    let mut adopted = BTreeSet::new();
-    loop {
-        let threads = match only {
-            Only::Process(process) => process::family(*process)?,
-            Only::Group(folder) => cgroup::threads(folder)?,
-        };
-        let new: Vec<Tid> = threads.into_iter().filter(|tid| adopted.insert(*tid)).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        for tid in new {
-            match realtime::ext(tid) {
-                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
-                _ => {}
+/// Threads that were made those of the class SCHED_EXT, with what they start. They are ordinary ones again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Chosen<'a> {
+    only: &'a Only,
+    /// Those that were of the class before, for another reason or since this was killed: the kernel has them scheduled, too.
+    others: BTreeSet<Tid>,
+    classes: BTreeMap<Tid, Ordinary>,
+}
+
+impl<'a> Chosen<'a> {
+    /// # Errors
+    /// There is none, or this user may not.
+    pub fn of(only: &'a Only) -> io::Result<Self> {
+        let mut chosen = Self { only, others: of_class().collect(), classes: BTreeMap::new() };
+        chosen.join()?;
+        Ok(chosen)
+    }
+
+    /// Adds what is there now. What they start is of the class from the beginning; what joins a group later is when this is called again.
+    pub fn join(&mut self) -> io::Result<()> {
+        // Threads that start meanwhile are started by threads that are in it already, or are found in the next round.
+        let mut seen = BTreeSet::new();
+        loop {
+            let threads = match self.only {
+                Only::Process(process) => process::family(*process)?,
+                Only::Group(folder) => cgroup::threads(folder)?,
+            };
+            let new: Vec<Tid> = threads.into_iter().filter(|tid| seen.insert(*tid)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for tid in new {
+                match realtime::ext(tid) {
+                    // It may have been of the class already, such as since this was killed.
+                    Ok(None) => {
+                        self.others.remove(&tid);
+                    }
+                    Ok(Some(class)) => {
+                        self.classes.insert(tid, class);
+                    }
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
     }
+
+    /// Whether there is nothing left to schedule, with so many threads that are scheduled, and nothing can come.
+    pub fn gone(&self, living: u64) -> bool {
+        match self.only {
+            Only::Process(process) => {
+                !process::runs(*process) && (living == 0 || of_class().all(|tid| self.others.contains(&tid)))
+            }
+            Only::Group(folder) => !folder.exists(),
+        }
+    }
+}
+
+impl Drop for Chosen<'_> {
+    fn drop(&mut self) {
+        let mut seen = self.others.clone();
+        loop {
+            // What they start meanwhile is of the class, if they still are.
+            let new: Vec<Tid> = of_class().filter(|tid| seen.insert(*tid)).collect();
+            if new.is_empty() {
+                return;
+            }
+            for tid in new {
+                // It may end meanwhile.
+                let _ = realtime::ordinary(tid, self.classes.get(&tid).copied().unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// The threads of the class SCHED_EXT.
+fn of_class() -> impl Iterator<Item = Tid> {
+    let threads = process::all().into_iter().flat_map(|process| process::threads(process).unwrap_or_default());
+    threads.filter(|tid| realtime::is_ext(*tid))
 }

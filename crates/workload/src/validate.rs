@@ -287,8 +287,9 @@ fn takes_time(program: &Program, body: &[Op]) -> bool {
         Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
         Op::Timer { period, .. } => period.0 > 0,
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
-        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) => true,
-        Op::Join(_) | Op::Task(_) => true,
+        Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,
+        // Of a thread that is not started again it passes at once.
+        Op::Join(thread) => body.contains(&Op::Spawn(*thread)),
         Op::Repeat { times, body } => *times != Some(0) && takes_time(program, body),
         Op::Take(list) => {
             program.lists.get(list.index()).is_some_and(|list| list.items.iter().any(|item| takes_time(program, item)))
@@ -444,6 +445,9 @@ mod tests {
         let rounds = vec![Op::Spawn(ThreadIndex(1)), Op::Join(ThreadIndex(1))];
         p.threads[0].ops = vec![Op::Repeat { times: None, body: rounds }];
         assert_eq!(program(&p), Ok(()));
+        let joins = vec![Op::Spawn(ThreadIndex(1)), Op::Repeat { times: None, body: vec![Op::Join(ThreadIndex(1))] }];
+        p.threads[0].ops = joins;
+        assert!(complaint(&p).contains("never takes time"), "{}", complaint(&p));
     }
 
     #[test]

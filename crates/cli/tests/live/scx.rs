@@ -287,14 +287,25 @@ fn only_some_are_scheduled_and_weights_count() {
                     group: 0 disabled\n\
                     beside others, kernel: 0 disabled\n\
                     it had a core\n\
+                    afterwards 0 nice 0\n\
                     beside others, daemon: 0 disabled\n\
                     it had a core\n\
+                    afterwards 0 nice 0\n\
                     who yields lets others run\n\
                     weights, kernel: 0 disabled\n\
                     heavy had more\n\
                     who yields lets others run\n\
                     weights, daemon: 0 disabled\n\
                     heavy had more\n";
+    assert_eq!(output, expected, "{errors}");
+}
+
+/// Threads that run on other CPUs when the kernel is taken over are no one's to schedule unless they leave them.
+#[test(vm)]
+fn what_runs_on_cpus_that_were_not_chosen_leaves_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors, _) = guest(folder.path(), "half", &[]);
+    let expected = "kernel: on the chosen CPUs\n0 disabled\ndaemon: on the chosen CPUs\n0 disabled\n";
     assert_eq!(output, expected, "{errors}");
 }
 

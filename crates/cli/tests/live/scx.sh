@@ -165,6 +165,24 @@ page)
 	kill $hog
 	;;
 
+# Two CPUs of four are scheduled: what the others run in that moment comes to these.
+half)
+	for path in kernel daemon; do
+		hogs=
+		for _ in 1 2 3 4; do "$programs" hog 1 & hogs="$hogs $!"; done
+		# On all four.
+		sleep 1
+		env --default-signal $evenkeel scx -q --policy pfs --path $path --big 0 --little 1 & pid=$!
+		eventually in_state enabled
+		# In ticks.
+		others() { awk '/^cpu[23] / { sum += $2 } END { print sum }' /proc/stat; }
+		left() { before=$(others); sleep 1; [ $(($(others) - before)) -le 20 ]; }
+		eventually left && echo "$path: on the chosen CPUs"
+		kill -INT $pid; wait $pid; echo "$? $(state)"
+		kill $hogs
+	done
+	;;
+
 # A process and a control group that are not there.
 absent)
 	$scx --only 4194304 2>&1; echo "process: $? $(state)"
@@ -216,6 +234,7 @@ only)
 		had=$(($(computed $first) - before))
 		end "beside others, $path"
 		if [ $had -ge 60 ]; then echo "it had a core"; else echo "it had $had ticks"; fi
+		echo "afterwards $(class $first)"
 		kill $first $others
 	done
 

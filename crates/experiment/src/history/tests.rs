@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use evenkeel_model::ProgramId;
 use evenkeel_sched::policy::Label;
 
 use super::*;
@@ -9,10 +10,14 @@ fn recorder() -> Recorder {
     Recorder::new(&catalog::machine("2B2S").unwrap().machine)
 }
 
+fn created(thread: u32) -> Event<'static> {
+    Event::Created { thread: ThreadId(thread), of: ProgramId(0), program: "app", name: "worker" }
+}
+
 /// Threads 0 and 1 of one program.
 fn two(recorder: &mut Recorder) {
     for thread in 0..2 {
-        recorder.observe(Ns(0), &Event::Created { thread: ThreadId(thread), program: "app", name: "worker" });
+        recorder.observe(Ns(0), &created(thread));
         recorder.observe(Ns(0), &Event::Ready { thread: ThreadId(thread), core: CoreId(0), by: None });
     }
 }
@@ -59,6 +64,37 @@ fn a_wait_is_of_the_one_that_ended_it_and_a_response_ends_with_the_next_wait() {
 }
 
 #[test]
+fn a_thread_that_begins_again_has_waited_for_nothing() {
+    let mut seen = recorder();
+    two(&mut seen);
+    let (core, thread) = (CoreId(0), ThreadId(0));
+    let (run, stop) = (Event::Run { core, thread }, |why: Stop<'static>| Event::Stop { core, thread, why });
+    let ready = |by: Option<ThreadId>| Event::Ready { thread, core, by };
+    let events = [
+        (10, run),
+        (20, stop(Stop::Blocked("sleep"))),
+        (30, Event::Gone { thread }),
+        (40, ready(Some(ThreadId(1)))),
+        (43, run),
+        (50, stop(Stop::Blocked("sleep"))),
+        (60, ready(None)),
+        (61, run),
+        (65, stop(Stop::Exited)),
+        (70, ready(None)),
+        (71, run),
+        (79, stop(Stop::Blocked("sleep"))),
+    ];
+    for (at, event) in events {
+        seen.observe(Ns(at), &event);
+    }
+    let history = seen.finish(Ns(80));
+    assert!(history.waits.is_empty(), "{:?}", history.waits);
+    let woken: Vec<Woken> = history.spans.iter().map(|span| span.woken).collect();
+    assert_eq!(woken, [Woken::No, Woken::No, Woken::ByItself, Woken::No]);
+    assert_eq!(history.threads[0].responses, Times::default(), "it never came to wait again");
+}
+
+#[test]
 fn what_is_thought_of_a_thread_is_noted_where_it_changes() {
     let mut seen = recorder();
     two(&mut seen);
@@ -97,7 +133,7 @@ proptest! {
     ) {
         let mut seen = recorder().at_most(most);
         for thread in 0..5 {
-            seen.observe(Ns(0), &Event::Created { thread: ThreadId(thread), program: "app", name: "worker" });
+            seen.observe(Ns(0), &created(thread));
         }
         let mut now = 0;
         for (core, thread, length) in turns {

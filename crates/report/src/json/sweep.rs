@@ -168,3 +168,31 @@ impl<'a> Planned<'a> {
         Self { runs, shard, shard_runs, done, varied }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::Difference;
+    use evenkeel_sweep::Effects;
+
+    use super::*;
+
+    /// Of many seeds several are one pair.
+    #[test]
+    fn effects_are_from_all_seeds() {
+        let difference = Difference::of_logarithms((0..1024).map(|pair| f64::from(pair) * 1e-6)).unwrap();
+        let effects = Effects { h_antt: Some(difference), ..Effects::default() };
+        let gts = PolicySummary { policy: "gts".into(), effects, cells: 1, better: 0, worse: 1 };
+        let summary = Summary {
+            baseline: "cfs".into(),
+            cells: 1,
+            seeds: 2048,
+            failed: 0,
+            first_error: None,
+            drawn: true,
+            policies: vec![gts],
+            varied: Vec::new(),
+        };
+        let swept = Swept::of("t.parquet".into(), 4096, None, &summary, 0.0);
+        assert_eq!(swept.effects[0].h_antt.unwrap().seeds, 2048);
+    }
+}

@@ -1,5 +1,7 @@
 //! The asymmetry of a pool on this machine, and the names of what the machine does not allow.
 
+use std::sync::Once;
+
 use evenkeel_model::CoreTypeId;
 use evenkeel_model::stealing::Techniques;
 use evenkeel_topology::Topology;
@@ -114,13 +116,25 @@ pub fn this_machine() -> Result<Topology, String> {
 }
 
 /// [`this_machine`], of which the CPUs of the text are as fast as that says ([`Topology::with_speeds`]). The powers that `EVENKEEL_POWERS` names may be those
-/// of the kinds that there are then.
+/// of the kinds that there are then; a mistake in them is printed once, and takes no core away.
 ///
 /// # Errors
-/// As [`this_machine`] and [`Topology::with_speeds`].
+/// The kernel does not say what this machine is, and as [`Topology::with_speeds`].
 pub fn this_machine_with_speeds(text: &str) -> Result<Topology, String> {
     let told = usable()?.with_speeds(text)?;
-    if wrong_powers().is_some() { told.with_powers_of_environment() } else { Ok(told) }
+    if wrong_powers().is_none() {
+        return Ok(told);
+    }
+    Ok(told.with_powers_of_environment().unwrap_or_else(|wrong| {
+        tell_of(&wrong);
+        told
+    }))
+}
+
+/// Says what is wrong with powers where no caller gets an error for that, once.
+pub(crate) fn tell_of(wrong_powers: &str) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| eprintln!("evenkeel: {wrong_powers}; the powers are taken to be as the machine says"));
 }
 
 /// What is wrong with the powers that the environment names.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use evenkeel_topology::Topology;
 
@@ -48,14 +48,6 @@ pub struct WorkerStart {
 #[error("this thread is a worker of a pool already")]
 pub struct Settled;
 
-/// Once: programs that know nothing of powers get no error for them.
-fn tell_of_wrong_powers() {
-    static TOLD: Once = Once::new();
-    if let Some(wrong) = asymmetry::wrong_powers() {
-        TOLD.call_once(|| eprintln!("evenkeel: {wrong}; the powers are taken to be as the machine says"));
-    }
-}
-
 /// Releases a pool that is not complete.
 struct Incomplete<'a>(&'a DedicatedPool);
 
@@ -78,8 +70,11 @@ impl DedicatedPool {
         fork::count_forks();
         // It ends when the last spawned task does, maybe at the end of the process: nothing is changed that outlives it.
         let threads = threads.clamp(1, MAX_THREADS);
-        if threads > 1 && cores.is_none() {
-            tell_of_wrong_powers();
+        if threads > 1
+            && cores.is_none()
+            && let Some(wrong) = asymmetry::wrong_powers()
+        {
+            asymmetry::tell_of(&wrong);
         }
         let plan = PoolPlan { threads, cores, lifetime: Lifetime::Process, ..PoolPlan::default() };
         let (asymmetry, _) = plan.asymmetry();

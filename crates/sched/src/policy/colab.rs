@@ -256,7 +256,13 @@ impl Policy for Colab {
     /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice). What compares vruntimes,
     /// at a tick and at a wake-up, compares progress.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
-        Ns((fair::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
+        achieved(s, thread, core, ran)
+    }
+
+    /// Linux's own check, of scaled vruntimes: what the running thread is still to be charged is scaled like the rest.
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        let unreported = achieved(s, running, core, fair::unreported(s, running));
+        fair::is_due(s, woken, s.thread(running).vruntime + unreported.0 as i64)
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
@@ -285,7 +291,12 @@ impl Policy for Colab {
         for thread in s.living() {
             let labels = &mut self.labels[thread.index()];
             let blame = s.thread(thread).blame;
-            let before = if self.blame == Blame::All { labels.block } else { labels.block / 2.0 };
+            let before = match self.blame {
+                Blame::All => labels.block,
+                // Or what is long gone would never be nothing.
+                Blame::Recent if labels.block < 2.0 => 0.0,
+                Blame::Recent => labels.block / 2.0,
+            };
             labels.block = before + blame.since(labels.blame_then).0 as f64;
             labels.blame_then = blame;
         }
@@ -387,6 +398,10 @@ impl Colab {
 
     /// The running thread of a little core that a big core should take over.
     fn max_block_running(&mut self, s: &State, core: CoreId) -> Option<ThreadId> {
+        // Beside another thread in the same pipelines it would slow that one down.
+        if !s.alone(core) {
+            return None;
+        }
         while let Some((thread, little)) = self.on_little.first() {
             if s.core(little).current != Some(thread) {
                 // The host found it elsewhere.
@@ -415,6 +430,11 @@ impl Colab {
     }
 }
 
+/// What a span on a core counts for.
+fn achieved(s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+    Ns((fair::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
+}
+
 /// `rr_allocator_`: a core of the group. A thread that may run on none of the group is dealt to all that it may run on. Of idle cores in
 /// turn those of `first` come first.
 fn deal(s: &State, by: Deal, first: CoreSet, group: &CoreSet, allowed: &CoreSet, turn: &mut u16) -> CoreId {
@@ -427,11 +447,12 @@ fn deal(s: &State, by: Deal, first: CoreSet, group: &CoreSet, allowed: &CoreSet,
             cores.min_by_key(|core| scaled(s, *core, s.occupancy(*core) as u64 + 1))
         }
     };
-    let idle = s.idle_cores().and(*group).and(*allowed);
+    // A big core whose other hardware thread is busy comes after whole little ones.
+    let whole = s.whole(s.idle_cores().and(*group).and(*allowed));
     let idle = match by {
         Deal::Turn => None,
-        Deal::Idle if idle.intersects(&first) => next(&s.whole(idle.and(first))),
-        Deal::Idle | Deal::Load => next(&s.whole(idle)),
+        Deal::Idle if whole.intersects(&first) => next(&whole.and(first)),
+        Deal::Idle | Deal::Load => next(&whole),
     };
     let chosen = idle.or_else(|| next(&s.machine.all())).unwrap_or(CoreId(0));
     *turn = (chosen.0 + 1) % s.cores.len() as u16;

@@ -51,8 +51,8 @@ impl Policy for Eas {
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         match why {
             Why::Woken { .. } if !s.little.is_empty() => {
-                let frugal = if overutilised(s) { None } else { self.most_frugal(s, thread) };
-                frugal.or_else(|| idle_and_fit(s, thread)).unwrap_or_else(|| fair::place(s, thread, why))
+                let core = if overutilised(s) { idle_and_fit(s, thread) } else { self.most_frugal(s, thread) };
+                core.unwrap_or_else(|| fair::place(s, thread, why))
             }
             _ => fair::place(s, thread, why),
         }
@@ -76,14 +76,16 @@ impl Policy for Eas {
 
 impl Eas {
     /// The core that keeps the machine's energy lowest (find_energy_efficient_cpu): where the thread was, or the core with
-    /// the most room of some cluster, if the thread fits there.
+    /// the most room of some cluster, if the thread fits there; where it was if it fits nowhere.
     fn most_frugal(&mut self, s: &State, thread: ThreadId) -> Option<CoreId> {
         let t = s.thread(thread);
         let (demand, allowed) = (t.demand(s.now), t.allowed());
-        if demand == 0 && allowed.contains(t.core) {
-            return Some(t.core);
+        let previous = Some(t.core).filter(|core| allowed.contains(*core));
+        if demand == 0 && previous.is_some() {
+            return previous;
         }
-        self.domains.get_or_insert_with(|| Domains::new(s)).most_frugal(s, thread, demand, allowed)
+        let domains = self.domains.get_or_insert_with(|| Domains::new(s));
+        domains.most_frugal(s, thread, demand, allowed).or(previous)
     }
 }
 
@@ -166,7 +168,14 @@ mod tests {
         let place = |usage| Eas::default().most_frugal(&state(&[(0, usage)]), ThreadId(0)).map(|core| core.0);
         assert_eq!(place(100), Some(0), "it stays where it was");
         assert_eq!(place(420), Some(2), "512 is too little for 420, and both big cores are alike");
-        assert_eq!(place(900), None, "nowhere below the tipping point");
+    }
+
+    #[test]
+    fn a_thread_that_fits_nowhere_stays_where_it_was() {
+        let mut s = state(&[(0, 100)]);
+        s.threads[0].estimate = 900;
+        assert!(!overutilised(&s), "it sleeps, and has used little of late");
+        assert_eq!(Eas::default().place(&s, ThreadId(0), Why::Woken { by: None }), CoreId(0));
     }
 
     #[test]

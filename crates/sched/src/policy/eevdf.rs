@@ -7,21 +7,20 @@
 //!
 //! Constants and rules are those of Linux 6.12 (kernel/sched/fair.c, kernel/sched/features.h: PLACE_LAG,
 //! PLACE_DEADLINE_INITIAL, PLACE_REL_DEADLINE, RUN_TO_PARITY), the base slice is the 0.7 ms that came with 6.13, and a thread
-//! that yields forfeits the rest of its request, as since 6.18. Placement and balancing are CFS's, but for three things since
-//! 5.10: where threads start ([`super::parts::fork_balance`]), the busy factor, and threads that are left over (migrate_load of
-//! calculate_imbalance and detach_tasks). What is decided, what the knob `asym` changes and what is left out:
-//! `docs/policies/linux.md`.
+//! that yields within its share forfeits the rest of its request, as since 6.18. Placement and balancing are CFS's, but for
+//! three things since 5.10: where threads start ([`super::parts::fork_balance`]), the busy factor, and threads that are left
+//! over (migrate_load of calculate_imbalance and detach_tasks). What is decided, what the knob `asym` changes and what is
+//! left out: `docs/policies/linux.md`.
 
 use evenkeel_model::{Class, CoreId, CoreSet, NICE_0_WEIGHT, Ns, ThreadId};
 
 use super::description::{Description, Knob, Value};
 use super::hooks::Policy;
-use super::parts::fair;
+use super::parts::fair::{self, vruntime_now};
 use super::parts::fork_balance::{IMBALANCE_PCT, idlest};
 use super::parts::misfit::{idle_and_fit, misfit};
 use crate::action::{Pick, Why};
 use crate::state::{LEVELS, State};
-use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
 /// What `evenkeel policies` shows of it, and how it is made.
@@ -131,7 +130,7 @@ impl Policy for Eevdf {
 
     /// What is left of the request.
     fn slice(&self, s: &State, thread: ThreadId, _core: CoreId) -> Ns {
-        let left = (self.deadline(thread) - vruntime(s, thread)).max(0) as u64;
+        let left = (self.deadline(thread) - vruntime_now(s, thread)).max(0) as u64;
         Ns(left * s.thread(thread).weight() / NICE_0_WEIGHT)
     }
 
@@ -156,6 +155,8 @@ impl Policy for Eevdf {
         let entity = self.entity(thread);
         let vruntime = match why {
             Why::Preempted | Why::Taken { .. } if stays => return s.thread(thread).vruntime,
+            // Past its share it does not run next in any case (yield_task_fair).
+            Why::Yielded if stays && entity.lag < 0 => return s.thread(thread).vruntime,
             // Forfeits what was left: the rest of the request counts as had.
             Why::Yielded if stays => entity.deadline,
             _ => {
@@ -178,7 +179,7 @@ impl Policy for Eevdf {
     fn leave(&mut self, s: &State, thread: ThreadId) {
         let limit = Ns(2 * self.base_slice(s).0).max(s.machine.costs.tick);
         let limit = fair::charge(s, thread, limit).0 as i64;
-        let vruntime = vruntime(s, thread);
+        let vruntime = vruntime_now(s, thread);
         let lag = Average::of(s, s.thread(thread).core).vruntime() - vruntime;
         let entity = self.entity(thread);
         entity.lag = lag.clamp(-limit, limit);
@@ -197,7 +198,7 @@ impl Policy for Eevdf {
             return idle(running) && !idle(woken);
         }
         let average = Average::of(s, core);
-        if average.eligible(vruntime(s, running)) && self.protected(s, running) {
+        if average.eligible(vruntime_now(s, running)) && self.protected(s, running) {
             return false;
         }
         self.earliest(s, core, s.core(core).queue.iter().chain([running])) == Some(woken)
@@ -233,13 +234,13 @@ impl Eevdf {
     /// Whether a running thread has not had all of the request that it had when it was picked.
     fn protected(&self, s: &State, running: ThreadId) -> bool {
         let served = self.entities.get(running.index()).is_some_and(|entity| entity.served);
-        !served && vruntime(s, running) < self.deadline(running)
+        !served && vruntime_now(s, running) < self.deadline(running)
     }
 
     /// Of the eligible ones among some fair threads of a core, the one with the earliest deadline; the first among equals.
     fn earliest(&self, s: &State, core: CoreId, threads: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
         let average = Average::of(s, core);
-        let eligible = threads.filter(|thread| fair(s, *thread) && average.eligible(vruntime(s, *thread)));
+        let eligible = threads.filter(|thread| fair(s, *thread) && average.eligible(vruntime_now(s, *thread)));
         eligible.min_by_key(|thread| self.deadline(*thread))
     }
 }
@@ -283,7 +284,7 @@ impl Average {
         let mut average = Self { floor, sum: 0, load: 0 };
         for thread in queue.iter().chain(s.core(core).current).filter(|thread| fair(s, *thread)) {
             let weight = i128::from(s.thread(thread).weight());
-            average.sum += weight * i128::from(vruntime(s, thread) - floor);
+            average.sum += weight * i128::from(vruntime_now(s, thread) - floor);
             average.load += weight;
         }
         average
@@ -301,11 +302,4 @@ impl Average {
 
 fn fair(s: &State, thread: ThreadId) -> bool {
     matches!(s.thread(thread).class, Class::Fair { .. })
-}
-
-/// A thread's virtual time now: what a running one has had since the last report counts (update_curr).
-fn vruntime(s: &State, thread: ThreadId) -> i64 {
-    let t = s.thread(thread);
-    let unreported = if t.run == Run::Running { s.now.since(t.last_ran.max(t.since)) } else { Ns::ZERO };
-    t.vruntime + fair::charge(s, thread, unreported).0 as i64
 }

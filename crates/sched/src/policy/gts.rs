@@ -132,7 +132,53 @@ fn offload(s: &State, core: CoreId) -> Pick {
     may_come.min_by_key(|thread| load(s, *thread)).map_or(Pick::Idle, Pick::Queued)
 }
 
+/// Whether a thread gets too little of the time in which it could run (hmp_task_starvation). Usage is counted by what its core
+/// can do at its frequency, and so is turned into time again.
 fn starves(s: &State, thread: ThreadId) -> bool {
     let t = s.thread(thread);
-    t.usage(s.now) * 1024 / s.capacity(t.core) <= load(s, thread) * STARVING / 1024
+    t.usage(s.now) * 1024 / s.capacity_now(t.core).max(1) <= load(s, thread) * STARVING / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::{Clamp, Class, ClusterId, Hz, ProgramId, ThreadKind, machines};
+
+    use super::*;
+    use crate::Pelt;
+    use crate::pelt::FULL;
+    use crate::thread::{NewThread, Run};
+
+    /// What an idle little core does beside a big one at an eighth of its highest frequency, which runs one of two busy
+    /// threads. Both have used so much of it.
+    fn beside_a_slow_big_core(usage: u32) -> Pick {
+        let machine = machines::by_name("x5560-1B1S").unwrap();
+        let spec = NewThread {
+            program: ProgramId(0),
+            kind: ThreadKind::Application,
+            class: Class::fair(0),
+            cores: machine.all(),
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        };
+        let mut s = State::new(machine, fair::BUSY_FACTOR);
+        let most = s.machine.core_types[0].max_frequency();
+        s.set_frequency(ClusterId(0), Hz(most.0 / 8));
+        for run in [Run::Running, Run::Ready] {
+            s.introduce(&spec);
+            let thread = s.threads.last_mut().unwrap();
+            thread.run = run;
+            thread.load = Pelt::constant(FULL, Ns::ZERO);
+            thread.usage = Pelt::constant(usage, Ns::ZERO);
+        }
+        s.cores[0].current = Some(ThreadId(0));
+        s.cores[0].queue.push_fair(ThreadId(1), 0, s.threads[1].weight());
+        s.note(CoreId(0));
+        Gts.pick(&s, CoreId(1))
+    }
+
+    #[test]
+    fn a_thread_that_has_all_of_a_slow_core_does_not_starve() {
+        assert_eq!(beside_a_slow_big_core(128), Pick::Idle, "it has had an eighth of 1024, which is all");
+        assert_eq!(beside_a_slow_big_core(64), Pick::Queued(ThreadId(1)), "it has had half of that");
+    }
 }

@@ -92,7 +92,8 @@ pub trait Policy: Send {
     /// A thread ran for a span, and may still run: for policies that keep books of their own.
     fn ran(&mut self, _s: &State, _thread: ThreadId, _core: CoreId, _span: &Span) {}
 
-    /// Whether a woken thread, queued on the core, preempts the one that runs there.
+    /// Whether a woken thread, queued on the core, preempts the one that runs there. What that one has had since the last report is
+    /// not in its books yet, and counts here as CFS charges it: a policy with another [`Policy::charge`] has a check of its own.
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
         fair::preempts(s, woken, running)
     }

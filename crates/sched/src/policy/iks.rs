@@ -72,6 +72,11 @@ impl Policy for Iks {
         match (here, why) {
             (Some(core), Why::Preempted | Why::Yielded) => core,
             (Some(core), Why::Woken { .. }) if s.idle(core) => core,
+            (_, Why::Woken { .. }) => {
+                // To CFS the pairs share a cache, so that any idle one will do (select_idle_sibling).
+                let (core, idle) = (fair::place(s, thread, why), t.allowed().and(s.idle_cores()));
+                if s.idle(core) { core } else { idle.lowest().unwrap_or(core) }
+            }
             _ => fair::place(s, thread, why),
         }
     }
@@ -111,5 +116,40 @@ impl Iks {
 impl Pair {
     fn active(&self) -> CoreId {
         if self.switch.big() { self.big } else { self.little }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::{Clamp, Class, ProgramId, ThreadKind, machines};
+
+    use super::*;
+    use crate::thread::{NewThread, Run, Wait};
+
+    #[test]
+    fn a_woken_thread_finds_an_idle_core_of_the_other_type() {
+        let machine = machines::by_name("2B2S").unwrap();
+        let spec = NewThread {
+            program: ProgramId(0),
+            kind: ThreadKind::Application,
+            class: Class::fair(0),
+            cores: machine.all(),
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        };
+        let mut s = State::new(machine, fair::BUSY_FACTOR);
+        let mut iks = Iks::new(&Setup::parse("iks").unwrap());
+        iks.admit(&s, ThreadId(0));
+        assert!(iks.pairs[0].switch.sample(Ns::ZERO, 1.0, iks.thresholds));
+        let (busy, idle) = (iks.pairs[0].big, iks.pairs[1].little);
+        for (thread, run) in [(ThreadId(0), Run::Running), (ThreadId(1), Run::Blocked(Wait::Sleep))] {
+            s.introduce(&spec);
+            s.allow(thread, spec.cores, iks.active());
+            let t = &mut s.threads[thread.index()];
+            (t.core, t.run) = (busy, run);
+        }
+        s.cores[busy.index()].current = Some(ThreadId(0));
+        s.note(busy);
+        assert_eq!(iks.place(&s, ThreadId(1), Why::Woken { by: None }), idle);
     }
 }

@@ -94,8 +94,7 @@ impl Policy for Pfs {
 
     /// A span counts for what it achieved.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
-        let rate = s.progress_rate(thread, core) / s.speedup(thread).max(1.0);
-        let achieved = Ns((fair::charge(s, thread, ran).0 as f64 * rate.min(1.0)) as u64);
+        let achieved = achieved(s, thread, core, ran);
         *self.progress_mut(thread) += achieved.0 as i64;
         achieved
     }
@@ -134,7 +133,8 @@ impl Pfs {
     /// Whether a thread that waits comes before one that runs: it has achieved less, by more than a wake-up granularity, and
     /// that one has had a turn. By virtual time, as under CFS, each message would preempt its sender.
     fn comes_before(&self, s: &State, waiting: ThreadId, running: ThreadId) -> bool {
-        let ahead = self.progress(running) - self.progress(waiting);
+        let unreported = achieved(s, running, s.thread(running).core, fair::unreported(s, running));
+        let ahead = self.progress(running) + unreported.0 as i64 - self.progress(waiting);
         s.now.since(s.thread(running).since) >= fair::min_granularity(s)
             && ahead > fair::wakeup_granularity(s, waiting).0 as i64
     }
@@ -157,6 +157,12 @@ impl Pfs {
         let progress = self.progress_mut(thread);
         *progress = (*progress).clamp(*owed.start(), *owed.end());
     }
+}
+
+/// What a thread achieves in a span on a core, as time on a big one.
+fn achieved(s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+    let rate = s.progress_rate(thread, core) / s.speedup(thread).max(1.0);
+    Ns((fair::charge(s, thread, ran).0 as f64 * rate.min(1.0)) as u64)
 }
 
 /// The capacity that a core has for each of its threads.

@@ -308,7 +308,7 @@ impl Wash {
         let speedups: f64 = self.ranked.iter().map(|(_, thread)| s.speedup(*thread)).sum();
         let mean_speedup = speedups / self.ranked.len().max(1) as f64;
         let big = s.big.len() as f64 * mean_speedup;
-        let share = big / (big + s.little.len() as f64);
+        let share = big / (big + little(s));
         choose_top(&mut self.ranked, &mut self.chosen, share, |thread| self.histories[thread.index()].rate);
     }
 
@@ -405,6 +405,13 @@ fn speedup_from(s: &State, thread: ThreadId, on: usize) -> f64 {
         return s.speedup(thread);
     }
     1024.0 / f64::from(s.machine.capacity(CoreTypeId(on as u8)))
+}
+
+/// What all little cores retire, where one of the smallest type retires 1: the types between follow by capacity.
+fn little(s: &State) -> f64 {
+    let capacity = |on: CoreTypeId| f64::from(s.machine.capacity(on));
+    let smallest = capacity(CoreTypeId(s.machine.core_types.len() as u8 - 1));
+    s.little.iter().map(|core| capacity(s.machine.cores[core.index()].core_type) / smallest).sum()
 }
 
 /// Chooses of the ranked threads the highest that have a share of some amount between them ("the 1 to N most important

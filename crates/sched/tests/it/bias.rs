@@ -311,3 +311,16 @@ fn a_thread_leaves_its_node_for_a_better_core_unless_it_is_to_stay() {
         assert_eq!(host.tick(CoreId(0)), if stay_on_node { vec![] } else { vec![swap] });
     }
 }
+
+#[test]
+fn a_woken_thread_that_is_to_stay_does_not_follow_its_waker_to_another_node() {
+    let mut host = Host::new(two_nodes(), "bias:stay-on-node");
+    let woken = host.start(MCF, CoreId(1));
+    host.pass(10);
+    host.sched.blocked(host.now, woken, Wait::Futex);
+    let [.., waker] = [1, 1, 0, 2].map(|core| host.start(MCF, CoreId(core)));
+    host.free();
+    host.pass(10);
+    assert_eq!(host.runs(CoreId(2)), Some(waker), "it is alone there");
+    assert_eq!(host.sched.ready(host.now, woken, Why::Woken { by: Some(waker) }), CoreId(0));
+}

@@ -235,6 +235,21 @@ fn a_thread_that_yields_forfeits_its_request() {
 }
 
 #[test]
+fn a_thread_past_its_share_forfeits_nothing_when_it_yields() {
+    let mut host = Host::new("eevdf");
+    let (a, b) = (host.start(0), host.start(0));
+    host.pick();
+    host.settle(Ns::from_us(300), &mut Vec::new());
+    assert!(host.running == Some(a) && host.lag(a) < 0);
+    host.running = None;
+    host.sched.ready(host.now, a, Why::Yielded);
+    assert_eq!(host.sched.state().thread(a).vruntime, 300_000, "and not the 350 000 of its first request");
+    common::drop_actions(&mut host.sched);
+    host.pick();
+    assert_eq!(host.running, Some(b), "it is not eligible all the same");
+}
+
+#[test]
 fn the_idle_class_gives_way_at_once() {
     let mut host = Host::new("eevdf");
     let normal = host.start(0);

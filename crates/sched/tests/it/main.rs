@@ -8,5 +8,7 @@ mod common;
 mod eevdf;
 mod forget;
 mod pages;
+mod protocol;
 mod stopped_world;
+mod waited;
 mod wash_algorithm_1;

@@ -2,7 +2,9 @@
 //! host: one big core and three small ones, five application threads and a collector.
 
 use crate::common;
-use evenkeel_model::{CoreId, CoreSet, Instructions, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_model::{
+    Cluster, ClusterId, Core, CoreId, CoreSet, CoreTypeId, Hz, Instructions, Machine, Ns, ProgramId, ThreadId,
+};
 use evenkeel_sched::{Clamp, Class, NewThread, Next, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 const BIG: CoreId = CoreId(0);
@@ -88,6 +90,23 @@ fn big_cores_are_neither_over_nor_undersubscribed() {
     let sched = after_work(&machine, "wash:gc=little:no-locks", true, |_| 1_000_000);
     let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
     assert_eq!(bound.count(), 3);
+}
+
+/// Two big cores do 4 for each 1 of the smallest, six in the middle 12: of five equal threads one is nearer to 4 of 17 than two.
+#[test]
+fn cores_in_the_middle_count_for_what_they_can_do() {
+    let mut machine = common::machine(2, 7);
+    let (last, smallest) = (CoreId(8), CoreTypeId(2));
+    machine.core_types.push(machine.core_types[1].clone());
+    machine.core_types[2].opps[0].frequency = Hz::from_mhz(500);
+    machine.clusters[1].cores = machine.clusters[1].cores.without(last);
+    let own =
+        Cluster { core_type: smallest, cores: CoreSet::EMPTY.with(last), cache: 2, ..machine.clusters[1].clone() };
+    machine.clusters.push(own);
+    machine.cores[last.index()] = Core { core_type: smallest, cluster: ClusterId(2) };
+    let sched = after_work(&machine, "wash:gc=little:no-locks", true, |_| 1_000_000);
+    let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
+    assert_eq!(bound.count(), 1);
 }
 
 /// Half of the cores are big, and all waiting is for one of five contended threads.

@@ -209,7 +209,10 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 	__u64 chosen;
 
 	if (core == NO_CORE) {
-		if (runnable)
+		/* What it ran at the takeover is queued for a core of the machine's; should the kernel keep it here, this CPU dispatches again. */
+		if (runnable && last && may_run(last))
+			scx_bpf_kick_cpu(cpu, 0);
+		else if (runnable)
 			refill(prev, SLICE);
 		return;
 	}

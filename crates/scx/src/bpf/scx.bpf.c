@@ -93,7 +93,8 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		insert_outside(p, SCX_SLICE_DFL, flags);
 		return;
 	}
-	if (thread->outside) {
+	/* Also where a thread is that must not migrate now, if no policy sees that CPU. */
+	if (thread->outside || (!is_chosen(cpu) && bpf_cpumask_weight(p->cpus_ptr) == 1 && may_use(p, cpu))) {
 		if (thread->on || thread->waits)
 			tell(BLOCKS, p, 0, 0, 0);
 		thread->on = 0;
@@ -102,7 +103,8 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		insert_outside(p, SLICE, flags);
 		return;
 	}
-	if (thread->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !thread->yields && !thread->leaves && may_use(p, cpu)) {
+	if (thread->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !thread->yields && !thread->leaves && may_use(p, cpu) &&
+	    is_chosen(cpu)) {
 		/* It was only interrupted. If its slice was over, threads of the kernel that wait come first: else one that is
 		 * interrupted each time that it is over, by this scheduler's own process, would keep them away for ever. */
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, p->scx.slice ? flags | SCX_ENQ_HEAD : flags);
@@ -155,7 +157,8 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	}
 	if (runnable) {
 		thread = of(prev);
-		if (thread && !thread->outside && !thread->yields && !thread->leaves) {
+		/* What a CPU that the process does not schedule ran at the takeover is queued for one that it does. */
+		if (thread && !thread->outside && !thread->yields && !thread->leaves && is_chosen(core)) {
 			/* While the process is late, threads take turns. */
 			if (helps && late() && take_any(core))
 				thread->leaves = true;

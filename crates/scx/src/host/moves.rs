@@ -91,7 +91,7 @@ impl<O: Orders> Driver<O> {
     pub(super) fn refused(&mut self, cpu: u16, number: u32, told: Option<ThreadId>, waits: bool) {
         let Some(core) = self.core(cpu) else { return };
         let place = &mut self.cores[core.index()];
-        if let Some(id) = told.filter(|id| waits && self.threads[id.index()].rescued == Some(core)) {
+        if let Some(id) = told.filter(|_| waits) {
             self.threads[id.index()].refused.insert(core);
         }
         // It may have been about an older assignment.
@@ -143,6 +143,9 @@ impl<O: Orders> Driver<O> {
             return true;
         }
         let Stop { request, stale, others, .. } = self.stops.remove(place);
+        // One that left first may have got a core since, by itself.
+        let waits = |thread: ThreadId| self.threads[thread.index()].location == Location::Waiting;
+        let stale = stale || !request.running().all(|(_, thread)| waits(thread));
         self.figures.stops += 1;
         self.figures.exchanges += u64::from(matches!(request.action(), Action::Swap { .. }) && !stale);
         let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
@@ -160,7 +163,13 @@ impl<O: Orders> Driver<O> {
             }
         }
         for other in others {
-            let Ok(()) = protocol::settle(self, &other, Progress::Stale);
+            match other.action() {
+                // Of an exchange that came to nothing, one may not have been told to leave.
+                Action::Reschedule(core) if stale => self.requests.vacated(core),
+                _ => {
+                    let Ok(()) = protocol::settle(self, &other, Progress::Stale);
+                }
+            }
         }
         true
     }

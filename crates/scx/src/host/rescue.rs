@@ -18,7 +18,12 @@ impl<O: Orders> Driver<O> {
     /// Has each core that threads have waited for too long run the one that has waited longest. Slow cores come first: it is to get on,
     /// not to be fast.
     pub(super) fn rescue(&mut self) {
-        let waits = |id: &ThreadId| self.threads[id.index()].location == Location::Waiting;
+        // The policy may send one again and again to a core that the kernel does not let it have.
+        let waits = |id: &ThreadId| match self.threads[id.index()].location {
+            Location::Waiting => true,
+            Location::Sent(_) => !self.threads[id.index()].refused.is_empty(),
+            _ => false,
+        };
         let waiting = self.by_tid.values().copied().filter(waits);
         let mut waiting: Vec<(Ns, CoreSet, ThreadId)> = waiting
             .map(|id| (&self.threads[id.index()], id))

@@ -17,8 +17,8 @@ pub(super) struct Thread {
     pub(super) process: Tid,
     pub(super) name: Name,
     pub(super) location: Location,
-    /// The core that was told last to run it because it had waited for too long, and those that the kernel did not let it have for that: it
-    /// must not migrate now.
+    /// The core that was told last to run it because it had waited for too long, and those that the kernel has not let it have since it began
+    /// to wait: it must not migrate now.
     pub(super) rescued: Option<CoreId>,
     pub(super) refused: CoreSet,
     pub(super) begun: bool,

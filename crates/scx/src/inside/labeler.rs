@@ -321,6 +321,7 @@ pub(crate) fn number(group: Group) -> u32 {
 #[cfg(test)]
 mod tests {
     use evenkeel_model::machines;
+    use evenkeel_sched::policy::Label;
 
     use crate::speedups::Pmu;
 
@@ -381,6 +382,8 @@ mod tests {
         (1..5).for_each(|slot| labeler.see(slot, &ran(9, 0, if slot == 3 { 9 } else { 0 }), Ns::from_ms(20)));
         labeler.refresh(Ns::from_ms(20));
         assert_eq!(labeler.labels(3).map(|labels| labels.standing.urgency), Some(4.5e6), "it halves");
+        (3..63).for_each(|period| labeler.refresh(Ns::from_ms(10 * period)));
+        assert_eq!(labeler.labels(3).map(|labels| Label::from(&labels.standing)), Some(Label::Any), "and ends");
     }
 
     #[test]

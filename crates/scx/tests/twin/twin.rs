@@ -66,6 +66,18 @@ impl Twin {
 
     fn write_threads(&self, s: &State) {
         write(&self.library, s, self.reads_usage(), |thread| self.inner.standing(s, thread));
+        if self.setup.name() == "gts" {
+            self.write_time_used(s);
+        }
+    }
+
+    /// GTS turns use into time. In the kernel use counts a core by its capacity at its highest frequency.
+    fn write_time_used(&self, s: &State) {
+        for thread in s.living() {
+            let t = s.thread(thread);
+            let used = t.usage(s.now) * s.capacity(t.core) / s.capacity_now(t.core).max(1);
+            self.library.thread(slot(thread)).usage.average = u64::from(used) << 10;
+        }
     }
 
     fn compare<T: PartialEq + Debug>(&self, s: &State, what: &str, core: T, kernel: T) {

@@ -98,7 +98,6 @@ fn seen<'a>(sched: &Scheduler, now: Ns, thread: ThreadId, t: &'a Thread) -> Seen
         RunState::Blocked(_) => Some(Wait::Futex),
         RunState::Ready | RunState::On(_) | RunState::Absent => None,
     };
-    let waited = if t.state == RunState::Ready { t.waited + now.since(t.since) } else { t.waited };
     Seen {
         thread,
         program: ProgramId(t.program as u32),
@@ -108,7 +107,7 @@ fn seen<'a>(sched: &Scheduler, now: Ns, thread: ThreadId, t: &'a Thread) -> Seen
         core: known.core,
         waits,
         on_type: &t.on_type,
-        waited,
-        blame: known.blame,
+        waited: t.waited_until(now),
+        blame: t.blamed_before + known.blame,
     }
 }

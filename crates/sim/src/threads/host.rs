@@ -40,6 +40,8 @@ impl Host for Engine<'_> {
 
     fn waits(&mut self, thread: ThreadId) {
         let t = &mut self.threads[thread.index()];
+        // It may wait already, and be queued anew.
+        t.waited = t.waited_until(self.now);
         t.state = RunState::Ready;
         t.since = self.now;
     }

@@ -26,6 +26,7 @@ impl Engine<'_> {
         t.polls = None;
         t.started = self.now;
         t.exited = None;
+        t.blamed_before += self.sched.state().thread(thread).blame;
         self.write_down(thread, by, Ns::ZERO);
         protocol::ready(self, thread, Why::New { by });
     }
@@ -185,6 +186,7 @@ impl Engine<'_> {
 
     pub(crate) fn remove(&mut self, thread: ThreadId) {
         let t = &mut self.threads[thread.index()];
+        t.waited = t.waited_until(self.now);
         t.state = RunState::Absent;
         t.exited = Some(self.now);
         // What it slept for is over: should it begin again, that does not wake it.
@@ -213,6 +215,8 @@ impl Engine<'_> {
             if let RunState::On(core) = self.threads[index].state {
                 self.stop(core, Stop::Exited);
                 self.requests.vacated(core);
+            } else if self.watched {
+                self.observer.observe(self.now, &Event::Gone { thread });
             }
             self.remove(thread);
         }
@@ -248,8 +252,8 @@ impl Engine<'_> {
             let id = self.sched.create(&NewThread { program, kind, class, cores, on, clamp });
             self.threads[index].own = cores;
             if self.watched {
-                let program = &self.workload.programs[thread.program].name;
-                let event = Event::Created { thread: id, program, name: &thread.name };
+                let (of, program) = (program, self.workload.programs[thread.program].name.as_str());
+                let event = Event::Created { thread: id, of, program, name: &thread.name };
                 self.observer.observe(self.now, &event);
             }
             if let Some(after) = self.start_of(index) {

@@ -1,6 +1,6 @@
 //! Observers of a run: a trace writer, a timeline, a test.
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ThreadId, Watts};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Hz, Ns, ProgramId, ThreadId, Watts};
 use evenkeel_sched::policy::Judgement;
 
 /// Receives every decision of a run in order of time. All methods do nothing by default, so that a run
@@ -53,6 +53,8 @@ pub enum Event<'a> {
     Created {
         /// The thread.
         thread: ThreadId,
+        /// Its program: several can have one name.
+        of: ProgramId,
         /// Its program's name.
         program: &'a str,
         /// Its name.
@@ -82,6 +84,11 @@ pub enum Event<'a> {
         thread: ThreadId,
         /// Why it stopped.
         why: Stop<'a>,
+    },
+    /// A thread ended with its program while it had no core.
+    Gone {
+        /// The thread.
+        thread: ThreadId,
     },
     /// A worker began to run a task.
     TaskBegan {

@@ -77,6 +77,8 @@ pub(crate) struct Thread {
     pub on_type: Vec<Ns>,
     pub waited: Ns,
     pub waited_for_locks: Ns,
+    /// How long others waited for it in its earlier lives, which the scheduler has forgotten.
+    pub blamed_before: Ns,
     pub instructions: Instructions,
     pub migrations: u64,
 }
@@ -115,8 +117,17 @@ impl Thread {
             on_type: vec![Ns::ZERO; core_types],
             waited: Ns::ZERO,
             waited_for_locks: Ns::ZERO,
+            blamed_before: Ns::ZERO,
             instructions: Instructions(0),
             migrations: 0,
+        }
+    }
+
+    /// How long it has waited for a core until now, also where that wait is not over.
+    pub(crate) fn waited_until(&self, now: Ns) -> Ns {
+        match self.state {
+            RunState::Ready => self.waited + now.since(self.since),
+            RunState::Absent | RunState::On(_) | RunState::Blocked(_) => self.waited,
         }
     }
 

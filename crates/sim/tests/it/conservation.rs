@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::random::random_workload;
-use crate::common::{machine, play, policy, program, thread, with_costs, workload};
+use crate::common::{compute, machine, play, policy, program, thread, with_costs, workload};
 use evenkeel_model::{Instructions, Ns};
 use evenkeel_sim::{Ended, Options, Outcome, run};
 use evenkeel_workload::Op;
@@ -60,6 +60,25 @@ proptest! {
             check_books(&outcome, spun, work);
             let again = run(&machine, &workload, policy(name), None, &options, &mut ()).expect("as before");
             prop_assert_eq!(&outcome, &again, "same seed, same run, under {}", name);
+        }
+    }
+}
+
+/// Also where it is queued anew while it waits, or late decisions find that they are too late.
+#[test]
+fn a_thread_that_never_blocks_runs_or_waits_for_a_core() {
+    let machine = with_costs(machine(2, 2));
+    let turns = |times| vec![Op::Repeat { times: Some(times), body: vec![compute(1), Op::Yield] }];
+    let threads = (0..7).map(|i| thread(&format!("t{i}"), turns(5 + 3 * i)));
+    let workload = workload(vec![program("p", threads.collect())]);
+    for delay in [0, 30, 700].map(Ns::from_us) {
+        let options = Options { delay, oracle: true, ..Options::default() };
+        for name in &common::setups(&machine) {
+            let outcome = play(&machine, &workload, name, &options).expect("runs");
+            for thread in &outcome.threads {
+                let ran: Ns = thread.on_type.iter().copied().sum();
+                assert_eq!(Some(ran + thread.waited), thread.exited, "{} under {name}, {delay} late", thread.name);
+            }
         }
     }
 }

@@ -255,6 +255,19 @@ fn a_lock_that_is_released_late_is_the_holders_blame_under_every_policy() {
     }
 }
 
+/// To the policy a thread that begins again is a new one; the account is of all its lives.
+#[test]
+fn what_others_waited_for_a_thread_is_summed_over_its_lives() {
+    let section = vec![Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
+    let mut short = program("short", vec![thread("a", section.clone()), thread("b", section)]);
+    short.locks.push("m".into());
+    let long = program("long", vec![thread("t", vec![compute(17)])]);
+    let w = Workload { rerun: true, ..workload(vec![short, long]) };
+    let outcome = play(&machine(0, 3), &w, "cfs", &Options::default()).expect("runs");
+    let blame: Ns = outcome.threads.iter().map(|thread| thread.blame).sum();
+    assert_eq!(blame, Ns::from_ms(2 * 4), "two rounds of 8 ms, and one that is cut off");
+}
+
 #[test]
 fn delayed_answers_go_stale_and_nothing_is_lost() {
     // Short rounds, so that a thread that a big core wants to take over has often blocked when the decision arrives.

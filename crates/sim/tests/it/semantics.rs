@@ -2,9 +2,9 @@
 //! ms, a big core 2 M.
 
 use crate::common;
-use crate::common::{compute, machine, play, program, thread, workload};
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Ns};
-use evenkeel_sim::{Ended, Options, Outcome};
+use crate::common::{compute, machine, play, policy, program, thread, workload};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Ns, ThreadId};
+use evenkeel_sim::{Ended, Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
     Barrier, BarrierId, ConditionId, EventId, List, ListId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore,
     SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
@@ -253,6 +253,45 @@ fn endless_and_service_threads_end_with_their_program() {
     p.threads.push(collector);
     let outcome = on(&machine(0, 3), p);
     assert_eq!((outcome.ended, exits(&outcome)), (Ended::Finished, vec![5, 5, 5]));
+}
+
+/// A real-time thread that does this, and one that is ready beside it and never gets the core.
+fn hogged(ops: Vec<Op>) -> Program {
+    let endless = vec![Op::Repeat { times: None, body: vec![compute(1)] }];
+    let mut p = program("p", vec![thread("hog", ops), thread("fair", endless)]);
+    p.threads[0].sched.class = evenkeel_workload::program::Class::RealTime { priority: 10 };
+    p
+}
+
+#[test]
+fn a_thread_that_never_gets_a_core_has_waited_until_it_or_the_run_ends() {
+    let waited = |ops: Vec<Op>, duration: Option<Ns>| {
+        let w = Workload { duration, ..workload(vec![hogged(ops)]) };
+        let outcome = play(&machine(0, 1), &w, "cfs", &Options::default()).expect("runs");
+        [0, 1].map(|index| outcome.threads[index].waited)
+    };
+    assert_eq!(waited(vec![compute(5)], None), [Ns::ZERO, Ns::from_ms(5)]);
+    let endless = vec![Op::Repeat { times: None, body: vec![compute(1)] }];
+    assert_eq!(waited(endless, Some(Ns::from_secs(1))), [Ns::ZERO, Ns::from_secs(1)]);
+}
+
+#[test]
+fn threads_without_a_core_that_end_with_their_program_are_observed() {
+    struct Gone(Vec<(Ns, ThreadId)>);
+    impl Observer for Gone {
+        fn observe(&mut self, at: Ns, event: &Event<'_>) {
+            if let Event::Gone { thread } = *event {
+                self.0.push((at, thread));
+            }
+        }
+    }
+    let mut p = hogged(vec![compute(5)]);
+    let mut sleeper = thread("sleeper", vec![Op::Repeat { times: None, body: vec![sleep(100)] }]);
+    sleeper.sched.class = evenkeel_workload::program::Class::RealTime { priority: 20 };
+    p.threads.push(sleeper);
+    let (w, mut gone) = (workload(vec![p]), Gone(Vec::new()));
+    run(&machine(0, 1), &w, policy("cfs"), None, &Options::default(), &mut gone).expect("runs");
+    assert_eq!(gone.0, [1, 2].map(|thread| (Ns::from_ms(5), ThreadId(thread))));
 }
 
 #[test]

@@ -64,6 +64,16 @@ fn threads_get_cores_of_their_own_while_there_are_some() {
     }
 }
 
+/// Both would take 24 ms beside each other on the big core. It takes over b once it is free, after 15 ms.
+#[test]
+fn colab_leaves_a_busy_big_core_to_its_thread_while_little_ones_are_idle() {
+    let mut machine = machine(2, 2);
+    machine.core_types[0].smt = 1.25;
+    machine.siblings = vec![[0, 1].map(CoreId).into_iter().collect()];
+    let threads = ["a", "b"].map(|name| thread(name, vec![compute(30)])).into();
+    same(&run(&machine, "colab", threads), &[15.0, 22.5]);
+}
+
 /// Without that a would share its core with c up to its end, 160 ms after it began. Balancing has an idle core wait for three intervals.
 #[test]
 fn balancing_parts_threads_that_share_a_core_of_a_cluster_where_another_one_is_idle() {

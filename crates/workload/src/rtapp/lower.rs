@@ -8,7 +8,7 @@ use super::event::{Action, Event};
 use super::file::File;
 use super::fork::{COPIES, Threads};
 use super::notes::{Notes, RtAppError};
-use super::objects::{Objects, Parking};
+use super::objects::{Objects, Parking, is_unique};
 use super::task::{Phase, RtAppTask};
 use crate::program::{Op, Phase as Code, PhaseId, Program, SchedParams, Spread, TimerMode, Work, Workload};
 
@@ -279,7 +279,8 @@ impl Lowering<'_, '_> {
             Action::Barrier(name) => self.barrier(thread, event, name, ops)?,
             Action::Timer { timer, period, .. } => {
                 let origin = self.threads.origin(thread);
-                if origin.parent.is_some() {
+                // A shared one counts from the start of the first thread that uses it, which mostly is none that is forked.
+                if origin.parent.is_some() && is_unique(timer) {
                     self.notes.warn(event.line, &event.key, FROM_THE_FORK);
                 }
                 let name = &self.threads.list[thread].name;

@@ -58,7 +58,7 @@ impl Names {
 }
 
 /// A timer with this prefix is one for each thread instead of one for the file.
-fn is_unique(timer: &str) -> bool {
+pub(super) fn is_unique(timer: &str) -> bool {
     timer.starts_with("unique")
 }
 

@@ -185,6 +185,8 @@ fn a_timer_of_a_forked_thread_says_from_when_it_counts() {
             "b": {{"instance": {instances}, "loop": 1, "timer": {{"ref": "unique", "period": 5}}}}}}}}"#
         )
     };
+    let shared = text(r#""timer": {"ref": "tick", "period": 5}, "fork": "b""#, 0).replace("unique", "tick");
+    assert!(warnings(&shared).is_empty(), "{:?}", warnings(&shared));
     let forked = warnings(&text(r#""fork": "b""#, 0));
     assert_eq!(forked, ["dir/case.json:2: `timer`: counts from the fork here; in rt-app from the start of the run"]);
     assert!(warnings(&text(r#""run": 1"#, 1)).is_empty());

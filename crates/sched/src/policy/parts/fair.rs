@@ -252,10 +252,15 @@ pub(crate) fn next_balance(s: &State, core: CoreId) -> Ns {
 /// minimum granularity.
 pub fn slice(s: &State, thread: ThreadId, core: CoreId) -> Ns {
     let queue = &s.core(core).queue;
-    let running = queue.len() as u64 + 1;
+    share(s, thread, queue.len(), queue.weight())
+}
+
+/// A thread's share of a period beside so many others of this weight.
+fn share(s: &State, thread: ThreadId, others: usize, weight: u64) -> Ns {
+    let running = others as u64 + 1;
     let period = if running > NR_LATENCY { min_granularity(s).0 * running } else { latency(s).0 };
-    let weight = s.thread(thread).weight();
-    Ns(period * weight / (queue.weight() + weight))
+    let own = s.thread(thread).weight();
+    Ns(period * own / (weight + own))
 }
 
 /// What a span of running costs in virtual time (calc_delta_fair).
@@ -274,12 +279,24 @@ pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
     let t = s.thread(thread);
     let vruntime = t.vruntime - s.core(t.core).queue.min_vruntime + queue.min_vruntime;
     match why {
-        Why::New { .. } => queue.min_vruntime + charge(s, thread, slice(s, thread, core)).0 as i64,
-        Why::Woken { .. } => vruntime.max(queue.min_vruntime - latency(s).0 as i64 / 2),
+        Why::New { .. } => {
+            // Of all that are there, the running one included.
+            let slice = share(s, thread, s.occupancy(core), s.weight(core));
+            floor(s, core) + charge(s, thread, slice).0 as i64
+        }
+        Why::Woken { .. } => vruntime.max(floor(s, core) - latency(s).0 as i64 / 2),
         // yield_task_fair with the skip hint: behind all that wait.
         Why::Yielded => queue.iter().next_back().map_or(vruntime, |last| vruntime.max(s.thread(last).vruntime + 1)),
         Why::Preempted | Why::Taken { .. } => vruntime,
     }
+}
+
+/// The floor of a core's queue now (update_min_vruntime): what runs there counts with what it has had since the last report.
+fn floor(s: &State, core: CoreId) -> i64 {
+    let queue = &s.core(core).queue;
+    let Some(running) = s.core(core).current else { return queue.min_vruntime };
+    let ahead = vruntime_now(s, running);
+    queue.min_vruntime.max(queue.first_vruntime().map_or(ahead, |first| first.min(ahead)))
 }
 
 /// Whether the thread that runs on a core should give way at a tick (check_preempt_tick): it has run for what the policy
@@ -293,7 +310,23 @@ pub fn expired(s: &State, running: ThreadId, core: CoreId, stint: Ns) -> bool {
 /// Whether a woken thread should preempt the running one (wakeup_preempt_entity): it is behind by more than the wake-up
 /// granularity, scaled to its own weight.
 pub fn preempts(s: &State, woken: ThreadId, running: ThreadId) -> bool {
-    s.thread(running).vruntime - s.thread(woken).vruntime > wakeup_granularity(s, woken).0 as i64
+    is_due(s, woken, vruntime_now(s, running))
+}
+
+/// The same for a running thread that has this virtual time now.
+pub(crate) fn is_due(s: &State, woken: ThreadId, running: i64) -> bool {
+    running - s.thread(woken).vruntime > wakeup_granularity(s, woken).0 as i64
+}
+
+/// A thread's virtual time now: what a running one has had since the last report counts (update_curr).
+pub(crate) fn vruntime_now(s: &State, thread: ThreadId) -> i64 {
+    s.thread(thread).vruntime + charge(s, thread, unreported(s, thread)).0 as i64
+}
+
+/// For how long a running thread has had its core since the last report: hosts report before ticks and stops, not before wake-ups.
+pub(crate) fn unreported(s: &State, thread: ThreadId) -> Ns {
+    let t = s.thread(thread);
+    if t.run == Run::Running { s.now.since(t.last_ran.max(t.since)) } else { Ns::ZERO }
 }
 
 /// By how much a thread must be behind to preempt at its wake-up, scaled to its own weight (wakeup_gran).

@@ -10,7 +10,8 @@ use crate::state::State;
 type Candidates<'a> = &'a mut dyn Iterator<Item = ThreadId>;
 
 /// A new or woken thread goes to the fastest idle core within reach, the nearest of them to where it was or was started.
-/// If none is idle, a new one goes where there is most capacity for each thread, a woken one where CFS wants it.
+/// If none is idle, a new one goes where there is most capacity for each thread, a woken one where CFS wants it, or, if that
+/// is out of reach, where a new one would.
 pub(crate) fn place(s: &State, thread: ThreadId, why: Why, reach: CoreSet) -> CoreId {
     let near = match why {
         Why::New { by: Some(parent) } => s.thread(parent).core,
@@ -22,13 +23,13 @@ pub(crate) fn place(s: &State, thread: ThreadId, why: Why, reach: CoreSet) -> Co
     let idle = s.whole(allowed.and(s.idle_cores()));
     let fastest =
         idle.iter().min_by_key(|core| (s.machine.cores[core.index()].core_type, *core != near, distance(*core)));
-    let roomiest = || match why {
-        Why::New { .. } => {
-            allowed.iter().min_by_key(|core| scaled(s, *core, s.weight(*core) + s.thread(thread).weight()))
-        }
-        _ => None,
+    let roomiest = || allowed.iter().min_by_key(|core| scaled(s, *core, s.weight(*core) + s.thread(thread).weight()));
+    let as_cfs = || fair::place(s, thread, why);
+    let among_busy = || match why {
+        Why::New { .. } => roomiest(),
+        _ => Some(as_cfs()).filter(|core| reach.contains(*core)).or_else(roomiest),
     };
-    fastest.or_else(roomiest).unwrap_or_else(|| fair::place(s, thread, why))
+    fastest.or_else(among_busy).unwrap_or_else(as_cfs)
 }
 
 /// What a core without a thread runs: the first in its queue, else one that waits elsewhere, else one that a slower core

@@ -31,6 +31,17 @@ static void set_cores(struct task_struct *p, struct thread *t)
 	}
 }
 
+/* Whether it allows a thread any core of the machine's. */
+static bool may_run(__u32 slot)
+{
+	__u64 cores = 0;
+	int word;
+
+	bpf_for(word, 0, CORES / 64)
+		cores |= thread_at(slot)->may[word & (CORES / 64 - 1)];
+	return cores;
+}
+
 SEC("struct_ops/enable")
 void BPF_PROG(inside_enable, struct task_struct *p)
 {

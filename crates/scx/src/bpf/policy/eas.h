@@ -115,7 +115,8 @@ DECISION __u32 roomiest(__u32 slot, __u32 cluster, __u32 demand)
 	return best;
 }
 
-/* The core that keeps the machine's energy lowest: where the thread was, or the core with the most room of some cluster. */
+/* The core that keeps the machine's energy lowest: where the thread was, or the core with the most room of some cluster. Where it
+ * was if it fits nowhere. */
 DECISION __u32 most_frugal(__u32 slot)
 {
 	__u32 demand = demand_of(slot), previous = thread_at(slot)->core, cluster, core, best = ANY(NO_CORE);
@@ -138,7 +139,7 @@ DECISION __u32 most_frugal(__u32 slot)
 			least = added;
 		}
 	}
-	return best;
+	return best == NO_CORE && may_run_on(slot, previous) ? previous : best;
 }
 
 /* The first idle core of at least a capacity, or that a demand fits on; where the thread was before others. */
@@ -194,12 +195,8 @@ DECISION __u32 eas_place(__u32 slot, __u32 why, __u32 near)
 {
 	__u32 core = NO_CORE;
 
-	if (why == WOKEN && machine.types > 1) {
-		if (!overutilised())
-			core = most_frugal(slot);
-		if (core == NO_CORE)
-			core = idle_and_fit(slot);
-	}
+	if (why == WOKEN && machine.types > 1)
+		core = overutilised() ? idle_and_fit(slot) : most_frugal(slot);
 	return core != NO_CORE ? core : fair_place(slot, why, near);
 }
 

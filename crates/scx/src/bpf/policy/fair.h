@@ -23,13 +23,18 @@ static __always_inline __u64 fair_charge(__u32 slot, __u64 ran)
 	return weight && weight != NICE_0_WEIGHT ? ran * NICE_0_WEIGHT / weight : ran;
 }
 
-static __always_inline __u64 fair_slice(__u32 slot, __u32 core)
+/* A thread's share of a period beside so many others of this weight. */
+static __always_inline __u64 fair_share(__u32 slot, __u32 others, __u64 weight)
 {
-	__u64 running = core_at(core)->queued + 1, weight = thread_at(slot)->weight;
-	__u64 all = core_at(core)->queue_weight + weight;
+	__u64 running = others + 1, own = thread_at(slot)->weight, all = weight + own;
 	__u64 period = running > NR_LATENCY ? MIN_GRANULARITY * machine.scale * running : fair_latency();
 
-	return all ? period * weight / all : period;
+	return all ? period * own / all : period;
+}
+
+static __always_inline __u64 fair_slice(__u32 slot, __u32 core)
+{
+	return fair_share(slot, core_at(core)->queued, core_at(core)->queue_weight);
 }
 
 static __always_inline __u64 fair_wakeup_granularity(__u32 slot)
@@ -37,9 +42,12 @@ static __always_inline __u64 fair_wakeup_granularity(__u32 slot)
 	return fair_charge(slot, WAKEUP_GRANULARITY * machine.scale);
 }
 
-static __always_inline bool fair_preempts(__u32 woken, __u32 running)
+/* `owes` is what the running one is still to be charged. */
+static __always_inline bool fair_preempts(__u32 woken, __u32 running, __u64 owes)
 {
-	return thread_at(running)->vruntime - thread_at(woken)->vruntime > (__s64)fair_wakeup_granularity(woken);
+	__s64 ahead = thread_at(running)->vruntime + (__s64)owes - thread_at(woken)->vruntime;
+
+	return ahead > (__s64)fair_wakeup_granularity(woken);
 }
 
 /* A load as it weighs on a core of this capacity. */
@@ -332,17 +340,40 @@ DECISION __u64 fair_balance(__u32 core)
 	return picked(TAKE, idle(core) && balance_due(core, levels - 1) ? fair_from_overloaded_cluster(core) : 0);
 }
 
+/* For how long a running thread has had its core since it was last accounted for: that is done at ticks and stops, not at wake-ups. */
+static __always_inline __u64 unreported(__u32 slot)
+{
+	struct thread *t = thread_at(slot);
+
+	return t->run == RUNNING ? since(NOW, t->last_ran > t->since ? t->last_ran : t->since) : 0;
+}
+
+/* The floor of those that wait for a core: what runs there counts with what it has had since then. */
+static __always_inline __s64 fair_floor(__u32 slot, __u32 core)
+{
+	__u32 running = core_at(core)->current, first = first_waiting(core);
+	__s64 floor = core_at(core)->min_vruntime, ahead;
+
+	/* A thread may have claimed the core before it joins. */
+	if (!running || running == slot)
+		return floor;
+	ahead = thread_at(running)->vruntime + (__s64)fair_charge(running, unreported(running));
+	if (first && thread_at(first)->vruntime < ahead)
+		ahead = thread_at(first)->vruntime;
+	return ahead > floor ? ahead : floor;
+}
+
 /* The vruntime with which a thread joins those that wait for a core. */
 DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why)
 {
 	struct thread *t = thread_at(slot);
-	__s64 floor = core_at(core)->min_vruntime, vruntime = t->vruntime - core_at(t->core)->min_vruntime + floor;
+	__s64 vruntime = t->vruntime - core_at(t->core)->min_vruntime + core_at(core)->min_vruntime, floor = fair_floor(slot, core);
 	__s64 earliest = floor - (__s64)fair_latency() / 2;
 	__u32 last;
 
 	switch (why) {
 	case NEW:
-		return floor + (__s64)fair_charge(slot, fair_slice(slot, core));
+		return floor + (__s64)fair_charge(slot, fair_share(slot, occupancy(core), weight_on(core)));
 	case WOKEN:
 		return vruntime > earliest ? vruntime : earliest;
 	case YIELDED:

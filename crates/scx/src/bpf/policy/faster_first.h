@@ -22,6 +22,12 @@ static __always_inline bool reaches(__u32 domain)
 	return machine.policy != BIAS || !machine.choices[STAY_ON_NODE] || domain == CACHE || domain == NODE;
 }
 
+/* Whether a thread may go to a core: a woken one stays where it may, a new one may go anywhere. */
+static __always_inline bool in_reach(__u32 slot, __u32 why, __u32 core)
+{
+	return why == NEW || reaches(ALL) || within(NODE, thread_at(slot)->core, core);
+}
+
 DECISION __u32 distance(__u32 near, __u32 core)
 {
 	__u32 level;
@@ -44,10 +50,7 @@ DECISION __u32 faster_place(__u32 slot, __u32 why, __u32 parent)
 	if (why == NEW && parent != NO_CORE)
 		near = parent;
 	FOR(core, 0, machine.cores) {
-		if (!may_run_on(slot, core))
-			continue;
-		/* A woken thread stays where it may, a new one may go anywhere. */
-		if (why == WOKEN && !reaches(ALL) && !within(NODE, thread_at(slot)->core, core))
+		if (!may_run_on(slot, core) || !in_reach(slot, why, core))
 			continue;
 		if (idle(core)) {
 			key = place_of(core)->type * 16 + (core != near) * 8 + distance(near, core);
@@ -64,7 +67,10 @@ DECISION __u32 faster_place(__u32 slot, __u32 why, __u32 parent)
 	}
 	if (best != NO_CORE)
 		return best;
-	return why == NEW && roomiest != NO_CORE ? roomiest : fair_place(slot, why, parent);
+	if (why == NEW && roomiest != NO_CORE)
+		return roomiest;
+	core = fair_place(slot, why, parent);
+	return roomiest == NO_CORE || in_reach(slot, why, core) ? core : roomiest;
 }
 
 /* How much a thread would rather be on another core, in units of DOMINANT: above 0 if it has a bias towards its type, below if

@@ -84,6 +84,7 @@ DECISION __u64 gts_idle_pull(__u32 core)
 	return picked(kind, best);
 }
 
+/* Here use counts all time on a core by the capacity at its highest frequency, whatever its present one is. */
 DECISION int gts_starves(__u32 slot)
 {
 	struct thread *t = thread_at(slot);

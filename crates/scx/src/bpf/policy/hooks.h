@@ -105,7 +105,8 @@ DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
 {
 	if (machine.policy == PFS)
 		return pfs_comes_before(woken, running);
-	return fair_preempts(woken, running);
+	/* Of these policies' charges none keeps books. */
+	return fair_preempts(woken, running, hook_charge(running, core, unreported(running)));
 }
 
 /* Which thread comes next on a core: one that waits there, or the one that ran and could go on, as if it were back in the queue. The

@@ -133,15 +133,21 @@ DECISION __u64 pfs_pick(__u32 core)
 	return picked(TAKE, thread);
 }
 
-static __u64 pfs_charge(__u32 slot, __u32 core, __u64 ran)
+/* What a thread achieves in a span on a core. */
+static __always_inline __u64 pfs_achieved(__u32 slot, __u32 core, __u64 ran)
 {
 	__u32 rate = progress_rate(slot, core), own = speedup_of(slot);
 	__u64 achieved = fair_charge(slot, ran);
 
 	if (own < ONE)
 		own = ONE;
-	if (rate < own)
-		achieved = achieved * rate / own;
+	return rate < own ? achieved * rate / own : achieved;
+}
+
+static __u64 pfs_charge(__u32 slot, __u32 core, __u64 ran)
+{
+	__u64 achieved = pfs_achieved(slot, core, ran);
+
 	thread_at(slot)->progress += achieved;
 	return achieved;
 }
@@ -150,7 +156,7 @@ static __u64 pfs_charge(__u32 slot, __u32 core, __u64 ran)
 static __always_inline bool pfs_comes_before(__u32 waiting, __u32 running)
 {
 	struct thread *t = thread_at(running);
-	__s64 ahead = t->progress - progress_of(waiting);
+	__s64 ahead = t->progress + (__s64)pfs_achieved(running, t->core, unreported(running)) - progress_of(waiting);
 
 	return since(NOW, t->since) >= MIN_GRANULARITY * machine.scale && ahead > (__s64)fair_wakeup_granularity(waiting);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ThreadId};
+use evenkeel_model::{ClusterId, CoreId, CoreSet, Machine, Ns, ProgramId, ThreadId};
 use evenkeel_perfetto::{Track, Tracks};
 
 use crate::threads::observer::{Event, Observer, Stop};
@@ -12,13 +12,16 @@ use crate::threads::observer::{Event, Observer, Stop};
 /// Process numbers: the machine's, and that of the first program.
 const MACHINE_PID: i32 = 1;
 const FIRST_PROGRAM_PID: i32 = 2;
+/// Thread numbers: that of the first core, and that of the first thread.
+const FIRST_CORE_TID: i32 = 1_000;
+const FIRST_TID: i32 = 1_000_000;
 /// Track numbers begin here for each kind of track.
-const CORES: Track = 1_000;
-const FREQUENCIES: Track = 2_000;
-const POWERS: Track = 3_000;
-const PROGRAMS: Track = 10_000;
-const THREADS: Track = 1_000_000;
 const MACHINE: Track = 1;
+const CORES: Track = 1 << 32;
+const FREQUENCIES: Track = 2 << 32;
+const POWERS: Track = 3 << 32;
+const PROGRAMS: Track = 4 << 32;
+const THREADS: Track = 5 << 32;
 
 /// Writes the trace of a run.
 pub struct Writer<W: io::Write> {
@@ -26,7 +29,8 @@ pub struct Writer<W: io::Write> {
     machine: Machine,
     /// `program/thread` of every thread.
     names: Vec<String>,
-    programs: BTreeMap<String, i32>,
+    /// The names of the programs.
+    programs: BTreeMap<ProgramId, String>,
 }
 
 impl<W: io::Write> Writer<W> {
@@ -51,7 +55,7 @@ impl<W: io::Write> Writer<W> {
         for core in self.machine.all().iter() {
             let name = format!("core {} {}", core.0, self.machine.core_type(core).name);
             // As threads of the machine, so that the UI shows them in the order of their numbers.
-            let tid = CORES as i32 + i32::from(core.0);
+            let tid = FIRST_CORE_TID + i32::from(core.0);
             self.tracks.thread(track_of_core(core), MACHINE, MACHINE_PID, tid, &name);
         }
         for (index, cluster) in self.machine.clusters.iter().enumerate() {
@@ -61,20 +65,19 @@ impl<W: io::Write> Writer<W> {
         }
     }
 
-    fn describe_thread(&mut self, thread: ThreadId, program: &str, name: &str) {
-        let known = self.programs.get(program).copied();
-        let pid = known.unwrap_or(FIRST_PROGRAM_PID + self.programs.len() as i32);
-        let parent = PROGRAMS + pid as u64;
-        if known.is_none() {
-            self.programs.insert(program.to_owned(), pid);
-            self.tracks.process(parent, pid, program);
+    fn describe_thread(&mut self, thread: ThreadId, of: ProgramId, program: &str, name: &str) {
+        let (parent, pid) = (PROGRAMS + u64::from(of.0), FIRST_PROGRAM_PID + of.0 as i32);
+        let before = self.programs.range(..of).filter(|(_, known)| known.as_str() == program).count();
+        let program_name = if before == 0 { program.to_owned() } else { format!("{program} {}", before + 1) };
+        if self.programs.insert(of, program.to_owned()).is_none() {
+            self.tracks.process(parent, pid, &program_name);
         }
-        self.tracks.thread(track_of(thread), parent, pid, THREADS as i32 + thread.0 as i32, name);
+        self.tracks.thread(track_of(thread), parent, pid, FIRST_TID + thread.0 as i32, name);
         let index = thread.index();
         if self.names.len() <= index {
             self.names.resize(index + 1, String::new());
         }
-        self.names[index] = format!("{program}/{name}");
+        self.names[index] = format!("{program_name}/{name}");
     }
 
     fn name(&self, thread: ThreadId) -> String {
@@ -82,15 +85,20 @@ impl<W: io::Write> Writer<W> {
     }
 
     fn stopped(&mut self, core: CoreId, thread: ThreadId, why: Stop<'_>) {
-        self.tracks.slice(track_of_core(core), None, &[]);
-        let (state, note) = match why {
-            Stop::Preempted => (Some("ready".to_owned()), "preempted"),
-            Stop::Taken => (Some("ready".to_owned()), "taken over by another core"),
-            Stop::Yielded => (Some("ready".to_owned()), "yielded"),
-            Stop::Blocked(on) => (Some(format!("waits: {on}")), "blocked"),
-            Stop::Exited => (None, "exited"),
+        let note = match why {
+            Stop::Preempted => "preempted",
+            Stop::Taken => "taken over by another core",
+            Stop::Yielded => "yielded",
+            Stop::Blocked(_) => "blocked",
+            Stop::Exited => "exited",
         };
-        self.tracks.slice(track_of(thread), state.as_deref(), &[("why", note)]);
+        for track in [track_of_core(core), track_of(thread)] {
+            self.tracks.end(track, &[("why", note)]);
+        }
+        // One that still can run is ready at this same time, in an event of its own.
+        if let Stop::Blocked(on) = why {
+            self.tracks.slice(track_of(thread), &format!("waits: {on}"), &[]);
+        }
     }
 }
 
@@ -114,20 +122,21 @@ impl<W: io::Write> Observer for Writer<W> {
     fn observe(&mut self, at: Ns, event: &Event<'_>) {
         self.tracks.at(at);
         match *event {
-            Event::Created { thread, program, name } => self.describe_thread(thread, program, name),
+            Event::Created { thread, of, program, name } => self.describe_thread(thread, of, program, name),
             Event::Ready { thread, core, by } => {
                 let by = by.map_or_else(|| "no thread".into(), |by| self.name(by));
                 let queued = format!("core {}", core.0);
-                self.tracks.slice(track_of(thread), Some("ready"), &[("queued on", &queued), ("woken by", &by)]);
+                self.tracks.slice(track_of(thread), "ready", &[("queued on", &queued), ("woken by", &by)]);
             }
             Event::Run { core, thread } => {
                 let name = self.name(thread);
-                self.tracks.slice(track_of_core(core), Some(&name), &[]);
+                self.tracks.slice(track_of_core(core), &name, &[]);
                 let running = format!("runs on core {}", core.0);
                 let kind = self.machine.core_type(core).name.clone();
-                self.tracks.slice(track_of(thread), Some(&running), &[("core type", &kind)]);
+                self.tracks.slice(track_of(thread), &running, &[("core type", &kind)]);
             }
             Event::Stop { core, thread, why } => self.stopped(core, thread, why),
+            Event::Gone { thread } => self.tracks.end(track_of(thread), &[]),
             Event::TaskBegan { thread, task, name, .. } => {
                 self.tracks.instant(track_of(thread), &format!("begins {name}"), &[("task", &task.to_string())]);
             }
