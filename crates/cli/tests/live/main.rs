@@ -8,6 +8,7 @@ mod emulate_twice;
 mod fields;
 mod files;
 mod java;
+mod masks;
 mod openmp;
 mod record;
 mod rt_app;

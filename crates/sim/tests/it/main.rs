@@ -8,6 +8,7 @@ mod conformance;
 mod conservation;
 mod everything;
 mod java;
+mod memory;
 mod oracle;
 mod policies;
 mod semantics;

@@ -3,19 +3,19 @@
 
 use crate::common;
 use crate::common::{compute, machine, play, policy, program, thread, workload};
-use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Ns, ThreadId};
+use evenkeel_model::{Counter, Ns, ThreadId};
 use evenkeel_sim::{Ended, Event, Observer, Options, Outcome, run};
 use evenkeel_workload::program::{
-    Barrier, BarrierId, ConditionId, EventId, List, ListId, LockId, Memory, Queue, QueueId, SchedParams, Semaphore,
+    Barrier, BarrierId, ConditionId, EventId, List, ListId, LockId, Queue, QueueId, SchedParams, Semaphore,
     SemaphoreId, Spread, Start, ThreadIndex, ThreadKind, TimerId, TimerMode,
 };
 use evenkeel_workload::{Op, Program, Thread, Workload};
 
-fn on(machine: &evenkeel_model::Machine, p: Program) -> Outcome {
+pub fn on(machine: &evenkeel_model::Machine, p: Program) -> Outcome {
     play(machine, &workload(vec![p]), "cfs", &Options::default()).expect("runs")
 }
 
-fn exits(outcome: &Outcome) -> Vec<u64> {
+pub fn exits(outcome: &Outcome) -> Vec<u64> {
     outcome.threads.iter().map(|thread| thread.exited.map_or(0, |at| at.0 / 1_000_000)).collect()
 }
 
@@ -411,104 +411,6 @@ fn lists_are_those_of_their_program_and_whole_again_when_it_is_rerun() {
     for taker in &outcome.programs[..2] {
         assert_eq!((taker.turnaround, taker.instructions.0), (Some(Ns::from_ms(8)), 3 * 12_000_000));
     }
-}
-
-/// Two nodes with a little core each, the other's memory three times as far away.
-fn two_nodes() -> evenkeel_model::Machine {
-    let mut machine = machine(0, 2);
-    let mut other = machine.clusters[0].clone();
-    (machine.clusters[0].cores, other.cores) = (CoreSet::EMPTY.with(CoreId(0)), CoreSet::EMPTY.with(CoreId(1)));
-    other.node = 1;
-    machine.clusters.push(other);
-    machine.cores[1].cluster = ClusterId(1);
-    machine.costs.remote_memory = 3.0;
-    machine
-}
-
-#[test]
-fn memory_stays_where_it_was_first_used_or_is_everywhere() {
-    let to = |core| Op::Set(SchedParams { cpus: Some(vec![core]), ..SchedParams::default() });
-    // As much time for memory as for the instructions themselves.
-    let mut p = program("p", vec![thread("t", vec![compute(10), to(1), compute(10), to(0), compute(10)])]);
-    p.phases[0].behaviour.memory_ns = 1000.0;
-    p.threads[0].sched.cpus = Some(vec![0]);
-    let ends = |p: &Program| {
-        let options = Options { counters: true, ..Options::default() };
-        let outcome = play(&two_nodes(), &workload(vec![p.clone()]), "cfs", &options).expect("runs");
-        (outcome.makespan, outcome.threads[0].counters.expect("asked for").get(Counter::L2Refills))
-    };
-    let (local, requests) = ends(&p);
-    assert_eq!(local, Ns::from_ms(20 + 40 + 20));
-    p.memory = Memory::Interleaved;
-    let (interleaved, same) = ends(&p);
-    assert_eq!(interleaved, Ns::from_ms(3 * 30), "half near, half far: twice as long");
-    assert!((requests / same - 1.0).abs() < 0.1, "{requests}, {same}: more time for each, not more of them");
-    assert_eq!(
-        on(&machine(0, 1), Program { threads: vec![thread("t", vec![compute(10)])], ..p }).makespan,
-        Ns::from_ms(20)
-    );
-}
-
-/// Code that takes a byte of memory an instruction, without waiting for it where there is enough.
-fn streams(threads: Vec<Thread>) -> Program {
-    let mut p = program("p", threads);
-    p.phases[0].behaviour.memory_bytes = Some(1000.0);
-    p
-}
-
-#[test]
-fn memory_that_is_too_slow_for_all_is_shared() {
-    let mut big = machine(2, 0);
-    big.memory_gbps = Some(2.0);
-    let both = streams(vec![thread("long", vec![compute(10)]), thread("short", vec![compute(5)])]);
-    // Alone 5 ms and 2.5. Together half as fast each until the short one ends.
-    assert_eq!(on(&big, both.clone()).threads[1].exited, Some(Ns::from_ms(5)));
-    assert_eq!(on(&big, both.clone()).makespan, Ns::from_us(5_000 + 2_500));
-    big.memory_gbps = None;
-    assert_eq!(on(&big, both.clone()).makespan, Ns::from_ms(5));
-    big.clusters[0].memory_gbps = Some(2.0);
-    assert_eq!(on(&big, both).makespan, Ns::from_us(5_000 + 2_500));
-    // What computes beside them does not wait.
-    let beside = [streams(vec![thread("s", vec![compute(10)])]), program("p", vec![thread("c", vec![compute(10)])])];
-    big.clusters[0].memory_gbps = Some(1.0);
-    let outcome = play(&big, &workload(beside.into()), "cfs", &Options::default()).expect("runs");
-    assert_eq!(exits(&outcome), [10, 5]);
-}
-
-#[test]
-fn waits_for_memory_are_counted() {
-    let mut machine = machine(1, 0);
-    machine.memory_gbps = Some(1.0);
-    let p = streams(vec![thread("t", vec![compute(10)])]);
-    let options = Options { counters: true, ..Options::default() };
-    let outcome = play(&machine, &workload(vec![p]), "cfs", &options).expect("runs");
-    let counters = outcome.threads[0].counters.expect("asked for");
-    // 10 ms at 2 GHz, half of them in vain.
-    assert_eq!(outcome.makespan, Ns::from_ms(10));
-    assert!((counters.get(Counter::Cycles) / 20e6 - 1.0).abs() < 0.1, "{counters:?}");
-    assert!((counters.get(Counter::MemoryStallCycles) / 10e6 - 1.0).abs() < 0.1, "{counters:?}");
-}
-
-#[test]
-fn each_node_carries_what_is_at_home_there() {
-    let mut machine = two_nodes();
-    machine.costs.remote_memory = 1.0;
-    machine.memory_gbps = Some(1.0);
-    let to = |core| Op::Set(SchedParams { cpus: Some(vec![core]), ..SchedParams::default() });
-    let mut here = thread("here", vec![compute(10)]);
-    let mut there = thread("there", vec![compute(10), to(0), compute(10)]);
-    (here.sched.cpus, there.sched.cpus) = (Some(vec![0]), Some(vec![1]));
-    let mut p = streams(vec![here, there]);
-    assert_eq!(exits(&on(&machine, p.clone())), [10, 20]);
-    // Both at home on node 0.
-    p.threads[1].ops = vec![compute(10)];
-    p.threads[1].sched.cpus = Some(vec![0]);
-    p.threads[0].ops = vec![compute(1), to(1), compute(10)];
-    let exited = exits(&on(&machine, p.clone()));
-    assert!(exited.iter().all(|at| *at >= 20), "{exited:?}: one carries for both");
-    p.memory = Memory::Interleaved;
-    let exited = exits(&on(&machine, p));
-    assert!(exited.iter().all(|at| *at < 13), "{exited:?}: both do");
 }
 
 #[test]
