@@ -31,7 +31,7 @@ pub fn already(grid: &Grid, request: &Request, max_events: u64) -> Result<u64> {
     if request.table.exists() && !anew {
         let mut reader = Reader::open(&request.table)?;
         let mut sift = Sift::new(&mut numbers, &wanted, max_events);
-        sift.other_grid = reader.about != About::of(grid);
+        sift.other_grid = reader.about.runs != grid.runs();
         while let Some(rows) = reader.rows()? {
             rows.iter().filter_map(|row| sift.counted(row)).for_each(|run| done.add(run));
         }
@@ -114,7 +114,8 @@ impl Known {
         let (mut moved, mut failed) = (0, 0);
         let mut reader = Reader::open(&request.table)?;
         let same = reader.about == About::of(grid);
-        sift.other_grid = !same;
+        // A comment alone deals no run anew.
+        sift.other_grid = reader.about.runs != grid.runs();
         while let Some(rows) = reader.rows()? {
             for row in rows {
                 moved += u64::from(sift.counted(&row) != Some(row.run));

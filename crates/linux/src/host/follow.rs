@@ -400,10 +400,11 @@ pub(super) fn barred(process: Tid) -> Option<String> {
     })
 }
 
-/// Why no thread of a process can be moved between some CPUs: it may use none of them.
+/// Why no thread of a process, or of what it has started, can be moved between some CPUs: they may use none of them.
 fn apart(process: Tid, cpus: &[u16]) -> Option<String> {
-    let own: Vec<u16> = mask::cpus(&mask::of_thread(process).ok()?).collect();
-    let (may, between) = (list::text(&own), list::text(cpus));
-    (!own.iter().any(|cpu| cpus.contains(cpu)))
+    let masks = process::family(process).ok()?.into_iter().filter_map(|tid| mask::of_thread(tid).ok());
+    let own: BTreeSet<u16> = masks.flat_map(|mask| mask::cpus(&mask).collect::<Vec<_>>()).collect();
+    let (may, between) = (list::text(&Vec::from_iter(own.iter().copied())), list::text(cpus));
+    (!own.is_empty() && !own.iter().any(|cpu| cpus.contains(cpu)))
         .then(|| format!("process {process} may only use CPU {may}, and threads are moved between CPU {between}"))
 }

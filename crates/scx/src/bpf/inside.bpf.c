@@ -304,8 +304,11 @@ void BPF_PROG(inside_running, struct task_struct *p)
 		own->moves_since = 0;
 		core_at(core)->leaves = 0;
 	}
-	if (own->on == cpu + 1 && core_at(core)->current == slot)
+	if (own->on == cpu + 1 && core_at(core)->current == slot) {
+		/* It was displaced, and that time is not its own. */
+		t->last_ran = NOW;
 		return;
+	}
 	if (own->moves_since && own->on != cpu + 1)
 		note_move(own);
 	own->on = cpu + 1;

@@ -464,17 +464,18 @@ fn a_file_that_changes_meanwhile_and_parts_of_other_files_are_no_results() {
 #[test]
 fn each_part_has_a_file_of_its_own() {
     let (_folder, path) = table();
-    let grid = grid(GRID);
-    let part = |text: &str, fresh, drop| {
+    let part = |grid: &Grid, text: &str, fresh, drop| {
         let shard = text.parse().unwrap();
-        sweep(&grid, &Request { shard, fresh, drop, ..Request::into(&path) }, &Control::default())
+        sweep(grid, &Request { shard, fresh, drop, ..Request::into(&path) }, &Control::default())
     };
-    part("1/2", false, false).unwrap();
+    part(&grid(GRID), "1/2", false, false).unwrap();
     let before = fs::read(&path).unwrap();
-    for (fresh, drop) in [(false, false), (false, true), (true, false)] {
-        let error = part("2/2", fresh, drop).unwrap_err();
-        assert!(matches!(error, Error::OtherShard { .. }), "{error}");
-        assert!(fs::read(&path).unwrap() == before);
+    for text in [GRID.to_owned(), format!("{GRID}# The same runs.\n")] {
+        for (fresh, drop) in [(false, false), (false, true), (true, false)] {
+            let error = part(&grid(&text), "2/2", fresh, drop).unwrap_err();
+            assert!(matches!(error, Error::OtherShard { .. }), "{error}");
+            assert!(fs::read(&path).unwrap() == before);
+        }
     }
 }
 

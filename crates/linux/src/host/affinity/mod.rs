@@ -323,12 +323,13 @@ impl Affinity {
     /// The cores that a program allows a thread.
     pub fn own(&self, tid: Tid) -> CoreSet {
         let present = || sched_getaffinity(pid(tid)).unwrap_or(self.first);
-        self.cores(&self.bound.get(&tid).map_or_else(present, |bound| bound.change.before))
+        self.cores(&self.bound.get(&tid).filter(|_| self.binds(tid)).map_or_else(present, |bound| bound.change.before))
     }
 
-    /// Whether a thread is kept to some cores.
+    /// Whether a thread is kept to some cores: its program may have chosen others since.
     pub fn binds(&self, tid: Tid) -> bool {
-        self.bound.contains_key(&tid)
+        let still = |bound: &Bound| sched_getaffinity(pid(tid)).is_ok_and(|now| mask::still(&now, &bound.change.after));
+        self.bound.get(&tid).is_some_and(still)
     }
 
     /// A thread is not bound any more.

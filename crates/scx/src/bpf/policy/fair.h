@@ -354,8 +354,8 @@ static __always_inline __s64 fair_floor(__u32 slot, __u32 core)
 	__u32 running = core_at(core)->current, first = first_waiting(core);
 	__s64 floor = core_at(core)->min_vruntime, ahead;
 
-	/* A thread may have claimed the core before it joins. */
-	if (!running || running == slot)
+	/* One that has only claimed the core has its vruntime from another one still. */
+	if (!running || running == slot || thread_at(running)->run != RUNNING || thread_at(running)->core != core)
 		return floor;
 	ahead = thread_at(running)->vruntime + (__s64)fair_charge(running, unreported(running));
 	if (first && thread_at(first)->vruntime < ahead)
