@@ -127,15 +127,16 @@ impl Engine<'_> {
         self.stop(core, Stop::Exited);
         self.requests.vacated(core);
         self.remove(thread);
-        if self.threads[thread.index()].respawns > 0 {
-            self.threads[thread.index()].respawns -= 1;
-            self.spawn(thread, thread);
-        }
         let mut joiners = std::mem::take(&mut self.threads[thread.index()].joiners);
         for joiner in joiners.drain(..) {
             self.wake(joiner, Some(thread));
         }
         self.threads[thread.index()].joiners = joiners;
+        // After that, so that waits for it are not blamed on its next life.
+        if self.threads[thread.index()].respawns > 0 {
+            self.threads[thread.index()].respawns -= 1;
+            self.spawn(thread, thread);
+        }
         let program = self.threads[thread.index()].program;
         let counts = self.code.threads[thread.index()].counts_for_the_end();
         self.unfinished[program] -= usize::from(counts);
