@@ -89,8 +89,9 @@ fn ignored_signals_stay_ignored_in_a_program_on_an_emulated_machine() {
 fn in_a_terminal(line: &str, keys: &[u8]) -> String {
     let program = "trap \"echo int\" INT; echo ready; for i in $(seq 40); do sleep 0.05; done";
     let line = line.replace("EVENKEEL", assert_cmd::cargo::cargo_bin!("evenkeel").to_str().unwrap());
-    let mut script = Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]).env("PROGRAM", program);
+    // What a shell finds ignored it cannot trap.
+    let mut script = Command::new("env");
+    script.args(["--default-signal", "script", "-qec", &line, "/dev/null"]).env("PROGRAM", program);
     let mut running = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = BufReader::new(running.stdout.take().unwrap());
     let mut text = String::new();
