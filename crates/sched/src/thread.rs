@@ -25,6 +25,21 @@ pub struct NewThread {
     pub clamp: Clamp,
 }
 
+#[cfg(test)]
+impl NewThread {
+    /// An application's thread that may use every core.
+    pub(crate) fn anywhere(machine: &Machine) -> Self {
+        Self {
+            program: ProgramId(0),
+            kind: ThreadKind::Application,
+            class: Class::fair(0),
+            cores: machine.all(),
+            on: CoreId(0),
+            clamp: Clamp::default(),
+        }
+    }
+}
+
 /// Where a thread is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {

@@ -96,12 +96,11 @@ fn overutilised(s: &State) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::{ClusterId, Hz, Machine, Opp, ProgramId, Volts, machines};
+    use evenkeel_model::{ClusterId, Hz, Machine, Opp, Volts, machines};
 
     use super::*;
     use crate::Governor;
     use crate::thread::{NewThread, Run, Thread, Wait};
-    use evenkeel_model::{Clamp, Class, ThreadKind};
 
     /// The machine of sched-energy.rst, example 2: CPUs 0 and 1 are little, 2 and 3 are big, with these capacities and
     /// powers at three operating points.
@@ -122,14 +121,7 @@ mod tests {
     /// Sleeping threads on cores, each with how much it uses.
     fn state(threads: &[(u16, u32)]) -> State {
         let machine = documented();
-        let spec = NewThread {
-            program: ProgramId(0),
-            kind: ThreadKind::Application,
-            class: Class::fair(0),
-            cores: machine.all(),
-            on: CoreId(0),
-            clamp: Clamp::default(),
-        };
+        let spec = NewThread::anywhere(&machine);
         let mut s = State::new(machine, fair::BUSY_FACTOR);
         s.governor = Governor::Schedutil;
         for (core, usage) in threads {

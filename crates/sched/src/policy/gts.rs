@@ -141,7 +141,7 @@ fn starves(s: &State, thread: ThreadId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::{Clamp, Class, ClusterId, Hz, ProgramId, ThreadKind, machines};
+    use evenkeel_model::{ClusterId, Hz, machines};
 
     use super::*;
     use crate::Pelt;
@@ -152,14 +152,7 @@ mod tests {
     /// threads. Both have used so much of it.
     fn beside_a_slow_big_core(usage: u32) -> Pick {
         let machine = machines::by_name("x5560-1B1S").unwrap();
-        let spec = NewThread {
-            program: ProgramId(0),
-            kind: ThreadKind::Application,
-            class: Class::fair(0),
-            cores: machine.all(),
-            on: CoreId(0),
-            clamp: Clamp::default(),
-        };
+        let spec = NewThread::anywhere(&machine);
         let mut s = State::new(machine, fair::BUSY_FACTOR);
         let most = s.machine.core_types[0].max_frequency();
         s.set_frequency(ClusterId(0), Hz(most.0 / 8));

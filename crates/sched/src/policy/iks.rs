@@ -121,7 +121,7 @@ impl Pair {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_model::{Clamp, Class, ProgramId, ThreadKind, machines};
+    use evenkeel_model::machines;
 
     use super::*;
     use crate::thread::{NewThread, Run, Wait};
@@ -129,14 +129,7 @@ mod tests {
     #[test]
     fn a_woken_thread_finds_an_idle_core_of_the_other_type() {
         let machine = machines::by_name("2B2S").unwrap();
-        let spec = NewThread {
-            program: ProgramId(0),
-            kind: ThreadKind::Application,
-            class: Class::fair(0),
-            cores: machine.all(),
-            on: CoreId(0),
-            clamp: Clamp::default(),
-        };
+        let spec = NewThread::anywhere(&machine);
         let mut s = State::new(machine, fair::BUSY_FACTOR);
         let mut iks = Iks::new(&Setup::parse("iks").unwrap());
         iks.admit(&s, ThreadId(0));
